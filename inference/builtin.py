@@ -118,6 +118,15 @@ ENTRIES = (
         extra="jax",
     ),
     Entry(
+        name="exact_jax",
+        target="inference.peers.exact_jax:JaxElimination",
+        summary="the elimination of 'exact' in JAX: for accelerators, batches and derivatives",
+        log_z_kind="exact",
+        limits="compiles for every structure, some seconds; on a processor 'exact' is faster",
+        requires=("jax",),
+        extra="jax",
+    ),
+    Entry(
         name="lbp_jax",
         target="inference.peers.lbp_jax:JaxBeliefPropagation",
         summary="loopy belief propagation in JAX: for accelerators, batches and derivatives",

@@ -106,7 +106,7 @@ class Exact(Backend):
             if sums is not None:
                 run = Run(ZERO if sums[0] == -np.inf else DONE, *sums, scaled=True)
                 return posterior_of(graph, method.prediction.stats(self.seed), run)
-            method = self._planted(graph)
+            method = self.cluster_plan(graph)
         run = method.run(graph.log_values, self._threads)
         return posterior_of(graph, method.prediction.stats(self.seed), run)
 
@@ -163,7 +163,7 @@ class Exact(Backend):
             ZeroPartitionError: if no assignment has positive potential.
         """
         absorbed = graph.absorb_evidence()
-        return self._calibrated(absorbed, self._planted(absorbed))
+        return self._calibrated(absorbed, self.cluster_plan(absorbed))
 
     def planned(self, graph: FactorGraph) -> Callable[[NDArray[np.float64]], CalibratedTree]:
         """`calibrate` as a function of the log tables of a graph without evidence.
@@ -174,12 +174,12 @@ class Exact(Backend):
         Args:
             graph: the graph, whose own log tables play no part.
         """
-        plan = self._planted(graph, refuse=False)
+        plan = self.cluster_plan(graph, refuse=False)
         reused = plan.fits and plan.small
 
         def calibrate(log_values: NDArray[np.float64]) -> CalibratedTree:
             one = replace(graph, log_values=log_values)
-            return self._calibrated(one, plan if reused else self._planted(one))
+            return self._calibrated(one, plan if reused else self.cluster_plan(one))
 
         return calibrate
 
@@ -197,11 +197,17 @@ class Exact(Backend):
         cheaper = self._cheaper(graph)
         if cheaper is not None:
             return cheaper
-        plan = self._planted(graph)
+        plan = self.cluster_plan(graph)
         KEPT.keep(key, plan)
         return plan
 
-    def _planted(self, graph: FactorGraph, *, refuse: bool = True) -> Plan:
+    def cluster_plan(self, graph: FactorGraph, *, refuse: bool = True) -> Plan:
+        """Cluster tree of a graph without evidence by the best order found, and what it costs.
+
+        Raises:
+            TooLargeError: if the tables would not fit the memory limit, unless `refuse` is false:
+                the plan has no tree then.
+        """
         allowed = self.allowance()
         max_entries = allowed.bytes / BYTES_PER_ENTRY
         plan = Plan.of(graph, self.seed, self.restarts, self.effort(), max_entries)

@@ -42,6 +42,7 @@ EXACTNESS = {
     "enumeration": Exactness("forests", 1e-9, _ROUNDING),
     "pgmpy": Exactness("forests", 1e-9, _ROUNDING),
     "pyagrum": Exactness("forests", 1e-9, _ROUNDING, repeated=1e-12),
+    "exact_jax": Exactness("forests", 1e-9, _ROUNDING),
     "lbp_jax": Exactness("forests", 1e-9, _FIXED_POINT),
     "pgmax": Exactness("forests", 1e-8, _DAMPED),
     "cavi": Exactness("independent", 1e-9, _ASCENT),

@@ -96,6 +96,7 @@ PROMISES = (
     Promise("pyagrum", moderate, "exact", range(40), 1e-10, DOUBLES),
     Promise("pyagrum", forest, "exact", range(100), 1e-10, DOUBLES),
     Promise("pyagrum", frustrated, "exact", range(40), 1e-10, DOUBLES),
+    Promise("exact_jax", moderate, "exact", range(4), 1e-10, ROUNDING),
     Promise("lbp", forest, "exact", range(300), 1e-9, FIXED_POINT),
     Promise("lbp", forest, "exact", range(300), 1e-9, FIXED_POINT, {"schedule": "flooding"}),
     Promise("lbp", forest, "exact", range(300), 1e-9, FIXED_POINT, {"schedule": "residual"}),

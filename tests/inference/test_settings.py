@@ -72,6 +72,7 @@ OUT_OF_RANGE: dict[str, dict[str, Any]] = {
     "pgmpy": {"cut_above": 1, "memory_limit": 0},
     "pyagrum": {"memory_limit": 0},
     "pgmax": MESSAGES,
+    "exact_jax": {"seed": -1, "memory_limit": 0},
     "lbp_jax": MESSAGES,
 }
 """By backend, a value of every setting that it checks."""

@@ -1,0 +1,135 @@
+"""Elimination in JAX: the numbers of `exact`, for many settings, and derivatives of log Z."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from factormodels import FactorGraph
+from factormodels.synthetic import fr2, grid
+from inference import (
+    InferenceError,
+    LogZKind,
+    Posterior,
+    ZeroPartitionError,
+    infer,
+    infer_batch,
+    infer_settings,
+)
+from inference.backend import TooLargeError
+from inference.evidence import without_evidence
+from inference.exact.backend import Exact
+from inference.peers import exact_jax
+from inference.peers.exact_jax import JaxElimination, log_partition
+from inference.peers.exact_jax.backend import _answers
+from tests.inference.answers import assert_agree
+from tests.inference.graphs import odd_graph
+
+pytestmark = pytest.mark.slow
+
+SAME_TERMS = 1e-10
+"""The same terms, summed in doubles in another order."""
+
+
+def compiled() -> int:
+    """How many structures and numbers of settings have been compiled so far."""
+    size: int = cast("Any", _answers)._cache_size()
+    return size
+
+
+def log_z_and_gradient(graph: FactorGraph) -> tuple[float, Any]:
+    with jax.enable_x64(True):
+        evaluate = jax.value_and_grad(log_partition(graph))
+        log_z, gradient = evaluate(jnp.asarray(graph.log_values))
+        return float(log_z), np.asarray(gradient)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_odd_graphs_have_the_posteriors_of_exact(seed: int) -> None:
+    graph = odd_graph(seed)
+    found = infer(graph, "exact_jax")
+    assert found.log_z_kind is LogZKind.EXACT
+    assert_agree(found, infer(graph), SAME_TERMS, rel=SAME_TERMS, where=f"seed {seed}")
+
+
+def test_settings_with_zeros_contradictions_and_evidence() -> None:
+    graph = fr2(4, 2, density=0.3, seed=1)
+    rng = np.random.default_rng(0)
+    rows = graph.log_values + rng.normal(size=(7, len(graph.log_values)))
+    rows[1, 0] = rows[2, 3] = rows[4, 3] = -np.inf
+    impossible = rows.copy()
+    impossible[5, :2] = -np.inf
+    for observed in (graph, graph.with_evidence({2: 1, 5: 0})):
+        ours = infer_settings(observed, rows)
+        theirs = infer_settings(observed, rows, "exact_jax")
+        for number, (one, other) in enumerate(zip(theirs, ours, strict=True)):
+            assert_agree(one, other, SAME_TERMS, rel=SAME_TERMS, where=f"setting {number}")
+        results = JaxElimination().solve_settings(graph, impossible)
+        assert [isinstance(result, Posterior) for result in results] == [True] * 5 + [False, True]
+        assert isinstance(results[5], ZeroPartitionError)
+        with pytest.raises(InferenceError, match="setting 5"):
+            infer_settings(graph, impossible, "exact_jax")
+
+
+def test_a_thousand_small_factors_on_one_variable_do_not_underflow() -> None:
+    factors = [((0,), [1e-9, 2e-9])] * 1000
+    graph = FactorGraph.from_factors([2, 3], [*factors, ((0, 1), [[1, 2, 3], [3, 2, 1]])])
+    assert_agree(infer(graph, "exact_jax"), infer(graph), SAME_TERMS, rel=SAME_TERMS, where="")
+
+
+def test_parts_and_padding_leave_every_setting_its_own_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = fr2(5, 2, density=0.2, seed=3)
+    rng = np.random.default_rng(1)
+    rows = graph.log_values + rng.normal(size=(11, len(graph.log_values)))
+    whole = JaxElimination().answers(graph, rows)
+    needed = JaxElimination().predict(graph).bytes
+    # Four at a time (each holds four copies of its tables), and the last three padded.
+    monkeypatch.setattr(exact_jax.backend, "_MOST_BYTES_AT_A_TIME", 4 * 5 * needed)
+    before = compiled()
+    parts = JaxElimination().answers(graph, rows)
+    assert compiled() == before + 1
+    np.testing.assert_allclose(parts[0], whole[0], rtol=SAME_TERMS)
+    np.testing.assert_allclose(parts[1], whole[1], atol=SAME_TERMS)
+
+
+def test_a_batch_mixes_structures() -> None:
+    graphs = [fr2(3, 2, density=0.2, seed=seed) for seed in (0, 1, 0, 1, 0)]
+    theirs = infer_batch(graphs, "exact_jax")
+    for one, other in zip(theirs, infer_batch(graphs), strict=True):
+        assert_agree(one, other, SAME_TERMS, rel=SAME_TERMS, where="")
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_the_gradient_of_log_z_is_the_factors_beliefs(seed: int) -> None:
+    graph = odd_graph(seed)
+    log_z, gradient = log_z_and_gradient(graph)
+    tree = Exact().calibrate(graph)
+    assert abs(log_z - tree.log_z) <= SAME_TERMS * max(1.0, abs(tree.log_z))
+    kept = without_evidence(graph)[1]
+    np.testing.assert_allclose(gradient[kept], tree.factor_beliefs(), atol=SAME_TERMS)
+
+
+def test_derivatives_with_evidence_are_those_of_differences() -> None:
+    graph = fr2(3, 2, density=0.3, seed=2).with_evidence({1: 1})
+    log_z, gradient = log_z_and_gradient(graph)
+    assert abs(log_z - (infer(graph).log_z or 0.0)) < SAME_TERMS
+    step = 1e-5
+    for entry in range(len(graph.log_values)):
+        moved = graph.log_values + step * (np.arange(len(graph.log_values)) == entry)
+        up = infer(graph.with_log_values(moved)).log_z or 0.0
+        # A forward difference errs by half the second derivative, at most 1/4, times the step.
+        assert abs((up - log_z) / step - gradient[entry]) < step
+
+
+def test_what_does_not_fit_is_refused_before_it_is_compiled() -> None:
+    wide = grid(12, 12, coupling=1.0, field=0.5, seed=0)
+    before = compiled()
+    with pytest.raises(TooLargeError, match=r"one graph would take .* allowed \(by memory_limit"):
+        infer(wide, "exact_jax", memory_limit=100_000)
+    assert compiled() == before
