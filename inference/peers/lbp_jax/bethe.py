@@ -12,7 +12,7 @@ from jax.ops import segment_sum
 from factormodels.factor_graph import FactorGraph
 from inference.evidence import with_observed, without_evidence
 from inference.messages.lbp import Damping, check_settings, damping_code
-from inference.peers.lbp_jax.flooding import Options, solve
+from inference.peers.lbp_jax.flooding import Options, solve_one
 from inference.peers.lbp_jax.structure import Model
 from inference.posterior import Marginals
 
@@ -66,7 +66,7 @@ def bethe(
     def evaluate(log_values: jax.Array) -> tuple[jax.Array, jax.Array]:
         sums = segment_sum(log_values[sources], targets, count)
         values, unary = sums[:n_entries], sums[n_entries : n_entries + n_states]
-        marginals, log_z, _, _ = solve(values, unary, structure, options)
+        marginals, log_z, _, _ = solve_one(values, unary, structure, options)
         flat = jnp.asarray(known, log_values.dtype)
         flat = flat.at[model.entries.states].set(marginals[: len(model.entries.states)])
         flat = jnp.concatenate([jnp.zeros(1, flat.dtype), flat])
