@@ -129,9 +129,9 @@ ENTRIES = (
     Entry(
         name="lbp_jax",
         target="inference.peers.lbp_jax:JaxBeliefPropagation",
-        summary="loopy belief propagation in JAX: for accelerators, batches and derivatives",
+        summary="loopy belief propagation in JAX: for derivatives, and models on an accelerator",
         log_z_kind="bethe",
-        limits="any graph; on a processor 'lbp' is faster",
+        limits="any graph; 'lbp' is faster",
         requires=("jax",),
         extra="jax",
     ),

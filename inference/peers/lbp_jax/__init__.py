@@ -1,4 +1,4 @@
-"""Loopy belief propagation in JAX: for accelerators, batches of graphs, and derivatives.
+"""Loopy belief propagation in JAX: for derivatives, and models on an accelerator.
 
     from inference.peers.lbp_jax import bethe
     jax.grad(lambda log_values: bethe(graph)(log_values)[1])(log_values)

@@ -25,7 +25,8 @@ class JaxBeliefPropagation(Backend):
     """Sum-product belief propagation by flooding, in JAX and in double precision.
 
     It finds the fixed point that `lbp` finds with the schedule "flooding", in as many iterations.
-    It pays on an accelerator and for derivatives (`bethe`); on a processor `lbp` is faster.
+    It is for derivatives (`bethe`) and for models that are on an accelerator anyway; `lbp` is
+    faster.
 
     Attributes:
         damping, tolerance, max_iterations: as for `lbp`.
