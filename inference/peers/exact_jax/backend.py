@@ -119,10 +119,9 @@ class JaxElimination(Backend):
             log_values: float64 (n_settings, n_entries).
 
         Returns:
-            log_z: float64 (n_settings,), -inf where no assignment has positive potential.
-            marginals: float64 (n_settings, n_states), one probability vector after another; NaN
-                where log Z is -inf.
-            prediction: what one setting costs.
+            Log Z, float64 (n_settings,), -inf where no assignment has positive potential;
+            marginals, float64 (n_settings, n_states), one probability vector after another, NaN
+            where log Z is -inf; and what one setting costs.
 
         Raises:
             TooLargeError: if the tables would not fit the memory limit.
