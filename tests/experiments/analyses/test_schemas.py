@@ -288,7 +288,7 @@ def test_mutated_studies_that_are_read_are_valid(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     starts = studies()
     read = 0
-    for turn in range(250):
+    for turn in range(300):
         value = mutated(starts[turn % len(starts)], rng, STUDY_KEYS)
         if study_refusal(value, tmp_path) is None:
             read += 1
