@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -35,6 +36,8 @@ autodoc_default_options = {"show-inheritance": True, "member-order": "bysource"}
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented_params"
 autodoc_preserve_defaults = False
+# There are none, and to look for them every source would be parsed once more.
+autodoc_use_type_comments = False
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
@@ -64,7 +67,11 @@ def setup(app: Sphinx) -> None:
     import docstrings
     import generated_pages
     import math_markup
+    import object_lookup
 
+    # Trees of documents are circles of millions of objects: they are looked for seldom.
+    gc.set_threshold(100_000, 20, 100)
+    object_lookup.connect(app)
     docstrings.connect(app)
     generated_pages.connect(app)
     math_markup.connect(app)
