@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
-
-# JAX compiles anew for each shape, here for thousands of small graphs and once each: most of XLA's
-# passes cost more than they save. What they change is speed and the last bits, neither of which a
-# test may depend on. Processes that tests start, notebooks among them, inherit it.
-os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
