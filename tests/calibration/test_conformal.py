@@ -172,7 +172,7 @@ def test_precision_of_nothing_is_one() -> None:
         ({"precision": 1.1}, "precision is 1.1"),
         ({"confidence": 1}, "confidence is 1"),
         ({"guarantee": "always"}, "guarantee is 'always'; choose one of probability, mean"),
-        ({"guarantee": "mean"}, "precision is 1, which no mean"),
+        ({"guarantee": "mean"}, "precision is 1, which cannot be promised in the mean"),
     ],
 )
 def test_bad_settings(settings: dict[str, Any], message: str) -> None:

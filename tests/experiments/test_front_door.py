@@ -272,7 +272,7 @@ def test_a_study_that_is_none_is_refused(study: Any, said: str, folder: Path) ->
 
 
 def test_overrides_are_several() -> None:
-    with pytest.raises(InputError, match="put it in one"):
+    with pytest.raises(InputError, match="put it in a list"):
         load_study(STUDY, "variants=[FR1]")  # a text is an iterable of its letters
 
 
