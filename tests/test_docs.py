@@ -73,6 +73,27 @@ def test_it_is_built_without_a_warning(built: str) -> None:
     assert "WARNING" not in built
 
 
+def test_every_formula_has_its_mathml(helper: Any) -> None:
+    convert = helper("math_markup").mathml
+    formulas = {
+        formula
+        for page in (*DOCS.glob("*.md"), *(DOCS / "guide").glob("*.md"))
+        for pair in re.findall(
+            r"\$\$(.+?)\$\$|(?<![\\$\w])\$(?=\S)([^$]{1,200}?)(?<=\S)\$",
+            re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.S),
+            re.S,
+        )
+        for formula in pair
+        if formula
+    }
+    assert len(formulas) > 90
+    for formula in sorted(formulas):
+        assert "<math" in convert(formula), formula
+    # What the builder would stop at is found here.
+    with pytest.raises(Exception, match="dots"):
+        convert(r"1 > \dots > 0")
+
+
 def public_modules() -> Iterator[str]:
     for package in ("factormodels", "inference", "calibration", "experiments"):
         for path in sorted((ROOT / package).rglob("*.py")):
