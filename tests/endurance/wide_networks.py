@@ -71,7 +71,7 @@ def bounds(given: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory() as folder:
         for name in given.only or NETWORKS + CLAIMS:
             path = given.data / "PR" / f"{name}.uai"
-            reference = Path(folder) / f"{name}.npz"
+            reference = Path(folder) / f"{name}.reference.npz"
             if name in CLAIMS:
                 path = Path(folder) / f"{name}.uai"
                 generator = given.data.parents[1] / "bench" / "gen.py"
