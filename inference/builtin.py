@@ -122,7 +122,7 @@ ENTRIES = (
         target="inference.peers.exact_jax:JaxElimination",
         summary="the elimination of 'exact' in JAX: for accelerators, batches and derivatives",
         log_z_kind="exact",
-        limits="compiles for every structure, some seconds; on a processor 'exact' is faster",
+        limits="to 1,000 clusters, compiled for every structure; on a processor 'exact' is faster",
         requires=("jax",),
         extra="jax",
     ),

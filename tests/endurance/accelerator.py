@@ -2,7 +2,7 @@
 
     python -m tests.endurance.accelerator [--settings 100000]
 
-The graph is FR2 with 31 atoms and 93 contexts at density 0.05 (124 variables, induced width 7);
+The graph is FR2 with 31 atoms and 93 contexts at density 0.05 (124 variables, induced width 9);
 every setting has log tables of its own. Each algorithm runs twice, since the first call compiles.
 "arrays" is without an object for every posterior. The last column is the largest distance of a
 marginal from that of `exact`.

@@ -26,7 +26,7 @@ from inference.exact.backend import Exact
 from inference.peers import exact_jax
 from inference.peers.exact_jax import JaxElimination, log_partition
 from inference.peers.exact_jax.backend import _answers
-from tests.inference.answers import assert_agree
+from tests.inference.answers import assert_agree, given
 from tests.inference.graphs import odd_graph
 
 pytestmark = pytest.mark.slow
@@ -113,6 +113,29 @@ def test_the_gradient_of_log_z_is_the_factors_beliefs(seed: int) -> None:
     assert abs(log_z - tree.log_z) <= SAME_TERMS * max(1.0, abs(tree.log_z))
     kept = without_evidence(graph)[1]
     np.testing.assert_allclose(gradient[kept], tree.factor_beliefs(), atol=SAME_TERMS)
+
+
+def test_log_partition_under_jit_vmap_and_a_second_derivative() -> None:
+    graph = fr2(3, 1, density=0.3, seed=2)
+    rows = graph.log_values + np.random.default_rng(2).normal(size=(3, len(graph.log_values)))
+    evaluate = log_partition(graph)
+    with jax.enable_x64(True):
+        log_z = np.asarray(jax.jit(jax.vmap(evaluate))(jnp.asarray(rows)))
+        second = np.asarray(jax.jit(jax.hessian(evaluate))(jnp.asarray(rows[0])))
+    expected = [given(posterior) for posterior in infer_settings(graph, rows)]
+    np.testing.assert_allclose(log_z, expected, rtol=SAME_TERMS)
+    # The covariance of the entries that assignments choose, summed over all of them.
+    one = graph.with_log_values(rows[0])
+    states = np.array(list(np.ndindex(*graph.cardinalities)))
+    chosen = np.zeros((len(states), len(rows[0])))
+    for f in range(graph.n_factors):
+        shape = graph.cardinalities[list(graph.scope(f))]
+        places = np.ravel_multi_index(tuple(states[:, graph.scope(f)].T), tuple(shape))
+        chosen[np.arange(len(states)), graph.table_starts[f] + places] = 1.0
+    p = np.exp([one.log_potential(each) - log_z[0] for each in states])
+    mean = p @ chosen
+    covariance = (chosen.T * p) @ chosen - np.outer(mean, mean)
+    np.testing.assert_allclose(second, covariance, atol=SAME_TERMS)
 
 
 def test_derivatives_with_evidence_are_those_of_differences() -> None:

@@ -34,8 +34,8 @@ class JaxElimination(Backend):
 
     It is for an accelerator with many settings of one structure, which it answers side by side:
     the responses of a simulation, replicates, a learner's steps. Every structure is compiled, for
-    some seconds at a hundred variables; on a processor, and for graphs that all differ, `exact` is
-    faster. Arithmetic is in log space throughout.
+    some seconds at a hundred variables, and refused beyond 1,000 clusters; on a processor, and for
+    graphs that all differ, `exact` is faster. Arithmetic is in log space throughout.
 
     Attributes:
         seed: of the search for an elimination order, as for `exact`.
@@ -124,7 +124,8 @@ class JaxElimination(Backend):
             where log Z is -inf; and what one setting costs.
 
         Raises:
-            TooLargeError: if the tables would not fit the memory limit.
+            TooLargeError: if the tables would not fit the memory limit, or there are too many of
+                them to be compiled.
         """
         plan = self._plan(graph)
         needed = _COPIES * plan.prediction.bytes

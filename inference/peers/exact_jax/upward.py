@@ -189,7 +189,8 @@ def log_partition(
     """Log Z as a function of the log tables that JAX can differentiate.
 
     Its gradient is the belief of every factor (Darwiche 2003, "A differential approach to
-    inference in Bayesian networks"). It works under jit, vmap and grad, once each.
+    inference in Bayesian networks"). It works under jit, vmap and grad,
+    and twice under grad: the second derivatives are the covariances of entries.
 
     Args:
         graph: the factor graph, with or without evidence; its own log tables play no part.

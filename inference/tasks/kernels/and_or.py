@@ -394,6 +394,19 @@ def _enter(
 
 
 @kernel
+def _accepted(
+    cardinalities, scope_starts, scope_variables, table_starts, log_values, best_states, best, trial
+):
+    """Make an assignment the best, if it is better."""
+    value = potential(scope_starts, scope_variables, table_starts, cardinalities, log_values, trial)
+    if not value > best[0]:
+        return False
+    best[0] = value
+    best_states[:] = trial
+    return True
+
+
+@kernel
 def _better(
     p, cardinalities, scope_starts, scope_variables, table_starts, log_values, order, pseudo,
     progress, best_states, best, trial,
@@ -406,12 +419,10 @@ def _better(
     start = progress.solution_starts[p]
     for k in range(pseudo.sizes[p]):
         trial[order[pseudo.walk[pseudo.first[p] + k]]] = progress.solutions[start + k]
-    value = potential(scope_starts, scope_variables, table_starts, cardinalities, log_values, trial)
-    if not value > best[0]:
-        return False
-    best[0] = value
-    best_states[:] = trial
-    return True
+    return _accepted(
+        cardinalities, scope_starts, scope_variables, table_starts, log_values, best_states, best,
+        trial,
+    )  # fmt: skip
 
 
 @kernel
@@ -426,12 +437,10 @@ def _put_together(
         start = progress.solution_starts[root]
         for k in range(pseudo.sizes[root]):
             trial[order[pseudo.walk[pseudo.first[root] + k]]] = progress.solutions[start + k]
-    value = potential(scope_starts, scope_variables, table_starts, cardinalities, log_values, trial)
-    if not value > best[0]:
-        return False
-    best[0] = value
-    best_states[:] = trial
-    return True
+    return _accepted(
+        cardinalities, scope_starts, scope_variables, table_starts, log_values, best_states, best,
+        trial,
+    )  # fmt: skip
 
 
 @kernel
