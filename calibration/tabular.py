@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -16,17 +16,22 @@ _SHOWN_ROWS, _SHOWN_COLUMNS = 6, 8
 class Tabular:
     """A result that is a table.
 
-    A subclass names the arrays, (n_rows,) each, that are its columns, or has `rows` of its own.
+    A subclass names the arrays, (n_rows,) each, that are its columns; one that names none is a row
+    of all its fields, or has `rows` of its own.
 
     Attributes:
-        columns: names of those arrays, in order.
+        columns: names of those arrays, in order; `position` may be that of the array `positions`.
     """
 
     columns: ClassVar[tuple[str, ...]] = ()
 
     def rows(self) -> list[dict[str, Any]]:
         """One dict per row, with Python's own numbers."""
-        values = [getattr(self, name) for name in self.columns]
+        if not self.columns:
+            return [asdict(cast("Any", self))]
+        values = [
+            getattr(self, name if hasattr(self, name) else f"{name}s") for name in self.columns
+        ]
         lists = [each.tolist() if hasattr(each, "tolist") else each for each in values]
         return [dict(zip(self.columns, row, strict=True)) for row in zip(*lists, strict=True)]
 

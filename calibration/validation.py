@@ -80,20 +80,6 @@ def label_array(y: Any, name: str = "y") -> Floats:
     return labels
 
 
-def number_array(values: ArrayLike, name: str) -> Floats:
-    """Finite numbers as a float64 array of shape (n,).
-
-    Raises:
-        InputError: if they are empty, not one-dimensional, not numeric, or one is not finite.
-    """
-    array = _numbers(values, name, "numbers")
-    finite = np.isfinite(array)
-    if not finite.all():
-        position = int(np.argmin(finite))
-        raise InputError(f"{name}[{position}] is {float(array[position])!r}; give finite numbers")
-    return array
-
-
 def weight_array(weights: ArrayLike | None, n_atoms: int, name: str = "weights") -> Floats:
     """Weights as a float64 array of shape (n_atoms,); ones if None.
 

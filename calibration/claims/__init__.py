@@ -1,4 +1,4 @@
-"""Claims as FaStfact counts them: numbers of claims, agreement with people's, kinds of failure."""
+"""Claims as FaStfact counts them: numbers of claims, and agreement with people's."""
 
 from __future__ import annotations
 
@@ -15,16 +15,8 @@ from calibration.claims.counts import (
     CountAlignment,
     count_alignment,
     f1_at_k_prime,
-    fit_gamma,
     gamma_like_f1_at_k,
     recall_at_k_prime,
-)
-from calibration.claims.failures import (
-    FailureCategory,
-    FailureKind,
-    FailureRow,
-    failure_table,
-    redundancy_failures,
 )
 
 __all__ = [
@@ -32,18 +24,12 @@ __all__ = [
     "ClaimCounts",
     "ClaimEdits",
     "CountAlignment",
-    "FailureCategory",
-    "FailureKind",
-    "FailureRow",
     "claim_edits",
     "count_alignment",
     "f1_at_k_prime",
-    "failure_table",
-    "fit_gamma",
     "gamma_like_f1_at_k",
     "label_agreement",
     "mean_edits",
     "recall_at_k_prime",
-    "redundancy_failures",
     "token_similarity",
 ]

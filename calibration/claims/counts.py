@@ -155,46 +155,6 @@ def gamma_like_f1_at_k(
     return float(brentq(excess, least, LARGEST_GAMMA, xtol=1e-12))
 
 
-def fit_gamma(
-    supported: ArrayLike, unsupported: ArrayLike, k_prime: ArrayLike, scores: ArrayLike
-) -> float:
-    """Gamma with which F1@K' is nearest to given scores, by least squares.
-
-    Args:
-        supported: S of each response.
-        unsupported: N of each response.
-        k_prime: K' of each response.
-        scores: the score to approach for each response, such as a human grade in [0, 1].
-
-    Raises:
-        InputError: for bad counts, scores outside [0, 1], or if no response tells gammas apart.
-    """
-    from scipy.optimize import minimize_scalar
-
-    s, n = _counts(supported, "supported"), _counts(unsupported, "unsupported")
-    k = _counts(k_prime, "k_prime")
-    wanted = np.asarray(scores, dtype=np.float64)
-    if wanted.shape != s.shape or not ((wanted >= 0) & (wanted <= 1)).all():
-        raise InputError("scores must be one number between 0 and 1 per response")
-    if not ((s > 0) & (s != k)).any():
-        raise InputError(
-            "no response has supported claims in another number than K', so that no gamma fits "
-            "better than another; give more responses or choose gamma"
-        )
-
-    def loss(log_gamma: float) -> float:
-        return float(((f1_at_k_prime(s, n, k, math.exp(log_gamma)) - wanted) ** 2).sum())
-
-    # The loss may have several minima: the best of a grid starts the refinement.
-    grid = np.linspace(math.log(1e-4), math.log(10.0), 121)
-    best = float(grid[int(np.argmin([loss(g) for g in grid]))])
-    step = float(grid[1] - grid[0])
-    result = minimize_scalar(
-        loss, bounds=(best - step, best + step), method="bounded", options={"xatol": 1e-10}
-    )
-    return math.exp(float(result.x))
-
-
 def count_alignment(counts: ClaimCounts, human: ClaimCounts, gamma: float) -> CountAlignment:
     """How far counts are from those of people (FaStfact, table 2).
 

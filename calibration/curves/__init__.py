@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from calibration.curves.corp import CorpCurve, corp_curve
-from calibration.curves.groups import GroupCalibration, group_calibration, interval_groups
+from calibration.curves.groups import GroupCalibration, group_calibration
 from calibration.curves.histograms import LabelHistogram, label_histogram
 from calibration.curves.profile import CalibrationProfile, calibration_profile
 from calibration.curves.reliability import ReliabilityBins, reliability_bins
@@ -19,7 +19,6 @@ __all__ = [
     "calibration_profile",
     "corp_curve",
     "group_calibration",
-    "interval_groups",
     "label_histogram",
     "reliability_bins",
     "risk_curve",

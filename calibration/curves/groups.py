@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,11 +18,7 @@ from calibration.intervals import (
 )
 from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.tabular import Tabular
-from calibration.validation import (
-    Floats,
-    Integers,
-    number_array,
-)
+from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
 
 
@@ -127,38 +122,6 @@ def group_calibration(
         n_responses=None if responses is None else n_responses,
         n_unlabelled=atoms.n_unlabelled,
     )
-
-
-def interval_groups(
-    values: ArrayLike, edges: Sequence[float]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Interval of each value as a text, (n,), and all intervals in order.
-
-    Args:
-        values: numbers (n,), such as relative positions in a response, or counts of mentions.
-        edges: ascending edges; a value on an inner edge belongs to the interval below it. Values
-            outside the outer edges are refused.
-
-    Raises:
-        InputError: for values that are not numbers or lie outside, or edges that do not ascend.
-    """
-    numbers = number_array(values, "values")
-    bounds = number_array(edges, "edges")
-    if bounds.size < 2 or not (np.diff(bounds) > 0).all():
-        raise InputError(f"edges is {list(edges)!r}; give at least two numbers in ascending order")
-    outside = (numbers < bounds[0]) | (numbers > bounds[-1])
-    if outside.any():
-        position = int(np.argmax(outside))
-        raise InputError(
-            f"values[{position}] is {float(numbers[position])!r}, outside the edges from "
-            f"{float(bounds[0])!r} to {float(bounds[-1])!r}; give edges that hold every value"
-        )
-    names = tuple(
-        f"{'[' if number == 0 else '('}{low:g}, {high:g}]"
-        for number, (low, high) in enumerate(itertools.pairwise(bounds.tolist()))
-    )
-    index = np.searchsorted(bounds[1:-1], numbers, side="left")
-    return tuple(names[number] for number in index.tolist()), names
 
 
 def _wanted(groups: tuple[Hashable, ...], order: Any) -> tuple[Hashable, ...]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -58,6 +58,11 @@ class Association(Tabular):
         level: nominal coverage of the intervals.
     """
 
+    columns: ClassVar = (
+        *("over", "first", "second", "correlation", "lower", "upper", "rank_correlation"),
+        "n_cells",
+    )
+
     over: tuple[str, ...]
     first: tuple[str, ...]
     second: tuple[str, ...]
@@ -67,22 +72,6 @@ class Association(Tabular):
     rank_correlation: Floats
     n_cells: tuple[int, ...]
     level: float
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One row per pair of quantities and choice of cells."""
-        return [
-            {
-                "over": over,
-                "first": self.first[row],
-                "second": self.second[row],
-                "correlation": float(self.correlation[row]),
-                "lower": float(self.lower[row]),
-                "upper": float(self.upper[row]),
-                "rank_correlation": float(self.rank_correlation[row]),
-                "n_cells": self.n_cells[row],
-            }
-            for row, over in enumerate(self.over)
-        ]
 
 
 def association(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -69,6 +69,12 @@ class Balance(Tabular):
         status: what the data say of sigma.
     """
 
+    columns: ClassVar = (
+        *("position", "sigma", "factuality", "false_positives", "false_negatives", "n_claims"),
+        *("n_responses", "exact", "asymptotic", "clustered", "by_response", "p_value"),
+        *("corrected", "status"),
+    )
+
     positions: tuple[str, ...]
     sigma: Floats
     factuality: Floats
@@ -84,22 +90,6 @@ class Balance(Tabular):
     corrected: Floats
     method: str
     status: tuple[SigmaStatus, ...]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One row per position."""
-        arrays = (
-            "sigma", "factuality", "false_positives", "false_negatives", "n_claims",
-            "n_responses", "exact", "asymptotic", "clustered", "by_response",
-            "p_value", "corrected",
-        )  # fmt: skip
-        return [
-            {
-                "position": position,
-                **{name: getattr(self, name)[cell].item() for name in arrays},
-                "status": str(self.status[cell]),
-            }
-            for cell, position in enumerate(self.positions)
-        ]
 
 
 def in_sample_balance(

@@ -25,7 +25,6 @@ from calibration.significance.paired import paired_bootstrap, paired_permutation
 from calibration.significance.power import (
     SampleSize,
     SampleSizes,
-    deviation_of_means,
     equivalence_power,
     minimum_detectable_effect,
     responses_for_equivalence,
@@ -73,7 +72,6 @@ __all__ = [
     "compare_judged",
     "compare_methods",
     "correctness_regression",
-    "deviation_of_means",
     "equivalence_power",
     "exact_mcnemar_by_response",
     "mcnemar",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,12 +41,6 @@ from calibration.significance.sample_tests import difference_statistic
 from calibration.tabular import Tabular
 from calibration.validation import Floats, check_lengths, open_interval, whole_number
 from factormodels.errors import InputError
-
-_OF_RESPONSES = (
-    *("entropy", "expected_precision", "mean_surprisal"),
-    *("supported", "contradicted", "undecided"),
-)
-"""Means over responses that no `Measure` is."""
 
 Ends = tuple[float, float, float]
 """Lower and upper end of an interval, and the standard error."""
@@ -88,10 +82,6 @@ class ScoreDifference(Tabular):
     method: str
     n_responses: int
     status: str
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One row."""
-        return [asdict(self)]
 
 
 def score_difference(

@@ -7,7 +7,7 @@ that the difference is too small to matter, if a margin says what would.
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -53,10 +53,6 @@ class EquivalenceTest(Tabular):
     degrees: float
     n_responses: int
     status: SignificanceStatus
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One row."""
-        return [asdict(self)]
 
 
 def paired_equivalence(

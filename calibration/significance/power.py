@@ -58,8 +58,8 @@ def sample_size_table(
     """Responses that a study needs to find each difference, or to exclude it.
 
     Args:
-        standard_deviation: of the differences between two methods over responses: from a pilot by
-            `standard_deviation_of_differences`, or by `deviation_of_means` from that of claims.
+        standard_deviation: of the differences between two methods over responses, from a pilot by
+            `standard_deviation_of_differences`.
         effects: the differences, not 0.
         powers: probabilities of success.
         alpha: level of the tests.
@@ -82,29 +82,6 @@ def sample_size_table(
         for effect in effects
         for power in powers
     )
-
-
-def deviation_of_means(
-    standard_deviation: float, n_claims: float, intraclass_correlation: float
-) -> float:
-    """Standard deviation over responses of the mean of their claims.
-
-    Args:
-        standard_deviation: of one claim's difference.
-        n_claims: claims of a response.
-        intraclass_correlation: of two claims' differences in a response, from 0 to 1.
-
-    Raises:
-        InputError: for a number outside its range.
-    """
-    spread = _spread(standard_deviation)
-    if not is_number(n_claims) or not 1 <= n_claims < math.inf:
-        raise InputError(f"n_claims is {n_claims!r}; give a number of at least 1")
-    if not is_number(intraclass_correlation) or not 0 <= intraclass_correlation <= 1:
-        raise InputError(
-            f"intraclass_correlation is {intraclass_correlation!r}; give a number from 0 to 1"
-        )
-    return spread * math.sqrt((1 + (n_claims - 1) * intraclass_correlation) / n_claims)
 
 
 def responses_for_equivalence(

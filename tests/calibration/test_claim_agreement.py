@@ -1,4 +1,4 @@
-"""Agreement of labels, edits of claim sets by matching, and the taxonomy of failures."""
+"""Agreement of labels, and edits of claim sets by matching."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from calibration.claims.agreement import (
     mean_edits,
     token_similarity,
 )
-from calibration.claims.failures import failure_table, redundancy_failures
 from tests.refusals import refused
 
 
@@ -80,54 +79,3 @@ def test_bad_similarities_are_named() -> None:
     refused("revised_from is 0", claim_edits, [], [], revised_from=0)
     refused("no edits to average", mean_edits, [])
     assert claim_edits([], ["a"]).added == (0,)
-
-
-def test_failures_are_counted_by_kind_and_category() -> None:
-    rows = failure_table(
-        [
-            ["ambiguous", "subjective"],
-            ["ambiguous"],
-            ["within sentence", "between sentences"],
-            [],
-            [],
-        ],
-        ["removed", "missed", "removed"],
-    )
-    counts = {row.name: row.count for row in rows}
-    assert counts == {
-        "unverifiable": 2,
-        "subjective": 1,
-        "tautology": 0,
-        "ambiguous": 2,
-        "redundant": 1,
-        "within sentence": 1,
-        "between sentences": 1,
-        "missing": 3,
-        "removed": 2,
-        "missed": 1,
-    }
-    shares = {row.name: row.share for row in rows}
-    assert shares["ambiguous"] == 0.4
-    # Relative to the five extracted claims, as FaStfact's table 5: 6.98 % + 2.54 % = 9.52 %.
-    assert shares["missing"] == pytest.approx(shares["removed"] + shares["missed"])
-
-
-def test_redundancy_is_within_or_between_sentences() -> None:
-    labels = redundancy_failures([0, 0, 2, 0, 2], [1, 1, 1, 2, None])
-    assert labels == (
-        (),
-        ("within sentence",),
-        (),
-        ("between sentences",),
-        ("between sentences",),
-    )
-    both = redundancy_failures([0, 0, 0], [1, 2, 2])
-    assert both[2] == ("within sentence", "between sentences")
-
-
-def test_bad_failures_are_named() -> None:
-    refused("claim 0: the failure 'removed' is none of subjective", failure_table, [["removed"]])
-    refused("missing claim 0: the failure 'lost'", failure_table, [[]], ["lost"])
-    refused("no extracted claims", failure_table, [])
-    refused("representative of claim 0 is 1", redundancy_failures, [1, 1], [1, 1])
-    refused("1 representatives and 2 sentences", redundancy_failures, [0], [1, 1])

@@ -15,7 +15,6 @@ from calibration import (
     score_table,
     summarise,
 )
-from calibration.claims import failure_table
 from calibration.curves import group_calibration, label_histogram, risk_curve
 from calibration.intervals import (
     IntervalSettings,
@@ -25,6 +24,7 @@ from calibration.intervals import (
 )
 from calibration.scores import measure_responses
 from calibration.self_knowledge import (
+    association,
     compare_conditions,
     in_sample_balance,
     label_shift,
@@ -62,7 +62,7 @@ def results() -> list[Any]:
         out_of_sample(records, n_splits=3),
         label_shift(records, n_splits=3),
         in_sample_balance(records),
-        failure_table([["subjective"], []]),
+        association({"one": records}),
     ]
 
 

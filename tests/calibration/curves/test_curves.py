@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 
 from calibration import corp_curve, corp_decomposition, reliability_bins
-from calibration.curves import group_calibration, interval_groups, label_histogram, risk_curve
+from calibration.curves import group_calibration, label_histogram, risk_curve
 from calibration.curves.label_draws import calibrated, shared_share
 from calibration.forecasts import forecasts
 from calibration.scores import risk_coverage
@@ -192,12 +190,6 @@ def test_intervals_by_group_are_the_bootstrap_of_scipy() -> None:
     assert ours.upper[column] == pytest.approx(theirs.high, abs=0.005)
 
 
-def test_intervals_of_numbers() -> None:
-    names, order = interval_groups([0.0, 0.2, 0.21, 1.0], [0, 0.2, 0.5, 1])
-    assert order == ("[0, 0.2]", "(0.2, 0.5]", "(0.5, 1]")
-    assert names == ("[0, 0.2]", "[0, 0.2]", "(0.2, 0.5]", "(0.5, 1]")
-
-
 def test_histograms_by_label() -> None:
     generator = np.random.default_rng(9)
     p = np.concatenate([generator.random(300), [0.0, 0.5, 1.0]])
@@ -220,9 +212,6 @@ def test_bad_input_is_named() -> None:
     refused(r"groups\[0\] is missing", group_calibration, [0.2], [1], [None])
     refused("order lacks the group 'a'", group_calibration, [0.2], [1], ["a"], order=["b"])
     refused("order names a group twice", group_calibration, [0.2], [1], ["a"], order=["a", "a"])
-    refused(r"values\[1\] is 2.0, outside the edges", interval_groups, [0.5, 2], [0, 1])
-    refused(r"edges is \[1, 0\]; give at least two", interval_groups, [0.5], [1, 0])
-    refused(r"values\[0\] is nan; give finite", interval_groups, [math.nan], [0, 1])
 
 
 def test_one_probability_is_a_curve_of_one_point() -> None:

@@ -10,7 +10,6 @@ from scipy.stats import norm, t
 
 from calibration.significance import (
     adjust,
-    deviation_of_means,
     equivalence_power,
     minimum_detectable_effect,
     paired_t_test,
@@ -129,15 +128,6 @@ def test_a_table_for_planning() -> None:
     assert table.to_frame().shape == (4, 4)
 
 
-def test_deviation_of_means_of_claims() -> None:
-    generator = np.random.default_rng(2)
-    shared = generator.normal(0, math.sqrt(0.3), (20_000, 1))
-    claims = shared + generator.normal(0, math.sqrt(0.7), (20_000, 5))
-    # 20,000 draws: a standard deviation is off by 0.5 %.
-    assert deviation_of_means(1.0, 5, 0.3) == pytest.approx(claims.mean(axis=1).std(), rel=0.02)
-    assert deviation_of_means(2.0, 1, 0.9) == 2.0
-
-
 def test_standard_deviation_of_differences() -> None:
     spread = standard_deviation_of_differences([0.5, 1.0, 0.0], [0.25, 0.25, 0.25])
     assert spread == pytest.approx(np.std([0.25, 0.75, -0.25], ddof=1), rel=1e-12)
@@ -153,5 +143,3 @@ def test_bad_input_is_named() -> None:
     refused(r"power is 0\.01", minimum_detectable_effect, 1, 10, power=0.01)
     refused("effect is 0", responses_needed, 0, 1)
     refused("margin is 0", responses_for_equivalence, 0, 1)
-    refused("n_claims is 0", deviation_of_means, 1, 0, 0.5)
-    refused("intraclass_correlation is 2", deviation_of_means, 1, 3, 2)
