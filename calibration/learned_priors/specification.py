@@ -12,7 +12,7 @@ from factormodels.claims import Relation, validated_probability
 from factormodels.encodings import DEFAULT_ENCODING, get_encoding
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.stances import DEFAULT_STANCES, StanceMapping
+from factormodels.io.published.stances import DEFAULT_STANCES, StanceMapping
 
 Group = Callable[[FactGraph], str]
 """Names the group (topic, dataset, ...) of a response, which has values of its own."""

@@ -33,7 +33,7 @@ from factormodels.claims import RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.lexical import KINDS, relation_distributions
 from factormodels.extraction.relation_models.lexical_features import pair_features
-from factormodels.io.factcheck_bench import read_factcheck_bench
+from factormodels.io.published.factcheck_bench import read_factcheck_bench
 
 if TYPE_CHECKING:
     import pandas as pd

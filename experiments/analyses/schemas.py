@@ -12,7 +12,7 @@ from experiments.results.schemas import manifest_schema, row_schema
 from experiments.study.config import LEARNED, Priors, Study, short_keys
 from experiments.study.inputs import evidence_schema
 from factormodels.errors import InputError, unknown_name
-from factormodels.io.fact_graph_schema import DIALECT, fact_graph_schema
+from factormodels.io.fact_graph_json import DIALECT, fact_graph_schema
 
 Schema = dict[str, Any]
 

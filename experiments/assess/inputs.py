@@ -83,7 +83,7 @@ def load_responses(
     """
     graphs, remark, columns_used = _read(source, columns)
     if passages is not None:
-        from factormodels.io.factscore import with_passages
+        from factormodels.io.published.factscore import with_passages
 
         graphs = with_passages(graphs, passages)
     wanted = list(take)

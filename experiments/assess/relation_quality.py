@@ -17,7 +17,7 @@ from factormodels.extraction.relation_models.lexical import KINDS, softmax_again
 from factormodels.extraction.relation_models.lexical_features import FEATURES, pair_features
 from factormodels.extraction.relations import ask
 from factormodels.fact_graph import FactGraph
-from factormodels.io.factcheck_bench import passage_key
+from factormodels.io.published.factcheck_bench import passage_key
 
 
 @dataclass(frozen=True, slots=True)

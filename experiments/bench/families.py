@@ -328,7 +328,8 @@ def set_name(path: Path) -> str:
 
 
 def _read(paths: Sequence[Path], number: int) -> tuple[FactorGraph]:
-    from factormodels.io.uai import read_evidence, read_uai
+    from factormodels.io.networks.uai import read_uai
+    from factormodels.io.networks.uai_results import read_evidence
 
     graph = read_uai(paths[number])
     evidence = Path(f"{paths[number]}.evid")
@@ -338,7 +339,7 @@ def _read(paths: Sequence[Path], number: int) -> tuple[FactorGraph]:
 
 
 def _reference(paths: Sequence[Path], number: int) -> Reference | None:
-    from factormodels.io.uai_results import read_log10_partition, read_marginals
+    from factormodels.io.networks.uai_results import read_log10_partition, read_marginals
 
     marginals, partition = (Path(f"{paths[number]}.{kind}") for kind in ("MAR", "PR"))
     if not marginals.exists() and not partition.exists():

@@ -19,8 +19,8 @@ from experiments.study.plain_yaml import jsonable
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from factormodels.io.files import write_text
-from factormodels.io.uai import read_evidence, read_uai
-from factormodels.io.uai_results import read_log10_partition, read_marginals
+from factormodels.io.networks.uai import read_uai
+from factormodels.io.networks.uai_results import read_evidence, read_log10_partition, read_marginals
 from inference import Backend, InferenceError, Posterior
 from inference.posterior import LogZKind
 

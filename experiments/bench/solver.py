@@ -25,7 +25,7 @@ from experiments.bench.solver_output import Output, read_outputs
 from experiments.run.processes import FAILED, TIMED_OUT, ChildError
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
-from factormodels.io.uai_writer import write_uai
+from factormodels.io.networks.uai import write_uai
 
 KINDS = ("exact", "upper", "lower", "bethe", "elbo", "none")
 PLACEHOLDERS = ("model", "evidence", "out", "folder")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from factormodels.errors import InputError
 from factormodels.io.files import read_text
-from factormodels.io.uai_results import SUM_TOLERANCE
+from factormodels.io.networks.uai_results import SUM_TOLERANCE
 
 _SECTIONS = ("PR", "MAR", "STATUS")
 

@@ -15,7 +15,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
 from factormodels.io.fact_graph_json import write_fact_graph
 from factormodels.io.files import write_text
-from factormodels.io.uai_results import write_evidence
+from factormodels.io.networks.uai_results import write_evidence
 from factormodels.variants import variant
 from inference import Posterior, infer
 

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from experiments.results.rows import SCHEMA, UNANSWERED
-from factormodels.io.fact_graph_schema import DIALECT
+from factormodels.io.fact_graph_json import DIALECT
 from inference.posterior import LogZKind, Status
 
 Schema = dict[str, Any]

@@ -13,7 +13,7 @@ from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
 from factormodels.io import read_any
-from factormodels.io.fact_graph_schema import DIALECT
+from factormodels.io.fact_graph_json import DIALECT
 from factormodels.io.files import read_text
 from factormodels.io.json_text import decode
 from factormodels.io.opening import exists
@@ -182,7 +182,7 @@ def with_evidence_file(graph: FactorGraph, path: Path) -> FactorGraph:
     try:
         if text.lstrip().startswith(("{", "[")):
             return _with_json_evidence(graph, decode(text, path))
-        from factormodels.io.uai_results import parse_evidence
+        from factormodels.io.networks.uai_results import parse_evidence
 
         return graph.with_evidence(parse_evidence(text, path))
     except InputError as error:

@@ -93,7 +93,7 @@ def load(name: str, **options: Any) -> Dataset:
     Args:
         name: one of `names()`.
         options: for "factcheck-bench": `stances`, the relations of stances that differ from the
-            default (see `factormodels.io.stances`). The others take none.
+            default (see `factormodels.io.published.stances`). The others take none.
 
     Raises:
         InputError: for an unknown name or option, or an option's bad value.
@@ -105,7 +105,7 @@ def load(name: str, **options: Any) -> Dataset:
     records = decode_lines(content.decode("utf-8"), f"dataset {name}")
     if name == "factcheck-bench":
         from factormodels.datasets.factcheck_file import record_from_object
-        from factormodels.io.factcheck_record import graph_from_record
+        from factormodels.io.published.factcheck_bench import graph_from_record
 
         graphs = tuple(
             graph_from_record(record_from_object(obj), options.get("stances")) for _, obj in records

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 
 from factormodels.datasets.deriving import run_derivation
 from factormodels.datasets.factcheck_file import record_line
-from factormodels.io.factcheck_bench import split_record
 from factormodels.io.files import write_text
 from factormodels.io.json_text import read_json_lines
+from factormodels.io.published.factcheck_bench import split_record
 
 
 def derive(raw: str | os.PathLike[str], out: str | os.PathLike[str]) -> int:

@@ -19,10 +19,10 @@ from factormodels.datasets.factscore_file import record_line
 from factormodels.extraction.relation_models.base import Judgement, TextPair
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.fact_graph import FactGraph
-from factormodels.io.factcheck_bench import passage_key
-from factormodels.io.factscore import parse_factscore_record, with_passages
 from factormodels.io.files import read_text, write_text
 from factormodels.io.json_text import decode_lines
+from factormodels.io.published.factcheck_bench import passage_key
+from factormodels.io.published.factscore import parse_factscore_record, with_passages
 
 
 def derive(

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from factormodels.io.factcheck_record import FACTUAL, Claim, FactcheckRecord, JudgedPassage
+from factormodels.io.published.factcheck_bench import FACTUAL, Claim, FactcheckRecord, JudgedPassage
 
 
 def record_line(record: FactcheckRecord) -> str:

@@ -20,7 +20,7 @@ from typing import Any
 
 from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.fact_graph import FactGraph
-from factormodels.io.factscore import LABELS
+from factormodels.io.published.factscore import LABELS
 
 _UNITS = 10_000
 _KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL)

@@ -11,7 +11,15 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from factormodels.claims import Atom, Context, Relation, RelationKind, validated_distribution
+from factormodels.claims import (
+    ATOM_PRIOR,
+    CONTEXT_PRIOR,
+    Atom,
+    Context,
+    Relation,
+    RelationKind,
+    validated_distribution,
+)
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.files import read_text, write_text
@@ -29,6 +37,9 @@ from factormodels.io.json_text import check_keys, decode, encode
 
 FORMAT = "factormodels/fact-graph"
 VERSION = 1
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+"""The dialect of every JSON Schema of this project."""
 
 _GRAPH_TEXTS = ("query", "response", "topic")
 _GRAPH_KEYS = ("format", "version", "id", *_GRAPH_TEXTS, "metadata", "nodes", "edges")
@@ -273,3 +284,141 @@ def _required(obj: Mapping[str, Any], key: str, where: str) -> Any:
 
 def _optional_text(obj: Mapping[str, Any], key: str, where: str) -> str | None:
     return None if obj.get(key) is None else as_text(obj[key], f"{where}: key {key!r}")
+
+
+def fact_graph_schema() -> dict[str, Any]:
+    """JSON Schema of one fact graph, for other tools: a file, or a line of JSON Lines.
+
+    Five rules are about several values at once and beyond a schema: ids are unique, relations join
+    what exists, no relation joins a text to itself, no ordered pair has two relations, and contexts
+    are retrieved for atoms that exist. The reader checks them all. A schema does not tell 1.0 from
+    1, which the reader does for `sentence`.
+    """
+    return {
+        "$schema": DIALECT,
+        "$id": f"urn:factormodels:fact-graph:{VERSION}",
+        "title": "Fact graph",
+        "description": "The atoms, contexts and relations of one response.",
+        **_object_schema(
+            {
+                "format": {"const": FORMAT},
+                "version": {"const": VERSION},
+                "id": {
+                    **_text_schema("name of the response; else the file's", null=True),
+                    "minLength": 1,
+                },
+                "query": _text_schema("the question that was asked", null=True),
+                "response": _text_schema("the whole response", null=True),
+                "topic": _text_schema("what it is about", null=True),
+                "metadata": {"type": "object", "description": "further facts, JSON values by name"},
+                "nodes": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+                "edges": {"type": "array", "items": {"$ref": "#/$defs/edge"}},
+            },
+            required=("nodes", "edges"),
+        ),
+        "$defs": {
+            "id": _text_schema("a name", minLength=1),
+            "probability": {"type": "number", "minimum": 0, "maximum": 1},
+            "node": {
+                "type": "object",
+                "required": ["type"],
+                "properties": {"type": {"enum": ["atom", "context"]}},
+                "if": {"properties": {"type": {"const": "atom"}}},
+                "then": {"$ref": "#/$defs/atom"},
+                "else": {"$ref": "#/$defs/context"},
+            },
+            "atom": _node_schema(
+                f"A claim. The prior is {ATOM_PRIOR} where nothing is known.",
+                {
+                    "label": {
+                        "type": ["boolean", "null"],
+                        "description": "the human judgement; null or absent where there is none",
+                    },
+                    "annotation": _text_schema("the annotator's own word for it", null=True),
+                    "sentence": {
+                        "type": ["integer", "null"],
+                        "minimum": 1,
+                        "description": "sentence of the response it comes from, counted from 1",
+                    },
+                },
+            ),
+            "context": _node_schema(
+                f"A passage of evidence. The prior is {CONTEXT_PRIOR} for a reliable source.",
+                {
+                    "title": _text_schema("title of the page", null=True),
+                    "link": _text_schema("address of the page", null=True),
+                    "snippet": _text_schema("the search engine's extract", null=True),
+                    "retrieved_for": {
+                        "type": ["array", "null"],
+                        "items": {"type": "string"},
+                        "description": "ids of the atoms that it was retrieved for",
+                    },
+                    "key": _text_schema(
+                        "identity: contexts with equal keys are duplicates", null=True
+                    ),
+                    "note": _text_schema("a remark", null=True),
+                },
+            ),
+            "edge": _edge_schema(),
+        },
+    }
+
+
+def _edge_schema() -> dict[str, Any]:
+    end = {"$ref": "#/$defs/id"}
+    return {
+        **_object_schema(
+            {
+                "source": end,
+                "from": end,
+                "target": end,
+                "to": end,
+                "relation": {"enum": [kind.value for kind in RelationKind]},
+                "probability": {"$ref": "#/$defs/probability"},
+                "distribution": {
+                    **_object_schema(
+                        {kind.value: {"$ref": "#/$defs/probability"} for kind in RelationKind},
+                        required=(),
+                    ),
+                    "description": "what the relation model gives each kind; they sum to 1",
+                },
+                "link": {"description": "accepted as FactReasoner writes it, and not read"},
+            },
+            required=("relation", "probability"),
+        ),
+        "description": "A relation of an ordered pair; its ends have either of two spellings.",
+        "allOf": [
+            {"oneOf": [{"required": ["source"]}, {"required": ["from"]}]},
+            {"oneOf": [{"required": ["target"]}, {"required": ["to"]}]},
+        ],
+    }
+
+
+def _node_schema(description: str, own: dict[str, Any]) -> dict[str, Any]:
+    return {
+        **_object_schema(
+            {
+                "id": {"$ref": "#/$defs/id"},
+                "type": {"enum": ["atom", "context"]},
+                "probability": {"$ref": "#/$defs/probability"},
+                "text": _text_schema("the claim or passage", null=True),
+                **own,
+            },
+            required=("id", "type", "probability"),
+        ),
+        "description": description,
+    }
+
+
+def _object_schema(properties: dict[str, Any], required: tuple[str, ...]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "required": list(required),
+        "properties": properties,
+        "additionalProperties": False,
+    }
+
+
+def _text_schema(description: str, *, null: bool = False, **limits: Any) -> dict[str, Any]:
+    kind: Any = ["string", "null"] if null else "string"
+    return {"type": kind, "description": description, **limits}

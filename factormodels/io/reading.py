@@ -1,12 +1,20 @@
-"""Reading the records of a file as what they are: responses, prompts, pairs or passages."""
+"""Reading any file by its content: a network, a response, or the records of a dataset.
+
+The records of a dataset are responses, claims, prompts, pairs of texts or passages.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
+from factormodels.factor_graph import FactorGraph
+from factormodels.io.claim_records import ClaimRecord
 from factormodels.io.json_records import location, shown
+from factormodels.io.networks.bif import looks_like_bif, parse_bif
+from factormodels.io.networks.uai import KINDS, parse_uai, read_names
 from factormodels.io.published.formats import Format, Item, format_named, format_of, record_format
 from factormodels.io.published.prompts import Prompt
 from factormodels.io.published.unli import JudgedPair
@@ -29,46 +37,54 @@ _JSON_KEYS = (
 )
 
 
-def is_dataset(content: Content) -> bool:
-    """Whether a file is JSON, or a table whose columns are those of a known format."""
-    if not isinstance(content, str) or is_json(content):
-        return True
-    return format_of(dict.fromkeys(column_names(content), "")) is not None
+def read(path: str | os.PathLike[str]) -> FactGraph | FactorGraph:
+    """Model in a file: a fact graph or a factor graph, as its content tells.
 
-
-def records_of(content: Content, source: Source) -> Iterator[Record]:
-    """Yield the records of JSON or of a table, bad ones with their errors."""
-    if not isinstance(content, str) or is_json(content):
-        return json_records(content, source)
-    return table_records(content, source)
-
-
-def items_of(
-    content: Content, source: Source, known: Format | None = None
-) -> Iterator[tuple[Item, int | None]]:
-    """Yield the items of a file, each with the line of its record (the first, of several).
-
-    Args:
-        content: JSON, JSON Lines or a table.
-        source: its file, for messages and ids.
-        known: the format of all records; each record's own keys tell if None.
+    JSON gives a FactGraph (fact-graph JSON, or a single record of a dataset), and so does a table
+    of one row; UAI and BIF give a FactorGraph.
 
     Raises:
-        InputError: for the first record that is malformed or of no known format.
+        InputError: if the file cannot be read, is of no known kind, is malformed, or holds many
+            graphs.
+        MissingDependencyError: for BIF, if pgmpy is not installed.
     """
-    gathered: dict[str, tuple[Format, int | None, list[object]]] = {}
-    last: Format | None = None
-    for record in strictly(records_of(content, source)):
-        last = form = known or record_format(record.value, last)
-        if form is None or (known is None and not isinstance(record.value, dict)):
-            raise InputError(_unknown_record(record, source))
-        parsed = form.parse(record.value, source, record.line)
-        if form.gather is None:
-            yield from ((item, record.line) for item in form.items([parsed]))
-        else:
-            gathered.setdefault(form.name, (form, record.line, []))[2].append(parsed)
-    for form, line, values in gathered.values():
-        yield from ((item, line) for item in form.items(values))
+    content = read_content(path, held=True)
+    return (
+        _model(content, path) if isinstance(content, str) else _only(_graphs(content, path), path)
+    )
+
+
+def read_any(path: str | os.PathLike[str]) -> FactorGraph | Iterator[FactGraph]:
+    """The factor graph of a file, or what `read_each` yields.
+
+    Raises:
+        InputError: as `read` and `read_each` do.
+        MissingDependencyError: for BIF, if pgmpy is not installed.
+    """
+    content = read_content(path, held=False)
+    if is_dataset(content):
+        return _many(content, path)
+    model = _model(str(content), path)
+    return model if isinstance(model, FactorGraph) else iter([model])
+
+
+def read_many(path: str | os.PathLike[str]) -> list[FactGraph]:
+    """Fact graphs of a file, in order: JSON, JSON Lines, or a table of a dataset.
+
+    Raises:
+        InputError: if the file cannot be read, holds a factor graph or nothing, is malformed, or
+            two graphs in it have the same id.
+    """
+    return list(_many(read_content(path, held=True), path))
+
+
+def read_each(path: str | os.PathLike[str]) -> Iterator[FactGraph]:
+    """Yield the fact graphs that `read_many` returns; of JSON Lines, one at a time is in memory.
+
+    Raises:
+        InputError: as `read_many` does, when the graph is due.
+    """
+    return _many(read_content(path, held=False), path)
 
 
 def read_prompts(path: Source, *, form: str | None = None) -> tuple[Prompt, ...]:
@@ -121,6 +137,48 @@ def read_judged_pairs(path: Source, *, form: str | None = None) -> tuple[JudgedP
     return tuple(pairs)
 
 
+def is_dataset(content: Content) -> bool:
+    """Whether a file is JSON, or a table whose columns are those of a known format."""
+    if not isinstance(content, str) or is_json(content):
+        return True
+    return format_of(dict.fromkeys(column_names(content), "")) is not None
+
+
+def records_of(content: Content, source: Source) -> Iterator[Record]:
+    """Yield the records of JSON or of a table, bad ones with their errors."""
+    if not isinstance(content, str) or is_json(content):
+        return json_records(content, source)
+    return table_records(content, source)
+
+
+def items_of(
+    content: Content, source: Source, known: Format | None = None
+) -> Iterator[tuple[Item, int | None]]:
+    """Yield the items of a file, each with the line of its record (the first, of several).
+
+    Args:
+        content: JSON, JSON Lines or a table.
+        source: its file, for messages and ids.
+        known: the format of all records; each record's own keys tell if None.
+
+    Raises:
+        InputError: for the first record that is malformed or of no known format.
+    """
+    gathered: dict[str, tuple[Format, int | None, list[object]]] = {}
+    last: Format | None = None
+    for record in strictly(records_of(content, source)):
+        last = form = known or record_format(record.value, last)
+        if form is None or (known is None and not isinstance(record.value, dict)):
+            raise InputError(_unknown_record(record, source))
+        parsed = form.parse(record.value, source, record.line)
+        if form.gather is None:
+            yield from ((item, record.line) for item in form.items([parsed]))
+        else:
+            gathered.setdefault(form.name, (form, record.line, []))[2].append(parsed)
+    for form, line, values in gathered.values():
+        yield from ((item, line) for item in form.items(values))
+
+
 def _items(path: Source, form: str | None) -> list[tuple[Item, int | None]]:
     known = None if form is None else format_named(form)
     content = read_content(path, held=True)
@@ -140,3 +198,74 @@ def _unknown_record(record: Record, source: Source) -> str:
     if not isinstance(record.value, dict):
         return f"{where}: {shown(record.value)} is not a JSON object; give one object per graph"
     return f"{where}: its keys are {shown(list(record.value))}, but {_JSON_KEYS}; correct them"
+
+
+def _model(text: str, path: str | os.PathLike[str]) -> FactGraph | FactorGraph:
+    """The one model of a text."""
+    word = text.split(maxsplit=1)[0].upper() if text.strip() else ""
+    if word in KINDS:
+        return parse_uai(text, path, names=read_names(path))
+    if word and looks_like_bif(text):
+        return parse_bif(text, path)
+    if word and is_dataset(text):
+        return _only(_graphs(text, path), path)
+    raise InputError(f"{path}: {_unknown(text, word)}")
+
+
+def _only(
+    graphs: Iterator[tuple[FactGraph, int | None]], path: str | os.PathLike[str]
+) -> FactGraph:
+    first, count = None, 0
+    for graph, _ in graphs:
+        first, count = first or graph, count + 1
+    if first is None or count > 1:
+        raise InputError(f"{path}: it holds {count} records; use read_many")
+    return first
+
+
+def _many(content: Content, path: str | os.PathLike[str]) -> Iterator[FactGraph]:
+    if not is_dataset(content):
+        raise InputError(
+            f"{path}: it is not JSON; use read for a factor graph, or give one JSON object per line"
+        )
+    lines_of: dict[str, int | None] = {}
+    for graph, line in _graphs(content, path):
+        if graph.id in lines_of:
+            raise InputError(
+                f"{path}: lines {lines_of[graph.id]} and {line} both hold the id {graph.id!r}; "
+                "give each response its own"
+            )
+        lines_of[graph.id] = line
+        yield graph
+
+
+def _graphs(
+    content: Content, path: str | os.PathLike[str]
+) -> Iterator[tuple[FactGraph, int | None]]:
+    """Fact graphs of a file, each with the line of its record."""
+    for item, line in items_of(content, path):
+        if not isinstance(item, FactGraph):
+            held, use = (
+                ("prompts", "read_prompts")
+                if isinstance(item, Prompt)
+                else ("pairs of texts", "read_judged_pairs")
+                if isinstance(item, JudgedPair)
+                else ("claims", "factormodels.io.claim_records.read_records")
+                if isinstance(item, ClaimRecord)
+                else ("passages", "factormodels.io.published.factscore.with_passages")
+            )
+            raise InputError(f"{location(path, line)}: it holds {held} and no response; use {use}")
+        yield item, line
+
+
+def _unknown(text: str, word: str) -> str:
+    if not word:
+        return "the file is empty; name a file with a model"
+    if word in ("MAR", "PR"):
+        return f"it is a UAI result file ({word}), not a model; name the model's file"
+    if all(part.isdigit() for part in text.split()):
+        return "it holds only numbers, as UAI evidence does, and no model; name the model's file"
+    return (
+        f"it begins with {shown(word)}, as no known model does; give JSON, UAI (MARKOV or BAYES) "
+        "or BIF (network)"
+    )

@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 
 from factormodels import FactorGraph
-from factormodels.io.uai import read_evidence, read_log10_partition, read_marginals, read_uai
+from factormodels.io.networks.uai import read_uai
+from factormodels.io.networks.uai_results import read_evidence, read_log10_partition, read_marginals
 from factormodels.synthetic import grid
 from inference import LogZKind, Posterior, get_backend
 from inference.peers.toulbar2_search import search_toulbar2

@@ -22,7 +22,7 @@ from factormodels.encodings import ENCODINGS
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import fact_graph_text
-from factormodels.io.factcheck_bench import read_factcheck_bench
+from factormodels.io.published.factcheck_bench import read_factcheck_bench
 from factormodels.variants import variant
 
 DATA = Path(datasets.__file__).parent / "data"

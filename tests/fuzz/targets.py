@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.factormodels.io import published
+from tests.factormodels.io.published import release_records
 
 Run = Callable[[Path], object]
 """Tries the file at a path, in a folder of its own that it may fill."""
@@ -123,11 +123,13 @@ TEXT = "The bridge was opened in 1890. It is red, and 300 metres long.\n"
 def targets(finished: Path) -> tuple[Target, ...]:
     """Every target; `finished` is the folder that `prepare` filled."""
     graph, lines = _json(GRAPH), _json(GRAPH) + b"\n" + _json(GRAPH | {"id": "r2"}) + b"\n"
-    records = tuple(_json(record) for record in published.RECORDS.values())
+    records = tuple(_json(record) for record in release_records.RECORDS.values())
     models = (graph, json.dumps(GRAPH, indent=1).encode(), UAI.encode(), BAYES.encode())
     many = (lines, b"[" + graph + b"]", *records, *(record + b"\n" + record for record in records))
     tables = tuple(
-        _table(record, delimiter) for record in published.RECORDS.values() for delimiter in ",\t"
+        _table(record, delimiter)
+        for record in release_records.RECORDS.values()
+        for delimiter in ",\t"
     )
     evidence = (b"1 0 1", b"0", b"1\n1 0 1\n", b'{"0": 1, "1": [0.1, 0.2, 0.7]}', b'{"2": true}')
     claims = ("\n".join(_claim_records()) + "\n").encode()
@@ -145,7 +147,7 @@ def targets(finished: Path) -> tuple[Target, ...]:
         ),
         Target("evidence", "evidence.json", evidence, _evidence, 20),
         Target("prompts", "prompts.jsonl", records, _prompts, 10),
-        Target("passages", "p.jsonl", (_json(published.PASSAGES),), _passages, 10),
+        Target("passages", "p.jsonl", (_json(release_records.PASSAGES),), _passages, 10),
         Target("claim records", "claims.jsonl", (claims,), _claims, 10),
         Target(
             "templates",
@@ -267,7 +269,11 @@ def _names(path: Path) -> object:
 
 
 def _results(path: Path) -> object:
-    from factormodels.io.uai import read_evidence, read_log10_partition, read_marginals
+    from factormodels.io.networks.uai_results import (
+        read_evidence,
+        read_log10_partition,
+        read_marginals,
+    )
 
     return _whichever((read_evidence, read_log10_partition, read_marginals), path)
 
@@ -280,7 +286,7 @@ def _evidence(path: Path) -> object:
 
 @cache
 def _network() -> Any:
-    from factormodels.io.uai import parse_uai
+    from factormodels.io.networks.uai import parse_uai
 
     return parse_uai(UAI, "model.uai")
 
@@ -294,10 +300,10 @@ def _prompts(path: Path) -> object:
 def _passages(path: Path) -> object:
     from factormodels.claims import Atom
     from factormodels.fact_graph import FactGraph
-    from factormodels.io.factscore import with_passages
+    from factormodels.io.published.factscore import with_passages
 
-    atoms = (Atom("a1", published.PASSAGES["sent"]),)
-    return with_passages((FactGraph("r", atoms, topic=published.PASSAGES["name"]),), path)
+    atoms = (Atom("a1", release_records.PASSAGES["sent"]),)
+    return with_passages((FactGraph("r", atoms, topic=release_records.PASSAGES["name"]),), path)
 
 
 def _claims(path: Path) -> object:

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from factormodels.io.uai import read_evidence, read_uai
-from factormodels.io.uai_results import read_log10_partition, read_marginals
+from factormodels.io.networks.uai import read_uai
+from factormodels.io.networks.uai_results import read_evidence, read_log10_partition, read_marginals
 from inference import Posterior, TooLargeError, infer
 from tests.inference.answers import given
 

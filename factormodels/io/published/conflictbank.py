@@ -30,7 +30,7 @@ from factormodels.io.json_records import (
     shown,
     text_field,
 )
-from factormodels.io.published.strengths import DEFAULT_STRENGTHS, Strengths
+from factormodels.io.published.stances import DEFAULT_STRENGTHS, Strengths
 from factormodels.io.records import Source
 
 DEFAULT = "default"

@@ -10,15 +10,6 @@ from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_records import ClaimRecord, looks_like_record, parse_record
 from factormodels.io.fact_graph_json import looks_like_fact_graph, parse_fact_graph
-from factormodels.io.factcheck_bench import looks_like_factcheck, parse_factcheck_record
-from factormodels.io.factreasoner import looks_like_factreasoner, parse_factreasoner
-from factormodels.io.factscore import (
-    AtomPassages,
-    looks_like_factscore,
-    looks_like_passages,
-    parse_factscore_record,
-    parse_passages,
-)
 from factormodels.io.json_records import location
 from factormodels.io.published.conflictbank import (
     gather_conflictbank,
@@ -28,7 +19,16 @@ from factormodels.io.published.conflictbank import (
     parse_conflictbank_pair,
 )
 from factormodels.io.published.expertqa import looks_like_expertqa, parse_expertqa
+from factormodels.io.published.factcheck_bench import looks_like_factcheck, parse_factcheck_record
 from factormodels.io.published.factor import looks_like_factor, parse_factor
+from factormodels.io.published.factreasoner import looks_like_factreasoner, parse_factreasoner
+from factormodels.io.published.factscore import (
+    AtomPassages,
+    looks_like_factscore,
+    looks_like_passages,
+    parse_factscore_record,
+    parse_passages,
+)
 from factormodels.io.published.fastfact_bench import (
     looks_like_fastfact,
     looks_like_response,

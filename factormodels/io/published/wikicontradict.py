@@ -22,7 +22,7 @@ from factormodels.io.json_records import (
     record_id,
     text_field,
 )
-from factormodels.io.published.strengths import DEFAULT_STRENGTHS, Strengths
+from factormodels.io.published.stances import DEFAULT_STRENGTHS, Strengths
 from factormodels.io.records import Source
 
 _CONTEXTS = (("context1_self_contained", "context1"), ("context2_self_contained", "context2"))

@@ -22,7 +22,7 @@ from calibration.learned_priors import (
     stance_class,
 )
 from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind, datasets
-from factormodels.io.stances import DEFAULT_STANCES
+from factormodels.io.published.stances import DEFAULT_STANCES
 from tests.calibration.learned_priors.data import GENERATOR, TRUTH, generated, relabelled
 from tests.refusals import refused
 

@@ -33,7 +33,7 @@ from factormodels.extraction.relation_models.lexical import (
 from factormodels.extraction.relation_models.lexical_features import FEATURES
 from factormodels.extraction.relation_models.recorded import recorded_in_graphs
 from factormodels.io.fact_graph_json import write_fact_graphs
-from factormodels.io.factcheck_bench import read_factcheck_bench
+from factormodels.io.published.factcheck_bench import read_factcheck_bench
 from tests.experiments.conftest import Invoke
 
 E, C, N = KINDS

@@ -10,7 +10,13 @@ import pytest
 from experiments.results.rows import read_rows
 from factormodels import datasets
 from tests.experiments.conftest import EXAMPLE, Invoke, study_file
-from tests.factormodels.io.published import CONFLICTBANK, FACTOR, LONGFACT, UNLI, WIKICONTRADICT
+from tests.factormodels.io.published.release_records import (
+    CONFLICTBANK,
+    FACTOR,
+    LONGFACT,
+    UNLI,
+    WIKICONTRADICT,
+)
 
 
 def lines(folder: Path, name: str, *records: object) -> None:

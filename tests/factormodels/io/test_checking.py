@@ -19,7 +19,7 @@ from factormodels.io.checking import FileReport, check_file, check_paths
 from factormodels.io.claim_records import read_records
 from factormodels.io.json_text import element_line
 from factormodels.io.published.formats import format_named
-from tests.factormodels.io.published import (
+from tests.factormodels.io.published.release_records import (
     CONFLICTBANK,
     EXPERTQA,
     FACTOR,
@@ -30,7 +30,7 @@ from tests.factormodels.io.published import (
     RESPONSE,
     UNLI,
 )
-from tests.factormodels.test_io_damaged_records import (
+from tests.factormodels.io.published.test_damaged_records import (
     FACTCHECK,
     FACTREASONER,
     FACTSCORE,

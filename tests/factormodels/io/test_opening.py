@@ -20,8 +20,9 @@ from factormodels.io.checking import check_file
 from factormodels.io.fact_graph_json import read_fact_graph
 from factormodels.io.files import read_bytes, read_text, write_text
 from factormodels.io.json_text import decode, read_json_lines
+from factormodels.io.networks.uai import read_uai
+from factormodels.io.networks.uai_results import read_evidence, read_marginals
 from factormodels.io.opening import parse_size, read_lines, size_limit, size_text
-from factormodels.io.uai import read_evidence, read_marginals, read_uai
 from tests.memory import at_most
 from tests.refusals import refused
 

@@ -19,7 +19,7 @@ from factormodels import datasets
 from factormodels.extraction.language_model import Request
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import fact_graph_text
-from tests.factormodels.io import published
+from tests.factormodels.io.published import release_records
 
 GRAPHS = datasets.load("demonstration").graphs
 
@@ -88,7 +88,7 @@ def small_files(folder: Path) -> None:
     write_lines(
         folder / "factor.jsonl",
         (
-            {**published.FACTOR, "completion": f"She wrote {n} letters.", "doc_id": n}
+            {**release_records.FACTOR, "completion": f"She wrote {n} letters.", "doc_id": n}
             for n in range(12)
         ),
     )

@@ -32,7 +32,7 @@ from tests.experiments.analyses.papers.conftest import (
 )
 from tests.experiments.conftest import Invoke
 from tests.factormodels.extraction.models import AnsweringModel
-from tests.factormodels.io import published
+from tests.factormodels.io.published import release_records
 
 pytestmark = pytest.mark.slow
 
@@ -160,15 +160,15 @@ datasets:
 
 
 def test_published_files_are_taken_as_they_are(bare_folder: Path) -> None:
-    facts = [{**published.CONFLICTBANK, "subject": name} for name in ("Ada", "Bea", "Cora")]
+    facts = [{**release_records.CONFLICTBANK, "subject": name} for name in ("Ada", "Bea", "Cora")]
     items = [
-        {**published.FACTOR, "completion": f"She wrote {n} letters.", "doc_id": n}
+        {**release_records.FACTOR, "completion": f"She wrote {n} letters.", "doc_id": n}
         for n in range(12)
     ]
     for name, records in (
         ("conflicts", facts),
         ("news", items),
-        ("bench", [published.FASTFACT]),
+        ("bench", [release_records.FASTFACT]),
     ):
         write_lines(bare_folder / f"{name}.jsonl", records)
     say_where(
@@ -191,7 +191,7 @@ datasets:
         "papers/factreasoner-relations-news", bare_folder, "settings.relations=[lexical]"
     )
     # Of each text one true continuation, and the false ones of the record.
-    false = sum(key.startswith("contradiction_") for key in published.FACTOR)
+    false = sum(key.startswith("contradiction_") for key in release_records.FACTOR)
     by_relation = areas["auroc"].set_index("relation")
     assert by_relation["pairs"].to_dict() == {
         "contradiction": 12 * (1 + false),

@@ -1,8 +1,12 @@
-"""Stances: what an annotator said of a passage and a claim, and the relation it becomes."""
+"""Stances: what an annotator said of a passage and a claim, and the relation it becomes.
+
+`Strengths` are for formats that say which relation holds and nothing of its probability.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from factormodels.claims import Relation, RelationKind, validated_probability
@@ -11,16 +15,18 @@ from factormodels.errors import InputError
 StanceMapping = Mapping[str, tuple[str, float] | None]
 """Stance -> (kind of relation, its probability), or None for a stance that makes no relation."""
 
+_SUPPORT, _PARTIAL, _CONFLICT = 0.9, 0.7, 0.9
+"""A convention of this project and not a measurement: vary them, or fit them."""
+
 DEFAULT_STANCES: StanceMapping = MappingProxyType(
     {
-        "completely-support": (RelationKind.ENTAILMENT, 0.9),
-        "partially-support": (RelationKind.ENTAILMENT, 0.7),
-        "refute": (RelationKind.CONTRADICTION, 0.9),
+        "completely-support": (RelationKind.ENTAILMENT, _SUPPORT),
+        "partially-support": (RelationKind.ENTAILMENT, _PARTIAL),
+        "refute": (RelationKind.CONTRADICTION, _CONFLICT),
         "irrelevant": None,
     }
 )
-"""The stances of Factcheck-Bench. The strengths are a convention of this project, not a
-measurement: vary them, or fit them."""
+"""The stances of Factcheck-Bench."""
 
 
 def resolve_stances(mapping: StanceMapping | None = None) -> StanceMapping:
@@ -89,3 +95,31 @@ def _validated(stance: str, relation: object) -> tuple[str, float]:
             f"use one of {', '.join(RelationKind)}"
         ) from None
     return validated_kind, validated_probability(probability, where)
+
+
+@dataclass(frozen=True, slots=True)
+class Strengths:
+    """Probabilities of relations that people or the makers of a dataset state.
+
+    They are those of Factcheck-Bench's stances: vary them, or fit them.
+
+    Attributes:
+        support: of an entailment where evidence fully supports a claim.
+        partial: of an entailment where it supports it in part.
+        conflict: of a contradiction.
+
+    Raises:
+        InputError: if one is not between 0 and 1.
+    """
+
+    support: float = _SUPPORT
+    partial: float = _PARTIAL
+    conflict: float = _CONFLICT
+
+    def __post_init__(self) -> None:
+        for name in ("support", "partial", "conflict"):
+            value = validated_probability(getattr(self, name), f"the strength {name!r}")
+            object.__setattr__(self, name, value)
+
+
+DEFAULT_STRENGTHS = Strengths()

@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 from factormodels import FactorGraph, MissingDependencyError, read
-from factormodels.io.bif import looks_like_bif, parse_bif, read_bif
+from factormodels.io.networks.bif import looks_like_bif, parse_bif, read_bif
 from tests.factormodels.refusals import assert_refused
 
 pytestmark = pytest.mark.slow

@@ -12,13 +12,17 @@ import pytest
 
 from factormodels.claims import Relation, RelationKind
 from factormodels.errors import InputError
-from factormodels.io.factcheck_bench import (
+from factormodels.io.published.factcheck_bench import (
     looks_like_factcheck,
     parse_factcheck_record,
     passage_key,
     read_factcheck_bench,
 )
-from factormodels.io.stances import DEFAULT_STANCES, relation_from_stances, resolve_stances
+from factormodels.io.published.stances import (
+    DEFAULT_STANCES,
+    relation_from_stances,
+    resolve_stances,
+)
 from tests.factormodels.refusals import assert_refused
 
 ENTAILMENT, CONTRADICTION = RelationKind.ENTAILMENT, RelationKind.CONTRADICTION

@@ -19,10 +19,10 @@ from factormodels.io.published.conflictbank import conflict_graph, parse_conflic
 from factormodels.io.published.expertqa import parse_expertqa
 from factormodels.io.published.formats import FORMATS, format_named, format_of
 from factormodels.io.published.prompts import Prompt
-from factormodels.io.published.strengths import Strengths
+from factormodels.io.published.stances import Strengths
 from factormodels.io.published.unli import JudgedPair
 from factormodels.io.published.wikicontradict import parse_wikicontradict
-from tests.factormodels.io.published import (
+from tests.factormodels.io.published.release_records import (
     CONFLICTBANK,
     CONFLICTBANK_PAIR,
     ELI5,

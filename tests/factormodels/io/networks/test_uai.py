@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import ArrayLike
 
 from factormodels import FactorGraph, InputError
-from factormodels.io import uai
-from factormodels.io.directed import find_cycle
+from factormodels.io.networks import uai, uai_results
+from factormodels.io.networks.directed import find_cycle
 
 # Variables of 2, 2 and 3 states; factors over (0, 1), (1, 2) and the constant.
 MARKOV = """MARKOV
@@ -234,7 +234,7 @@ def test_evidence_needs_a_file_of_its_own(tmp_path: Path) -> None:
     uai.write_uai(graph, tmp_path / "g.uai", evidence_path=tmp_path / "g.evid")
     again = uai.read_uai(tmp_path / "g.uai")
     assert_same(again, graph)
-    evidence = uai.read_evidence(tmp_path / "g.evid", again)
+    evidence = uai_results.read_evidence(tmp_path / "g.evid", again)
     np.testing.assert_array_equal(again.with_evidence(evidence).evidence, graph.evidence)
 
 
@@ -438,16 +438,16 @@ def test_all_networks_of_the_competition(task: str, shared_data: Path, tmp_path:
     assert len(models) == 45
     for model in models:
         graph = uai.read_uai(model)
-        evidence = uai.read_evidence(Path(f"{model}.evid"), graph)
+        evidence = uai_results.read_evidence(Path(f"{model}.evid"), graph)
         observed = graph.with_evidence(evidence)
         assert (observed.evidence >= 0).sum() == len(evidence)
         if task == "MAR":
-            marginals = uai.read_marginals(Path(f"{model}.MAR"))
+            marginals = uai_results.read_marginals(Path(f"{model}.MAR"))
             assert [len(vector) for vector in marginals] == graph.cardinalities.tolist()
             for variable, state in evidence.items():
                 assert marginals[variable][state] == 1.0
         else:
-            assert np.isfinite(uai.read_log10_partition(Path(f"{model}.PR")))
+            assert np.isfinite(uai_results.read_log10_partition(Path(f"{model}.PR")))
         uai.write_uai(graph, tmp_path / "again.uai")
         assert_same(uai.read_uai(tmp_path / "again.uai"), graph)
 
@@ -474,6 +474,6 @@ def test_all_networks_of_merlin(shared_data: Path, tmp_path: Path) -> None:
         graph = uai.read_uai(folder / f"{name}.uai")
         assert (graph.n_variables, graph.n_factors) == (variables, factors)
         if evidence is not None:
-            assert uai.read_evidence(folder / f"{name}.evid", graph) == evidence
+            assert uai_results.read_evidence(folder / f"{name}.evid", graph) == evidence
         uai.write_uai(graph, tmp_path / "again.uai")
         assert_same(uai.read_uai(tmp_path / "again.uai"), graph)

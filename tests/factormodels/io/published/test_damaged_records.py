@@ -10,9 +10,9 @@ import pytest
 
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.factcheck_bench import parse_factcheck_record
-from factormodels.io.factreasoner import parse_factreasoner
-from factormodels.io.factscore import parse_factscore_record
+from factormodels.io.published.factcheck_bench import parse_factcheck_record
+from factormodels.io.published.factreasoner import parse_factreasoner
+from factormodels.io.published.factscore import parse_factscore_record
 
 FACTREASONER = {
     "input": "q",

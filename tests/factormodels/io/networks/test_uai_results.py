@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factormodels import FactorGraph, InputError
-from factormodels.io import uai
+from factormodels.io.networks import uai_results
 
 
 def written(folder: Path, text: str, name: str = "file") -> Path:
@@ -37,14 +37,14 @@ def written(folder: Path, text: str, name: str = "file") -> Path:
     ],
 )
 def test_forms_of_evidence(text: str, evidence: dict[int, int], tmp_path: Path) -> None:
-    assert uai.read_evidence(written(tmp_path, text)) == evidence
+    assert uai_results.read_evidence(written(tmp_path, text)) == evidence
 
 
 def test_no_evidence_before_leftovers_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        assert uai.read_evidence(written(tmp_path, "0\n2 0\n")) == {}
+        assert uai_results.read_evidence(written(tmp_path, "0\n2 0\n")) == {}
     assert "announces no observation, so the 2 numbers after that are ignored" in caplog.text
 
 
@@ -68,7 +68,7 @@ def test_evidence_that_does_not_fit(text: str, words: str, tmp_path: Path) -> No
     path = written(tmp_path, text)
     graph = FactorGraph.from_factors([2] * 5, [])
     with pytest.raises(InputError) as caught:
-        uai.read_evidence(path, graph)
+        uai_results.read_evidence(path, graph)
     assert str(caught.value).startswith(f"{path}: ")
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -78,8 +78,8 @@ def test_evidence_that_does_not_fit(text: str, words: str, tmp_path: Path) -> No
 @settings(deadline=None)
 def test_evidence_is_read_back(tmp_path_factory: Any, evidence: dict[int, int]) -> None:
     path = tmp_path_factory.getbasetemp() / "written.evid"
-    uai.write_evidence(evidence, path)
-    again = uai.read_evidence(path)
+    uai_results.write_evidence(evidence, path)
+    again = uai_results.read_evidence(path)
     assert again == evidence
     assert list(again) == list(evidence)
 
@@ -87,7 +87,7 @@ def test_evidence_is_read_back(tmp_path_factory: Any, evidence: dict[int, int]) 
 @pytest.mark.parametrize("evidence", [{-1: 0}, {0: -1}, {0: 0.5}, {"a": 1}, {0: True}])
 def test_evidence_that_is_not_written(evidence: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="not an index of a variable"):
-        uai.write_evidence(evidence, tmp_path / "e.evid")
+        uai_results.write_evidence(evidence, tmp_path / "e.evid")
     assert not list(tmp_path.iterdir())
 
 
@@ -101,17 +101,17 @@ def test_evidence_that_is_not_written(evidence: Any, tmp_path: Path) -> None:
     ],
 )
 def test_forms_of_marginals(text: str, tmp_path: Path) -> None:
-    first, second = uai.read_marginals(written(tmp_path, text))
+    first, second = uai_results.read_marginals(written(tmp_path, text))
     assert first.tolist() == [0.25, 0.75]
     assert second.tolist() == [0.0, 1.0, 0.0]
 
 
 def test_one_variable_is_not_taken_for_a_number_of_samples(tmp_path: Path) -> None:
-    (only,) = uai.read_marginals(written(tmp_path, "MAR\n1 2 0.4 0.6\n"))
+    (only,) = uai_results.read_marginals(written(tmp_path, "MAR\n1 2 0.4 0.6\n"))
     assert only.tolist() == [0.4, 0.6]
-    (only,) = uai.read_marginals(written(tmp_path, "MAR\n1\n1 2 0.4 0.6\n"))
+    (only,) = uai_results.read_marginals(written(tmp_path, "MAR\n1\n1 2 0.4 0.6\n"))
     assert only.tolist() == [0.4, 0.6]
-    assert uai.read_marginals(written(tmp_path, "MAR\n0\n")) == []
+    assert uai_results.read_marginals(written(tmp_path, "MAR\n0\n")) == []
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_one_variable_is_not_taken_for_a_number_of_samples(tmp_path: Path) -> No
 def test_marginals_that_are_malformed(text: str, words: str, tmp_path: Path) -> None:
     path = written(tmp_path, text)
     with pytest.raises(InputError) as caught:
-        uai.read_marginals(path)
+        uai_results.read_marginals(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert words in str(caught.value)
 
@@ -142,8 +142,8 @@ def test_marginals_that_are_malformed(text: str, words: str, tmp_path: Path) -> 
 def test_marginals_are_read_back_bit_for_bit(tmp_path: Path) -> None:
     generator = np.random.default_rng(11)
     vectors = [generator.dirichlet(np.ones(size)) for size in (1, 2, 3, 7, 2, 2)]
-    uai.write_marginals(vectors, tmp_path / "x.MAR")
-    again = uai.read_marginals(tmp_path / "x.MAR")
+    uai_results.write_marginals(vectors, tmp_path / "x.MAR")
+    again = uai_results.read_marginals(tmp_path / "x.MAR")
     assert len(again) == len(vectors)
     for one, other in zip(vectors, again, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -154,7 +154,7 @@ def test_marginals_that_are_no_distribution_are_not_written(
     vector: list[float], tmp_path: Path
 ) -> None:
     with pytest.raises(InputError, match="the marginal of variable 1 "):
-        uai.write_marginals([[1.0], vector], tmp_path / "x.MAR")
+        uai_results.write_marginals([[1.0], vector], tmp_path / "x.MAR")
     assert not list(tmp_path.iterdir())
 
 
@@ -170,7 +170,7 @@ def test_marginals_that_are_no_distribution_are_not_written(
     ],
 )
 def test_forms_of_partition_functions(text: str, value: float, tmp_path: Path) -> None:
-    assert uai.read_log10_partition(written(tmp_path, text)) == value
+    assert uai_results.read_log10_partition(written(tmp_path, text)) == value
 
 
 @pytest.mark.parametrize(
@@ -187,15 +187,15 @@ def test_forms_of_partition_functions(text: str, value: float, tmp_path: Path) -
 def test_partition_functions_that_are_malformed(text: str, words: str, tmp_path: Path) -> None:
     path = written(tmp_path, text)
     with pytest.raises(InputError) as caught:
-        uai.read_log10_partition(path)
+        uai_results.read_log10_partition(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert words in str(caught.value)
 
 
 @pytest.mark.parametrize("value", [-0.1 - 0.2, 1962.98, 1e-300, -np.inf])
 def test_a_partition_function_is_read_back(value: float, tmp_path: Path) -> None:
-    uai.write_log10_partition(value, tmp_path / "x.PR")
-    assert uai.read_log10_partition(tmp_path / "x.PR") == value
+    uai_results.write_log10_partition(value, tmp_path / "x.PR")
+    assert uai_results.read_log10_partition(tmp_path / "x.PR") == value
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
@@ -203,7 +203,7 @@ def test_a_partition_function_that_is_no_number_is_not_written(
     value: float, tmp_path: Path
 ) -> None:
     with pytest.raises(InputError, match="give a number or -inf"):
-        uai.write_log10_partition(value, tmp_path / "x.PR")
+        uai_results.write_log10_partition(value, tmp_path / "x.PR")
 
 
 @given(st.lists(st.sampled_from(["0", "1", "2", "3", "0.5", "-1", "nan", "1e300", "x"])))
@@ -211,9 +211,9 @@ def test_a_partition_function_that_is_no_number_is_not_written(
 def test_words_of_any_kind_are_read_or_refused(tmp_path_factory: Any, words: list[str]) -> None:
     path = tmp_path_factory.getbasetemp() / "any"
     for head, reader in (
-        ("", uai.read_evidence),
-        ("MAR ", uai.read_marginals),
-        ("PR ", uai.read_log10_partition),
+        ("", uai_results.read_evidence),
+        ("MAR ", uai_results.read_marginals),
+        ("PR ", uai_results.read_log10_partition),
     ):
         path.write_text(head + " ".join(words), encoding="utf-8")
         try:

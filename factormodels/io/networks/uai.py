@@ -4,9 +4,9 @@ A file gives the kind, the number of variables, their cardinalities, the number 
 factor's scope, and each factor's table: its number of entries and the entries, the last variable
 of the scope varying fastest. White space of any kind parts the numbers. In a BAYES file the last
 variable of a scope is the child. The format has no names: they lie in a sidecar file
-``<path>.names``, one name per line with those of its states behind it, parted by tabs, and are read
-from there if it exists; variables without names are called "0", "1", ... Evidence and results have
-files of their own; see `factormodels.io.uai_results`, whose functions are found here too.
+``<path>.names``, a line per variable: its name and, where its states have names, these behind it,
+parted by tabs. The sidecar is read if it exists; variables without names are called "0", "1", ...
+Evidence and results have files of their own: `factormodels.io.networks.uai_results`.
 
 Source: the file formats of the UAI 2014 inference competition.
 """
@@ -15,6 +15,9 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import NoReturn
 
 import numpy as np
@@ -22,35 +25,11 @@ from numpy.typing import NDArray
 
 from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph, default_names
-from factormodels.io.directed import find_cycle
-from factormodels.io.files import read_text
+from factormodels.io.files import read_text, write_text
 from factormodels.io.json_records import located
-from factormodels.io.number_tokens import NumberTokens, number_tokens
-from factormodels.io.uai_names import SidecarNames, names_path, read_names
-from factormodels.io.uai_results import (
-    read_evidence,
-    read_log10_partition,
-    read_marginals,
-    write_evidence,
-    write_log10_partition,
-    write_marginals,
-)
-from factormodels.io.uai_writer import write_uai
-
-__all__ = [
-    "KINDS",
-    "names_path",
-    "parse_uai",
-    "read_evidence",
-    "read_log10_partition",
-    "read_marginals",
-    "read_names",
-    "read_uai",
-    "write_evidence",
-    "write_log10_partition",
-    "write_marginals",
-    "write_uai",
-]
+from factormodels.io.networks.directed import find_cycle
+from factormodels.io.networks.number_tokens import NumberTokens, number_tokens
+from factormodels.io.networks.uai_results import write_evidence
 
 logger = logging.getLogger(__name__)
 
@@ -302,3 +281,178 @@ def _warn_of_row_sums(
             owner[row],
             sums[row],
         )
+
+
+def write_uai(
+    graph: FactorGraph,
+    path: str | os.PathLike[str],
+    *,
+    evidence_path: str | os.PathLike[str] | None = None,
+) -> None:
+    """Write a factor graph as a MARKOV file, and its names, unless they are "0", "1", ..., beside.
+
+    Tables are written as potentials, each with the digits that bring its logarithm back: tables
+    that came from a file are read again bit for bit, others to one rounding of exp and log.
+
+    Args:
+        graph: the factor graph.
+        path: the file; the names go to ``<path>.names``.
+        evidence_path: the file for the graph's evidence, which the model file cannot hold.
+
+    Raises:
+        InputError: if a potential lies outside the range of floats, a name does not fit on a line,
+            the graph has evidence and there is no path for it, or a file cannot be written.
+    """
+    observed = {int(v): int(graph.evidence[v]) for v in np.flatnonzero(graph.evidence >= 0)}
+    if observed and evidence_path is None:
+        raise InputError(
+            f"{path}: the graph has evidence, which a UAI model file cannot hold; "
+            "give evidence_path, or absorb the evidence first"
+        )
+    words = _potential_words(graph, os.fspath(path))
+    check_names(graph, path)
+    scopes, tables = [], []
+    bounds = graph.table_starts.tolist()
+    scope_bounds, scope_words = graph.scope_starts.tolist(), list(map(str, graph.scope_variables))
+    for f in range(graph.n_factors):
+        scope = scope_words[scope_bounds[f] : scope_bounds[f + 1]]
+        scopes.append(" ".join([str(len(scope)), *scope]))
+        table = words[bounds[f] : bounds[f + 1]]
+        tables.append(f"{len(table)}\n {' '.join(table)}")
+    head = ["MARKOV", str(graph.n_variables), " ".join(map(str, graph.cardinalities))]
+    write_text(path, "\n".join([*head, str(graph.n_factors), *scopes, "", *tables]) + "\n")
+    write_names(graph, path)
+    if evidence_path is not None:
+        write_evidence(observed, evidence_path)
+
+
+def _potential_words(graph: FactorGraph, path: str) -> list[str]:
+    logs = graph.log_values
+    finite = logs > -np.inf
+    smallest, largest = np.log(np.finfo(np.float64).tiny), np.log(np.finfo(np.float64).max)
+    outside = finite & ((logs < smallest) | (logs > largest))
+    if outside.any():
+        at = int(np.argmax(outside))
+        factor = int(np.searchsorted(graph.table_starts, at, side="right")) - 1
+        raise InputError(
+            f"{path}: factor {factor}: entry {at - graph.table_starts[factor]} of its log table is "
+            f"{logs[at]}, and its exponential is outside the range of floats; "
+            "add a constant to the log table"
+        )
+    potentials = np.exp(logs)
+    # Of the floats near the exponential, the one with the fewest digits whose logarithm is the
+    # table's entry is most likely the number that the entry was made from.
+    up, down = np.nextafter(potentials, np.inf), np.nextafter(potentials, 0.0)
+    rounded = np.array([float(f"{value:.15g}") for value in potentials.tolist()])
+    candidates = [np.nextafter(down, 0.0), np.nextafter(up, np.inf), down, up, potentials, rounded]
+    chosen = potentials
+    with np.errstate(divide="ignore"):
+        for candidate in candidates:
+            chosen = np.where(np.log(candidate) == logs, candidate, chosen)
+    return [repr(value) for value in chosen.tolist()]
+
+
+@dataclass(frozen=True)
+class SidecarNames:
+    """What a sidecar holds.
+
+    Attributes:
+        variables: the name of each variable.
+        states: the names of its states; none of a variable whose states are numbers.
+    """
+
+    variables: tuple[str, ...]
+    states: tuple[tuple[str, ...], ...]
+
+    def named_states(
+        self, cardinalities: Sequence[int], path: str | os.PathLike[str]
+    ) -> tuple[tuple[str, ...], ...] | None:
+        """Names of the states of each variable, numbers where it has none; None if none has any.
+
+        Raises:
+            InputError: if a variable has another number of states than names.
+        """
+        if not any(self.states):
+            return None
+        for number, (own, count) in enumerate(zip(self.states, cardinalities, strict=True), 1):
+            if own and len(own) != count:
+                raise InputError(
+                    f"{names_path(path)}: line {number} names {len(own)} states of "
+                    f"{self.variables[number - 1]!r}, which has {count}; name all or none"
+                )
+        return tuple(
+            own or default_names(count)
+            for own, count in zip(self.states, cardinalities, strict=True)
+        )
+
+
+def names_path(path: str | os.PathLike[str]) -> Path:
+    """Path of the sidecar file that holds the names of a model's variables."""
+    return Path(f"{os.fspath(path)}.names")
+
+
+def read_names(path: str | os.PathLike[str]) -> SidecarNames | None:
+    """Names in the sidecar file of the model at `path`; None if there is none.
+
+    Raises:
+        InputError: if the sidecar cannot be read or holds an empty or repeated name.
+    """
+    sidecar = names_path(path)
+    if not sidecar.exists():
+        return None
+    lines = read_text(sidecar).split("\n")
+    if not lines[-1]:
+        lines.pop()
+    lines_of: dict[str, int] = {}
+    states = []
+    for number, line in enumerate((line.removesuffix("\r") for line in lines), start=1):
+        name, *own = line.split("\t")
+        if not name:
+            raise InputError(f"{sidecar}: line {number} is empty; give each variable a name")
+        if name in lines_of:
+            raise InputError(
+                f"{sidecar}: lines {lines_of[name]} and {number} both hold {name!r}; "
+                "names are unique"
+            )
+        lines_of[name] = number
+        states.append(tuple(own))
+    return SidecarNames(tuple(lines_of), tuple(states))
+
+
+def check_names(graph: FactorGraph, path: str | os.PathLike[str]) -> None:
+    """Refuse names that do not each fit on a line.
+
+    Raises:
+        InputError: for the first such name.
+    """
+    states = (name for own in graph.state_names or () for name in own)
+    for what, names in (("variable", graph.names), ("state", states)):
+        for name in names:
+            if not name or any(mark in name for mark in "\n\r\t") or not _encodable(name):
+                raise InputError(
+                    f"{path}: the {what} name {name!r} does not fit on a line of the names file; "
+                    f"rename the {what}"
+                )
+
+
+def write_names(graph: FactorGraph, path: str | os.PathLike[str]) -> None:
+    """Write the sidecar of the model at `path`; none where names are numbers and none is there.
+
+    Raises:
+        InputError: if a name does not fit on a line, or the file cannot be written.
+    """
+    check_names(graph, path)
+    states = graph.state_names or [()] * graph.n_variables
+    named = graph.names != default_names(graph.n_variables) or graph.state_names is not None
+    # A sidecar left from another model would give this one its names.
+    if named or names_path(path).exists():
+        lines = ("\t".join((name, *own)) for name, own in zip(graph.names, states, strict=True))
+        write_text(names_path(path), "".join(f"{line}\n" for line in lines))
+
+
+def _encodable(name: str) -> bool:
+    try:
+        name.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -12,7 +12,7 @@ import pytest
 
 from factormodels.errors import InputError
 from factormodels.io import read_many
-from factormodels.io.factscore import (
+from factormodels.io.published.factscore import (
     looks_like_factscore,
     parse_factscore_record,
     with_passages,

@@ -12,7 +12,7 @@ import pytest
 
 from factormodels.errors import InputError
 from factormodels.io import read_many
-from factormodels.io.factreasoner import (
+from factormodels.io.published.factreasoner import (
     looks_like_factreasoner,
     parse_factreasoner,
 )

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from factormodels.io.files import read_text, write_text
-from factormodels.io.number_tokens import NumberTokens, number_tokens
+from factormodels.io.networks.number_tokens import NumberTokens, number_tokens
 
 logger = logging.getLogger(__name__)
 
