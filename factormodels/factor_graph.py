@@ -195,7 +195,15 @@ class FactorGraph(Previewed):
         observed = self.evidence != UNOBSERVED
         if np.any(assignment[observed] != self.evidence[observed]):
             return -np.inf
-        return float(sum(table[tuple(assignment[list(scope)])] for scope, table in self.factors()))
+        entries = self.table_starts[:-1].copy()
+        arities = np.diff(self.scope_starts)
+        places = np.zeros_like(entries)
+        for axis in range(int(arities.max(initial=0))):
+            deep = np.flatnonzero(arities > axis)
+            variables = self.scope_variables[self.scope_starts[deep] + axis]
+            places[deep] = places[deep] * self.cardinalities[variables] + assignment[variables]
+        # One after another, so that the last digits are those of any loop over the factors.
+        return float(sum(self.log_values[entries + places].tolist()))
 
     def with_log_values(self, log_values: NDArray[np.float64]) -> FactorGraph:
         """This graph with other log tables, which are valid and read-only."""

@@ -10,11 +10,24 @@ import numpy as np
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, TooLargeError, zero_partition
+from inference.memory import check_limit
 from inference.mini_buckets.kernels.join_graph import propagate_join_graph
 from inference.mini_buckets.kernels.partition import LARGEST_OVERLAP
-from inference.mini_buckets.structure import LARGEST_I_BOUND, elimination, narrowed
+from inference.mini_buckets.structure import (
+    LARGEST_I_BOUND,
+    elimination,
+    narrowed,
+    pass_cost,
+)
 from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.stop import Stop, check_seconds
 from inference.support import arrays_of
+
+_ORDER_SHARE = 0.1
+"""Share of a limit of time that the search for an elimination order may take."""
+
+_LEAST_PASSES = 30
+"""The i-bound is narrowed until a limit of time is enough for so many passes."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +46,8 @@ class JoinGraphPropagation(Backend):
         max_iterations: passes over all clusters and back.
         seed, restarts: of the search for an elimination order, as for `wmb`.
         memory_limit: bytes that tables may take; None: as for `exact`.
+        seconds: limit of wall time, which narrows the i-bound too, and at which the messages so far
+            are the answer; None: none.
 
     Source: Mateescu, Kask, Gogate & Dechter 2010, "Join-graph propagation algorithms".
     """
@@ -46,6 +61,7 @@ class JoinGraphPropagation(Backend):
     seed: int = 0
     restarts: int = 4
     memory_limit: int | None = None
+    seconds: float | None = None
 
     def __post_init__(self) -> None:
         if not 1 <= self.i_bound <= LARGEST_I_BOUND:
@@ -62,10 +78,8 @@ class JoinGraphPropagation(Backend):
         for value, what in ((self.seed, "seed"), (self.restarts, "restarts")):
             if value < 0:
                 raise InputError(f"{what} of 'ijgp' is {value}; give 0 or more")
-        if self.memory_limit is not None and self.memory_limit <= 0:
-            raise InputError(
-                f"the memory limit {self.memory_limit} of 'ijgp' is not positive; give bytes"
-            )
+        check_limit(self.name, self.memory_limit)
+        check_seconds(self.name, self.seconds)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Fixed point of the messages, or where they were stopped, of a graph without evidence.
@@ -74,33 +88,46 @@ class JoinGraphPropagation(Backend):
             TooLargeError: if even clusters of two variables would not fit the memory limit.
             ZeroPartitionError: if the messages show that no assignment has positive potential.
         """
-        order, width = elimination(graph, self.seed, self.restarts)
-        i_bound = narrowed(graph, order, self.i_bound, self.memory_limit)
+        return self.solve_until(graph, Stop(self.seconds))
+
+    def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
+        """`solve` within what time is left."""
+        order, width = elimination(graph, self.seed, self.restarts, _ORDER_SHARE * stop.remaining)
+        each = stop.remaining / _LEAST_PASSES
+        i_bound = narrowed(graph, order, self.i_bound, self.memory_limit, each)
         if not i_bound:
             raise TooLargeError(
                 "even clusters of two variables would take more than 'ijgp' may use; raise "
                 "memory_limit or use backend 'lbp'"
             )
-        log_z, values, trace, splits = propagate_join_graph(
-            *arrays_of(graph),
-            order,
-            i_bound,
-            LARGEST_OVERLAP,
-            self.max_iterations,
-            self.damping,
-            self.tolerance,
-        )
+        # What has been sent is read in half a pass.
+        reading = min(pass_cost(graph, order, i_bound)[1], 0.5 * stop.remaining)
+        with stop.within(stop.remaining - reading if stop.remaining < np.inf else np.inf) as flag:
+            log_z, values, trace, splits = propagate_join_graph(
+                *arrays_of(graph),
+                order,
+                i_bound,
+                LARGEST_OVERLAP,
+                self.max_iterations,
+                self.damping,
+                self.tolerance,
+                flag,
+            )
         if log_z == -np.inf:
             raise zero_partition()
-        residual = float(trace[-1]) if len(trace) else 0.0
-        kind, status = LogZKind.BETHE, Status.NOT_CONVERGED
-        if splits == 0:
+        residual = float(trace[-1]) if len(trace) else np.inf
+        converged = residual <= self.tolerance
+        kind: LogZKind = LogZKind.BETHE
+        status = Status.CONVERGED if converged else Status.NOT_CONVERGED
+        # Without a split, one pass over a tree of clusters and back is exact if nothing damps it.
+        if splits == 0 and (converged or (len(trace) and not self.damping)):
             kind, status = LogZKind.EXACT, Status.EXACT
-        elif residual <= self.tolerance:
-            status = Status.CONVERGED
+        elif splits < 0:
+            kind = LogZKind.NONE
+            values = np.repeat(1.0 / graph.cardinalities, graph.cardinalities)
         return Posterior(
             marginals=Marginals(graph.names, graph.cardinalities, values, graph.index),
-            log_z=float(log_z),
+            log_z=None if kind is LogZKind.NONE else float(log_z),
             log_z_kind=kind,
             status=status,
             stats={

@@ -21,10 +21,14 @@ from inference.mini_buckets.structure import LARGEST_I_BOUND, elimination, narro
 from inference.mini_buckets.wmb import WeightedMiniBuckets
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.sampling.estimates import CONFIDENCE, log_mean, ratio_errors
+from inference.stop import Stop
 from inference.support import arrays_of, assignment, possible_states, random_state, state_starts
 
 _PART = 256
 """Draws that one call of a kernel makes; every such part has a seed of its own."""
+
+_ORDER_SHARE = 0.1
+"""Share of a limit of time that the search for an elimination order may take."""
 
 
 @dataclass(frozen=True)
@@ -107,21 +111,24 @@ class MiniBucketSampling(Backend):
             ZeroPartitionError: if no assignment has positive potential.
             InferenceError: if neither a draw nor a search found one that has.
         """
+        stop = Stop(self.seconds)
         end = math.inf if self.seconds is None else time.monotonic() + self.seconds
         support = possible_states(graph)
         smaller = support.graph
-        order, width = elimination(smaller, self.seed, self.restarts)
+        left = _ORDER_SHARE * stop.remaining
+        order, width = elimination(smaller, self.seed, self.restarts, left)
         # Half the time is for draws.
-        each = math.inf if self.seconds is None else 0.5 * self.seconds / self.iterations
+        each = 0.5 * stop.remaining / self.iterations
         i_bound = narrowed(smaller, order, self.i_bound, self.memory_limit, each)
         if not i_bound:
             raise TooLargeError(
                 "even mini-buckets of two variables would take more than 'wmb_is' may use; raise "
                 "memory_limit or use backend 'ais'"
             )
-        found = tightened(
-            *arrays_of(smaller), order, i_bound, LARGEST_OVERLAP, self.iterations, 1.0
-        )
+        with stop.within(0.5 * stop.remaining) as enough:
+            found = tightened(
+                *arrays_of(smaller), order, i_bound, LARGEST_OVERLAP, self.iterations, 1.0, enough
+            )
         if found.bound == -np.inf:
             raise zero_partition()
         if found.splits == 0:
@@ -181,13 +188,17 @@ class MiniBucketSampling(Backend):
         self, graph: FactorGraph, order: NDArray[np.int64], found: Any, end: float
     ) -> list[_Part]:
         starts = state_starts(graph)
+        took = 0.0
 
         def run(number: int) -> _Part | None:
-            if time.monotonic() > end:
+            nonlocal took
+            began = time.monotonic()
+            if began + took > end:
                 return None
             log_weights, sums = np.empty(_PART), np.zeros(starts[-1])
             random = random_state(np.random.SeedSequence([self.seed, 1, number]))
             draw_weighted(*arrays_of(graph), order, found, random, log_weights, sums, starts)
+            took = time.monotonic() - began
             # No weight exceeds the bound, but for rounding.
             return _Part(np.minimum(log_weights, found.bound), sums)
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
 from inference.exact.kernels.solve import plan
+from inference.exact.prediction import STEPS_PER_SECOND
 from inference.memory import allowance
 from inference.mini_buckets.kernels.partition import LARGEST_OVERLAP
 from inference.mini_buckets.kernels.solve import planned
@@ -21,10 +22,16 @@ _SECONDS_PER_ENTRY = 8e-8
 """Order of magnitude of one pass over one table entry."""
 
 
-def elimination(graph: FactorGraph, seed: int, restarts: int) -> tuple[NDArray[np.int64], int]:
-    """Elimination order of a graph without evidence, and its induced width."""
+def elimination(
+    graph: FactorGraph, seed: int, restarts: int, seconds: float = np.inf
+) -> tuple[NDArray[np.int64], int]:
+    """Elimination order of a graph without evidence, and its induced width.
+
+    Restarts end after about so many seconds, or about one.
+    """
     scopes = (graph.cardinalities, graph.scope_starts, graph.scope_variables)
-    order, *_, width, _, _, _ = plan(*scopes, seed, restarts, _SEARCH_STEPS)
+    steps = min(_SEARCH_STEPS, seconds * STEPS_PER_SECOND)
+    order, *_, width, _, _, _ = plan(*scopes, seed, restarts, steps)
     return order, int(width)
 
 

@@ -147,7 +147,7 @@ class WeightedMiniBuckets(Backend):
         stats: dict[str, Any] = {
             "iterations": len(chosen.trace),
             "bound_trace": chosen.trace.tolist(),
-            "split_buckets": layout.splits,
+            "split_buckets": chosen.splits,
             "induced_width": layout.width,
             "i_bound": self.i_bound,
             "table_limit": layout.table_limit,
@@ -161,7 +161,7 @@ class WeightedMiniBuckets(Backend):
             stats |= {"upper": upper, "lower": lower, "gap": max(upper - lower, 0.0)}
         kind = LogZKind.UPPER if self.bound == "upper" else LogZKind.LOWER
         status = Status.CONVERGED if chosen.settled else Status.NOT_CONVERGED
-        if layout.splits == 0 and len(chosen.trace):
+        if chosen.splits == 0 and len(chosen.trace):
             kind, status = LogZKind.EXACT, Status.EXACT
             if chosen.log_z == -np.inf:
                 raise zero_partition()
@@ -274,7 +274,7 @@ class WeightedMiniBuckets(Backend):
         if not len(marginals) or not np.isfinite(marginals).all():
             # Without a pass, or with a lower bound of zero, there is no gradient to read them from.
             marginals = np.repeat(1.0 / graph.cardinalities, graph.cardinalities)
-        return _Side(float(log_z), marginals, trace, bool(settled), method)
+        return _Side(float(log_z), marginals, trace, int(splits), bool(settled), method)
 
 
 @dataclass(frozen=True)
@@ -308,6 +308,7 @@ class _Side:
     log_z: float
     marginals: NDArray[np.float64]
     trace: NDArray[np.float64]
+    splits: int
     settled: bool
     method: str
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -21,6 +20,7 @@ from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.sampling.estimates import CONFIDENCE, WeightedDraws, log_mean, ratio_errors
 from inference.sampling.kernels.annealing import next_inverse_temperature
 from inference.sampling.path import AnnealingPath, Particles, annealing_path, forest_draws
+from inference.stop import Stop, check_seconds
 from inference.support import Support, assignment, possible_states, state_starts
 
 _LAST_STEPS = 8
@@ -92,8 +92,7 @@ class AnnealedImportance(Backend):
             raise InputError(f"resample of 'ais' is {self.resample}; give a share from 0 to 1")
         if not self.min_effective >= 0.0:
             raise InputError(f"min_effective of 'ais' is {self.min_effective}; give 0 or more")
-        if self.seconds is not None and not self.seconds > 0.0:
-            raise InputError(f"the budget of {self.seconds} seconds of 'ais' is not positive")
+        check_seconds(self.name, self.seconds)
         if self.memory_limit is not None and self.memory_limit <= 0:
             raise InputError(
                 f"the memory limit {self.memory_limit} of 'ais' is not positive; give bytes"
@@ -107,7 +106,10 @@ class AnnealedImportance(Backend):
             ZeroPartitionError: if no assignment has positive potential.
             InferenceError: if neither a particle nor a search found one that has.
         """
-        end = math.inf if self.seconds is None else time.monotonic() + self.seconds
+        return self.solve_until(graph, Stop(self.seconds))
+
+    def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
+        """`solve` within what time is left."""
         support = possible_states(graph)
         path = annealing_path(support.graph, np.random.SeedSequence([self.seed, 0]))
         stats: dict[str, Any] = {"seed": self.seed}
@@ -120,8 +122,8 @@ class AnnealedImportance(Backend):
                 stats={**path.stats, **stats, "standard_errors": zero},
             )
         self._require_memory(path.graph)
-        steps = self._schedule(path, end)
-        groups = self._groups(path, steps, end)
+        steps, least = self._schedule(path, stop)
+        groups = self._groups(path, steps, stop, least)
         sizes = np.array([group.log_z for group in groups])
         stats |= {
             "inverse_temperatures": len(steps) - 1,
@@ -179,8 +181,8 @@ class AnnealedImportance(Backend):
             effective, status = float(self.groups * each), Status.CONVERGED
         else:
             self._require_memory(path.graph, self.groups * each)
-            steps = self._schedule(path, math.inf)
-            groups = self._groups(path, steps, math.inf, keep=True)
+            steps, least = self._schedule(path, Stop())
+            groups = self._groups(path, steps, Stop(), least, keep=True)
             shares, effective, _, status = self._worth(groups)
             if not shares.any():
                 raise InferenceError("no particle of 'ais' ended in a possible state; ask for more")
@@ -222,44 +224,49 @@ class AnnealedImportance(Backend):
                 "raise memory_limit"
             )
 
-    def _schedule(self, path: AnnealingPath, end: float) -> NDArray[np.float64]:
-        """Inverse temperatures from 0 to 1, chosen by a population of its own."""
-        began = time.monotonic()
+    def _schedule(self, path: AnnealingPath, stop: Stop) -> tuple[NDArray[np.float64], float]:
+        """Inverse temperatures from 0 to 1, chosen by a population that took so long to draw."""
         # With a limit, a quarter of the time: the groups then take about as long each.
-        stop = began + 0.25 * (end - began)
+        part = stop.part(0.25 * stop.remaining)
         population = Particles(path, self.particles, [self.seed, 1])
+        least = part.elapsed
         steps = [0.0]
         while steps[-1] < 1.0:
-            if time.monotonic() > stop or len(steps) > _MOST_STEPS:
+            if part.over or len(steps) > _MOST_STEPS:
                 rest = np.linspace(steps[-1], 1.0, _LAST_STEPS + 1)[1:]
-                return np.concatenate([steps, rest])
+                return np.concatenate([steps, rest]), least
             following = next_inverse_temperature(
                 steps[-1], population.energies, population.shares(), self.share
             )
             population.advance(
-                np.array([steps[-1], following]), max(self.resample, 0.5), self.sweeps, math.inf
+                np.array([steps[-1], following]), max(self.resample, 0.5), self.sweeps, Stop()
             )
             steps.append(following)
             if not population.alive:
                 break
         if steps[-1] < 1.0:
             steps.append(1.0)
-        return np.array(steps)
+        return np.array(steps), least
 
     def _groups(
-        self, path: AnnealingPath, steps: NDArray[np.float64], end: float, keep: bool = False
+        self,
+        path: AnnealingPath,
+        steps: NDArray[np.float64],
+        stop: Stop,
+        least: float,
+        keep: bool = False,
     ) -> list[_Group]:
-        """What independent groups found, of those that end in time."""
+        """What independent groups found that end in time, of which each takes `least` or more."""
 
         def run(number: int) -> _Group | None:
-            if time.monotonic() > end:
+            if stop.remaining <= least:
                 return None
             population = Particles(path, self.particles, [self.seed, 2, number])
-            if not population.advance(steps, self.resample, self.sweeps, end):
+            if not population.advance(steps, self.resample, self.sweeps, stop):
                 return None
             states = np.zeros((0, path.graph.n_variables), dtype=np.int64)
             kept: list[NDArray[np.int64]] | None = [] if keep else None
-            sums = population.average(self.draws, end, kept)
+            sums = population.average(self.draws, stop, kept)
             if kept:
                 states = np.concatenate(kept)
             elif keep:
@@ -275,7 +282,7 @@ class AnnealedImportance(Backend):
                 results = list(pool.map(run, range(first, first + batch)))
                 found += [group for group in results if group is not None]
                 first += batch
-                late = self.seconds is None or None in results or time.monotonic() > end
+                late = stop.remaining == math.inf or None in results or stop.over
                 batch = 0 if late else workers
         return found
 

@@ -22,6 +22,7 @@ from inference.sampling.kernels.annealing import (
 )
 from inference.sampling.kernels.blocks import Blocks, root_blocks
 from inference.sampling.kernels.chain import run_chain
+from inference.stop import Stop
 from inference.support import arrays_of, hard_factors, random_state, state_starts
 
 _LOOK_SECONDS = 0.1
@@ -130,23 +131,23 @@ class Particles:
         top = self._log_weights.max()
         return float(self._log_z[0] + top + math.log(np.exp(self._log_weights - top).mean()))
 
-    def advance(self, steps: NDArray[np.float64], resample: float, sweeps: int, end: float) -> bool:
+    def advance(self, steps: NDArray[np.float64], resample: float, sweeps: int, stop: Stop) -> bool:
         """Go through inverse temperatures, of which the first is the present one.
 
         Args:
             steps: float64, the inverse temperatures.
             resample: share of effective particles below which they are drawn anew by weight.
             sweeps: how often all blocks are drawn at each.
-            end: the monotonic time after which no further step begins.
+            stop: the time; no step begins that would take longer.
 
         Returns:
             Whether the last was reached in time, or nothing is left to be taken there.
         """
         path = self._path
-        at, count = 0, 1
+        at, count, pace = 0, 1, 0.0
         while at < len(steps) - 1 and self.alive:
             began = time.monotonic()
-            if began > end:
+            if stop.remaining <= pace * count:
                 return False
             anneal(
                 *arrays_of(path.graph),
@@ -171,21 +172,22 @@ class Particles:
         return True
 
     def average(
-        self, draws: int, end: float, kept: list[NDArray[np.int64]] | None = None
+        self, draws: int, stop: Stop, kept: list[NDArray[np.int64]] | None = None
     ) -> NDArray[np.float64]:
         """Weighted sums of conditional probabilities at inverse temperature 1, flat over states.
 
         Args:
             draws: sweeps over all blocks.
-            end: the monotonic time after which no further sweep begins.
+            stop: the time; the first sweep is made whatever it takes, others if they fit.
             kept: a list to which the states after every sweep are added; None: they are not kept.
         """
         sums = np.zeros(state_starts(self._path.graph)[-1])
         for _ in range(draws if self.alive else 0):
+            began = time.monotonic()
             self._move(self._path.graph.log_values, 1, sums)
             if kept is not None:
                 kept.append(self.states.copy())
-            if time.monotonic() > end:
+            if stop.remaining <= time.monotonic() - began:
                 break
         return sums
 

@@ -251,8 +251,9 @@ def _cold_buckets(
 ) -> Tightened:
     """Mini-buckets whose bound is on the largest log potential: on log Z of a colder graph."""
     structure = arrays_of(graph)[:4]
+    never = np.zeros(1, dtype=np.int64)
     found = tightened(
-        *structure, log_values / _COLD, order, i_bound, LARGEST_OVERLAP, _PASSES, _SHARPNESS
+        *structure, log_values / _COLD, order, i_bound, LARGEST_OVERLAP, _PASSES, _SHARPNESS, never
     )
     result: Tightened = found._replace(
         bound=found.bound * _COLD, tables=found.tables * _COLD, messages=found.messages * _COLD

@@ -52,7 +52,14 @@ OUT_OF_RANGE: dict[str, dict[str, Any]] = {
         "seconds": 0.0,
         "memory_limit": 0,
     },
-    "ijgp": {**MESSAGES, "i_bound": 27, "seed": -1, "restarts": -1, "memory_limit": 0},
+    "ijgp": {
+        **MESSAGES,
+        "i_bound": 27,
+        "seed": -1,
+        "restarts": -1,
+        "memory_limit": 0,
+        "seconds": 0.0,
+    },
     "ais": {
         "seed": -1,
         "groups": 1,

@@ -54,24 +54,33 @@ def _log_sum_pairs(one, other):
 @kernel
 def propagate_join_graph(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, order, i_bound,
-    heuristic, iterations, damping, tolerance,
+    heuristic, iterations, damping, tolerance, stop,
 ):  # fmt: skip
     """Messages until none changes by more than the tolerance, and what they say.
+
+    Args:
+        stop: int64 (1,); once it is not 0, no more messages are sent, and what was sent is read.
 
     Returns:
         log_z: the estimate of the join graph (clusters less separators); -inf: no assignment.
         marginals: float64, of the variables, one after another.
-        trace: float64, the largest change of a message in every iteration.
-        splits: how many buckets are split; with none the answer is exact.
+        trace: float64, the largest change of a message in every whole iteration.
+        splits: how many buckets are split; with none the answer is exact. -1: it was stopped
+            before there was anything to read.
     """
     n = len(cardinalities)
-    stop = np.zeros(1, dtype=np.int64)
     mini = partition(
         cardinalities, scope_starts, scope_variables, order, i_bound, np.inf, heuristic, stop
     )
+    if stop[0] != 0:
+        nothing = np.empty(0, dtype=np.float64)
+        return 0.0, nothing, nothing, -1
     n_nodes = len(mini.parents)
     tree = _tree(cardinalities, order, mini, mini.factor_nodes, n_nodes)
     layouts = lay_out(cardinalities, scope_starts, scope_variables, table_starts, tree, stop)
+    if stop[0] != 0:
+        nothing = np.empty(0, dtype=np.float64)
+        return 0.0, nothing, nothing, -1
     first_message = table_starts[len(table_starts) - 1]
     n_messages = tree.message_starts[n_nodes]
     values = np.zeros(first_message + n_messages, dtype=np.float64)
@@ -117,26 +126,31 @@ def propagate_join_graph(
         return -np.inf, marginals, trace[:0], splits
     used = 0
     for iteration in range(iterations + 1):
-        reading = iteration == iterations or (iteration > 0 and trace[iteration - 1] <= tolerance)
+        reading = iteration == iterations or (used > 0 and trace[used - 1] <= tolerance)
+        reading = reading or stop[0] != 0
         change = 0.0
+        given_up = False
         for turn in range(2 * n_nodes):
             if reading and turn == n_nodes:
+                break
+            if not reading and stop[0] != 0:
+                given_up = True
                 break
             node = turn if turn < n_nodes else 2 * n_nodes - 1 - turn
             place = place_of[node]
             v = order[place]
             count = cardinalities[v]
             begin, end = mini.bucket_starts[place], mini.bucket_starts[place + 1]
-            start, stop = tree.table_starts[node], tree.table_starts[node + 1]
-            sent, sent_stop = tree.message_starts[node], tree.message_starts[node + 1]
+            start, last = tree.table_starts[node], tree.table_starts[node + 1]
+            sent, sent_last = tree.message_starts[node], tree.message_starts[node + 1]
             own = along_starts[node]
-            tables[start:stop] = 0.0
+            tables[start:last] = 0.0
             _add_inputs(
                 node, layouts.starts[node], layouts.starts[node + 1], cardinalities, tree,
                 layouts, values, tables, digits,
             )  # fmt: skip
             top = -np.inf
-            for i in range(stop - start):
+            for i in range(last - start):
                 value = tables[start + i] + down[sent + i // count]
                 if node > begin:
                     value += onward[own - count + i % count]
@@ -146,11 +160,11 @@ def propagate_join_graph(
                 top = max(top, value)
             if top == -np.inf:
                 return -np.inf, marginals, trace[:used], splits
-            for i in range(stop - start):
+            for i in range(last - start):
                 scratch[i] = math.exp(tables[start + i] - top)
             single[:count] = 0.0
-            sums[sent:sent_stop] = 0.0
-            for i in range(stop - start):
+            sums[sent:sent_last] = 0.0
+            for i in range(last - start):
                 single[i % count] += scratch[i]
                 sums[sent + i // count] += scratch[i]
             if reading:
@@ -164,7 +178,7 @@ def propagate_join_graph(
                 if mini.parents[node] >= 0:
                     up = first_message + sent
                     log_z -= _log_sum_pairs(
-                        values[up : up + sent_stop - sent], down[sent:sent_stop]
+                        values[up : up + sent_last - sent], down[sent:sent_last]
                     )
                 if node < end - 1:
                     log_z -= _log_sum_pairs(
@@ -199,15 +213,16 @@ def propagate_join_graph(
                     onward[own : own + count], damping,
                 ))  # fmt: skip
             if mini.parents[node] >= 0:
-                for i in range(sent, sent_stop):
+                for i in range(sent, sent_last):
                     sums[i] = math.log(sums[i]) if sums[i] > 0.0 else -np.inf
                 up = first_message + sent
                 change = max(change, _send(
-                    sums[sent:sent_stop], down[sent:sent_stop],
-                    values[up : up + sent_stop - sent], damping,
+                    sums[sent:sent_last], down[sent:sent_last],
+                    values[up : up + sent_last - sent], damping,
                 ))  # fmt: skip
         if reading:
             break
-        trace[iteration] = change
-        used = iteration + 1
+        if not given_up:
+            trace[used] = change
+            used += 1
     return log_z, marginals, trace[:used], splits

@@ -49,7 +49,7 @@ class Tightened(NamedTuple):
 @kernel
 def tightened(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, order, i_bound,
-    heuristic, iterations, sharpness,
+    heuristic, iterations, sharpness, enough,
 ):  # fmt: skip
     """Mini-buckets after up to `iterations` passes that shift cost and renew the weights.
 
@@ -57,6 +57,7 @@ def tightened(
         order: int64 (n,), the elimination order.
         sharpness: what the weights are divided by in one more pass that shifts nothing, so that
             power sums become, nearly, maxima; 1: there is no such pass.
+        enough: int64 (1,); once it is not 0, the pass under way is the last of those that shift.
     """
     n = len(cardinalities)
     stop = np.zeros(1, dtype=np.int64)
@@ -114,7 +115,7 @@ def tightened(
             step *= 0.5
             weight_step *= 0.5
         bound = value
-        if splits == 0 or value == -np.inf or iteration == iterations - 1:
+        if splits == 0 or value == -np.inf or iteration == iterations - 1 or enough[0] != 0:
             break
         backward(
             cardinalities, order, mini, matches, layouts, values, weights, tables, answers,
