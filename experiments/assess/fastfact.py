@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,10 +39,10 @@ from experiments.assess.fastfact_tables import (
     response_table,
 )
 from experiments.assess.retrievers import (
-    check_priced_searches,
+    WebAccess,
     document_digest,
     read_sources,
-    web_store,
+    web_retriever,
 )
 from experiments.assess.setup import stride_of
 from experiments.assess.tabled import ResponseColumns
@@ -52,14 +52,12 @@ from factormodels.extraction.claim_failures import claim_failures_stage
 from factormodels.extraction.consumption import Consumption
 from factormodels.extraction.fastfact import FastFactSettings, fastfact_stage
 from factormodels.extraction.language_model import LanguageModel
-from factormodels.extraction.limits import Budget
 from factormodels.extraction.litellm_model import LitellmSettings
 from factormodels.extraction.preverification import ShownContext
 from factormodels.extraction.prompts.replaced import Prompts, WithPrompts, prompts_of, read_prompts
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.chunks import ChunkSettings
 from factormodels.extraction.retrieval.documents import Document
-from factormodels.extraction.retrieval.http import HttpSettings
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import write_fact_graphs
 from factormodels.io.files import prepare_folder, write_text
@@ -68,7 +66,6 @@ from factormodels.preview import Preview, Previewed, counted
 if TYPE_CHECKING:
     import pandas as pd
 
-    from factormodels.extraction.retrieval.web import WebRetriever
 
 RETRIEVERS = ("local", "wikipedia", "google")
 
@@ -79,8 +76,8 @@ DEFAULT_K_PRIME = "k_prime"
 """The column that is looked for where none is named."""
 
 
-@dataclass(frozen=True)
-class PageEvidence:
+@dataclass(frozen=True, kw_only=True)
+class PageEvidence(WebAccess):
     """Where evidence is searched, and how much of it is read.
 
     Attributes:
@@ -90,12 +87,6 @@ class PageEvidence:
         pieces: pieces of these that are shown to the verifier, the best by BM25.
         words: the longest piece.
         overlap: words that neighbouring pieces share, at most.
-        cache: file in which searches of the web are kept; None keeps none.
-        replay: whether every search is taken from there.
-        search_base: address of the search service; None for its own.
-        http: limits of requests to the web.
-        budget: what searches may cost; None for anything.
-        price_search: US dollars per search; None where it is not known.
 
     Source: FaStfact, sections 4.2 and 4.3; the numbers as its authors run it.
     """
@@ -106,12 +97,6 @@ class PageEvidence:
     pieces: int = 10
     words: int = 250
     overlap: int = 40
-    cache: Path | None = None
-    replay: bool = False
-    search_base: str | None = None
-    http: HttpSettings = field(default_factory=HttpSettings)
-    budget: Budget | None = None
-    price_search: float | None = None
 
 
 @dataclass(frozen=True)
@@ -399,7 +384,14 @@ def fastfact(
     with options_as_arguments():
         settings = FastFactSettings(stride_of(str(stride), "--stride"), context, theta, audit, seed)
         chunked = PageEvidence(
-            retriever, as_documents(documents), pages, pieces, words, overlap, kept, replay
+            retriever=retriever,
+            documents=as_documents(documents),
+            pages=pages,
+            pieces=pieces,
+            words=words,
+            overlap=overlap,
+            cache=kept,
+            replay=replay,
         )
         scoring = Scoring(k_prime, gamma, tuple(by))
         graphs = as_responses(texts, query, topic, ResponseColumns(response, question, id))
@@ -490,32 +482,12 @@ def _retriever(
         return local, {**facts, "documents_sha256": document_digest(documents)}
     if evidence.documents is not None:
         raise InputError(f"--documents is for --retriever local, not for {name}; leave one out")
-    return _web(name, evidence, chunks), facts
-
-
-def _web(name: str, evidence: PageEvidence, chunks: ChunkSettings) -> WebRetriever:
-    from factormodels.extraction.retrieval.google import GoogleRetriever, serper_key
-    from factormodels.extraction.retrieval.wikipedia import WikipediaRetriever
-
-    if name == "google" and not evidence.replay:
-        check_priced_searches(evidence.budget, evidence.price_search)
-        serper_key()  # so that its absence is told before anything is done
-    kind: type[WebRetriever] = GoogleRetriever if name == "google" else WikipediaRetriever
-    base: dict[str, Any] = (
-        {} if evidence.search_base is None else {"base_url": evidence.search_base}
-    )
-    store = web_store(
-        evidence.cache,
-        replay=evidence.replay,
-        budget=evidence.budget,
-        price=evidence.price_search,
-    )
-    return kind(
+    searcher = web_retriever(
+        name,
+        evidence,
         top_k=evidence.pieces,
         pages=evidence.pages,
         reading="chunks",
         chunks=chunks,
-        http=evidence.http,
-        store=store,
-        **base,
     )
+    return searcher, facts

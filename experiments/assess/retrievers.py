@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,49 +26,56 @@ from factormodels.fact_graph import FactGraph
 if TYPE_CHECKING:
     from factormodels.extraction.accounting import Ledger
     from factormodels.extraction.retrieval.embeddings import Embedder
-    from factormodels.extraction.retrieval.kept import WebStore
+    from factormodels.extraction.retrieval.web import WebRetriever
 
 GIVEN = "given"
 """In place of a retriever: the passages of the input."""
 
 
-@dataclass(frozen=True)
-class SearchOptions:
-    """What retrievers are built of; None where each has its own default.
+@dataclass(frozen=True, kw_only=True)
+class WebAccess:
+    """How the web is searched, and at what cost.
 
     Attributes:
-        graphs: the responses, whose passages are the documents where none are named.
-        documents: folder or file of documents, or the documents.
-        top_k: passages per query.
-        reading: what of a web page becomes a passage.
         search_base: address of the search service; None for its own.
         http: limits of requests to the web.
-        embeddings: model of embeddings: a folder, or a name as litellm spells it.
-        embeddings_base: address of a compatible server of embeddings.
         cache: file in which searches and pages of the web are kept; None keeps none.
         replay: whether everything is taken from what is kept.
         retry_failed: whether pages that are not there are asked for again at once.
         budget: what searches may cost; None for anything.
         price_search: US dollars per search; None where it is not known.
+    """
+
+    search_base: str | None = None
+    http: HttpSettings = field(default_factory=HttpSettings)
+    cache: Path | None = None
+    replay: bool = False
+    retry_failed: bool = False
+    budget: Budget | None = None
+    price_search: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions(WebAccess):
+    """What retrievers are built of; None where each has its own default.
+
+    Attributes:
+        documents: folder or file of documents, or the documents; None: the passages of responses.
+        top_k: passages per query.
+        reading: what of a web page becomes a passage.
+        embeddings: model of embeddings: a folder, or a name as litellm spells it.
+        embeddings_base: address of a compatible server of embeddings.
         price_embeddings: US dollars per token of embeddings; None: as litellm knows.
         ledger: where calls for embeddings are counted; None counts none.
     """
 
-    graphs: Sequence[FactGraph]
-    documents: Path | tuple[Document, ...] | None
-    top_k: int | None
-    reading: str
-    search_base: str | None
-    http: HttpSettings
-    embeddings: str | None
-    embeddings_base: str | None
-    cache: Path | None
-    replay: bool
-    retry_failed: bool
-    budget: Budget | None
-    price_search: float | None
-    price_embeddings: float | None
-    ledger: Ledger | None
+    documents: Path | tuple[Document, ...] | None = None
+    top_k: int | None = None
+    reading: str = "head"
+    embeddings: str | None = None
+    embeddings_base: str | None = None
+    price_embeddings: float | None = None
+    ledger: Ledger | None = None
 
 
 Built = tuple[Any, dict[str, Any]]
@@ -80,16 +88,21 @@ class RetrieverEntry(NamedTuple):
     Attributes:
         build: makes it.
         reads_documents: whether it searches documents on this disk.
-        is_paid: whether a search costs money.
     """
 
-    build: Callable[[SearchOptions], Built]
+    build: Callable[[Sequence[FactGraph], SearchOptions], Built]
     reads_documents: bool = False
-    is_paid: bool = False
 
 
-def build_retriever(name: str, options: SearchOptions) -> tuple[Retriever, dict[str, Any]]:
+def build_retriever(
+    name: str, graphs: Sequence[FactGraph], options: SearchOptions
+) -> tuple[Retriever, dict[str, Any]]:
     """A retriever of `RETRIEVERS`, with the facts of it that results depend on.
+
+    Args:
+        name: its name.
+        graphs: the responses, whose passages are the documents where none are named.
+        options: what it is built of.
 
     Raises:
         InputError: if the options do not fit it.
@@ -104,35 +117,18 @@ def build_retriever(name: str, options: SearchOptions) -> tuple[Retriever, dict[
             raise InputError(f"{option} is for --retriever {needed}, not for {name}; leave one out")
     if options.search_base is not None and RETRIEVERS[name].reads_documents:
         raise InputError(f"--search-base is for a search of the web, not for {name}; leave it out")
-    if RETRIEVERS[name].is_paid:
-        check_priced_searches(options.budget, options.price_search, replay=options.replay)
-    return RETRIEVERS[name].build(options)
+    return RETRIEVERS[name].build(graphs, options)
 
 
-def check_priced_searches(
-    budget: Budget | None, price: float | None, *, replay: bool = False
-) -> None:
-    """Refuse a limit of cost for searches that are paid for at a price that is not known.
-
-    Raises:
-        InputError: if there is such a limit.
-    """
-    if budget is not None and budget.max_cost is not None and price is None and not replay:
-        raise InputError(
-            "--max-cost: the price of a search is not known; give --price-search, in US dollars, "
-            "0 for a service that is free"
-        )
-
-
-def _local(options: SearchOptions) -> Built:
+def _local(graphs: Sequence[FactGraph], options: SearchOptions) -> Built:
     from factormodels.extraction.retrieval.collection import build_collection
 
-    documents = read_sources(options.documents, options.graphs)
+    documents = read_sources(options.documents, graphs)
     local = build_collection(documents, **_top(options))
     return local, {"top_k": local.top_k, "documents_sha256": document_digest(documents)}
 
 
-def _dense(options: SearchOptions) -> Built:
+def _dense(graphs: Sequence[FactGraph], options: SearchOptions) -> Built:
     from factormodels.extraction.retrieval.dense import FOLDER, build_dense_collection
     from factormodels.extraction.retrieval.embeddings import load_embedder
 
@@ -146,7 +142,7 @@ def _dense(options: SearchOptions) -> Built:
         embedder = load_embedder(options.embeddings, content_hash(Path(options.embeddings)))
     else:
         embedder = _provider_s(options.embeddings, options)
-    documents = read_sources(options.documents, options.graphs)
+    documents = read_sources(options.documents, graphs)
     place = options.documents if isinstance(options.documents, Path) else None
     # An embedded dataset is no file, and what stands in no folder is kept beside the answers.
     beside = place if place is not None and place.exists() else options.cache
@@ -184,55 +180,73 @@ def _provider_s(name: str, options: SearchOptions) -> Embedder:
     return LitellmEmbedder(name, options.embeddings_base, price, budget)
 
 
-def _wikipedia(options: SearchOptions) -> Built:
+def _web(name: str, _: Sequence[FactGraph], options: SearchOptions) -> Built:
+    from factormodels.extraction.retrieval.pages import checked_reading
+
+    reading = checked_reading(options.reading)
+    searcher = web_retriever(name, options, reading=reading, **_top(options))
+    facts = {"top_k": searcher.top_k, "reading": searcher.reading, "results": searcher.results}
+    return searcher, {**facts, "service": searcher.service()}
+
+
+def web_retriever(name: str, access: WebAccess, **settings: Any) -> WebRetriever:
+    """The search of the web of a name, wikipedia or google.
+
+    Args:
+        name: its name.
+        access: how it searches.
+        settings: what else a `WebRetriever` takes.
+
+    Raises:
+        InputError: if its searches have no price within a limit of cost, its key is not set, the
+            cache cannot be used, or there is none to replay.
+    """
+    from factormodels.extraction.cache import AnswerCache
+    from factormodels.extraction.retrieval.google import GoogleRetriever, serper_key
+    from factormodels.extraction.retrieval.kept import WebStore
     from factormodels.extraction.retrieval.wikipedia import WikipediaRetriever
 
-    return _web(WikipediaRetriever, options)
-
-
-def _google(options: SearchOptions) -> Built:
-    from factormodels.extraction.retrieval.google import GoogleRetriever, serper_key
-
-    if not options.replay:
+    if name == "google" and not access.replay:
+        _check_priced_searches(access)
         serper_key()  # so that its absence is told before anything is done
-    return _web(GoogleRetriever, options)
+    kind: type[WebRetriever] = GoogleRetriever if name == "google" else WikipediaRetriever
+    if access.search_base is not None:
+        settings["base_url"] = access.search_base
+    kept = None if access.cache is None else AnswerCache(access.cache, read_only=access.replay)
+    store = WebStore(
+        kept,
+        replay=access.replay,
+        retry_failed=access.retry_failed,
+        budget=access.budget,
+        price=access.price_search,
+    )
+    return kind(http=access.http, store=store, **settings)
+
+
+def _check_priced_searches(access: WebAccess) -> None:
+    """Refuse a limit of cost for searches that are paid for at a price that is not known."""
+    limited = access.budget is not None and access.budget.max_cost is not None
+    if limited and access.price_search is None:
+        raise InputError(
+            "--max-cost: the price of a search is not known; give --price-search, in US dollars, "
+            "0 for a service that is free"
+        )
+
+
+def _top(options: SearchOptions) -> dict[str, Any]:
+    # Left out rather than None, so that each retriever has its own default.
+    return {} if options.top_k is None else {"top_k": options.top_k}
 
 
 RETRIEVERS: Mapping[str, RetrieverEntry] = MappingProxyType(
     {
         "local": RetrieverEntry(_local, reads_documents=True),
         "dense": RetrieverEntry(_dense, reads_documents=True),
-        "wikipedia": RetrieverEntry(_wikipedia),
-        "google": RetrieverEntry(_google, is_paid=True),
+        "wikipedia": RetrieverEntry(partial(_web, "wikipedia")),
+        "google": RetrieverEntry(partial(_web, "google")),
     }
 )
 """Every retriever by its name."""
-
-
-def _web(kind: Callable[..., Any], options: SearchOptions) -> Built:
-    from factormodels.extraction.retrieval.pages import checked_reading
-
-    base = {} if options.search_base is None else {"base_url": options.search_base}
-    searcher = kind(
-        reading=checked_reading(options.reading),
-        http=options.http,
-        store=web_store(
-            options.cache,
-            replay=options.replay,
-            retry_failed=options.retry_failed,
-            budget=options.budget,
-            price=options.price_search,
-        ),
-        **base,
-        **_top(options),
-    )
-    facts = {"top_k": searcher.top_k, "reading": searcher.reading, "results": searcher.results}
-    return searcher, {**facts, "service": searcher.service()}
-
-
-def _top(options: SearchOptions) -> dict[str, Any]:
-    # Left out rather than None, so that each retriever has its own default.
-    return {} if options.top_k is None else {"top_k": options.top_k}
 
 
 def read_sources(
@@ -260,21 +274,3 @@ def document_digest(documents: Iterable[Document]) -> str:
             # With its length, so that no two lists of parts give the same text.
             digest.update(f"{len(part)} {part}".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
-
-
-def web_store(cache: Path | None, **settings: Any) -> WebStore:
-    """Where searches and pages of the web are kept.
-
-    Args:
-        cache: the file; None keeps them in memory.
-        settings: as `WebStore` takes them.
-
-    Raises:
-        InputError: if the cache cannot be used, or there is none to replay.
-    """
-    from factormodels.extraction.cache import AnswerCache
-    from factormodels.extraction.retrieval.kept import WebStore
-
-    replay = settings.get("replay", False)
-    kept = None if cache is None else AnswerCache(cache, read_only=replay)
-    return WebStore(kept, **settings)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +40,6 @@ from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.relation_models.prompted import chosen_method
 from factormodels.extraction.relations import EXTRACTED_VARIANTS, LEAST_PROBABILITY
 from factormodels.extraction.retrieval.base import Retriever
-from factormodels.extraction.retrieval.documents import Document
-from factormodels.extraction.retrieval.http import HttpSettings
 from factormodels.extraction.safe import NAME as SAFE
 from factormodels.extraction.safe import safe_stage
 from factormodels.fact_graph import FactGraph
@@ -51,9 +49,9 @@ ATOMS = ("given", "sentences", "model")
 RELATIONS = ("lexical", "model", "recorded:FILE", "nli:FOLDER")
 
 
-@dataclass(frozen=True)
-class AssessmentOptions:
-    """What a user asks for; None where the input decides.
+@dataclass(frozen=True, kw_only=True)
+class AssessmentOptions(SearchOptions):
+    """What a user asks for, of the search for evidence and beside it; None: the input decides.
 
     Attributes:
         model: the language model; None where none is wanted.
@@ -66,16 +64,6 @@ class AssessmentOptions:
         method: where the language model's probabilities of relations come from: automatic (as the
             model allows), logprobs, verbalised or samples.
         retriever: "given", or one of `experiments.assess.retrievers.RETRIEVERS`.
-        documents: folder or file of documents for the retriever "local", or the documents.
-        top_k: passages per query.
-        reading: what of a web page becomes a passage.
-        search_base: address of the search service; None for its own.
-        http: limits of requests to the web.
-        embeddings: model of embeddings for the retriever "dense": a folder, or a name as litellm
-            spells it.
-        embeddings_base: address of a compatible server of embeddings.
-        budget: what searches and embeddings may cost; None for anything.
-        retry_failed: whether pages of the web that are not there are asked for again at once.
         summarise: whether the language model cuts passages down to what bears on their claims.
         relations: one of `RELATIONS`.
         window: tokens that the language model takes; None for what is known of it.
@@ -83,12 +71,7 @@ class AssessmentOptions:
         variants: the variants that are compared.
         encoding: encoding of relations.
         assessors: names of assessors that judge the claims by prompts, beside the graph.
-        cache: file in which searches of the web are kept; None keeps none.
-        replay: whether every search is taken from there.
         prices: what tokens of the language model cost; None: as litellm knows.
-        price_search: US dollars for a search of the web; None where it is not known.
-        price_embeddings: US dollars per token of embeddings; None: as litellm knows.
-        ledger: where calls for embeddings are counted; None counts none.
     """
 
     model: LanguageModel | None = None
@@ -99,15 +82,6 @@ class AssessmentOptions:
     question_contexts: bool = False
     method: str = "automatic"
     retriever: str | None = None
-    documents: Path | tuple[Document, ...] | None = None
-    top_k: int | None = None
-    reading: str = "head"
-    search_base: str | None = None
-    http: HttpSettings = field(default_factory=HttpSettings)
-    embeddings: str | None = None
-    embeddings_base: str | None = None
-    budget: Budget | None = None
-    retry_failed: bool = False
     summarise: bool = False
     relations: str | None = None
     window: int | None = None
@@ -115,12 +89,7 @@ class AssessmentOptions:
     variants: tuple[str, ...] = ("FR2",)
     encoding: str = "implication"
     assessors: tuple[str, ...] = ()
-    cache: Path | None = None
-    replay: bool = False
     prices: Prices | None = None
-    price_search: float | None = None
-    price_embeddings: float | None = None
-    ledger: Ledger | None = None
 
 
 @dataclass(frozen=True)
@@ -237,11 +206,7 @@ def make_plan(
     stages.append(merge_duplicate_atoms)
     searcher: Retriever | None = None
     if retriever != GIVEN:
-        wanted = SearchOptions(
-            graphs=graphs,
-            **{one.name: getattr(options, one.name) for one in fields(SearchOptions)[1:]},
-        )
-        searcher, facts = build_retriever(retriever, wanted)
+        searcher, facts = build_retriever(retriever, graphs, options)
         writer = _model(options, "--queries") if options.queries else None
         if options.question_contexts and not any(graph.query.strip() for graph in graphs):
             raise InputError("--question-contexts: no response has a question; give --query")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 from experiments.assess.batch import ALONE, BatchOptions, Report, assess_responses
@@ -17,7 +16,6 @@ from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.accounting import Ledger
 from factormodels.extraction.consumption import Consumption
 from factormodels.extraction.duplicates import merge_duplicate_atoms
-from factormodels.extraction.limits import Budget
 from factormodels.extraction.pipeline import (
     ASSESSORS_KEY,
     Stage,
@@ -27,8 +25,6 @@ from factormodels.extraction.pipeline import (
     run_stages,
 )
 from factormodels.extraction.prompts.replaced import Prompts, WithPrompts, prompts_of
-from factormodels.extraction.retrieval.documents import Document
-from factormodels.extraction.retrieval.http import HttpSettings
 from factormodels.extraction.self_judgement import (
     PAIR_STAGE,
     SETTINGS,
@@ -47,32 +43,22 @@ LABELLER = "factscore"
 _JUDGED = ("S", "NS")
 
 
-@dataclass(frozen=True)
-class Asking:
-    """What a model is asked of its responses.
+@dataclass(frozen=True, kw_only=True)
+class Asking(SearchOptions):
+    """What a model is asked of its responses, and how passages are searched for their labels.
 
     Attributes:
         settings: names of the paper's settings.
-        extract: whether responses without claims are taken apart, and their claims labelled.
-        documents: what these claims are labelled by.
+        extract: whether responses without claims are taken apart, and their claims labelled by
+            `documents`.
         retriever: in place of documents, a search: wikipedia or google.
         top_k: passages per claim.
-        cache: file in which searches are kept; None keeps none.
-        replay: whether these are taken from there alone.
-        budget: what may be asked and spent.
-        price_search: US dollars per search; None where it is not known.
     """
 
     settings: tuple[str, ...] = tuple(SETTINGS)
     extract: bool = False
-    documents: Path | tuple[Document, ...] | None = None
     retriever: str | None = None
-    top_k: int = 5
-    cache: Path | None = None
-    replay: bool = False
-    budget: Budget | None = None
-    price_search: float | None = None
-    http: HttpSettings = field(default_factory=HttpSettings)
+    top_k: int | None = 5
 
 
 @dataclass(frozen=True)
@@ -170,26 +156,7 @@ def ask_claims(
         name = asking.retriever or "local"
         if name not in RETRIEVERS:
             raise InputError(unknown_name(f"--retriever {name!r}", name, RETRIEVERS))
-        retriever, facts = build_retriever(
-            name,
-            SearchOptions(
-                graphs=graphs,
-                documents=asking.documents,
-                top_k=asking.top_k,
-                reading="head",
-                search_base=None,
-                http=asking.http,
-                embeddings=None,
-                embeddings_base=None,
-                cache=asking.cache,
-                replay=asking.replay,
-                retry_failed=False,
-                budget=asking.budget,
-                price_search=asking.price_search,
-                price_embeddings=None,
-                ledger=None,
-            ),
-        )
+        retriever, facts = build_retriever(name, graphs, asking)
         extraction = (
             atomizer_stage(asked, 1),
             merge_duplicate_atoms,
