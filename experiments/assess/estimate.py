@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
+from experiments.assess.costs import CLAIMS_PER_SENTENCE
 from experiments.assess.retrievers import RETRIEVERS
 from experiments.assess.setup import Choices
 from factormodels.claims import Atom, Context
@@ -36,11 +37,9 @@ from factormodels.variants import merge_duplicate_contexts
 CHARACTERS_PER_TOKEN = 4.0
 """A rule of thumb for English; tokenisers differ by a quarter or so."""
 
-ATOMS_PER_SENTENCE = 4.2
-"""Claims that are assumed per sentence where they are not known: people found 974 in 232 sentences
-of 31 biographies of FActScore, of 41 characters each."""
-
 ATOM_CHARACTERS = 41
+"""Of a claim, on the average of those behind `CLAIMS_PER_SENTENCE`."""
+
 PASSAGE_CHARACTERS = {"local": 700, "wikipedia": 4000, "google": 4000}
 """Lengths that are assumed of what is not there yet."""
 
@@ -129,6 +128,7 @@ def estimate(graphs: Sequence[FactGraph], choices: Choices) -> list[StageEstimat
     Raises:
         InputError: if a response cannot be read as the choices want it.
     """
+    wanted = choices.options
     sizes = [_size(graph, choices) for graph in graphs]
     known = all(size.exact_atoms for size in sizes)
     rows: list[StageEstimate] = []
@@ -154,20 +154,20 @@ def estimate(graphs: Sequence[FactGraph], choices: Choices) -> list[StageEstimat
             s.atoms * (_empty("reviser", choices.prompts) + s.response_characters) for s in sizes
         )
         rows.append(_per_atom("reviser", atoms, known, questions, choices))
-    if choices.queries:
+    if wanted.queries:
         questions = atoms * (_empty("search_query", choices.prompts) + ATOM_CHARACTERS)
         rows.append(_per_atom("queries", atoms, known, questions, choices))
     if choices.retriever != "given":
-        asked = atoms + choices.question_contexts * sum(bool(g.query.strip()) for g in graphs)
+        asked = atoms + wanted.question_contexts * sum(bool(g.query.strip()) for g in graphs)
         local = RETRIEVERS[choices.retriever].reads_documents
-        price = 0.0 if local else choices.price_search or 0.0
+        price = 0.0 if local else wanted.price_search or 0.0
         searches = f"searches ({choices.retriever})"
         rows.append(StageEstimate(searches, asked, known, cost=price * asked))
         if isinstance(choices.searcher, DenseRetriever):
             rows += _embeddings(choices.searcher, sizes)
     # The number of pairs is known only if both claims and passages are.
     exact = known and all(size.exact_contexts for size in sizes)
-    if choices.summarise:
+    if wanted.summarise:
         empty = _empty("summary", choices.prompts)
         read = sum(size.contexts for size in sizes)
         characters = sum(
@@ -178,7 +178,7 @@ def estimate(graphs: Sequence[FactGraph], choices: Choices) -> list[StageEstimat
         rows.append(_row("summariser", read, exact, characters, answers, choices))
         exact = False  # how many passages turn out to be irrelevant is not known
     rows += [_relations(name, sizes, exact, choices) for name in EXTRACTED_VARIANTS]
-    for name in choices.assessors:
+    for name in wanted.assessors:
         rows += (
             _safe(sizes, known, choices)
             if name == SAFE
@@ -203,6 +203,7 @@ def relation_calls(variant: str, atoms: int, contexts: int, retrieved: int) -> i
 
 def _size(graph: FactGraph, choices: Choices) -> _Size:
     """The size of a response's graph: counted where it is known, assumed where it is not."""
+    wanted = choices.options
     sentences = split_sentences(graph.response) if choices.atoms != "given" else ()
     if choices.atoms == "sentences":
         claims = tuple(Atom(f"a{i}", text) for i, text in enumerate(sentences, 1))
@@ -210,21 +211,21 @@ def _size(graph: FactGraph, choices: Choices) -> _Size:
     graph = merge_duplicate_contexts(merge_duplicate_atoms(graph))
     given = graph.atoms
     exact_atoms = choices.atoms != "model"
-    n = len(given) if exact_atoms else round(ATOMS_PER_SENTENCE * len(sentences))
+    n = len(given) if exact_atoms else round(CLAIMS_PER_SENTENCE * len(sentences))
     contexts: tuple[Context, ...] | None = None
     if choices.retriever == "given":
         contexts = graph.contexts
-    elif choices.retriever == "local" and exact_atoms and choices.searcher and not choices.queries:
+    elif choices.retriever == "local" and exact_atoms and choices.searcher and not wanted.queries:
         # Searching documents on this disk costs nothing, and then the numbers are known.
         bare = FactGraph(graph.id, given, query=graph.query, topic=graph.topic)
-        search = retrieval_stage(choices.searcher, for_question=choices.question_contexts)
+        search = retrieval_stage(choices.searcher, for_question=wanted.question_contexts)
         searched = search(bare)
         contexts = searched.contexts
     if contexts is None:
         # What is on this disk is all that can be found; the web has no end.
         there = {passage.text for passage in getattr(choices.searcher, "passages", ())}
         retrieved = n * min(choices.top_k, len(there) or choices.top_k)
-        found = retrieved + choices.top_k * bool(choices.question_contexts and graph.query.strip())
+        found = retrieved + choices.top_k * bool(wanted.question_contexts and graph.query.strip())
         m = min(found, len(there) or found)
         length: float = PASSAGE_CHARACTERS.get(choices.retriever, ATOM_CHARACTERS)
         if there:
@@ -318,7 +319,7 @@ def _with_thoughts(row: StageEstimate, choices: Choices) -> StageEstimate:
 
 
 def _prices(choices: Choices) -> Prices | None:
-    return choices.prices or (model_prices(choices.model) if choices.model else None)
+    return choices.options.prices or (model_prices(choices.model) if choices.model else None)
 
 
 def _verdicts(name: str, sizes: Sequence[_Size], exact: bool, choices: Choices) -> StageEstimate:

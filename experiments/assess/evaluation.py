@@ -122,9 +122,6 @@ class Evaluation(Previewed):
         Raises:
             InputError: if the folder cannot be made or written.
         """
-        place = Path(folder)
-        with options_as_arguments():
-            prepare_folder(place)
         lists = {name: self.claims[name].map(" ".join) for name in ("supporting", "contradicting")}
         tables = {
             "claims": self.claims.assign(**lists),
@@ -132,10 +129,7 @@ class Evaluation(Previewed):
             "summary": self.summary,
             "cost": self.cost,
         }
-        for name, table in tables.items():
-            write_text(place / f"{name}.csv", csv_text(table))
-        write_fact_graphs(self.graphs, place / "graphs.jsonl")
-        return [*(place / f"{name}.csv" for name in tables), place / "graphs.jsonl"]
+        return save_tables(folder, tables, self.graphs)
 
     def preview(self, most: int) -> Preview:
         """How much was assessed, and the first claims."""
@@ -163,6 +157,26 @@ class Evaluation(Previewed):
             for row in self.claims.head(most).to_dict("records")
         ]
         return Preview(heading, titles, rows, len(self.claims))
+
+
+def save_tables(
+    folder: str | os.PathLike[str], tables: Mapping[str, pd.DataFrame], graphs: Iterable[FactGraph]
+) -> list[Path]:
+    """Write tables as NAME.csv, and graphs as graphs.jsonl, into a folder.
+
+    Returns:
+        The files.
+
+    Raises:
+        InputError: if the folder cannot be made or written.
+    """
+    place = Path(folder)
+    with options_as_arguments():
+        prepare_folder(place)
+    for name, table in tables.items():
+        write_text(place / f"{name}.csv", csv_text(table))
+    write_fact_graphs(graphs, place / "graphs.jsonl")
+    return [*(place / f"{name}.csv" for name in tables), place / "graphs.jsonl"]
 
 
 def evaluate(

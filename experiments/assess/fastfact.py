@@ -9,7 +9,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calibration.table_markup import csv_text
 from experiments.assess.batch import (
     ALONE,
     BatchOptions,
@@ -26,6 +25,7 @@ from experiments.assess.evaluation import (
     as_documents,
     as_responses,
     metered_model,
+    save_tables,
 )
 from experiments.assess.fastfact_tables import (
     audit_table,
@@ -59,8 +59,6 @@ from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.chunks import ChunkSettings
 from factormodels.extraction.retrieval.documents import Document
 from factormodels.fact_graph import FactGraph
-from factormodels.io.fact_graph_json import write_fact_graphs
-from factormodels.io.files import prepare_folder, write_text
 from factormodels.preview import Preview, Previewed, counted
 
 if TYPE_CHECKING:
@@ -167,13 +165,7 @@ class FastFactEvaluation(Previewed):
         Raises:
             InputError: if the folder cannot be made or written.
         """
-        place = Path(folder)
-        with options_as_arguments():
-            prepare_folder(place)
-        for name, table in self.tables().items():
-            write_text(place / f"{name}.csv", csv_text(table))
-        write_fact_graphs(self.graphs, place / "graphs.jsonl")
-        return [*(place / f"{name}.csv" for name in self.tables()), place / "graphs.jsonl"]
+        return save_tables(folder, self.tables(), self.graphs)
 
     def preview(self, most: int) -> Preview:
         """How much was judged, and the first responses."""

@@ -100,9 +100,6 @@ class Choices:
         atoms: one of `ATOMS`.
         stride: sentences per call of the atomizer; None for all.
         revise: whether atoms are rewritten.
-        queries: whether the language model writes the searches.
-        question_contexts: whether the questions are searched for as well.
-        summarise: whether passages are summarised.
         retriever: "given", or one of `experiments.assess.retrievers.RETRIEVERS`.
         top_k: passages per query; 0 for the retriever "given".
         searcher: the retriever; None for "given".
@@ -113,18 +110,13 @@ class Choices:
         judge: the relation model.
         widest: the variant that relations are asked for: they hold those of the others.
         model: name of the language model; empty if there is none.
-        assessors: names of the assessors.
         prompts: what the language model is asked with.
-        prices: what tokens cost, as the user says.
-        price_search: US dollars for a search; None where it is not known.
+        options: what was asked for.
     """
 
     atoms: str
     stride: int | None
     revise: bool
-    queries: bool
-    question_contexts: bool
-    summarise: bool
     retriever: str
     top_k: int
     searcher: Retriever | None
@@ -134,10 +126,8 @@ class Choices:
     judge: RelationModel
     widest: str
     model: str
-    assessors: tuple[str, ...]
     prompts: Prompts
-    prices: Prices | None = None
-    price_search: float | None = None
+    options: AssessmentOptions
 
     @property
     def asks_nobody(self) -> bool:
@@ -256,9 +246,6 @@ def make_plan(
         atoms=atoms,
         stride=stride,
         revise=revise,
-        queries=options.queries,
-        question_contexts=options.question_contexts,
-        summarise=options.summarise,
         retriever=retriever,
         top_k=settings.get("top_k", 0),
         searcher=searcher,
@@ -269,10 +256,8 @@ def make_plan(
         judge=model,
         widest=widest,
         model="" if options.model is None else options.model.name,
-        assessors=options.assessors,
         prompts=prompts_of(options.model),
-        prices=options.prices,
-        price_search=options.price_search,
+        options=options,
     )
     return AssessmentPlan(tuple(stages), views, settings, choices)
 

@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
+from experiments.cli import findings, options
+
 
 @dataclass(frozen=True)
 class ExtractionOptions:
     """Extraction and pre-verification."""
 
-    stride: Annotated[
-        str, typer.Option(metavar="W", help="Sentences per call that lists claims, or all.")
-    ] = "all"
+    stride: options.Stride = "all"
     context: Annotated[
         str,
         typer.Option(
@@ -80,13 +80,7 @@ class PageOptions:
     overlap: Annotated[
         int, typer.Option(min=0, metavar="N", help="Words shared by neighbouring pieces.")
     ] = 40
-    search_base: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Address of your own search server, with the same API as the service.",
-        ),
-    ] = None
+    search_base: options.SearchBase = None
 
 
 @dataclass(frozen=True)
@@ -123,13 +117,7 @@ class FastFactOutputOptions:
             metavar="FILE", help="Write the judged responses to this file, as JSON Lines."
         ),
     ] = None
-    retry_failed: Annotated[
-        bool,
-        typer.Option(
-            "--retry-failed",
-            help="Ask again for what an interrupted batch recorded as failed or missing.",
-        ),
-    ] = False
+    retry_failed: options.RetryFailed = False
     partial: Annotated[
         bool,
         typer.Option(
@@ -139,8 +127,5 @@ class FastFactOutputOptions:
     tables: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write every table to this folder, as CSV.")
     ] = None
-    report: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Write everything as one page for a browser."),
-    ] = None
+    report: findings.ReportPage = None
     json: Annotated[bool, typer.Option("--json", help="Print the tables as JSON.")] = False

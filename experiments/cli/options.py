@@ -65,3 +65,22 @@ BootstrapSeed = Annotated[
 TablesFolder = Annotated[
     Path | None, typer.Option(metavar="DIR", help="Write the tables and the figure to this folder.")
 ]
+
+Stride = Annotated[
+    str, typer.Option(metavar="W", help="Sentences per call that lists claims, or all.")
+]
+
+SearchBase = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL", help="Address of your own search server, with the same API as the service."
+    ),
+]
+
+RetryFailed = Annotated[
+    bool,
+    typer.Option(
+        "--retry-failed",
+        help="Ask again for what an interrupted batch recorded as failed or missing.",
+    ),
+]

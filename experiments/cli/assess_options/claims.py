@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from experiments.cli import options
+
 
 @dataclass(frozen=True)
 class ClaimOptions:
@@ -20,9 +22,7 @@ class ClaimOptions:
             "(each sentence one claim).",
         ),
     ] = None
-    stride: Annotated[
-        str, typer.Option(metavar="W", help="Sentences per call that lists claims, or all.")
-    ] = "all"
+    stride: options.Stride = "all"
     revise: Annotated[
         bool | None,
         typer.Option(

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from experiments.cli import options
+
 
 @dataclass(frozen=True)
 class EvidenceOptions:
@@ -69,13 +71,7 @@ class EvidenceOptions:
         str | None,
         typer.Option(metavar="URL", help="Address of an embedding server with a compatible API."),
     ] = None
-    search_base: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Address of your own search server, with the same API as the service.",
-        ),
-    ] = None
+    search_base: options.SearchBase = None
     price_embeddings: Annotated[
         float | None,
         typer.Option(

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from experiments.cli import options
+
 
 @dataclass(frozen=True)
 class OutputOptions:
@@ -20,13 +22,7 @@ class OutputOptions:
             help="Write the graphs with their posteriors to this file, as JSON Lines.",
         ),
     ] = None
-    retry_failed: Annotated[
-        bool,
-        typer.Option(
-            "--retry-failed",
-            help="Ask again for what an interrupted batch recorded as failed or missing.",
-        ),
-    ] = False
+    retry_failed: options.RetryFailed = False
     partial: Annotated[
         bool,
         typer.Option(

@@ -222,10 +222,10 @@ def command(
             console.print(line, soft_wrap=True)
         console.print()
     if len(graphs) > 1 and batch.responses:
-        show_responses(console, batch.responses, plan.views, plan.choices.assessors)
-    _show_measures(console, batch.responses, plan.views, plan.choices.assessors)
+        show_responses(console, batch.responses, plan.views, plan.choices.options.assessors)
+    _show_measures(console, batch.responses, plan.views, plan.choices.options.assessors)
     if core.select is not None:
-        _show_core(console, batch.responses, plan.views, plan.choices.assessors)
+        _show_core(console, batch.responses, plan.views, plan.choices.options.assessors)
     show_ledger(console, ledger)
     if plan.choices.relations == "model":
         # Where they are from is known only now: a server may refuse log-probabilities.
@@ -234,8 +234,8 @@ def command(
         remarks.print(f"{plan.choices.model}: probabilities of relations: {told or 'none'}")
     if isinstance(plan.choices.searcher, WebRetriever):
         store = plan.choices.searcher.store
-        asked = store.asked
-        paid = "" if plan.choices.price_search is None else f" ({store.paid:.4f} US dollars)"
+        asked, price = store.asked, plan.choices.options.price_search
+        paid = "" if price is None else f" ({store.paid:.4f} US dollars)"
         remarks.print(
             f"asked the web for {asked['searches']:,} searches{paid}, {asked['pages']:,} pages"
         )
@@ -461,7 +461,7 @@ def _short(text: str) -> str:
 
 def _show_estimate(console: Console, rows: Sequence[StageEstimate]) -> None:
     """Print an estimate, the stages that are not chosen dimmed, and the sum of those that are."""
-    from experiments.assess.estimate import ATOMS_PER_SENTENCE
+    from experiments.assess.costs import CLAIMS_PER_SENTENCE
 
     heading(console, "dry run: nothing was sent")
     thinks = any(row.thoughts for row in rows)
@@ -490,7 +490,7 @@ def _show_estimate(console: Console, rows: Sequence[StageEstimate]) -> None:
         )
     console.print(
         "tokens: characters / 4. Answers in the cache are not taken off. Where claims are not yet "
-        f"known: {ATOMS_PER_SENTENCE:g} per sentence, and no two passages alike, as far as there "
+        f"known: {CLAIMS_PER_SENTENCE:g} per sentence, and no two passages alike, as far as there "
         "are so many. Verdicts of assessors count at their longest."
     )
 
