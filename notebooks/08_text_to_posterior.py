@@ -52,9 +52,8 @@ from experiments.paper.graph_figure import draw_fact_graph
 from experiments.paper.notebook import preview, write_results
 from experiments.paper.table import PaperColumn, PaperTable
 from factormodels import RelationKind, datasets
-from factormodels.extraction.accounting import Ledger
-from factormodels.extraction.consumption import Consumption
-from factormodels.extraction.litellm_model import LitellmSettings
+from factormodels.extraction.language_model.accounting import Consumption, Ledger
+from factormodels.extraction.language_model.litellm_model import LitellmSettings
 from factormodels.extraction.pipeline import (
     atomizer_stage,
     relation_stage,
@@ -63,7 +62,7 @@ from factormodels.extraction.pipeline import (
     run_stages,
 )
 from factormodels.extraction.relation_models.prompted import PromptedRelationModel
-from factormodels.extraction.retrieval.collection import build_collection
+from factormodels.extraction.retrieval.bm25 import build_collection
 from factormodels.extraction.retrieval.documents import documents_of_graphs
 from factormodels.extraction.sentences import split_sentences
 from factormodels.variants import variant

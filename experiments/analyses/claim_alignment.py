@@ -116,7 +116,7 @@ def _run(
     settings: Settings,
     context: AnalysisContext,
 ) -> dict[str, list[JudgedResponse]]:
-    from factormodels.extraction.retrieval.collection import build_collection
+    from factormodels.extraction.retrieval.bm25 import build_collection
     from factormodels.extraction.retrieval.documents import documents_of_graphs
 
     retriever = build_collection(documents_of_graphs(graphs), top_k=settings.passages)

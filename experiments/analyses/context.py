@@ -11,8 +11,6 @@ from typing import Any
 from experiments.results.manifest import data_facts
 from experiments.study.config import DatasetChoice
 from experiments.study.data import StudyData, load_dataset
-from factormodels.extraction.asking import identity_values
-from factormodels.extraction.consumption import Consumption, total
 from factormodels.extraction.language_model import (
     Completion,
     Failure,
@@ -20,6 +18,8 @@ from factormodels.extraction.language_model import (
     PromptIdentity,
     Request,
 )
+from factormodels.extraction.language_model.accounting import Consumption, total
+from factormodels.extraction.stages.asking import identity_values
 
 
 class AskedModel:

@@ -20,9 +20,9 @@ from experiments.assess.response import (
 )
 from experiments.assess.threads import OneAtATime, as_ready
 from factormodels.errors import InputError
-from factormodels.extraction.consumption import Account, charged_to
-from factormodels.extraction.evidence import METADATA_KEY as RETRIEVAL_KEY
+from factormodels.extraction.language_model.accounting import Account, charged_to
 from factormodels.extraction.pipeline import Stage, StageError, run_stages
+from factormodels.extraction.stages.retrieval import METADATA_KEY as RETRIEVAL_KEY
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import fact_graph_text, parse_fact_graph
 from factormodels.io.files import atomic_path

@@ -13,10 +13,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from factormodels.errors import InputError
-from factormodels.extraction.accounting import Ledger, MeteredModel
-from factormodels.extraction.atomizer import atomize
 from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.language_model.accounting import Ledger, MeteredModel
 from factormodels.extraction.prompts.replaced import WithPrompts, prompts_of
+from factormodels.extraction.stages.atomizer import atomize
 from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:

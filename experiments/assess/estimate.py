@@ -12,18 +12,15 @@ from experiments.assess.retrievers import RETRIEVERS
 from experiments.assess.setup import Choices
 from factormodels.claims import Atom, Context
 from factormodels.errors import InputError
-from factormodels.extraction.assessors import get_assessor
-from factormodels.extraction.duplicates import merge_duplicate_atoms
 from factormodels.extraction.language_model import Completion, Failure, Request
-from factormodels.extraction.model_parameters import reasoning_tokens
+from factormodels.extraction.language_model.model_parameters import reasoning_tokens
+from factormodels.extraction.language_model.prices import Prices, model_prices
 from factormodels.extraction.pipeline import retrieval_stage
-from factormodels.extraction.prices import Prices, model_prices
 from factormodels.extraction.prompts.replaced import Prompts
 from factormodels.extraction.relation_models.base import TextPair
 from factormodels.extraction.relation_models.prompted import PromptedRelationModel, relation_prompt
 from factormodels.extraction.relation_models.windows import OVERLAP
-from factormodels.extraction.relations import EXTRACTED_VARIANTS, relation_pairs
-from factormodels.extraction.retrieval.collection import searched_text
+from factormodels.extraction.retrieval.bm25 import searched_text
 from factormodels.extraction.retrieval.dense import DenseRetriever
 from factormodels.extraction.retrieval.embeddings import TEXTS_AT_ONCE, LitellmEmbedder
 from factormodels.extraction.safe import NAME as SAFE
@@ -31,6 +28,9 @@ from factormodels.extraction.safe import PROMPTS as SAFE_PROMPTS
 from factormodels.extraction.safe import STAGES as SAFE_STAGES
 from factormodels.extraction.safe import VERDICT, SafeSettings
 from factormodels.extraction.sentences import split_sentences
+from factormodels.extraction.stages.assessors import get_assessor
+from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
+from factormodels.extraction.stages.relations import EXTRACTED_VARIANTS, relation_pairs
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import merge_duplicate_contexts
 

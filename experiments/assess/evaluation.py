@@ -32,15 +32,19 @@ from experiments.study.inputs import graphs_of, is_dataset
 from factormodels.claims import RelationKind
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError, options_as_arguments, unknown_name
-from factormodels.extraction.accounting import Ledger, MeteredModel, StageUsage
-from factormodels.extraction.consumption import Consumption
-from factormodels.extraction.duplicates import every_atom
 from factormodels.extraction.language_model import LanguageModel
-from factormodels.extraction.limits import Budget
-from factormodels.extraction.litellm_model import LitellmSettings
+from factormodels.extraction.language_model.accounting import (
+    Consumption,
+    Ledger,
+    MeteredModel,
+    StageUsage,
+)
+from factormodels.extraction.language_model.limits import Budget
+from factormodels.extraction.language_model.litellm_model import LitellmSettings
 from factormodels.extraction.pipeline import ASSESSORS_KEY
 from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
 from factormodels.extraction.retrieval.documents import Document
+from factormodels.extraction.stages.duplicates import every_atom
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import write_fact_graphs
 from factormodels.io.files import prepare_folder, write_text

@@ -47,12 +47,11 @@ from experiments.assess.retrievers import (
 from experiments.assess.setup import stride_of
 from experiments.assess.tabled import ResponseColumns
 from factormodels.errors import InputError, options_as_arguments, unknown_name
-from factormodels.extraction.accounting import Ledger
 from factormodels.extraction.claim_failures import claim_failures_stage
-from factormodels.extraction.consumption import Consumption
 from factormodels.extraction.fastfact import FastFactSettings, fastfact_stage
 from factormodels.extraction.language_model import LanguageModel
-from factormodels.extraction.litellm_model import LitellmSettings
+from factormodels.extraction.language_model.accounting import Consumption, Ledger
+from factormodels.extraction.language_model.litellm_model import LitellmSettings
 from factormodels.extraction.preverification import ShownContext
 from factormodels.extraction.prompts.replaced import Prompts, WithPrompts, prompts_of, read_prompts
 from factormodels.extraction.retrieval.base import Retriever

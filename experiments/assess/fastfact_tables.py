@@ -14,11 +14,10 @@ from calibration.intervals import mean_interval
 from experiments.assess.batch import CONSUMPTION_KEY
 from experiments.assess.core import kept_claims
 from experiments.assess.costs import METHODS, Load
-from factormodels.extraction.accounting import Ledger, StageUsage
 from factormodels.extraction.claim_failures import CATEGORIES, MISSING
 from factormodels.extraction.claim_failures import METADATA_KEY as FAILURES_KEY
-from factormodels.extraction.consumption import total
 from factormodels.extraction.fastfact import CLAIM_TYPES, FASTFACT_KEY, audit_of
+from factormodels.extraction.language_model.accounting import Ledger, StageUsage, total
 from factormodels.extraction.preverification import STAGE as EXTRACTION
 from factormodels.extraction.preverification import PreLabel, Threshold, choose_threshold
 from factormodels.fact_graph import FactGraph

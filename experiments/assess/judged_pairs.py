@@ -22,7 +22,7 @@ from experiments.assess.relation_quality import LabelledPair, distribution
 from factormodels.claims import RelationKind, validated_probability
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Judgement, RelationModel, TextPair
-from factormodels.extraction.relations import ask
+from factormodels.extraction.stages.relations import ask
 from factormodels.io.published.unli import JudgedPair
 
 CONTRADICTED, ENTAILED = 0.1, 0.9

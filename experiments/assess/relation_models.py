@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from factormodels.errors import InputError, MissingDependencyError
-from factormodels.extraction.asking import identity_of
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.prompts.replaced import OURS, Prompts
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.relation_models.prompted import Method, relation_prompt
+from factormodels.extraction.stages.asking import identity_of
 from factormodels.io.opening import opened
 
 
@@ -104,7 +104,7 @@ def known_window(model: str) -> int | None:
     provider, _, name = model.partition("/")
     if not name or provider in _OWN_WINDOW:
         return None
-    from factormodels.extraction.litellm_library import quiet_litellm
+    from factormodels.extraction.language_model.litellm_library import quiet_litellm
 
     try:
         listed = quiet_litellm().model_cost

@@ -15,7 +15,7 @@ from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Judgement, RelationModel, TextPair
 from factormodels.extraction.relation_models.lexical import KINDS, softmax_against_neutral
 from factormodels.extraction.relation_models.lexical_features import FEATURES, pair_features
-from factormodels.extraction.relations import ask
+from factormodels.extraction.stages.relations import ask
 from factormodels.fact_graph import FactGraph
 from factormodels.io.published.factcheck_bench import passage_key
 

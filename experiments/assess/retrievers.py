@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from experiments.assess.relation_models import content_hash
 from experiments.study.inputs import is_dataset, read_graphs
 from factormodels.errors import InputError
-from factormodels.extraction.limits import Budget
+from factormodels.extraction.language_model.limits import Budget
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.documents import (
     Document,
@@ -24,7 +24,7 @@ from factormodels.extraction.retrieval.http import HttpSettings
 from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
-    from factormodels.extraction.accounting import Ledger
+    from factormodels.extraction.language_model.accounting import Ledger
     from factormodels.extraction.retrieval.embeddings import Embedder
     from factormodels.extraction.retrieval.web import WebRetriever
 
@@ -121,7 +121,7 @@ def build_retriever(
 
 
 def _local(graphs: Sequence[FactGraph], options: SearchOptions) -> Built:
-    from factormodels.extraction.retrieval.collection import build_collection
+    from factormodels.extraction.retrieval.bm25 import build_collection
 
     documents = read_sources(options.documents, graphs)
     local = build_collection(documents, **_top(options))
@@ -166,7 +166,7 @@ def _dense(graphs: Sequence[FactGraph], options: SearchOptions) -> Built:
 
 def _provider_s(name: str, options: SearchOptions) -> Embedder:
     """Embeddings of a provider, at a price and within a budget."""
-    from factormodels.extraction.prices import model_prices
+    from factormodels.extraction.language_model.prices import model_prices
     from factormodels.extraction.retrieval.embeddings import LitellmEmbedder
 
     price, budget = options.price_embeddings, options.budget or Budget()
@@ -201,9 +201,9 @@ def web_retriever(name: str, access: WebAccess, **settings: Any) -> WebRetriever
         InputError: if its searches have no price within a limit of cost, its key is not set, the
             cache cannot be used, or there is none to replay.
     """
-    from factormodels.extraction.cache import AnswerCache
+    from factormodels.extraction.language_model.cache import AnswerCache
     from factormodels.extraction.retrieval.google import GoogleRetriever, serper_key
-    from factormodels.extraction.retrieval.kept import WebStore
+    from factormodels.extraction.retrieval.web_cache import WebStore
     from factormodels.extraction.retrieval.wikipedia import WikipediaRetriever
 
     if name == "google" and not access.replay:

@@ -19,11 +19,11 @@ from experiments.assess.threads import LocalRelations
 from factormodels.claims import validated_probability
 from factormodels.encodings import get_encoding
 from factormodels.errors import InputError, unknown_name
-from factormodels.extraction.accounting import Ledger
-from factormodels.extraction.duplicates import merge_duplicate_atoms
 from factormodels.extraction.language_model import LanguageModel
-from factormodels.extraction.limits import Budget
-from factormodels.extraction.litellm_model import LitellmSettings
+from factormodels.extraction.language_model.accounting import Ledger
+from factormodels.extraction.language_model.limits import Budget
+from factormodels.extraction.language_model.litellm_model import LitellmSettings
+from factormodels.extraction.language_model.prices import Prices
 from factormodels.extraction.pipeline import (
     Stage,
     assessor_stage,
@@ -34,14 +34,14 @@ from factormodels.extraction.pipeline import (
     sentences_stage,
     summary_stage,
 )
-from factormodels.extraction.prices import Prices
 from factormodels.extraction.prompts.replaced import Prompts, prompts_of
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.relation_models.prompted import chosen_method
-from factormodels.extraction.relations import EXTRACTED_VARIANTS, LEAST_PROBABILITY
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.safe import NAME as SAFE
 from factormodels.extraction.safe import safe_stage
+from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
+from factormodels.extraction.stages.relations import EXTRACTED_VARIANTS, LEAST_PROBABILITY
 from factormodels.fact_graph import FactGraph
 from inference import Backend
 
@@ -284,9 +284,9 @@ def language_model(
             the price of the model is not known.
         MissingDependencyError: if litellm is not installed.
     """
-    from factormodels.extraction.accounting import MeteredModel
-    from factormodels.extraction.cache import AnswerCache, CachedModel
-    from factormodels.extraction.litellm_model import LitellmModel
+    from factormodels.extraction.language_model.accounting import MeteredModel
+    from factormodels.extraction.language_model.cache import AnswerCache, CachedModel
+    from factormodels.extraction.language_model.litellm_model import LitellmModel
 
     # Metered outside the cache, so that answers from it are counted as well.
     answers = AnswerCache(cache, read_only=replay)

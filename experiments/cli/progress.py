@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from experiments.assess.response import AssessedResponse
     from experiments.run.runner import Progress
-    from factormodels.extraction.accounting import Ledger
+    from factormodels.extraction.language_model.accounting import Ledger
 
 LINE_SECONDS = 30.0
 """How often a log is told where a long run stands."""

@@ -19,7 +19,7 @@ from experiments.run.outputs import Results
 from experiments.run.runner import Execution, StudyDesign
 from experiments.study.reading import Configuration, LoadedStudy, Overrides, load_study
 from factormodels.errors import InputError, options_as_arguments
-from factormodels.extraction.accounting import Ledger
+from factormodels.extraction.language_model.accounting import Ledger
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -17,7 +17,7 @@ from experiments.paper.table import PaperCell, PaperColumn, PaperTable, blocks, 
 from experiments.paper.text import duration
 from experiments.results.agreement import short_table
 from factormodels.errors import LimitReachedError
-from factormodels.extraction.accounting import Ledger
+from factormodels.extraction.language_model.accounting import Ledger
 
 if TYPE_CHECKING:
     import pandas as pd

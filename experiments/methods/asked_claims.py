@@ -13,9 +13,7 @@ from experiments.assess.retrievers import RETRIEVERS, SearchOptions, build_retri
 from experiments.paper.table import PaperColumn, PaperTable, data_frame
 from factormodels.claims import Atom
 from factormodels.errors import InputError, unknown_name
-from factormodels.extraction.accounting import Ledger
-from factormodels.extraction.consumption import Consumption
-from factormodels.extraction.duplicates import merge_duplicate_atoms
+from factormodels.extraction.language_model.accounting import Consumption, Ledger
 from factormodels.extraction.pipeline import (
     ASSESSORS_KEY,
     Stage,
@@ -33,6 +31,7 @@ from factormodels.extraction.self_judgement import (
     judge_own_claims,
 )
 from factormodels.extraction.sentences import split_sentences
+from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
 from factormodels.fact_graph import FactGraph
 from factormodels.preview import counted
 

@@ -27,15 +27,15 @@ from experiments.padding.uncertain_selection import uncertain_rows
 from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.paper.text import counted
 from factormodels.errors import InputError, options_as_arguments
-from factormodels.extraction.accounting import Ledger
-from factormodels.extraction.asking import Question, ask_all
 from factormodels.extraction.language_model import Failure, LanguageModel
+from factormodels.extraction.language_model.accounting import Ledger
 from factormodels.extraction.safe import (
     IRRELEVANT,
     RELEVANCE_PROMPT,
     RELEVANCE_TOKENS,
     read_relevance,
 )
+from factormodels.extraction.stages.asking import Question, ask_all
 from factormodels.fact_graph import FactGraph
 from factormodels.selection import Relevance, Selection, restricted
 from factormodels.selection import select as select_claims
@@ -330,7 +330,7 @@ def _with_relevance(graph: FactGraph, core: Core, model: LanguageModel) -> tuple
 
 def with_sentences(graph: FactGraph) -> FactGraph:
     """The response with each of its sentences for a claim."""
-    from factormodels.extraction.atomizer import sentence_atoms
+    from factormodels.extraction.stages.atomizer import sentence_atoms
 
     return replace(graph, atoms=sentence_atoms(graph.response))
 

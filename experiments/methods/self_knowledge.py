@@ -53,8 +53,7 @@ from experiments.study.judged_claims import (
 )
 from factormodels import datasets
 from factormodels.errors import InputError, options_as_arguments
-from factormodels.extraction.accounting import Ledger
-from factormodels.extraction.consumption import Consumption
+from factormodels.extraction.language_model.accounting import Consumption, Ledger
 from factormodels.extraction.prompts.replaced import read_prompts
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ if TYPE_CHECKING:
     from experiments.assess.evaluation import Documents, Texts
     from experiments.methods.inputs import Data
     from factormodels.extraction.language_model import LanguageModel
-    from factormodels.extraction.litellm_model import LitellmSettings
+    from factormodels.extraction.language_model.litellm_model import LitellmSettings
 
 COMMAND = "self-knowledge"
 OVERALL = "overall"

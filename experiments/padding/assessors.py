@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.scores.measures import DECISION_TOLERANCE, verdicts
-from factormodels.extraction.assessors import assess, posteriors
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.relation_models.base import RelationModel
-from factormodels.extraction.relations import with_relations
+from factormodels.extraction.stages.assessors import assess, posteriors
+from factormodels.extraction.stages.relations import with_relations
 from factormodels.fact_graph import FactGraph
 from factormodels.selection.atom_relations import relate_atoms
 from factormodels.variants import merge_duplicate_contexts
@@ -86,7 +86,7 @@ def by_prompt(name: str, model: LanguageModel, missing: Counter[str] | None = No
     """A prompt-based assessor; an atom without a verdict is not supported.
 
     Args:
-        name: a name of `factormodels.extraction.assessors.ASSESSORS`.
+        name: a name of `factormodels.extraction.stages.assessors.ASSESSORS`.
         model: the language model that judges.
         missing: where verdicts that are missing are counted, by the assessor's name.
     """

@@ -15,7 +15,6 @@ import numpy as np
 
 from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.errors import InputError
-from factormodels.extraction.asking import Question, ask_all
 from factormodels.extraction.language_model import Failure, LanguageModel
 from factormodels.extraction.relation_models.base import (
     Judgement,
@@ -23,6 +22,7 @@ from factormodels.extraction.relation_models.base import (
     RelationModel,
     TextPair,
 )
+from factormodels.extraction.stages.asking import Question, ask_all
 from factormodels.fact_graph import FactGraph
 from factormodels.selection import bleached_claims
 from factormodels.variants import normalised_text

@@ -30,7 +30,7 @@ from experiments.study.design import NO_VIEW, GraphView, StudyAlgorithm, StudyCe
 from experiments.study.reading import study_of_plain
 from factormodels import read_many
 from factormodels.errors import InputError
-from factormodels.extraction.consumption import total
+from factormodels.extraction.language_model.accounting import total
 from factormodels.extraction.pipeline import ASSESSORS_KEY
 from factormodels.fact_graph import FactGraph
 

@@ -54,7 +54,7 @@ from experiments.study.config import Study
 from experiments.study.data import StudyData, load_data
 from experiments.study.design import StudyAlgorithm, StudyCell, algorithms, cells
 from experiments.study.reading import LoadedStudy
-from factormodels.extraction.accounting import Ledger
+from factormodels.extraction.language_model.accounting import Ledger
 from inference import Backend
 
 logger = logging.getLogger(__name__)

@@ -29,14 +29,11 @@ from experiments.study.design import StudyCell
 from experiments.study.reading import LoadedStudy
 from factormodels.claims import Relation, RelationKind
 from factormodels.errors import InputError
-from factormodels.extraction.accounting import Ledger
-from factormodels.extraction.asking import identity_of
-from factormodels.extraction.assessors import ASSESSORS, assess
-from factormodels.extraction.consumption import Consumption, total
 from factormodels.extraction.language_model import lacking_parameters
-from factormodels.extraction.limits import Budget
-from factormodels.extraction.litellm_model import LitellmSettings
-from factormodels.extraction.prices import prices_per_million
+from factormodels.extraction.language_model.accounting import Consumption, Ledger, total
+from factormodels.extraction.language_model.limits import Budget
+from factormodels.extraction.language_model.litellm_model import LitellmSettings
+from factormodels.extraction.language_model.prices import prices_per_million
 from factormodels.extraction.prompts.replaced import Prompts, WithPrompts, read_prompts
 from factormodels.extraction.relation_models.base import (
     Judgement,
@@ -44,7 +41,9 @@ from factormodels.extraction.relation_models.base import (
     RelationModel,
     TextPair,
 )
-from factormodels.extraction.relations import (
+from factormodels.extraction.stages.asking import identity_of
+from factormodels.extraction.stages.assessors import ASSESSORS, assess
+from factormodels.extraction.stages.relations import (
     EXTRACTED_VARIANTS,
     METADATA_KEY,
     relation_pairs,

@@ -22,7 +22,7 @@ from experiments.study.data import Related, StudyData, related_graph
 from experiments.study.design import GraphView, StudyCell
 from factormodels.compile import CompiledFacts
 from factormodels.errors import FactormodelsError, MissingDependencyError
-from factormodels.extraction.relations import unanswered_atoms
+from factormodels.extraction.stages.relations import unanswered_atoms
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
 from inference import Backend, Posterior

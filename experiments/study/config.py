@@ -29,8 +29,8 @@ from experiments.study.cell_names import NO_GRAPH, RECORDED
 from factormodels import datasets
 from factormodels.encodings import DEFAULT_ENCODING, ENCODINGS
 from factormodels.errors import unknown_name
-from factormodels.extraction.assessors import ASSESSORS
-from factormodels.extraction.relations import LEAST_PROBABILITY
+from factormodels.extraction.stages.assessors import ASSESSORS
+from factormodels.extraction.stages.relations import LEAST_PROBABILITY
 from factormodels.variants import VARIANTS
 from inference.registry import entries
 
@@ -381,7 +381,7 @@ class AssessorChoice(Access):
     """A prompt-based assessor of a study.
 
     Attributes:
-        assessor: the prompts, of `factormodels.extraction.assessors.ASSESSORS`.
+        assessor: the prompts, of `factormodels.extraction.stages.assessors.ASSESSORS`.
         label: what tables call it; the assessor's name if absent.
         all_contexts: whether every atom is shown every context, in place of those retrieved for it.
         expected: whether P(true) is averaged over the labels by their probabilities.

@@ -11,9 +11,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
-from factormodels.extraction.asking import Question, ask_all
 from factormodels.extraction.language_model import Failure, LanguageModel
 from factormodels.extraction.pipeline import Stage
+from factormodels.extraction.stages.asking import Question, ask_all
 from factormodels.fact_graph import FactGraph
 
 METADATA_KEY = "claim_failures"

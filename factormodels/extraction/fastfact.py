@@ -11,9 +11,6 @@ from typing import Any
 
 from factormodels.claims import Atom
 from factormodels.errors import InputError, unknown_name
-from factormodels.extraction.asking import identity_of
-from factormodels.extraction.assessors import Verdict, assess, get_assessor
-from factormodels.extraction.evidence import with_contexts
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.pipeline import ASSESSORS_KEY, Stage, StageError
 from factormodels.extraction.preverification import (
@@ -25,8 +22,11 @@ from factormodels.extraction.preverification import (
     extract,
 )
 from factormodels.extraction.prompts.replaced import prompts_of
-from factormodels.extraction.queries import build_query
 from factormodels.extraction.retrieval.base import Retriever
+from factormodels.extraction.stages.asking import identity_of
+from factormodels.extraction.stages.assessors import Verdict, assess, get_assessor
+from factormodels.extraction.stages.queries import build_query
+from factormodels.extraction.stages.retrieval import with_contexts
 from factormodels.fact_graph import FactGraph
 
 _ASSESSOR = "fastfact"

@@ -8,19 +8,19 @@ from typing import Any
 
 from factormodels.claims import Atom
 from factormodels.errors import FactormodelsError
-from factormodels.extraction import atomizer, queries, reviser, summariser
-from factormodels.extraction.asking import identity_of
-from factormodels.extraction.assessors import assess, get_assessor
-from factormodels.extraction.duplicates import METADATA_KEY as DUPLICATES_KEY
-from factormodels.extraction.evidence import METADATA_KEY as RETRIEVAL_KEY
-from factormodels.extraction.evidence import with_contexts
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import RelationModel
-from factormodels.extraction.relations import LEAST_PROBABILITY, with_relations
-from factormodels.extraction.relations import METADATA_KEY as RELATIONS_KEY
 from factormodels.extraction.retrieval.base import Retriever
-from factormodels.extraction.summariser import METADATA_KEY as SUMMARIES_KEY
+from factormodels.extraction.stages import atomizer, queries, reviser, summariser
+from factormodels.extraction.stages.asking import identity_of
+from factormodels.extraction.stages.assessors import assess, get_assessor
+from factormodels.extraction.stages.duplicates import METADATA_KEY as DUPLICATES_KEY
+from factormodels.extraction.stages.relations import LEAST_PROBABILITY, with_relations
+from factormodels.extraction.stages.relations import METADATA_KEY as RELATIONS_KEY
+from factormodels.extraction.stages.retrieval import METADATA_KEY as RETRIEVAL_KEY
+from factormodels.extraction.stages.retrieval import with_contexts
+from factormodels.extraction.stages.summariser import METADATA_KEY as SUMMARIES_KEY
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import merge_duplicate_contexts
 
@@ -128,7 +128,7 @@ def summary_stage(model: LanguageModel, *, log_probabilities: bool = True) -> St
 
     Args:
         model: the language model.
-        log_probabilities: see `factormodels.extraction.summariser.summarise_contexts`.
+        log_probabilities: see `factormodels.extraction.stages.summariser.summarise_contexts`.
     """
 
     def stage(graph: FactGraph) -> FactGraph:
@@ -153,7 +153,7 @@ def relation_stage(
     Args:
         model: what judges the pairs.
         variant: "FR1", "FR2" or "FR3".
-        least: see `factormodels.extraction.relations.with_relations`.
+        least: see `factormodels.extraction.stages.relations.with_relations`.
         facts: what else the answers depend on, such as prompts, for `metadata["relations"]`.
     """
 

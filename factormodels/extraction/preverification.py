@@ -11,8 +11,6 @@ from types import MappingProxyType
 from typing import Literal
 
 from factormodels.errors import InputError, unknown_name
-from factormodels.extraction.answers import says_none
-from factormodels.extraction.asking import CUT_OFF, ask_chunks
 from factormodels.extraction.concurrency import each, run_until_done
 from factormodels.extraction.language_model import (
     Completion,
@@ -21,9 +19,11 @@ from factormodels.extraction.language_model import (
     Request,
     Token,
 )
+from factormodels.extraction.language_model.answers import says_none
 from factormodels.extraction.prompts import PromptTemplate
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.sentences import Chunk, split_chunks, split_sentences
+from factormodels.extraction.stages.asking import CUT_OFF, ask_chunks
 
 STAGE = "pre-verification"
 

@@ -12,13 +12,13 @@ from types import MappingProxyType
 from typing import Any
 
 from factormodels.claims import Atom, Context
-from factormodels.extraction.asking import Question, ask_all, identity_of, text_at
-from factormodels.extraction.assessors import Assessor, Verdict, assess
 from factormodels.extraction.language_model import Failure, LanguageModel
 from factormodels.extraction.pipeline import ASSESSORS_KEY, Stage
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.web import WebRetriever
+from factormodels.extraction.stages.asking import Question, ask_all, identity_of, text_at
+from factormodels.extraction.stages.assessors import Assessor, Verdict, assess
 from factormodels.fact_graph import FactGraph
 
 NAME = "safe"

@@ -11,11 +11,11 @@ from typing import Any
 
 from factormodels.claims import Atom
 from factormodels.errors import InputError
-from factormodels.extraction.asking import Question, ask_all
 from factormodels.extraction.concurrency import MOST_WAITING, each, run_until_done
 from factormodels.extraction.language_model import Completion, Failure, LanguageModel, Request
 from factormodels.extraction.prompts import PromptTemplate
 from factormodels.extraction.prompts.replaced import prompts_of
+from factormodels.extraction.stages.asking import Question, ask_all
 from factormodels.fact_graph import FactGraph
 
 STAGE = "self-judgement"

@@ -20,8 +20,8 @@ from experiments.run import units
 from factormodels import FactGraph, InputError, read_many, variant, write_many
 from factormodels.datasets import load
 from factormodels.extraction.language_model import Failure, Request
-from factormodels.extraction.limits import Budget
-from factormodels.extraction.litellm_model import LitellmSettings
+from factormodels.extraction.language_model.limits import Budget
+from factormodels.extraction.language_model.litellm_model import LitellmSettings
 from inference import get_backend, infer
 from tests.experiments.conftest import Invoke, study_file
 from tests.factormodels.extraction.models import AnsweringModel

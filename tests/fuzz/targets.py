@@ -193,7 +193,7 @@ def prepare(folder: Path) -> None:
     """Fill a folder with what targets begin from: a finished run, journals, a cache."""
     from experiments import run_study
     from experiments.assess.journal import JournalErrors, open_journal, open_keyed_journal
-    from factormodels.extraction.cache import AnswerCache
+    from factormodels.extraction.language_model.cache import AnswerCache
 
     if (folder / "prepared").exists():
         return
@@ -393,7 +393,7 @@ def _journal(path: Path) -> object:
 
 
 def _cache(path: Path) -> object:
-    from factormodels.extraction.cache import AnswerCache
+    from factormodels.extraction.language_model.cache import AnswerCache
 
     cache = AnswerCache(path)
     try:

@@ -21,8 +21,8 @@ from typing import Any
 from experiments.assess.estimate import CHARACTERS_PER_TOKEN
 from factormodels import datasets
 from factormodels.claims import Relation, RelationKind
-from factormodels.extraction.cache import AnswerCache, CachedModel
-from factormodels.extraction.litellm_model import LitellmModel, LitellmSettings
+from factormodels.extraction.language_model.cache import AnswerCache, CachedModel
+from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
 from factormodels.extraction.pipeline import (
     atomizer_stage,
     relation_stage,
@@ -31,7 +31,7 @@ from factormodels.extraction.pipeline import (
     run_stages,
 )
 from factormodels.extraction.relation_models.prompted import PromptedRelationModel
-from factormodels.extraction.retrieval.collection import build_collection
+from factormodels.extraction.retrieval.bm25 import build_collection
 from factormodels.extraction.retrieval.documents import documents_of_graphs
 from factormodels.fact_graph import FactGraph
 from factormodels.io.files import atomic_path

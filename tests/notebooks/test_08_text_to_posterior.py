@@ -9,9 +9,9 @@ import pandas as pd
 import pytest
 
 from experiments.assess.costs import Load, fr3
-from factormodels.extraction.evidence import with_contexts
-from factormodels.extraction.retrieval.collection import build_collection
+from factormodels.extraction.retrieval.bm25 import build_collection
 from factormodels.extraction.retrieval.documents import documents_of_graphs
+from factormodels.extraction.stages.retrieval import with_contexts
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import variant
 from inference import infer

@@ -18,8 +18,8 @@ from calibration.scores.measures import (
     verdicts,
 )
 from experiments.analyses.papers.loading import Block
-from factormodels.extraction.assessors import assess, posteriors
-from factormodels.extraction.relations import missing_relations, unanswered_atoms
+from factormodels.extraction.stages.assessors import assess, posteriors
+from factormodels.extraction.stages.relations import missing_relations, unanswered_atoms
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import variant as variant_of
 

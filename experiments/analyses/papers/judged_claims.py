@@ -10,11 +10,11 @@ from calibration.claims.agreement import LABEL_TYPES
 from calibration.claims.counts import ClaimCounts
 from experiments.padding.gaming import subject_of
 from factormodels.claims import Atom
-from factormodels.extraction.accounting import Ledger, MeteredModel
-from factormodels.extraction.assessors import assess
 from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.language_model.accounting import Ledger, MeteredModel
 from factormodels.extraction.prompts.replaced import WithPrompts, prompts_of
 from factormodels.extraction.retrieval.base import Retriever
+from factormodels.extraction.stages.assessors import assess
 from factormodels.fact_graph import FactGraph
 
 VERDICTS: Mapping[str, str] = MappingProxyType(
@@ -163,9 +163,9 @@ def sentence_pipeline(assessor: str) -> Pipeline:
     ) -> tuple[list[str], list[str]]:
         from dataclasses import replace
 
-        from factormodels.extraction.atomizer import atomize
-        from factormodels.extraction.evidence import with_contexts
-        from factormodels.extraction.queries import build_query
+        from factormodels.extraction.stages.atomizer import atomize
+        from factormodels.extraction.stages.queries import build_query
+        from factormodels.extraction.stages.retrieval import with_contexts
 
         atoms = atomize(graph.response, model, query=graph.query, stride=1).atoms
         plain = replace(graph, atoms=atoms, contexts=(), relations=())

@@ -13,7 +13,7 @@ from experiments.study.data import StudyData
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.relation_models.base import RelationModel
-from factormodels.extraction.relations import with_relations
+from factormodels.extraction.stages.relations import with_relations
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import merge_duplicate_contexts
 
@@ -94,8 +94,8 @@ def language_model(name: str, access: ModelAccess, context: AnalysisContext) -> 
         InputError: if the cache or the prompts cannot be used, or there is none to replay.
     """
     from experiments.assess.setup import language_model as cached_model
-    from factormodels.extraction.accounting import Ledger
-    from factormodels.extraction.litellm_model import LitellmSettings
+    from factormodels.extraction.language_model.accounting import Ledger
+    from factormodels.extraction.language_model.litellm_model import LitellmSettings
     from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
 
     if name not in context.models:

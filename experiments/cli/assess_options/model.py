@@ -11,9 +11,9 @@ import typer
 from experiments.cli import options
 
 if TYPE_CHECKING:
-    from factormodels.extraction.limits import Budget
-    from factormodels.extraction.litellm_model import LitellmSettings
-    from factormodels.extraction.prices import Prices
+    from factormodels.extraction.language_model.limits import Budget
+    from factormodels.extraction.language_model.litellm_model import LitellmSettings
+    from factormodels.extraction.language_model.prices import Prices
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class ModelOptions:
 
     def settings(self) -> LitellmSettings:
         """How the language model is called."""
-        from factormodels.extraction.litellm_model import LitellmSettings
+        from factormodels.extraction.language_model.litellm_model import LitellmSettings
 
         return LitellmSettings(
             self.model or "",
@@ -97,12 +97,12 @@ class ModelOptions:
 
     def prices(self) -> Prices | None:
         """What tokens cost; None: as litellm knows."""
-        from factormodels.extraction.prices import prices_per_million
+        from factormodels.extraction.language_model.prices import prices_per_million
 
         return prices_per_million(self.price_in, self.price_out)
 
     def budget(self) -> Budget:
         """What a run may ask and spend."""
-        from factormodels.extraction.limits import Budget
+        from factormodels.extraction.language_model.limits import Budget
 
         return Budget(self.max_calls, self.max_cost)

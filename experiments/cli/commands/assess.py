@@ -107,9 +107,8 @@ def command(
     from experiments.cli.progress import announced, response_progress, step_progress
     from experiments.cli.tables import ledger_at_limit, show_ledger
     from experiments.study.backend_settings import build_backend, parse_settings
-    from factormodels.extraction.accounting import Ledger
-    from factormodels.extraction.consumption import Consumption
-    from factormodels.extraction.model_parameters import unlisted_parameters
+    from factormodels.extraction.language_model.accounting import Consumption, Ledger
+    from factormodels.extraction.language_model.model_parameters import unlisted_parameters
     from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
     from factormodels.extraction.retrieval.web import WebRetriever
     from inference.warm_up import warm_up

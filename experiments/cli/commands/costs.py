@@ -138,8 +138,8 @@ def _ablation(
     from experiments.assess.costs import stride_ablation
     from experiments.assess.setup import language_model, stride_of
     from experiments.study.inputs import read_graphs
-    from factormodels.extraction.accounting import Ledger
-    from factormodels.extraction.litellm_model import LitellmSettings
+    from factormodels.extraction.language_model.accounting import Ledger
+    from factormodels.extraction.language_model.litellm_model import LitellmSettings
     from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
 
     lengths = [stride_of(text.strip(), "--strides") for text in strides.split(",")]

@@ -77,9 +77,8 @@ def command(
     from experiments.cli.progress import response_progress
     from experiments.cli.tables import ledger_at_limit
     from experiments.methods.fastfact import fastfact_findings
-    from factormodels.extraction.accounting import Ledger
-    from factormodels.extraction.consumption import Consumption
     from factormodels.extraction.fastfact import FastFactSettings
+    from factormodels.extraction.language_model.accounting import Consumption, Ledger
     from factormodels.extraction.prompts.replaced import read_prompts
 
     if model.model is None:

@@ -97,8 +97,8 @@ def command(
         robustness_table,
     )
     from experiments.study.inputs import read_graphs
-    from factormodels.extraction.accounting import Ledger
-    from factormodels.extraction.litellm_model import LitellmSettings
+    from factormodels.extraction.language_model.accounting import Ledger
+    from factormodels.extraction.language_model.litellm_model import LitellmSettings
     from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
     from factormodels.selection import CachedRelations
 
@@ -159,7 +159,7 @@ def _assessors_at_hand(
         by_prompt,
         by_related_atoms,
     )
-    from factormodels.extraction.assessors import ASSESSORS
+    from factormodels.extraction.stages.assessors import ASSESSORS
 
     assessors = {
         "human labels": by_labels,

@@ -135,7 +135,7 @@ def command(
     from experiments.run.runner import Execution, design, failures_of
     from experiments.run.workers import WorkerError
     from experiments.study.reading import is_analysis, read_raw, validated
-    from factormodels.extraction.accounting import Ledger
+    from factormodels.extraction.language_model.accounting import Ledger
 
     if listed:
         _show_embedded(output())

@@ -136,8 +136,8 @@ def command(
     from experiments.assess.setup import language_model
     from experiments.cli.progress import step_progress
     from experiments.methods.select import find_selection
-    from factormodels.extraction.accounting import Ledger
-    from factormodels.extraction.litellm_model import LitellmSettings
+    from factormodels.extraction.language_model.accounting import Ledger
+    from factormodels.extraction.language_model.litellm_model import LitellmSettings
     from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
 
     wanted: dict[str, Any] = {

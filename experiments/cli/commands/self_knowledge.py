@@ -244,8 +244,7 @@ def _ask(
     from experiments.cli.tables import ledger_at_limit
     from experiments.methods.asked_claims import Asking, ask_claims, check_askable, planned_calls
     from experiments.methods.self_knowledge import find_in_answers, settings_of_asked
-    from factormodels.extraction.accounting import Ledger
-    from factormodels.extraction.consumption import Consumption
+    from factormodels.extraction.language_model.accounting import Consumption, Ledger
     from factormodels.extraction.prompts.replaced import read_prompts
     from factormodels.extraction.self_judgement import SETTINGS
     from factormodels.io.files import prepare_folder, write_text

@@ -11,8 +11,8 @@ from importlib import resources
 from typing import Any
 
 from factormodels.errors import InputError, unknown_name
-from factormodels.extraction.answers import Label, read_label
 from factormodels.extraction.language_model import Completion, Message, PromptIdentity
+from factormodels.extraction.language_model.answers import Label, read_label
 
 NOT_KNOWN = "(none)"
 """What stands in a slot that nothing is known for."""

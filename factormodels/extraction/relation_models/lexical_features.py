@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.extraction.words import NEGATIONS, NUMBER_WORDS, STOP_WORDS
+from factormodels.extraction.word_lists import NEGATIONS, NUMBER_WORDS, STOP_WORDS
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

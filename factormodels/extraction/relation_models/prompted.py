@@ -11,7 +11,6 @@ from typing import Literal, get_args
 
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
-from factormodels.extraction.answers import Label, read_stated, unreadable
 from factormodels.extraction.concurrency import MOST_WAITING, each, run_until_done
 from factormodels.extraction.language_model import (
     Completion,
@@ -20,6 +19,7 @@ from factormodels.extraction.language_model import (
     Request,
     gives_log_probabilities,
 )
+from factormodels.extraction.language_model.answers import Label, read_stated, unreadable
 from factormodels.extraction.prompts import PromptTemplate
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair

@@ -14,7 +14,7 @@ from importlib.abc import MetaPathFinder
 from typing import Any
 
 from factormodels.errors import InputError
-from factormodels.extraction.words import STOP_WORDS
+from factormodels.extraction.word_lists import STOP_WORDS
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|\n\s*\n")
 _WORD = re.compile(r"\w+")

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from factormodels.errors import InputError
 from factormodels.extraction.retrieval.base import Retrieved, checked_top_k
+from factormodels.extraction.retrieval.bm25 import snippet_of
 from factormodels.extraction.retrieval.chunks import ChunkIndex, ChunkSettings, build_index
-from factormodels.extraction.retrieval.collection import snippet_of
 from factormodels.extraction.retrieval.documents import Document
 from factormodels.extraction.retrieval.pages import Hit, passages_of
 

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.errors import FactormodelsError, InputError
-from factormodels.extraction.accounting import Ledger
 from factormodels.extraction.language_model import Completion, Usage
-from factormodels.extraction.limits import Budget
+from factormodels.extraction.language_model.accounting import Ledger
+from factormodels.extraction.language_model.limits import Budget
 from factormodels.extraction.optional import optional_module
 
 Vectors = NDArray[np.float32]
@@ -97,9 +97,9 @@ class LitellmEmbedder:
 
     def embed(self, texts: Sequence[str]) -> Embedded:
         """Vectors of texts, by one call."""
-        from factormodels.extraction.call_errors import describe, is_transient
         from factormodels.extraction.concurrency import run_until_done
-        from factormodels.extraction.litellm_library import quiet_litellm
+        from factormodels.extraction.language_model.call_errors import describe, is_transient
+        from factormodels.extraction.language_model.litellm_library import quiet_litellm
 
         litellm = quiet_litellm()
         tenacity = optional_module("tenacity", "llm")

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from factormodels.errors import InputError
 from factormodels.extraction.retrieval.base import CONTEXT_CHARACTERS, Passage, Retrieved
+from factormodels.extraction.retrieval.bm25 import document_passages
 from factormodels.extraction.retrieval.chunks import ChunkSettings, build_index
-from factormodels.extraction.retrieval.collection import document_passages
 from factormodels.extraction.retrieval.documents import Document, page_text
 from factormodels.extraction.retrieval.http import HttpSettings, RequestFailed, request
 from factormodels.extraction.retrieval.pdf import is_pdf, pdf_text

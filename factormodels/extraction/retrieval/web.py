@@ -23,9 +23,9 @@ from factormodels.extraction.retrieval.http import (
     http_client,
     request,
 )
-from factormodels.extraction.retrieval.kept import PAGES, SEARCHES, WebStore
 from factormodels.extraction.retrieval.pages import Hit, Reading, checked_reading, passages_of
 from factormodels.extraction.retrieval.usefulness import repeats, why_useless
+from factormodels.extraction.retrieval.web_cache import PAGES, SEARCHES, WebStore
 
 if TYPE_CHECKING:
     import httpx

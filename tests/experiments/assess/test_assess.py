@@ -15,8 +15,8 @@ from experiments.analyses.posteriors import LabelledAtoms, scores_with_intervals
 from experiments.assess.response import AssessmentView, assess_graph
 from experiments.cli.main import app
 from factormodels import FactGraph, RelationKind, datasets, read, read_many, variant
-from factormodels.extraction.duplicates import every_atom
 from factormodels.extraction.pipeline import run_stages
+from factormodels.extraction.stages.duplicates import every_atom
 from inference import get_backend, infer
 from tests.experiments.analyses.test_open_questions import agree, table_rows
 from tests.experiments.conftest import EXAMPLE, Invoke
@@ -458,8 +458,8 @@ def test_the_bar_counts_responses_calls_and_what_is_missing() -> None:
 
     from experiments.assess.response import AssessedResponse
     from experiments.cli.progress import response_progress
-    from factormodels.extraction.accounting import Ledger
     from factormodels.extraction.language_model import Completion
+    from factormodels.extraction.language_model.accounting import Ledger
 
     ledger = Ledger()
     console = Console(force_terminal=True, width=200, record=True)

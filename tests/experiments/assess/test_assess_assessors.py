@@ -13,7 +13,7 @@ from calibration.scores.summary import summarise
 from experiments.assess.response import AssessmentView, assess_graph, judged
 from factormodels import read_many
 from factormodels.datasets import load
-from factormodels.extraction.assessors import ASSESSORS, assess, posteriors
+from factormodels.extraction.stages.assessors import ASSESSORS, assess, posteriors
 from factormodels.io import write_many
 from inference import get_backend
 from tests.experiments.conftest import Invoke

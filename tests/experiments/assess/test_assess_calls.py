@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from factormodels import read_many
-from factormodels.extraction.asking import identity_of
+from factormodels.extraction.stages.asking import identity_of
 from tests.experiments.assess.test_assess_model import (
     arguments,
     notes,

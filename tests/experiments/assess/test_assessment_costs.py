@@ -20,11 +20,10 @@ from experiments.assess.costs import (
     stride_ablation,
 )
 from factormodels import Atom, Context, FactGraph, InputError, write
-from factormodels.extraction.accounting import Ledger, MeteredModel
-from factormodels.extraction.assessors import assess
 from factormodels.extraction.fastfact import FastFactSettings, fastfact
 from factormodels.extraction.language_model import Completion, Request
-from factormodels.extraction.litellm_model import LitellmModel, LitellmSettings
+from factormodels.extraction.language_model.accounting import Ledger, MeteredModel
+from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
 from factormodels.extraction.pipeline import (
     atomizer_stage,
     relation_stage,
@@ -34,6 +33,7 @@ from factormodels.extraction.pipeline import (
 )
 from factormodels.extraction.relation_models.prompted import PromptedRelationModel
 from factormodels.extraction.retrieval.base import Passage, Retrieved
+from factormodels.extraction.stages.assessors import assess
 from factormodels.selection import CachedRelations, Core, Informativeness, select, subclaims_of
 from tests.experiments.conftest import Invoke
 from tests.factormodels.extraction.models import AnsweringModel

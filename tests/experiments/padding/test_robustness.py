@@ -44,10 +44,10 @@ from experiments.padding.robustness import (
     selected,
 )
 from factormodels import Atom, FactGraph, InputError, RelationKind, datasets
-from factormodels.extraction.assessors import ASSESSORS
 from factormodels.extraction.language_model import Failure
 from factormodels.extraction.relation_models.base import TextPair
 from factormodels.extraction.relation_models.lexical import LexicalRelations
+from factormodels.extraction.stages.assessors import ASSESSORS
 from factormodels.selection import CachedRelations, domains
 from tests.experiments.conftest import Invoke
 from tests.factormodels.extraction.models import AnsweringModel

@@ -24,7 +24,7 @@ from experiments.study.design import GraphView
 from factormodels.claims import RelationKind
 from factormodels.datasets import load
 from factormodels.extraction.relation_models.lexical import LexicalRelations
-from factormodels.extraction.relations import with_relations
+from factormodels.extraction.stages.relations import with_relations
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import merge_duplicate_contexts, variant
 from inference import infer

@@ -21,7 +21,7 @@ from factormodels.datasets import load
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.extraction.relation_models.lexical import LexicalRelations
-from factormodels.extraction.relations import with_relations
+from factormodels.extraction.stages.relations import with_relations
 from factormodels.fact_graph import FactGraph
 from factormodels.io import write_many
 from factormodels.variants import merge_duplicate_contexts

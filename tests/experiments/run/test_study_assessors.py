@@ -17,8 +17,8 @@ import pytest
 
 from experiments.results.rows import RowsFile, as_xarray, read_rows
 from factormodels.datasets import load
-from factormodels.extraction.assessors import assess, posteriors
 from factormodels.extraction.language_model import Completion, Request
+from factormodels.extraction.stages.assessors import assess, posteriors
 from tests.experiments.conftest import Invoke, environment
 from tests.experiments.run.test_runner import assert_same_files
 from tests.factormodels.extraction.models import AnsweringModel

@@ -13,7 +13,7 @@ from scipy.stats import binomtest
 from factormodels import FactGraph
 from factormodels.extraction.fastfact import FastFactSettings, fastfact
 from factormodels.extraction.language_model import Completion, Failure, Token
-from factormodels.extraction.litellm_model import LitellmModel, LitellmSettings
+from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
 from factormodels.extraction.preverification import (
     PreLabel,
     PreVerified,

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from factormodels import Atom, Context, FactGraph
-from factormodels.extraction.assessors import assess
-from factormodels.extraction.atomizer import atomize
-from factormodels.extraction.cache import cache_key
 from factormodels.extraction.language_model import Completion, Request, Token
+from factormodels.extraction.language_model.cache import cache_key
 from factormodels.extraction.pipeline import assessor_stage, run_stages
 from factormodels.extraction.prompts import load_prompt, prompt_names
 from factormodels.extraction.prompts.replaced import (
@@ -21,8 +19,10 @@ from factormodels.extraction.prompts.replaced import (
     read_prompts,
 )
 from factormodels.extraction.relation_models.prompted import PromptedRelationModel
-from factormodels.extraction.relations import ask, relation_pairs
 from factormodels.extraction.self_judgement import judge_own_claims
+from factormodels.extraction.stages.assessors import assess
+from factormodels.extraction.stages.atomizer import atomize
+from factormodels.extraction.stages.relations import ask, relation_pairs
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.refusals import refused
 

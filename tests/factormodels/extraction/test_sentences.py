@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factormodels.extraction.atomizer import sentence_atoms
 from factormodels.extraction.sentences import split_chunks, split_sentences
+from factormodels.extraction.stages.atomizer import sentence_atoms
 from tests.refusals import refused
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from factormodels import Atom, FactGraph
-from factormodels.extraction.assessors import assess, posteriors
 from factormodels.extraction.pipeline import relation_stage, retrieval_stage, run_stages
 from factormodels.extraction.relation_models.lexical import LexicalRelations
-from factormodels.extraction.retrieval.collection import build_collection
+from factormodels.extraction.retrieval.bm25 import build_collection
 from factormodels.extraction.retrieval.documents import Document
+from factormodels.extraction.stages.assessors import assess, posteriors
 from factormodels.selection import CachedRelations, Core
 from factormodels.selection.pipeline import METADATA_KEY, selection_stage
 from inference import infer

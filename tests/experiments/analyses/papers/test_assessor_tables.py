@@ -19,11 +19,11 @@ from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.loading import Block, Evidence, related
 from experiments.analyses.papers.sources import VARIABLE
 from factormodels.errors import InputError
-from factormodels.extraction.asking import identity_of
-from factormodels.extraction.assessors import ASSESSORS, assess
-from factormodels.extraction.cache import AnswerCache, CachedModel
 from factormodels.extraction.language_model import Completion, Request, Token, Usage
+from factormodels.extraction.language_model.cache import AnswerCache, CachedModel
 from factormodels.extraction.relation_models.prompted import PromptedRelationModel
+from factormodels.extraction.stages.asking import identity_of
+from factormodels.extraction.stages.assessors import ASSESSORS, assess
 from factormodels.variants import variant
 from inference import infer
 from tests.experiments.analyses.papers.conftest import (

@@ -1,0 +1,393 @@
+"""Answers of language models, kept on disk: a finished call is never paid for twice.
+
+The file is SQLite in write-ahead mode: several processes may share it, and a process that is
+killed leaves every answer that it stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import sqlite3
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from factormodels.errors import InputError
+from factormodels.extraction.language_model import (
+    Completion,
+    Failure,
+    LanguageModel,
+    Request,
+    Token,
+    Usage,
+    lacking_parameters,
+)
+from factormodels.extraction.language_model.prices import Prices
+
+_APPLICATION = 0x666D6361
+"""Marks the file as ours: "fmca" in ASCII."""
+
+_VERSION = 1
+_PATIENCE = 60.0
+"""Seconds to wait while another process writes."""
+
+_PAUSE = 0.01
+"""Seconds between two tries to open the file."""
+
+
+_DEPENDED_ON = ("temperature", "max_tokens", "top_logprobs", "seed", "sample")
+"""What of a request an answer depends on, beside its messages and its prompt."""
+
+
+def cache_key(model: str, request: Request) -> str:
+    """SHA-256 of everything that an answer may depend on.
+
+    These are the model, the messages, every parameter of sampling, the index among repeated
+    samples, and the prompt with its version; the stage that asks is not among them.
+    """
+    known = {name: getattr(request, name) for name in _DEPENDED_ON}
+    known["messages"] = [asdict(one) for one in request.messages]
+    known["prompt"] = asdict(request.prompt)
+    text = json.dumps({"model": model, **known}, ensure_ascii=True, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+class AnswerCache:
+    """Answers by key, in a file that several processes may share.
+
+    Args:
+        path: the file; it is made if it does not exist.
+        read_only: whether to refuse a file that does not exist, and to store nothing.
+
+    Raises:
+        InputError: if the file is no cache of this version, or cannot be opened.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, read_only: bool = False) -> None:
+        self.path = Path(path)
+        self.read_only = read_only
+        if read_only and not self.path.is_file():
+            raise InputError(
+                f"{self.path}: there is no such cache; give the file of an earlier run"
+            )
+        try:
+            self._connection = sqlite3.connect(
+                self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
+            )
+            self._prepare_patiently()
+        # A damaged file may be none, or hold tables by names that are no text.
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise InputError(
+                f"{self.path}: this cannot be used as a cache ({error}); give another file or a "
+                "new name"
+            ) from None
+
+    def _prepare_patiently(self) -> None:
+        # The change to write-ahead mode fails at once where other statements wait for a lock.
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                return self._prepare()
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+            time.sleep(_PAUSE)
+
+    def _prepare(self) -> None:
+        # In this order: whoever finds a table finds the marks that were committed with it.
+        empty = not self._connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+        owner = self._connection.execute("PRAGMA application_id").fetchone()[0]
+        version = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        if not empty and (owner, version) != (_APPLICATION, _VERSION):
+            what = f"version {version}" if owner == _APPLICATION else "another program's"
+            raise InputError(
+                f"{self.path}: this database is {what}, not a cache of version {_VERSION}; give "
+                "another file or a new name"
+            )
+        if self.read_only:
+            self._connection.execute("PRAGMA query_only = ON")
+            return
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        # Written answers survive the death of the process; a power cut may lose the last ones.
+        self._connection.execute("PRAGMA synchronous = NORMAL")
+        if empty:
+            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.execute(
+                "CREATE TABLE IF NOT EXISTS answers "
+                "(key TEXT PRIMARY KEY, model TEXT, prompt TEXT, answer TEXT) WITHOUT ROWID"
+            )
+            self._connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+            self._connection.execute(f"PRAGMA user_version = {_VERSION}")
+            self._connection.execute("COMMIT")
+        # Younger than the other one: a file that was made before has neither.
+        self._connection.execute(
+            "CREATE TABLE IF NOT EXISTS parameters "
+            "(model TEXT, parameter TEXT, refused INTEGER, PRIMARY KEY (model, parameter)) "
+            "WITHOUT ROWID"
+        )
+        self._connection.execute(
+            "CREATE TABLE IF NOT EXISTS failures (key TEXT PRIMARY KEY, failure TEXT) WITHOUT ROWID"
+        )
+
+    def get(self, key: str) -> Completion | None:
+        """Stored answer, or None.
+
+        Raises:
+            InputError: if what is stored is damaged.
+        """
+        try:
+            row = self._connection.execute(
+                "SELECT answer FROM answers WHERE key = ?", (key,)
+            ).fetchone()
+            return None if row is None else _decoded(row[0])
+        except (sqlite3.Error, ValueError, TypeError, KeyError) as error:
+            raise InputError(
+                f"{self.path}: the entry {key[:12]} cannot be read ({error}); the file is damaged: "
+                "give another file or a new name"
+            ) from None
+
+    def put(self, key: str, model: str, request: Request, answer: Completion) -> None:
+        """Store an answer; one that is stored already stays.
+
+        Raises:
+            InputError: if the file cannot be written.
+        """
+        if self.read_only:
+            return
+        prompt = f"{request.prompt.name} {request.prompt.version}"
+        self._write(
+            "INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?)",
+            (key, model, prompt, _encoded(answer)),
+        )
+
+    def _write(self, statement: str, values: tuple[object, ...]) -> None:
+        try:
+            self._connection.execute(statement, values)
+        except sqlite3.Error as error:
+            raise InputError(
+                f"{self.path}: an answer cannot be stored ({error}); free some space or give "
+                "another file"
+            ) from None
+
+    def remove(self, key: str) -> None:
+        """Forget an answer, one that turned out to be of no use."""
+        if not self.read_only:
+            self._write("DELETE FROM answers WHERE key = ?", (key,))
+
+    def failure(self, key: str) -> Failure | None:
+        """Failure of the last call, which a replay repeats and nobody else; None if there is none.
+
+        Raises:
+            InputError: if the file cannot be read.
+        """
+        rows = self._read("SELECT failure FROM failures WHERE key = ?", (key,))
+        if not rows:
+            return None
+        known = json.loads(rows[0][0])
+        usage = Usage(*known["usage"])
+        return Failure(known["reason"], usage, outage=known["outage"], cached=True)
+
+    def note_failure(self, key: str, failure: Failure | None) -> None:
+        """Note that the last call failed, for replays; None: that it did not.
+
+        Raises:
+            InputError: if the file cannot be written.
+        """
+        if failure is not None:
+            known = {
+                "reason": failure.reason,
+                "outage": failure.outage,
+                "usage": _usage_values(failure),
+            }
+            values = (key, json.dumps(known))
+            self._write("INSERT OR REPLACE INTO failures VALUES (?, ?)", values)
+        elif self.failure(key) is not None:
+            self._write("DELETE FROM failures WHERE key = ?", (key,))
+
+    def lacking(self, model: str, *, refused: bool = False) -> frozenset[str]:
+        """Parameters that a model was found not to take.
+
+        Args:
+            model: the model's name.
+            refused: only those that its server refused, which cannot be known without asking.
+        """
+        rows = self._read(
+            "SELECT parameter FROM parameters WHERE model = ? AND refused >= ?",
+            (model, int(refused)),
+        )
+        return frozenset(name for (name,) in rows)
+
+    def _read(self, statement: str, values: tuple[object, ...]) -> list[Any]:
+        try:
+            return self._connection.execute(statement, values).fetchall()
+        except sqlite3.OperationalError as error:
+            # A file of before, opened to be read only.
+            if "no such table" in str(error):
+                return []
+            raise InputError(
+                f"{self.path}: this cannot be read as a cache ({error}); give another file"
+            ) from None
+
+    def note_lacking(self, model: str, parameters: Iterable[str], *, refused: bool) -> None:
+        """Note that a model does not take some parameters.
+
+        Raises:
+            InputError: if the file cannot be written.
+        """
+        for name in parameters:
+            self._write(
+                "INSERT OR IGNORE INTO parameters VALUES (?, ?, ?)", (model, name, int(refused))
+            )
+
+    def __len__(self) -> int:
+        count: int = self._connection.execute("SELECT COUNT(*) FROM answers").fetchone()[0]
+        return count
+
+    def close(self) -> None:
+        """Close the file."""
+        self._connection.close()
+
+
+class CachedModel:
+    """A language model whose answers are kept if they can be read; others are asked for again.
+
+    Equal requests that are under way at the same time are sent once. What cannot be read, as
+    `Request.fault` says, is neither stored nor taken from the store. Of a failure its reason is
+    noted, so that a replay fails where the run did; a later run asks again, and this one only after
+    an outage.
+
+    Args:
+        model: who answers what is not stored; None to replay: what is not stored is an error.
+        name: the model's name, if there is no model to ask for it.
+        cache: where answers are kept.
+        prices: what tokens cost: a stored answer costs what it took at these; None: as it says.
+
+    Raises:
+        InputError: if neither a model nor a name is given.
+    """
+
+    def __init__(
+        self,
+        model: LanguageModel | None,
+        cache: AnswerCache,
+        *,
+        name: str = "",
+        prices: Prices | None = None,
+    ) -> None:
+        if model is None and not name:
+            raise InputError("a replay needs the model's name: answers are stored under it")
+        self._model = model
+        self._cache = cache
+        self._name = model.name if model is not None else name
+        self._prices = prices
+        self._under_way: dict[str, asyncio.Future[Completion | Failure]] = {}
+        # A question that failed for good, and comes up again in the run, is not paid for again.
+        self._failed: dict[str, Failure] = {}
+
+    @property
+    def name(self) -> str:
+        """The model's name, as its provider spells it."""
+        return self._name
+
+    @property
+    def lacking(self) -> frozenset[str]:
+        """Parameters that the model does not take; in a replay as an earlier run noted them."""
+        if self._model is not None:
+            return lacking_parameters(self._model)
+        return self._cache.lacking(self._name)
+
+    async def complete(self, request: Request) -> Completion | Failure:
+        """Stored answer, or ask and store what comes.
+
+        Raises:
+            InputError: in a replay, if the question was never asked.
+        """
+        key = cache_key(self._name, request)
+        found = self._stored(key, request)
+        if found is not None:
+            return found
+        if self._model is None:
+            failed = self._cache.failure(key)
+            if failed is not None:
+                return failed
+            raise InputError(_missing(request, key, self._name, self._cache.path))
+        if key in self._failed:
+            return replace(self._failed[key], cached=True)
+        if key in self._under_way:
+            answer = await asyncio.shield(self._under_way[key])
+            return replace(answer, cached=True) if isinstance(answer, Completion) else answer
+        future: asyncio.Future[Completion | Failure] = asyncio.get_running_loop().create_future()
+        self._under_way[key] = future
+        try:
+            answer = await self._model.complete(request)
+            self._cache.note_failure(key, answer if isinstance(answer, Failure) else None)
+            if isinstance(answer, Failure) and not answer.outage:
+                self._failed[key] = answer
+            if isinstance(answer, Completion) and not request.fault_of(answer):
+                self._cache.put(key, self._name, request, answer)
+        except BaseException as error:
+            # Whoever waits for it is told why; the end of this loop alone says nothing.
+            if isinstance(error, Exception):
+                future.set_exception(error)
+                future.exception()  # seen, even if nobody waits
+            else:
+                future.cancel()
+            raise
+        else:
+            future.set_result(answer)
+        finally:
+            del self._under_way[key]
+        return answer
+
+    def _stored(self, key: str, request: Request) -> Completion | None:
+        """A stored answer that can be read."""
+        found = self._cache.get(key)
+        if found is None:
+            return None
+        if request.fault_of(found):
+            # Of a file that was written before answers were read on their way into it.
+            self._cache.remove(key)
+            return None
+        usage = found.usage
+        if self._prices is not None:
+            usage = replace(usage, cost=self._prices.of(usage))
+        return replace(found, cached=True, usage=usage)
+
+
+def _missing(request: Request, key: str, model: str, path: Path) -> str:
+    words = " ".join(request.messages[-1].content.split())
+    return (
+        f"{path}: the replay has no answer of {model!r} to prompt {request.prompt.name!r} version "
+        f"{request.prompt.version}, asked by stage {request.stage!r} (key {key[:12]}; "
+        f"{words[:80]!r}); run without replay to ask for it"
+    )
+
+
+def _encoded(answer: Completion) -> str:
+    tokens = [[token.text, token.log_probability, token.alternatives] for token in answer.tokens]
+    usage = _usage_values(answer)
+    return json.dumps(
+        {"text": answer.text, "tokens": tokens, "usage": usage, "finish": answer.finish}
+    )
+
+
+def _usage_values(answer: Completion | Failure) -> list[Any]:
+    return [answer.usage.prompt_tokens, answer.usage.completion_tokens, answer.usage.cost]
+
+
+def _decoded(text: str) -> Completion:
+    known = json.loads(text)
+    return Completion(
+        text=known["text"],
+        tokens=tuple(
+            Token(token, log_probability, tuple((other, value) for other, value in alternatives))
+            for token, log_probability, alternatives in known["tokens"]
+        ),
+        usage=Usage(*known["usage"]),
+        finish=known["finish"],
+    )

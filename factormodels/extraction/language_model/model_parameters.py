@@ -1,0 +1,133 @@
+"""Which parameters of a request a model takes: what litellm lists, what its server refuses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from factormodels.errors import InputError
+from factormodels.extraction.language_model import LOG_PROBABILITIES
+from factormodels.extraction.language_model.litellm_library import quiet_litellm
+
+TEMPERATURE, SEED = "temperature", "seed"
+LENGTHS = ("max_tokens", "max_completion_tokens")
+"""Two names of the longest answer; the second one is sent where the first is refused."""
+
+MANY_TOKENS = 25_000
+"""What a model that reasons may use for it, beside its answer: as much as OpenAI advises."""
+
+_NAMED = {
+    TEMPERATURE: r"\btemperature\b",
+    SEED: r"\b(?:random_)?seed\b",
+    LOG_PROBABILITIES: r"log[\s_-]?prob(?:s|abilit)",
+    **dict.fromkeys(LENGTHS, r"max_?(?:completion_?|output_?|new_?)?tokens\b|\bnum_predict\b"),
+}
+"""How errors of providers name a parameter, in any case."""
+
+_TOO_MANY = re.compile(
+    r"context|too (?:large|long|high|many)|exceed|at most|greater|less than|<=|maximum", re.I
+)
+_WORDS = {LOG_PROBABILITIES: "log-probabilities"}
+_NO_REFUSALS = {401, 408, 429}
+"""Statuses of errors that are about something else, whatever words they hold."""
+
+
+def provider_of(model: str) -> tuple[str, str]:
+    """Provider of a model, and the model's name there.
+
+    Raises:
+        InputError: if litellm knows no such provider.
+    """
+    litellm = quiet_litellm()
+    try:
+        name, provider, _, _ = litellm.get_llm_provider(model)
+    except litellm.BadRequestError:
+        raise InputError(
+            f"the model {model!r} has no provider that litellm knows; give one such as "
+            f"openai/{model.rpartition('/')[2]}"
+        ) from None
+    return provider, name
+
+
+def unlisted_parameters(model: str) -> frozenset[str]:
+    """Parameters that a model does not take, by what litellm lists; nothing is sent.
+
+    Log-probabilities count as taken only with the alternatives of each token, without which they
+    say nothing about the labels that were not chosen.
+
+    Raises:
+        InputError: if litellm does not know the provider.
+        MissingDependencyError: if litellm is not installed.
+    """
+    litellm = quiet_litellm()
+    provider, name = provider_of(model)
+    listed = litellm.get_supported_openai_params(model=name, custom_llm_provider=provider)
+    if listed is None:
+        return frozenset()
+    lacking = {one for one in (TEMPERATURE, SEED, *LENGTHS) if one not in listed}
+    if not {"logprobs", "top_logprobs"} <= set(listed):
+        lacking.add(LOG_PROBABILITIES)
+    if TEMPERATURE not in lacking and not _takes_cold(litellm, provider, name):
+        lacking.add(TEMPERATURE)
+    return frozenset(lacking)
+
+
+def _takes_cold(litellm: Any, provider: str, name: str) -> bool:
+    """Whether a temperature of 0 is among those that a model takes: some list it and want 1."""
+    try:
+        litellm.get_optional_params(model=name, custom_llm_provider=provider, temperature=0.0)
+    except litellm.UnsupportedParamsError:
+        return False
+    return True
+
+
+def refused_parameter(error: BaseException, sent: Collection[str]) -> str | None:
+    """Parameter among those sent that a server, or litellm, refuses; None if it refuses none."""
+    status = getattr(error, "status_code", None)
+    if not isinstance(status, int) or status in _NO_REFUSALS:
+        return None
+    named = getattr(error, "param", None)
+    texts = [named] if isinstance(named, str) and named else []
+    for text in (*texts, str(error)):
+        # An error may name several: the one it is about comes first.
+        places = {
+            one: match.start()
+            for one in sent
+            if one in _NAMED and (match := re.search(_NAMED[one], text, re.I))
+        }
+        if places:
+            return min(places, key=places.__getitem__)
+    return None
+
+
+def is_about_size(error: BaseException) -> bool:
+    """Whether an error finds a number too large, and not the parameter strange."""
+    return bool(_TOO_MANY.search(str(error)))
+
+
+def reasoning_tokens(model: str) -> int:
+    """Tokens that a model may spend on reasoning before it answers; 0 if it does not reason."""
+    litellm = quiet_litellm()
+    provider, name = provider_of(model)
+    if not litellm.supports_reasoning(model=name, custom_llm_provider=provider):
+        return 0
+    longest = _listed_longest(litellm, provider, name)
+    return MANY_TOKENS if longest is None else min(MANY_TOKENS, longest // 2)
+
+
+def _listed_longest(litellm: Any, provider: str, name: str) -> int | None:
+    try:
+        known = litellm.get_model_info(model=name, custom_llm_provider=provider)
+    except Exception:
+        # For a model that it does not list, litellm raises whatever its provider's code does.
+        return None
+    longest = known.get("max_output_tokens")
+    return longest if isinstance(longest, int) and longest > 0 else None
+
+
+def in_words(parameters: Iterable[str]) -> str:
+    """Names of parameters as a sentence lists them, such as "seed or temperature"."""
+    # The two names of one thing are told once.
+    names = sorted({_WORDS.get(one, LENGTHS[0] if one in LENGTHS else one) for one in parameters})
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

@@ -1,0 +1,61 @@
+"""What a provider asks for a token: as the user says, or from the list that comes with litellm."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from factormodels.errors import InputError
+from factormodels.extraction.language_model import Usage
+from factormodels.extraction.language_model.litellm_library import quiet_litellm
+
+_MILLION = 1_000_000
+
+
+class Prices(NamedTuple):
+    """US dollars per token.
+
+    Attributes:
+        question: of a question.
+        answer: of an answer.
+    """
+
+    question: float
+    answer: float
+
+    def of(self, usage: Usage) -> float:
+        """US dollars for what a call consumed."""
+        return usage.prompt_tokens * self.question + usage.completion_tokens * self.answer
+
+
+def model_prices(model: str) -> Prices | None:
+    """Prices of a model's tokens; None if they are not listed.
+
+    Args:
+        model: the model as litellm spells it, with or without its provider.
+
+    Raises:
+        MissingDependencyError: if litellm is not installed.
+    """
+    listed = quiet_litellm().model_cost
+    known = listed.get(model) or listed.get(model.partition("/")[2]) or {}
+    question, answer = known.get("input_cost_per_token"), known.get("output_cost_per_token")
+    if not isinstance(question, int | float) or not isinstance(answer, int | float):
+        return None
+    return Prices(float(question), float(answer))
+
+
+def prices_per_million(price_in: float | None, price_out: float | None) -> Prices | None:
+    """Prices from US dollars per million tokens of questions and answers; None without both.
+
+    Raises:
+        InputError: if one is given without the other, or is not a price.
+    """
+    if price_in is None and price_out is None:
+        return None
+    if price_in is None or price_out is None:
+        raise InputError("one price of tokens is missing; give both price_in and price_out")
+    for name, price in (("price_in", price_in), ("price_out", price_out)):
+        if not 0.0 <= price < math.inf:
+            raise InputError(f"{name} is {price}; give US dollars per million tokens, from 0")
+    return Prices(price_in / _MILLION, price_out / _MILLION)

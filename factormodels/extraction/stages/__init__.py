@@ -1,0 +1,1 @@
+"""The stages from a response to judged claims; `factormodels.extraction.pipeline` joins them."""

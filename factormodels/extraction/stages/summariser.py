@@ -1,0 +1,122 @@
+"""The summariser: each context cut down to what bears on its claims, or dropped.
+
+Source: FactReasoner's release, whose summariser does so and multiplies the prior of the context by
+its confidence.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+from factormodels.claims import Context
+from factormodels.extraction.language_model import Completion, Failure, LanguageModel
+from factormodels.extraction.language_model.answers import read_confidence
+from factormodels.extraction.stages.asking import Question, ask_all
+from factormodels.fact_graph import FactGraph
+from factormodels.variants import merge_duplicate_contexts
+
+STAGE = "summariser"
+PROMPT = "summary"
+METADATA_KEY = "summaries"
+
+_TOKENS = 600
+
+
+@dataclass(frozen=True, slots=True)
+class ContextSummary:
+    """What a language model made of a passage.
+
+    Attributes:
+        text: what bears on the claims; empty where nothing does.
+        confidence: how sure the model is of it, in [0, 1].
+    """
+
+    text: str
+    confidence: float
+
+
+def summarise_contexts(
+    graph: FactGraph, model: LanguageModel, *, log_probabilities: bool = True
+) -> FactGraph:
+    """Graph with the contexts' summaries in place of their snippets and texts.
+
+    A context is read for the claims it was retrieved for, or for the question where it was
+    retrieved for none, one call each. Its prior is multiplied by the confidence; contexts without
+    anything on their claims are dropped, and equal summaries merged. A context whose summary
+    failed stays as it is. Relations are dropped. `metadata["summaries"]` holds the `confidence` of
+    each summary and the `passages` that were read, by id of context, the ids of those `dropped`,
+    and the failures, as [context, reason].
+
+    Args:
+        graph: atoms and contexts, equal contexts merged.
+        model: the language model.
+        log_probabilities: whether the confidence is the geometric mean of the probabilities of the
+            answer's tokens, where the provider gives them; otherwise it is what the model states.
+    """
+    read = [context for context in graph.contexts if context.content.strip()]
+    questions = [_question(graph, context, log_probabilities) for context in read]
+    answers = dict(
+        zip((one.id for one in read), ask_all(model, PROMPT, STAGE, questions), strict=True)
+    )
+    kept: list[Context] = []
+    confidence: dict[str, float] = {}
+    passages: dict[str, str] = {}
+    failures: list[list[str]] = []
+    dropped: list[str] = []
+    for context in graph.contexts:
+        answer = answers.get(context.id)
+        if isinstance(answer, Failure):
+            failures.append([context.id, answer.reason])
+        if not isinstance(answer, ContextSummary):
+            kept.append(context)
+        elif not answer.text:
+            dropped.append(context.id)
+        else:
+            confidence[context.id] = answer.confidence
+            passages[context.id] = context.content
+            prior = context.prior * answer.confidence
+            kept.append(replace(context, text=answer.text, snippet="", key=None, prior=prior))
+    facts = {
+        "calls": len(read),
+        "confidence": confidence,
+        "passages": passages,
+        "dropped": dropped,
+        "failures": failures,
+    }
+    merged = merge_duplicate_contexts(replace(graph, contexts=tuple(kept), relations=()))
+    return replace(merged, metadata={**graph.metadata, METADATA_KEY: facts})
+
+
+def _question(
+    graph: FactGraph, context: Context, log_probabilities: bool
+) -> Question[ContextSummary]:
+    claims = [atom.text for atom in graph.atoms if atom.id in context.retrieved_for]
+    fields = {
+        "claims": "\n".join(claims or [graph.query or graph.topic]),
+        "title": context.title,
+        "passage": context.content,
+    }
+    if not log_probabilities:
+        return Question(fields, _read, _TOKENS)
+    return Question(fields, _read, _TOKENS, weighed=_weighed)
+
+
+def _read(value: Any) -> ContextSummary | None:
+    if not isinstance(value, dict) or "summary" not in value:
+        return None
+    text, stated = value["summary"], read_confidence(value.get("confidence"))
+    if stated is None or not (text is None or isinstance(text, str)):
+        return None
+    words = " ".join((text or "").split())
+    # What a model writes for null as often as not.
+    return ContextSummary("" if words.strip(".").casefold() in ("none", "null") else words, stated)
+
+
+def _weighed(summary: ContextSummary, answer: Completion) -> ContextSummary:
+    """Summary with the confidence that the tokens show; as stated where there are none."""
+    if not answer.tokens:
+        return summary
+    mean = math.fsum(token.log_probability for token in answer.tokens) / len(answer.tokens)
+    return replace(summary, confidence=min(1.0, math.exp(mean)))

@@ -1,0 +1,321 @@
+"""The cache keeps what was answered, through anything, and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from factormodels.errors import LimitReachedError
+from factormodels.extraction.language_model import (
+    Completion,
+    Failure,
+    Message,
+    PromptIdentity,
+    Request,
+    Token,
+    Usage,
+)
+from factormodels.extraction.language_model.accounting import Ledger, MeteredModel
+from factormodels.extraction.language_model.cache import AnswerCache, CachedModel, cache_key
+from factormodels.extraction.language_model.prices import Prices
+from tests.factormodels.extraction.server import Reply, ScriptedServer
+from tests.refusals import refused
+
+pytestmark = [pytest.mark.service, pytest.mark.slow]
+
+ROOT = Path(__file__).resolve().parents[4]
+
+REQUEST = Request((Message("user", "Who?"),), PromptIdentity("p", 1, "0" * 64), "stage")
+
+ANSWER = Completion(
+    "yes ✓",
+    (Token("yes", -0.1, (("yes", -0.1), ("no", -2.5))),),
+    Usage(3, 1, 0.25),
+    finish="length",
+)
+
+
+class Fake:
+    """A model that counts its calls and gives what it is told to."""
+
+    name = "fake"
+
+    def __init__(self, answer: Completion | Failure = ANSWER, delay: float = 0.0) -> None:
+        self.answer = answer
+        self.delay = delay
+        self.calls = 0
+
+    async def complete(self, _request: Request) -> Completion | Failure:
+        self.calls += 1
+        await asyncio.sleep(self.delay)
+        return self.answer
+
+
+def test_an_answer_comes_back_as_it_was(tmp_path: Path) -> None:
+    fake = Fake()
+    model = CachedModel(fake, AnswerCache(tmp_path / "c.db"))
+    assert asyncio.run(model.complete(REQUEST)) == ANSWER
+    again = CachedModel(fake, AnswerCache(tmp_path / "c.db"))
+    assert asyncio.run(again.complete(REQUEST)) == replace(ANSWER, cached=True)
+    assert fake.calls == 1
+
+
+def test_failures_are_asked_again(tmp_path: Path) -> None:
+    failed = Failure("busy", Usage(3, 1, 0.25), outage=True)
+    fake = Fake(failed)
+    cache = AnswerCache(tmp_path / "c.db")
+    model = CachedModel(fake, cache)
+    assert asyncio.run(model.complete(REQUEST)) == failed
+    assert len(cache) == 0
+    # A replay fails where the run did.
+    replay = CachedModel(None, AnswerCache(tmp_path / "c.db", read_only=True), name="fake")
+    assert asyncio.run(replay.complete(REQUEST)) == replace(failed, cached=True)
+    fake.answer = ANSWER
+    assert asyncio.run(model.complete(REQUEST)) == ANSWER
+    assert fake.calls == 2
+    assert asyncio.run(replay.complete(REQUEST)) == replace(ANSWER, cached=True)
+    assert cache.failure(cache_key("fake", REQUEST)) is None
+
+
+def test_equal_requests_under_way_are_sent_once(tmp_path: Path) -> None:
+    fake = Fake(delay=0.01)
+    model = CachedModel(fake, AnswerCache(tmp_path / "c.db"))
+
+    async def many() -> list[Completion | Failure]:
+        return await asyncio.gather(*(model.complete(REQUEST) for _ in range(20)))
+
+    answers = asyncio.run(many())
+    assert fake.calls == 1
+    assert (
+        sorted(one.cached for one in answers if isinstance(one, Completion))
+        == [False] + [True] * 19
+    )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"messages": (Message("user", "What?"),)},
+        {"messages": (Message("system", "Who?"),)},
+        {"prompt": PromptIdentity("p", 2, "0" * 64)},
+        {"prompt": PromptIdentity("p", 1, "1" * 64)},
+        {"temperature": 0.5},
+        {"max_tokens": 7},
+        {"top_logprobs": 5},
+        {"seed": 0},
+        {"sample": 1},
+    ],
+)
+def test_whatever_an_answer_depends_on_is_in_the_key(change: dict[str, object]) -> None:
+    assert cache_key("m", REQUEST) != cache_key("m", replace(REQUEST, **change))  # type: ignore[arg-type]
+
+
+def test_the_stage_is_not_in_the_key_and_the_model_is() -> None:
+    assert cache_key("m", REQUEST) == cache_key("m", replace(REQUEST, stage="another"))
+    assert cache_key("m", REQUEST) != cache_key("n", REQUEST)
+
+
+def test_a_replay_names_the_first_missing_request(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    cache = AnswerCache(path)
+    asyncio.run(CachedModel(Fake(), cache).complete(REQUEST))
+    cache.close()
+    replay = CachedModel(None, AnswerCache(path, read_only=True), name="fake")
+    assert asyncio.run(replay.complete(REQUEST)) == replace(ANSWER, cached=True)
+    unknown = replace(REQUEST, messages=(Message("user", "And who\nelse?"),))
+    refused(
+        r"no answer of 'fake' to prompt 'p' version 1, asked by stage "
+        r"'stage' \(key \w{12}; 'And who else\?'\); run without replay",
+        asyncio.run,
+        replay.complete(unknown),
+    )
+    refused("there is no such cache", AnswerCache, tmp_path / "absent.db", read_only=True)
+    assert not (tmp_path / "absent.db").exists()
+
+
+def test_files_that_are_no_cache_are_refused_and_left_alone(tmp_path: Path) -> None:
+    text = tmp_path / "notes.txt"
+    text.write_text("These are my notes, and they are longer than a header of SQLite." * 20)
+    refused(r"notes.txt: this cannot be used as a cache", AnswerCache, text)
+    assert text.read_text().startswith("These are my notes")
+    other = tmp_path / "other.db"
+    with sqlite3.connect(other) as connection:
+        connection.execute("CREATE TABLE t (x)")
+    refused("this database is another program's, not a cache", AnswerCache, other)
+
+
+def test_a_damaged_entry_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    cache = AnswerCache(path)
+    cache.put(cache_key("fake", REQUEST), "fake", REQUEST, ANSWER)
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE answers SET answer = substr(answer, 1, 10)")
+    refused(r"the entry \w{12} cannot be read", cache.get, cache_key("fake", REQUEST))
+
+
+OPEN = """
+import sys, time
+from factormodels.extraction.language_model.cache import AnswerCache
+from tests.factormodels.extraction.language_model.test_cache import ANSWER, REQUEST
+
+folder, start, name = sys.argv[1:]
+for number in range(20):
+    # All processes open a new file at the same time, which is when they would trip one another.
+    while time.time() < float(start) + 0.05 * number:
+        pass
+    cache = AnswerCache(f"{folder}/{number}.db")
+    cache.put(name, "fake", REQUEST, ANSWER)
+    cache.close()
+"""
+
+
+def test_processes_may_open_a_new_cache_at_the_same_time(tmp_path: Path) -> None:
+    start = str(time.time() + 3.0)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-c", OPEN, str(tmp_path), start, name],
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment,
+        )
+        for name in "abcd"
+    ]
+    for process in running:
+        _, errors = process.communicate(timeout=120)
+        assert process.returncode == 0, errors
+    for number in range(20):
+        assert len(AnswerCache(tmp_path / f"{number}.db")) == len(running)
+
+
+ASK = """
+import asyncio, sys
+from factormodels.extraction.language_model.cache import AnswerCache, CachedModel
+from factormodels.extraction.concurrency import each
+from factormodels.extraction.language_model import Message, PromptIdentity, Request
+from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
+
+url, path = sys.argv[1:]
+model = CachedModel(LitellmModel(LitellmSettings("openai/test", api_base=url, concurrency=8)),
+                    AnswerCache(path))
+prompt = PromptIdentity("p", 1, "")
+requests = [Request((Message("user", f"question {n}"),), prompt, "s") for n in range(200)]
+answers = asyncio.run(each(model.complete, requests, 16))
+print([one.text for one in answers])
+"""
+
+
+def ask(url: str, path: Path) -> subprocess.Popen[str]:
+    environment = {**os.environ, "OPENAI_API_KEY": "sk-not-a-real-key", "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        [sys.executable, "-c", ASK, url, str(path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+
+
+@pytest.mark.kill
+def test_after_a_kill_no_finished_call_is_repeated(tmp_path: Path) -> None:
+    def script(request: dict[str, object], _number: int) -> Reply:
+        messages: list[dict[str, str]] = request["messages"]  # type: ignore[assignment]
+        return Reply(f"answer to {messages[-1]['content']}", delay=0.002)
+
+    path = tmp_path / "c.db"
+    with ScriptedServer(script) as server:
+        first = ask(server.url, path)
+        deadline = time.monotonic() + 60.0
+        while len(server.requests) < 70 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        first.send_signal(signal.SIGKILL)
+        first.communicate()
+        kept = AnswerCache(path)
+        finished = len(kept)
+        kept.close()
+        asked = len(server.requests)
+        assert 0 < finished < 200
+        second = ask(server.url, path)
+        output, errors = second.communicate(timeout=120)
+        assert second.returncode == 0, errors
+        # What was stored is not asked again; what was under way when it died, at most 8 calls, is.
+        assert len(server.requests) - asked == 200 - finished
+        assert asked - finished <= 8
+    assert output.strip() == str([f"answer to question {n}" for n in range(200)])
+
+
+def unreadable(answer: Completion) -> str:
+    return "" if answer.text == ANSWER.text else "it is not the word asked for"
+
+
+def test_what_cannot_be_read_is_neither_kept_nor_replayed(tmp_path: Path) -> None:
+    fake = Fake(replace(ANSWER, text="Well, let me think."))
+    cache = AnswerCache(tmp_path / "c.db")
+    model = CachedModel(fake, cache)
+    strict = replace(REQUEST, fault=unreadable)
+    assert asyncio.run(model.complete(strict)) == fake.answer
+    assert len(cache) == 0
+    # An entry of a time when all was kept.
+    cache.put(cache_key("fake", REQUEST), "fake", REQUEST, fake.answer)  # type: ignore[arg-type]
+    replay = CachedModel(None, AnswerCache(tmp_path / "c.db", read_only=True), name="fake")
+    refused("the replay has no answer", asyncio.run, replay.complete(strict))
+    fake.answer = ANSWER
+    assert asyncio.run(model.complete(strict)) == ANSWER
+    assert asyncio.run(model.complete(strict)) == replace(ANSWER, cached=True)
+    assert fake.calls == 2
+
+
+def test_the_reading_of_an_answer_is_not_in_the_key() -> None:
+    # The value, so that a cache of before is of use.
+    assert cache_key("m", REQUEST) == cache_key("m", replace(REQUEST, fault=unreadable))
+    assert cache_key("m", REQUEST).startswith("77bcfc4da64bc8bd")
+
+
+def test_a_kept_answer_costs_what_it_took_at_the_prices_of_today(tmp_path: Path) -> None:
+    cache = AnswerCache(tmp_path / "c.db")
+    asyncio.run(CachedModel(Fake(), cache).complete(REQUEST))
+    dear = CachedModel(Fake(), cache, prices=Prices(1.0, 10.0))
+    ledger = Ledger()
+    asyncio.run(MeteredModel(dear, ledger).complete(REQUEST))
+    asyncio.run(MeteredModel(dear, ledger).complete(REQUEST))
+    total = ledger.total
+    assert (total.calls, total.cached, total.cost) == (0, 2, 0.0)
+    # Three tokens asked and one answered, twice.
+    assert total.taken == Usage(6, 2, 26.0)
+
+
+def test_what_a_model_does_not_take_is_known_to_a_replay(tmp_path: Path) -> None:
+    cache = AnswerCache(tmp_path / "c.db")
+    cache.note_lacking("fake", ["seed"], refused=False)
+    cache.note_lacking("fake", ["logprobs"], refused=True)
+    assert cache.lacking("fake") == {"seed", "logprobs"}
+    assert cache.lacking("fake", refused=True) == {"logprobs"}
+    replay = CachedModel(None, AnswerCache(tmp_path / "c.db", read_only=True), name="fake")
+    assert replay.lacking == {"seed", "logprobs"}
+    with sqlite3.connect(tmp_path / "c.db") as connection:
+        connection.execute("DROP TABLE parameters")
+    assert AnswerCache(tmp_path / "c.db", read_only=True).lacking("fake") == frozenset()
+
+
+def test_whoever_waits_for_a_call_that_ends_in_an_error_is_told_it(tmp_path: Path) -> None:
+    class Limited(Fake):
+        async def complete(self, _request: Request) -> Completion | Failure:
+            await asyncio.sleep(0.01)
+            raise LimitReachedError("enough")
+
+    model = CachedModel(Limited(), AnswerCache(tmp_path / "c.db"))
+
+    async def many() -> list[BaseException | Completion | Failure]:
+        calls = (model.complete(REQUEST) for _ in range(5))
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    assert [str(one) for one in asyncio.run(many())] == ["enough"] * 5

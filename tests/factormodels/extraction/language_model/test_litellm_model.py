@@ -1,0 +1,487 @@
+"""The adapter, through litellm's real HTTP path, against a server that misbehaves by a script."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import socket
+import socketserver
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from factormodels import Atom, FactGraph
+from factormodels.extraction.concurrency import each
+from factormodels.extraction.language_model import (
+    Completion,
+    Failure,
+    Message,
+    PromptIdentity,
+    Request,
+)
+from factormodels.extraction.language_model.accounting import Ledger, MeteredModel
+from factormodels.extraction.language_model.call_errors import without_secrets
+from factormodels.extraction.language_model.limits import Budget
+from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
+from factormodels.extraction.language_model.prices import Prices, model_prices
+from factormodels.extraction.language_model.provider_keys import is_on_this_machine
+from factormodels.extraction.stages.assessors import assess
+from tests.factormodels.extraction.conftest import KEY
+from tests.factormodels.extraction.provider_servers import PROVIDERS, ChatCompletions
+from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
+from tests.factormodels.extraction.web_server import Answer, Asked, web_server
+from tests.refusals import refused
+
+pytestmark = pytest.mark.service
+
+REQUEST = Request(
+    (Message("system", "Judge."), Message("user", "Who?")), PromptIdentity("p", 1, ""), "stage"
+)
+
+
+def model(server: ScriptedServer, **settings: Any) -> LitellmModel:
+    given = {"timeout": 20.0, "longest_wait": 0.05, **settings}
+    return LitellmModel(LitellmSettings("openai/test", api_base=server.url, **given))
+
+
+def complete(
+    server: ScriptedServer, request: Request = REQUEST, **settings: Any
+) -> Completion | Failure:
+    return asyncio.run(model(server, **settings).complete(request))
+
+
+def in_turn(server: ScriptedServer, *replies: Reply) -> None:
+    server.script = lambda _, number: replies[min(number, len(replies) - 1)]
+
+
+def test_an_answer_with_its_probabilities_and_usage(server: ScriptedServer) -> None:
+    in_turn(server, label_reply("yes", 0.75, {"no": 0.25}))
+    request = Request(REQUEST.messages, REQUEST.prompt, "s", temperature=0.3, max_tokens=5,
+                      top_logprobs=2, seed=7, sample=2)  # fmt: skip
+    answer = complete(server, request)
+    assert isinstance(answer, Completion)
+    assert answer.text == "yes"
+    assert [token.text for token in answer.tokens] == ["yes"]
+    assert dict(answer.tokens[0].alternatives)["no"] == pytest.approx(-1.3862943611198906)
+    assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (20, 2)
+    sent = server.requests[0]
+    assert sent["messages"] == [
+        {"role": "system", "content": "Judge."},
+        {"role": "user", "content": "Who?"},
+    ]
+    assert {name: sent[name] for name in ("temperature", "max_tokens", "top_logprobs", "seed")} == {
+        "temperature": 0.3, "max_tokens": 5, "top_logprobs": 2, "seed": 9,
+    }  # fmt: skip
+
+
+def test_no_probabilities_are_asked_where_none_are_wanted(server: ScriptedServer) -> None:
+    answer = complete(server)
+    assert isinstance(answer, Completion)
+    assert answer.tokens == ()
+    assert "logprobs" not in server.requests[0]
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        Reply("slow down", status=429),
+        Reply("slow down", status=429, headers={"Retry-After": "0.01"}),
+        Reply("oops", status=500),
+        Reply("gone for lunch", status=503),
+    ],
+)
+def test_what_may_pass_is_tried_again(server: ScriptedServer, first: Reply) -> None:
+    in_turn(server, first, first, Reply("fine"))
+    answer = complete(server)
+    assert isinstance(answer, Completion), answer
+    assert answer.text == "fine"
+    assert len(server.requests) == 3
+
+
+def test_the_server_says_how_long_to_wait(server: ScriptedServer) -> None:
+    in_turn(server, Reply("slow", status=429, headers={"Retry-After": "0.4"}), Reply("fine"))
+    start = time.monotonic()
+    assert isinstance(complete(server, longest_wait=5.0), Completion)
+    assert time.monotonic() - start >= 0.4
+
+
+def test_a_timeout_is_tried_again_and_then_a_failure(server: ScriptedServer) -> None:
+    in_turn(server, Reply("late", delay=1.5), Reply("fine"))
+    assert isinstance(complete(server, timeout=0.7), Completion)
+    server.always(Reply("late", delay=1.0))
+    answer = complete(server, timeout=0.3, attempts=2)
+    assert isinstance(answer, Failure)
+    assert "imeout" in answer.reason
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (Reply(""), "the answer is empty"),
+        (Reply("  \n"), "the answer is empty"),
+        (Reply(None), "the answer is empty"),
+        (Reply("no such model", status=404), "404"),
+        (Reply(raw=b'{"choices": ['), ""),
+        (Reply(raw=b"<html>proxy</html>"), ""),
+        (Reply(raw=b""), ""),
+        (Reply(raw=b'{"choices": []}'), ""),
+    ],
+)
+def test_what_is_no_answer_is_a_failure(server: ScriptedServer, reply: Reply, reason: str) -> None:
+    in_turn(server, reply)
+    answer = complete(server, attempts=2)
+    assert isinstance(answer, Failure)
+    assert answer.reason
+    assert reason in answer.reason
+
+
+def test_refusals_for_good_are_not_repeated(server: ScriptedServer) -> None:
+    in_turn(server, Reply("bad request", status=400))
+    assert isinstance(complete(server), Failure)
+    assert len(server.requests) == 1
+
+
+def test_a_cut_off_answer_says_so(server: ScriptedServer) -> None:
+    in_turn(server, Reply("The passage", finish="length"))
+    answer = complete(server)
+    assert isinstance(answer, Completion)
+    assert answer.finish == "length"
+
+
+def test_keys_go_nowhere(server: ScriptedServer, caplog: pytest.LogCaptureFixture) -> None:
+    in_turn(server, Reply(f"your key {KEY} and Bearer {KEY} are wrong", status=401))
+    with caplog.at_level(logging.DEBUG):
+        answer = complete(server)
+    assert isinstance(answer, Failure)
+    assert KEY not in answer.reason
+    assert KEY not in caplog.text
+    assert server.headers[0]["authorization"] == f"Bearer {KEY}"
+    assert "abcdef123456" not in without_secrets("sk-abcdef123456 and Bearer abcdef123456")
+
+
+def test_a_missing_key_is_named(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert isinstance(complete(server, attempts=1), Completion)  # on this machine none is needed
+    assert server.headers[0]["authorization"] == "Bearer none"
+    elsewhere = LitellmModel(LitellmSettings("openai/test", attempts=1))
+    refused(
+        "the model 'openai/test' needs OPENAI_API_KEY", asyncio.run, elsewhere.complete(REQUEST)
+    )
+
+
+def test_no_more_calls_at_once_than_allowed(server: ScriptedServer) -> None:
+    server.always(Reply("fine", delay=0.02))
+    ledger = Ledger()
+    metered = MeteredModel(model(server, concurrency=3), ledger)
+    answers = asyncio.run(each(metered.complete, [REQUEST] * 20, 10))
+    assert all(isinstance(answer, Completion) for answer in answers)
+    assert server.most_at_once == 3
+    total = ledger.total
+    assert (total.calls, total.prompt_tokens, total.completion_tokens) == (20, 400, 40)
+    assert total.unpriced == 20
+
+
+def test_failures_are_counted(server: ScriptedServer) -> None:
+    in_turn(server, Reply("no", status=400))
+    ledger = Ledger()
+    asyncio.run(MeteredModel(model(server), ledger).complete(REQUEST))
+    assert (ledger.stages["stage"].failures, ledger.total.calls) == (1, 0)
+
+
+def test_one_model_serves_several_loops(server: ScriptedServer) -> None:
+    one = model(server, concurrency=1)
+    for _ in range(2):
+        assert isinstance(asyncio.run(one.complete(REQUEST)), Completion)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"model": " "}, "the model ' ' has no name"),
+        ({"model": "openai/x", "concurrency": 0}, "concurrency is 0; give 1 or more"),
+        ({"model": "openai/x", "timeout": 0.0}, "timeout is 0.0 seconds"),
+    ],
+)
+def test_wrong_settings_are_refused(settings: dict[str, Any], message: str) -> None:
+    refused(message, LitellmSettings, **settings)
+
+
+def yes_or_no(answer: Completion) -> str:
+    return "" if answer.text.strip().lower() in ("yes", "no") else "it is not yes or no"
+
+
+STRICT = replace(REQUEST, fault=yes_or_no, temperature=0.0, top_logprobs=2, seed=0)
+
+
+def test_what_cannot_be_read_is_asked_for_once_more_with_what_was_wrong(
+    server: ScriptedServer,
+) -> None:
+    in_turn(server, Reply("Well..."), Reply("yes"))
+    answer = complete(server, STRICT)
+    assert isinstance(answer, Completion)
+    assert answer.text == "yes"
+    # Both were paid for.
+    assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (40, 4)
+    said = server.requests[1]["messages"]
+    assert said[0] == server.requests[0]["messages"][0]
+    assert said[1]["content"].endswith("\nWho?")
+    assert "it is not yes or no" in said[1]["content"]
+
+
+def test_what_cannot_be_read_twice_is_a_failure_that_was_paid_for(server: ScriptedServer) -> None:
+    server.always(Reply("Well..."))
+    ledger = Ledger()
+    answer = asyncio.run(MeteredModel(model(server), ledger).complete(STRICT))
+    assert isinstance(answer, Failure)
+    assert answer.reason == (
+        "the answer cannot be read: it is not yes or no, asked for twice: 'Well...'"
+    )
+    total = ledger.total
+    assert len(server.requests) == 2
+    assert (total.calls, total.failures, total.prompt_tokens) == (0, 1, 40)
+
+
+def test_an_answer_that_was_cut_off_gets_more_room(server: ScriptedServer) -> None:
+    in_turn(server, Reply("Well", finish="length"), Reply("yes"))
+    assert isinstance(complete(server, STRICT), Completion)
+    assert [one["max_tokens"] for one in server.requests] == [1024, 2048]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("logprobs", "You are not allowed to request logprobs from this model"),
+        ("temperature", "Unsupported value: 'temperature' does not support 0 with this model."),
+        ("seed", "property 'seed' is unsupported"),
+        ("max_tokens", "'max_tokens' is not supported. Use 'max_completion_tokens' instead."),
+    ],
+)
+@pytest.mark.parametrize("status", [400, 403, 422, 500])
+def test_a_parameter_that_the_server_refuses_is_left_out_from_then_on(
+    server: ScriptedServer, name: str, message: str, status: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.script = lambda request, _: (
+        Reply(message, status=status) if name in request else Reply("yes")
+    )
+    found: list[str] = []
+    settings = LitellmSettings("openai/test", server.url, attempts=1)
+    one = LitellmModel(settings, remember=found.append)
+    for _ in range(2):
+        assert isinstance(asyncio.run(one.complete(STRICT)), Completion)
+    assert [name in request for request in server.requests] == [True, False, False]
+    assert found == [name]
+    # The other name of the longest answer is taken, so that nothing is lost.
+    assert ("refuses" in caplog.text) == (name != "max_tokens")
+    again = LitellmModel(settings, refused=found)
+    assert isinstance(asyncio.run(again.complete(STRICT)), Completion)
+    assert len(server.requests) == 4
+
+
+def test_what_the_server_dislikes_is_not_a_parameter_whenever_it_names_one(
+    server: ScriptedServer,
+) -> None:
+    server.always(Reply("the question speaks of temperature", status=400))
+    one = model(server)
+    assert isinstance(asyncio.run(one.complete(STRICT)), Failure)
+    assert one.lacking == frozenset()
+    server.always(Reply("yes"))
+    assert isinstance(asyncio.run(one.complete(STRICT)), Completion)
+    assert "temperature" in server.requests[-1]
+
+
+def test_a_length_that_is_too_large_for_one_question_is_left_out_for_that_one(
+    server: ScriptedServer,
+) -> None:
+    server.script = lambda _, number: (
+        Reply("'max_tokens' is too large: 1024. The maximum context length is 512.", status=400)
+        if number == 0
+        else Reply("yes")
+    )
+    one = model(server)
+    for _ in range(2):
+        assert isinstance(asyncio.run(one.complete(STRICT)), Completion)
+    assert ["max_tokens" in request for request in server.requests] == [True, False, True]
+
+
+def test_an_unknown_provider_is_named() -> None:
+    refused("the model 'nobody/x' has no provider that litellm knows", LitellmModel,
+            LitellmSettings("nobody/x"))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("address", "here"),
+    [
+        *(("http://127.0.0.1:8000/v1", True), ("http://localhost", True), ("http://[::1]:1", True)),
+        *(("http://0.0.0.0:8000", True), ("127.0.0.5:80", True), ("http://10.0.0.1", False)),
+        *(("https://api.openai.com/v1", False), ("http://localhost.example.org", False)),
+    ],
+)
+def test_this_machine_is_known_by_its_addresses(address: str, here: bool) -> None:
+    assert is_on_this_machine(address) == here
+
+
+def test_a_price_of_the_user_is_counted(server: ScriptedServer) -> None:
+    server.always(Reply("yes"))
+    answer = complete(server, prices=Prices(1e-6, 2e-6))
+    assert isinstance(answer, Completion)
+    assert answer.usage.cost == pytest.approx(20e-6 + 4e-6)
+
+
+def test_a_listed_price_is_counted_where_litellm_tells_none_of_an_answer(
+    server: ScriptedServer,
+) -> None:
+    server.always(Reply("yes"))
+    settings = LitellmSettings("hosted_vllm/gpt-4o-mini", api_base=server.url)
+    answer = asyncio.run(LitellmModel(settings).complete(REQUEST))
+    listed = model_prices("gpt-4o-mini")
+    assert isinstance(answer, Completion)
+    assert listed is not None
+    assert answer.usage.cost == pytest.approx(20 * listed.question + 2 * listed.answer)
+
+
+def test_a_limit_of_cost_wants_a_price(server: ScriptedServer) -> None:
+    settings = LitellmSettings("openai/test", api_base=server.url)
+    refused("the price of 'openai/test' is not known", LitellmModel, settings, Budget(max_cost=1.0))
+
+
+def test_calls_side_by_side_fit_into_the_limit_at_their_longest(server: ScriptedServer) -> None:
+    # Of 100 dollars a million tokens answered: a call has 1,024 at the most, some ten cents.
+    settings = LitellmSettings(
+        "openai/test", api_base=server.url, concurrency=10, prices=Prices(0.0, 1e-4)
+    )
+    budget = Budget(max_cost=0.35)
+    under_way, most = 0, 0
+    lock = threading.Lock()
+
+    def script(_: dict[str, Any], number: int) -> Reply:
+        nonlocal under_way, most
+        with lock:
+            under_way += 1
+            most = max(most, under_way)
+        time.sleep(0.05)
+        with lock:
+            under_way -= 1
+        return Reply(f"answer {number}")
+
+    server.script = script
+
+    async def ask() -> None:
+        asked = LitellmModel(settings, budget)
+        await each(lambda _: asked.complete(REQUEST), range(9))
+
+    asyncio.run(ask())
+    assert most == 3
+    assert budget.calls == 9
+    assert budget.cost == pytest.approx(9 * 2e-4)
+
+
+def test_tokens_of_reasoning_are_paced_before_any_is_seen(server: ScriptedServer) -> None:
+    server.always(Reply("yes"))
+    settings = LitellmSettings(
+        "openai/o3-mini", api_base=server.url, tokens_per_minute=1_500_000, timeout=20.0
+    )
+    asked = LitellmModel(settings)
+    long = replace(REQUEST, max_tokens=10)
+    expected: list[int] = []
+    correct = asked._pace.correct
+    asked._pace.correct = lambda one, taken: (expected.append(one), correct(one, taken))[0]  # type: ignore[method-assign, assignment, func-returns-value]
+    for _ in range(2):
+        assert isinstance(asyncio.run(asked.complete(long)), Completion)
+    # The first may think as long as it has room for; the second as long as the first did.
+    assert expected[0] > 25_000
+    assert expected[1] == 2 + 10
+
+
+def test_a_pace_holds_for_every_attempt(server: ScriptedServer) -> None:
+    in_turn(server, Reply("slow down", status=429, headers={"Retry-After": "0"}), Reply("fine"))
+    start = time.monotonic()
+    assert isinstance(complete(server, requests_per_minute=300), Completion)
+    assert time.monotonic() - start >= 0.2 - 0.002
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "openai/x",
+        "anthropic/claude-sonnet-4-5",
+        "ollama_chat/x",
+        "bedrock/converse/amazon.nova-lite-v1:0",
+    ],
+)
+def test_as_many_calls_are_under_way_as_are_allowed(name: str) -> None:
+    answers = {one.model.partition("/")[0]: one.answer for one in reversed(PROVIDERS)}
+    answers["openai"] = ChatCompletions()
+    arrived, all_here = [0], threading.Event()
+    counting = threading.Lock()
+
+    def script(asked: Asked, _: int) -> Answer:
+        # Nobody is answered before all 200 are here, or it is plain that they will not be.
+        with counting:
+            arrived[0] += "messages" in asked.body.decode()
+            if arrived[0] == 200:
+                all_here.set()
+        if not all_here.wait(60.0):
+            return Answer(b"too few", 400)
+        return answers[name.partition("/")[0]](asked)
+
+    with web_server(script) as server:
+        one = LitellmModel(LitellmSettings(name, server.url, concurrency=200, attempts=1))
+        graph = FactGraph("r", tuple(Atom(f"a{n}", f"It is {n}.") for n in range(200)))
+        verdicts = assess(graph, "factverify", one)
+    assert {one.label for one in verdicts} == {"supported"}
+
+
+@contextmanager
+def raw_server(*talks: Callable[[socket.socket], None]) -> Iterator[tuple[str, list[int]]]:
+    """A server that treats its connections in turn, the last way for all that follow."""
+    opened: list[int] = []
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            opened.append(1)
+            self.request.recv(65536)
+            with suppress(OSError):
+                talks[min(len(opened), len(talks)) - 1](self.request)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as running:
+        running.daemon_threads = True
+        threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{running.server_address[1]}/v1", opened
+        running.shutdown()
+
+
+def answering(connection: socket.socket) -> None:
+    body = json.dumps({"choices": [{"message": {"role": "assistant", "content": "yes"}}]}).encode()
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+    connection.sendall(head.encode() + b"Connection: close\r\n\r\n" + body)
+
+
+def resetting(connection: socket.socket) -> None:
+    # Closed with a wait of zero seconds for what was not sent: the peer sees a reset.
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def dripping(connection: socket.socket) -> None:
+    for byte in b"HTTP/1.1 200 OK\r\nX-Slow: " + b"x" * 400:
+        connection.sendall(bytes([byte]))
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("bad", [resetting, dripping])
+def test_connections_that_break_or_drip_are_given_up_and_tried_again(
+    bad: Callable[[socket.socket], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with raw_server(bad, answering) as (url, opened):
+        settings = LitellmSettings("openai/test", url, timeout=1.0, longest_wait=0.05)
+        answer = asyncio.run(LitellmModel(settings).complete(REQUEST))
+    assert isinstance(answer, Completion), answer
+    assert len(opened) == 2

@@ -1,0 +1,475 @@
+"""Wikipedia and Google as sources, against a scripted server on loopback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factormodels import InputError
+from factormodels.errors import LimitReachedError
+from factormodels.extraction.language_model.cache import AnswerCache
+from factormodels.extraction.language_model.limits import Budget
+from factormodels.extraction.retrieval.base import Retrieved
+from factormodels.extraction.retrieval.chunks import ChunkSettings
+from factormodels.extraction.retrieval.google import KEY_VARIABLE, GoogleRetriever
+from factormodels.extraction.retrieval.http import HttpSettings
+from factormodels.extraction.retrieval.pages import Reading, capped
+from factormodels.extraction.retrieval.pdf import pdf_text
+from factormodels.extraction.retrieval.usefulness import repeats, why_useless
+from factormodels.extraction.retrieval.web import plain_query
+from factormodels.extraction.retrieval.web_cache import LASTING_FAILURES, PAGES, SEARCHES, WebStore
+from factormodels.extraction.retrieval.wikipedia import WikipediaRetriever
+from tests.factormodels.extraction.web_server import Answer, Asked, WebServer, web_server
+from tests.refusals import refused
+
+pytestmark = pytest.mark.service
+
+QUICK = HttpSettings(
+    timeout=5.0, attempts=2, first_wait=0.001, longest_wait=0.01, allow_private_hosts=True
+)
+
+KEY = "serper-key-0123456789"
+
+LONG = " ".join(f"Sentence {i} is about steel." for i in range(400))
+
+ARTICLES = {"The bridge": f"The bridge opened in 1890. {LONG}", "A fox": "A fox is red."}
+
+
+def wikipedia_script(asked: Asked, _: int) -> Answer:
+    query = asked.query
+    if query.get("list") == "search":
+        if query["srsearch"] == "down":
+            return Answer(status=500)
+        if query["srsearch"] == "odd":
+            return Answer(json.dumps({"query": {"search": [1, {"title": 2}, "x"]}}))
+        hits = [
+            {"title": title, "snippet": f'About <span class="hit">{title}</span> &amp; more'}
+            for title in ARTICLES
+            if query["srsearch"] != "nothing"
+        ]
+        return Answer(json.dumps({"query": {"search": hits[: int(query["srlimit"])]}}))
+    title = query["titles"]
+    page = {"title": title, "extract": ARTICLES.get(title), "fullurl": f"https://w.example/{title}"}
+    return Answer(json.dumps({"query": {"pages": [page]}}))
+
+
+def wikipedia(server: WebServer, **settings: Any) -> WikipediaRetriever:
+    return WikipediaRetriever(base_url=f"{server.url}/w/api.php", http=QUICK, **settings)
+
+
+def test_wikipedia_gives_titles_links_snippets_and_capped_texts() -> None:
+    with web_server(wikipedia_script) as server:
+        (found,) = wikipedia(server).retrieve(["the bridge"])
+    bridge, fox = found.passages
+    assert found.failures == ()
+    assert (bridge.title, bridge.link) == ("The bridge", "https://w.example/The bridge")
+    assert bridge.snippet == "About The bridge & more"
+    assert bridge.text == capped(ARTICLES["The bridge"])
+    assert 3900 < len(bridge.text) <= 4000
+    assert fox.text == "A fox is red."
+    # More are asked for than are kept, since some pages turn out to be none.
+    assert server.asked[0].query["srlimit"] == "15"
+    assert server.asked[0].headers["user-agent"].startswith("factormodels")
+
+
+def test_wikipedia_reads_by_snippets_or_best_chunks() -> None:
+    with web_server(wikipedia_script) as server:
+        (snippets,) = wikipedia(server, reading="snippet").retrieve(["x"])
+        settings = {"reading": "chunks", "top_k": 1, "pages": 2}
+        (chunks,) = wikipedia(server, chunks=ChunkSettings(10, 3), **settings).retrieve(
+            ["sentence 77"]
+        )
+    assert [p.text for p in snippets.passages] == ["About The bridge & more", "About A fox & more"]
+    (best,) = chunks.passages
+    assert "Sentence 77 is about steel." in best.text
+    assert len(best.text.split()) <= 10
+
+
+def test_failures_of_wikipedia_are_told_and_no_passage_is_made_up() -> None:
+    with web_server(wikipedia_script) as server:
+        queries = ["down", "nothing", "odd", "", "x"]
+        down, nothing, odd, empty, good = wikipedia(server, top_k=1).retrieve(queries)
+    assert down.passages == ()
+    assert "status 500, after 2 attempts" in down.failures[0]
+    assert nothing == empty == Retrieved(())
+    assert odd.passages == ()
+    assert len(good.passages) == 1
+
+
+@pytest.mark.parametrize(
+    "body", ["", "[]", "not json", '{"error": {"info": "x"}}', b"\xff\xfe", '{"query": 5}', "{}"]
+)
+def test_an_answer_of_another_kind_is_a_failure_or_nothing(body: bytes | str) -> None:
+    with web_server(lambda *_: Answer(body)) as server:
+        (found,) = wikipedia(server).retrieve(["x"])
+    assert found.passages == ()
+    assert bool(found.failures) == (body not in ('{"query": 5}', "{}"))
+
+
+def test_a_long_query_is_cut_to_what_the_service_takes() -> None:
+    with web_server(wikipedia_script) as server:
+        wikipedia(server).retrieve(["word " * 200])
+    assert len(server.asked[0].query["srsearch"]) == 300
+
+
+PAGE = (
+    "<html><head><title>T</title></head><body><nav>Menu</nav><article>"
+    + "".join(f"<p>{text}</p>" for text in ("The bridge opened in 1890.", LONG))
+    + "</article></body></html>"
+)
+
+
+@pytest.fixture
+def key(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The key, in the environment."""
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    return KEY
+
+
+SITE = {"/good": Answer(PAGE), "/gone": Answer(status=404), "/odd": Answer(b"\0\1\2")}
+
+
+@contextmanager
+def search_engine(site: Mapping[str, Answer], *more: Mapping[str, str]) -> Iterator[WebServer]:
+    """Serve a search that finds these pages, and some results more, for everything."""
+
+    def script(asked: Asked, _: int) -> Answer:
+        if asked.path in site:
+            return site[asked.path]
+        hits = [
+            {"title": path, "link": f"{server.url}{path}", "snippet": f"snippet of {path}"}
+            for path in site
+        ]
+        return Answer(json.dumps({"organic": [*hits, *more], "credits": 1}))
+
+    with web_server(script) as server:
+        yield server
+
+
+def google(
+    queries: list[str], site: Mapping[str, Answer] = SITE, **settings: Any
+) -> tuple[list[Retrieved], WebServer]:
+    """Search with a service that finds these pages for everything, and a local file."""
+    local = {"title": "local", "link": "file:///etc/passwd", "snippet": "a local file"}
+    with search_engine(site, local) as server:
+        retriever = GoogleRetriever(base_url=f"{server.url}/search", http=QUICK, **settings)
+        return retriever.retrieve(queries), server
+
+
+@pytest.mark.usefixtures("key")
+def test_google_reads_pages_and_falls_back_to_snippets() -> None:
+    (found,), server = google(["the bridge"])
+    assert [p.title for p in found.passages] == ["/good", "/gone", "/odd", "local"]
+    good, gone, odd, local = found.passages
+    assert good.text.startswith("The bridge opened in 1890.")
+    assert "Menu" not in good.text
+    assert len(good.text) <= 4000
+    assert (gone.text, odd.text) == ("snippet of /gone", "snippet of /odd")
+    assert local.text == "a local file"
+    assert len(found.failures) == 3
+    assert "status 404" in found.failures[0]
+    assert "not a page of text" in found.failures[1]
+    assert "only addresses of http and https" in found.failures[2]
+    search = next(one for one in server.asked if one.path == "/search")
+    assert json.loads(search.body) == {"q": "the bridge", "num": 15}
+    assert search.headers["x-api-key"] == KEY
+    assert all("x-api-key" not in one.headers for one in server.asked if one.path != "/search")
+
+
+@pytest.mark.usefixtures("key")
+@pytest.mark.parametrize(("reading", "asked"), [("snippet", 1), ("chunks", 2)])
+def test_google_reads_as_it_is_told(reading: Reading, asked: int) -> None:
+    (found,), server = google(["sentence 77"], reading=reading, top_k=2, pages=1)
+    assert len(server.asked) == asked
+    if reading == "snippet":
+        assert [p.text for p in found.passages] == ["snippet of /good"]
+    else:
+        assert len(found.passages) == 2
+        assert "Sentence 77 is" in found.passages[0].text
+        assert found.passages[0].snippet == "snippet of /good"
+
+
+@pytest.mark.usefixtures("key")
+def test_every_query_has_its_answer_in_order() -> None:
+    queries = [f"query {i}" for i in range(12)]
+    found, server = google(queries, reading="snippet", top_k=1)
+    assert [len(one.passages) for one in found] == [1] * 12
+    assert sorted(json.loads(one.body)["q"] for one in server.asked) == sorted(queries)
+
+
+def test_without_a_key_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(KEY_VARIABLE, raising=False)
+    with pytest.raises(InputError, match="SERPER_API_KEY is not set"):
+        GoogleRetriever().retrieve(["x"])
+    monkeypatch.setenv(KEY_VARIABLE, "kéy")
+    with pytest.raises(InputError) as caught:
+        GoogleRetriever().retrieve(["x"])
+    assert "kéy" not in str(caught.value)
+
+
+def test_a_refused_key_is_not_told(key: str) -> None:
+    with web_server(lambda *_: Answer(f"bad key {key}", status=403)) as server:
+        (found,) = GoogleRetriever(base_url=f"{server.url}/s", http=QUICK).retrieve(["x"])
+    assert "status 403" in found.failures[0]
+    assert key not in found.failures[0]
+    assert key not in repr(GoogleRetriever())
+
+
+def test_every_search_and_page_is_asked_for_once_and_can_be_replayed(
+    key: str, tmp_path: Path
+) -> None:
+    clock = [1_000.0]
+    site = {"/good": Answer(PAGE), "/gone": Answer(status=404), "/shut": Answer(status=503)}
+    site |= {"/odd": Answer(b"\0\1\2")}
+    queries = [f"query {i}" for i in range(10)]
+
+    def script(asked: Asked, _: int) -> Answer:
+        if asked.path in site:
+            return site[asked.path]
+        if json.loads(asked.body)["q"] == "down":
+            return Answer(status=402)
+        hits = [{"title": p, "link": f"{server.url}{p}", "snippet": f"of {p}"} for p in site]
+        return Answer(json.dumps({"organic": hits}))
+
+    def found(asked: list[str], **settings: Any) -> list[Retrieved]:
+        cache = AnswerCache(tmp_path / "kept.sqlite", read_only=settings.get("replay", False))
+        store = WebStore(cache, clock=lambda: clock[0], **settings)
+        try:
+            retriever = GoogleRetriever(
+                base_url=f"{server.url}/search", http=QUICK, store=store, top_k=4
+            )
+            return retriever.retrieve(asked)
+        finally:
+            counts.append(dict(store.asked))
+            cache.close()
+
+    counts: list[dict[str, int]] = []
+    with web_server(script) as server:
+        first = found([*queries, "down"])
+        # However many queries found it, a page is fetched once; the one that may come back after
+        # two attempts.
+        assert counts == [{SEARCHES: 11, PAGES: 4}]
+        assert [server.paths().count(p) for p in ("/search", *site)] == [11, 1, 1, 2, 1]
+        assert len(first[0].failures) == 3
+        assert [passage.text[:8] for passage in first[0].passages][1:] == [
+            "of /gone",
+            "of /shut",
+            "of /odd",
+        ]
+        # Paid searches are not made again though pages failed; only what failed in passing is.
+        assert found([*queries, "down"]) == first
+        assert counts[1] == {SEARCHES: 1, PAGES: 1}
+        clock[0] += LASTING_FAILURES + 1
+        assert found(queries) == first[:-1]
+        assert counts[2] == {PAGES: 3}
+        del server.asked[:]
+        assert found([*queries, "down"], replay=True) == first
+        refused("nothing of searches for 'unheard'", found, ["unheard"], replay=True)
+        assert server.asked == []
+    assert key
+
+
+def test_a_page_is_fetched_once_in_a_run_without_a_cache(key: str) -> None:
+    assert key
+    store = WebStore()
+    site = {"/good": Answer(PAGE), "/gone": Answer(status=404)}
+    with search_engine(site) as server:
+        for response in ("one", "two"):
+            retriever = GoogleRetriever(base_url=f"{server.url}/search", http=QUICK, store=store)
+            retriever.checking(response).retrieve(["a", "b", "a"])
+    assert sorted(server.paths()) == ["/gone", "/good", "/search", "/search"]
+
+
+@pytest.mark.usefixtures("key")
+@pytest.mark.parametrize(
+    ("answer", "refused_for_good", "paid"),
+    [
+        (Answer(status=401), True, 0.0),
+        (Answer(status=403), True, 0.0),
+        (Answer(status=503), False, 0.001),
+    ],
+)
+def test_a_refusal_that_lasts_is_no_outage_and_not_paid(
+    answer: Answer, refused_for_good: bool, paid: float
+) -> None:
+    with web_server(lambda *_: answer) as server:
+        store = WebStore(budget=(budget := Budget(max_cost=1.0)), price=0.001)
+        retriever = GoogleRetriever(base_url=f"{server.url}/search", http=QUICK, store=store)
+        (found,) = retriever.retrieve(["a"])
+    assert (found.searched, found.refused) == (False, refused_for_good)
+    assert [store.paid, budget.cost] == [paid, paid]
+
+
+@pytest.mark.usefixtures("key")
+def test_searches_end_where_they_would_cost_too_much() -> None:
+    with search_engine({}) as server:
+        store = WebStore(budget=Budget(max_cost=0.0025), price=0.001)
+        retriever = GoogleRetriever(base_url=f"{server.url}/search", http=QUICK, store=store)
+        retriever.retrieve(["a"])
+        retriever.retrieve(["b", "a"])
+        with pytest.raises(LimitReachedError, match=r"0\.002"):
+            retriever.retrieve(["c"])
+        assert len(server.asked) == 2
+
+
+COPY = " ".join(f"The bridge has {i} rivets on pier {i * 7 % 13}." for i in range(12))
+
+USELESS = {
+    "/bars": "Please verify you are a human to go on.",
+    "/script": "You need to enable JavaScript to run this app.",
+    "/notices": "We use cookies to improve it. Privacy policy. All rights reserved. Menu.",
+    "/empty": "",
+    "/copy": f"Answers of a model, line by line. {COPY} Downloads last month.",
+}
+
+
+@pytest.mark.usefixtures("key")
+def test_pages_that_are_no_evidence_are_left_out_for_good_ones_below() -> None:
+    site = {
+        path: Answer(f"<html><body><p>{text}</p></body></html>") for path, text in USELESS.items()
+    }
+    site |= {f"/good{i}": Answer(PAGE.replace("1890", str(1890 + i))) for i in range(3)}
+    with search_engine(site) as server:
+        retriever = GoogleRetriever(base_url=f"{server.url}/search", http=QUICK, top_k=2)
+        (found,) = retriever.checking(COPY).retrieve(["the bridge"])
+        (other,) = GoogleRetriever(base_url=f"{server.url}/search", http=QUICK, top_k=2).retrieve(
+            ["x"]
+        )
+    assert [passage.title for passage in found.passages] == ["/good0", "/good1"]
+    assert found.failures == ()
+    assert len(found.dropped) == 5
+    assert "repeats the response" in found.dropped[4]
+    # Enough was found: the rest of the pages is not asked for.
+    assert "/good2" not in server.paths()
+    # Of another response the copy is evidence like any page.
+    assert [passage.title for passage in other.passages] == ["/copy", "/good0"]
+
+
+@pytest.mark.usefixtures("key")
+def test_a_copy_of_the_response_is_no_evidence_by_its_snippet_either() -> None:
+    texts = {"/copy": COPY, "/bars": "Access denied."}
+    site = {path: Answer(f"<html><body><p>{texts[path]}</p></body></html>") for path in texts}
+    with search_engine(site) as server:
+        retriever = GoogleRetriever(base_url=f"{server.url}/search", http=QUICK)
+        (found,) = retriever.checking(COPY).retrieve(["the bridge"])
+    assert [passage.text for passage in found.passages] == ["snippet of /bars"]
+
+
+@pytest.mark.parametrize(
+    ("text", "useless"),
+    [
+        ("The bridge opened in 1890.", False),
+        (f"Critics wrote that access denied to nobody is a motto. {LONG}", False),
+        ("Access denied", True),
+        ("\N{REPLACEMENT CHARACTER}" * 20 + " word", True),
+        ("© 2024 Example. All rights reserved. Subscribe to our newsletter.", True),
+        (f"{LONG} © 2024 Example. All rights reserved.", False),
+    ],
+)
+def test_what_is_no_evidence(text: str, useless: bool) -> None:
+    assert bool(why_useless(text)) is useless
+
+
+def test_a_source_of_a_short_response_is_no_copy_of_it() -> None:
+    assert repeats(COPY, COPY)
+    assert not repeats("The bridge opened in 1890.", "The bridge opened in 1890.")
+    half = " ".join(COPY.split()[: len(COPY.split()) // 3])
+    assert not repeats(half, COPY)
+
+
+@pytest.mark.parametrize(
+    ("text", "plain"),
+    [
+        ('"King of New York" -site:example.org', "King of New York site example.org"),
+        ("intitle:foo AND bar~ OR b*r?", "intitle foo and bar or b r"),
+        ("It opened at 10:30 in Saint-Denis.", "It opened at 10 30 in Saint-Denis."),
+        ("(a) [b] {c} ~d !e", "a b c d e"),
+        ('"" ?', ""),
+    ],
+)
+def test_a_claim_is_searched_for_its_words(text: str, plain: str) -> None:
+    assert plain_query(text) == plain
+
+
+def made_pdf(*lines: str) -> bytes:
+    """A PDF of one page per line."""
+    count = len(lines)
+    kids = " ".join(f"{3 + 2 * i} 0 R" for i in range(count))
+    font = 3 + 2 * count
+    objects = [
+        "<< /Type /Catalog /Pages 2 0 R >>",
+        f"<< /Type /Pages /Kids [{kids}] /Count {count} >>",
+    ]
+    for number, line in enumerate(lines):
+        drawn = f"BT /F1 12 Tf 10 10 Td ({line}) Tj ET"
+        objects.append(
+            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents {4 + 2 * number} 0 R "
+            f"/Resources << /Font << /F1 {font} 0 R >> >> >>"
+        )
+        objects.append(f"<< /Length {len(drawn)} >>\nstream\n{drawn}\nendstream")
+    objects.append("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
+    out, places = b"%PDF-1.4\n", []
+    for number, content in enumerate(objects, 1):
+        places.append(len(out))
+        out += f"{number} 0 obj\n{content}\nendobj\n".encode()
+    table = "".join(f"{place:010d} 00000 n \n" for place in places)
+    size = len(objects) + 1
+    return (
+        out
+        + (
+            f"xref\n0 {size}\n0000000000 65535 f \n{table}trailer\n"
+            f"<< /Size {size} /Root 1 0 R >>\nstartxref\n{len(out)}\n%%EOF\n"
+        ).encode()
+    )
+
+
+@pytest.mark.usefixtures("key")
+def test_a_pdf_is_read_and_a_damaged_one_is_a_failure() -> None:
+    whole = made_pdf("The bridge opened in 1890.", "It is made of steel.")
+    (found,), _ = google(["x"], {"/a.pdf": Answer(whole), "/b": Answer(b"%PDF-1.4 torn")})
+    assert found.passages[0].text == "The bridge opened in 1890.\n\nIt is made of steel."
+    assert found.passages[1].text == "snippet of /b"
+    assert "PDF cannot be read" in found.failures[0]
+    assert pdf_text(whole, 20) == "The bridge opened in"
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"top_k": 0}, "passages per query"),
+        ({"reading": "all"}, "'all'"),
+        ({"pages": -1}, "passages per query"),
+        ({"results": 0}, "passages per query"),
+        ({"language": "e/n"}, "language code"),
+    ],
+)
+def test_settings_are_checked(settings: dict[str, Any], message: str) -> None:
+    refused(message, WikipediaRetriever, **settings)
+
+
+@pytest.mark.parametrize("text", ["", "short", "x" * 5000, "word " * 1000, "é" * 4001])
+def test_a_capped_text_is_a_beginning(text: str) -> None:
+    found = capped(text)
+    assert text.startswith(found)
+    assert len(found) <= 4000
+    assert len(found) == len(text) or len(found) >= 3990
+
+
+@pytest.mark.usefixtures("key")
+@pytest.mark.parametrize(
+    ("encoding", "header"),
+    [("utf-8", ""), ("latin-1", "text/html; charset=latin-1"), ("cp1252", "meta"), ("utf-8", "x")],
+)
+def test_pages_of_any_character_set(encoding: str, header: str) -> None:
+    meta = f'<meta charset="{encoding}">' if header == "meta" else ""
+    page = f"<html><head>{meta}</head><body><p>Café Zürich opened in 1890.</p></body></html>"
+    kind = {"x": "text/html; charset=nonsense", "meta": "text/html", "": "text/html"}
+    answer = Answer(page.encode(encoding), headers={"Content-Type": kind.get(header, header)})
+    (found,), _ = google(["x"], {"/page": answer}, pages=1)
+    assert found.failures == ()
+    assert found.passages[0].text == "Café Zürich opened in 1890."
