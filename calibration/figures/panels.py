@@ -206,9 +206,9 @@ def _part_names(figure: Figure) -> None:
             names[at].xyann = (_GAP, 72.0 * (wanted - now) / figure.dpi)
 
 
-def parts(names: Sequence[Named], most: int = MOST_CURVES) -> list[list[Named]]:
+def parts(names: Sequence[Named]) -> list[list[Named]]:
     """Names, or groups of them, in as few parts as there can be, all about equally large."""
-    count = -(-len(names) // most)
+    count = -(-len(names) // MOST_CURVES)
     ends = [round(len(names) * part / count) for part in range(count + 1)] if count else [0]
     return [list(names[start:end]) for start, end in pairwise(ends)]
 

@@ -63,7 +63,7 @@ def calibration_plot(profile: CalibrationProfile, *, title: str | None = None) -
     )
 
 
-def annotation(profile: CalibrationProfile, digits: int = 3) -> str:
+def annotation(profile: CalibrationProfile) -> str:
     """The scores as the plot shows them, a line each."""
     lines = []
     for row in profile.scores:
@@ -71,10 +71,10 @@ def annotation(profile: CalibrationProfile, digits: int = 3) -> str:
         if not math.isfinite(row.value):
             lines.append(f"{text}({row.status.replace('_', ' ')})")
             continue
-        text += f"{row.value:.{digits}f}"
+        text += f"{row.value:.3f}"
         lower, upper = row.interval
         if math.isfinite(lower) and math.isfinite(upper):
-            text += f" [{lower:.{digits}f}, {upper:.{digits}f}]"
+            text += f" [{lower:.3f}, {upper:.3f}]"
         lines.append(text)
     return "\n".join(lines)
 

@@ -23,8 +23,6 @@ class Sheet:
     n_strips: int
     legend_height: float
     title_height: float
-    panel_height: float
-    bottom: float
 
     width: ClassVar[float] = 3.4
     left: ClassVar[float] = 0.56
@@ -32,6 +30,7 @@ class Sheet:
     side: ClassVar[float] = width - left - right
     gap: ClassVar[float] = 0.09
     label: ClassVar[float] = 0.17
+    bottom: ClassVar[float] = 0.40
 
     @property
     def strip(self) -> float:
@@ -43,7 +42,7 @@ class Sheet:
 
     @property
     def top_of_diagram(self) -> float:
-        return self.bottom + self.strips_height + self.panel_height
+        return self.bottom + self.strips_height + self.side
 
     @property
     def height(self) -> float:
@@ -68,8 +67,6 @@ def panel_figure(
     strips: Sequence[Callable[[Axes], None]] = (),
     strips_label: str = "",
     title: str | None = None,
-    height: float = Sheet.side,
-    bottom: float = 0.40,
 ) -> Figure:
     """Figure of one panel, as high as its legend, strips and title need.
 
@@ -80,8 +77,6 @@ def panel_figure(
         strips: each draws one strip below the panel, sharing its horizontal axis.
         strips_label: of the vertical axis of all strips.
         title: text above the figure, or None.
-        height: of the panel, in inches; square by default.
-        bottom: inches below the last axes, for their label and ticks.
     """
     from matplotlib.figure import Figure as NewFigure
 
@@ -91,15 +86,15 @@ def panel_figure(
         handles = draw(panel)
         panel.set_ylabel(labels[1])
         # The figure is as high as legend and title need, which is known once their text is set.
-        legend_height = draw_legend(panel, handles, entries, figure.dpi, height)
+        legend_height = draw_legend(panel, handles, entries, figure.dpi)
         heading = figure.text(0.0, 0.0, "", ha="center", va="top", fontsize=8.5)
         wrap([heading], [title or ""], heading, figure.dpi, Sheet.side)
         title_height = heading.get_window_extent().height / figure.dpi if title else 0.0
-        sheet = Sheet(len(strips), legend_height, title_height, height, bottom)
+        sheet = Sheet(len(strips), legend_height, title_height)
         figure.set_size_inches(sheet.width, sheet.height)
-        panel.set_position(sheet.rectangle(sheet.bottom + sheet.strips_height, height))
+        panel.set_position(sheet.rectangle(sheet.bottom + sheet.strips_height, sheet.side))
         for row, draw_one in enumerate(strips):
-            below = bottom + (sheet.n_strips - 1 - row) * (sheet.strip + sheet.gap)
+            below = sheet.bottom + (sheet.n_strips - 1 - row) * (sheet.strip + sheet.gap)
             strip = figure.add_axes(
                 sheet.rectangle(below, sheet.strip), label="strip", sharex=panel
             )
@@ -110,7 +105,7 @@ def panel_figure(
         last.set_xlabel(labels[0])
         panel.yaxis.set_label_coords(
             sheet.label / sheet.width,
-            (sheet.top_of_diagram - height / 2) / sheet.height,
+            (sheet.top_of_diagram - sheet.side / 2) / sheet.height,
             transform=figure.transFigure,
         )
         if strips:
@@ -132,14 +127,13 @@ def draw_legend(
     handles: Sequence[Artist],
     entries: Sequence[str],
     dots_per_inch: float,
-    height: float,
 ) -> float:
-    """Draw the legend above axes of a height in inches, and return its own height in inches."""
+    """Draw the legend above a panel, and return its height in inches."""
     legend = axes.legend(
         handles,
         [str(row) for row in range(len(handles))],
         loc="lower left",
-        bbox_to_anchor=(0.0, 1.0 + 0.07 / height),
+        bbox_to_anchor=(0.0, 1.0 + 0.07 / Sheet.side),
         borderaxespad=0.0,
         handlelength=2.0,
         labelspacing=0.25,

@@ -90,19 +90,14 @@ def evidence_of_atoms(
 
 
 def context_removals(
-    seen: FactGraph,
-    factor_graph: FactorGraph,
-    exact: Exact | None = None,
-    draws: AnnealedImportance | None = None,
+    seen: FactGraph, factor_graph: FactorGraph, exact: Exact | None = None
 ) -> Removals | None:
     """What becomes of the atoms when each context is taken away by itself.
 
     Args:
         seen: the view of a response.
         factor_graph: its factor graph.
-        exact: settings of the exact computation.
-        draws: settings of the draws that answer where its tables do not fit; None: the standard
-            ones.
+        exact: settings of the exact computation; draws answer where its tables do not fit.
 
     Returns:
         An entry for each context and each atom that a relation joins to it; None where tables do
@@ -114,16 +109,14 @@ def context_removals(
     if not seen.contexts or not seen.atoms:
         return {}
 
-    def standard_draws() -> AnnealedImportance:
+    def draws() -> AnnealedImportance:
         # Loaded where it is needed: that takes longer than most graphs do.
         from inference.sampling.annealing import AnnealedImportance
 
         return AnnealedImportance()
 
     try:
-        effects = without_variables(
-            factor_graph, seen.context_ids, exact=exact, otherwise=draws or standard_draws
-        )
+        effects = without_variables(factor_graph, seen.context_ids, exact=exact, otherwise=draws)
     except InferenceError:
         return None
     if effects.status is Status.NOT_CONVERGED:

@@ -183,12 +183,10 @@ ALGORITHMS: Mapping[str, BenchAlgorithm] = MappingProxyType(_table())
 """The algorithms that families name."""
 
 
-def parse_algorithm(
-    text: str, extra: Mapping[str, BenchAlgorithm] = MappingProxyType({})
-) -> BenchAlgorithm:
+def parse_algorithm(text: str) -> BenchAlgorithm:
     """The algorithm that a text names.
 
-    It is a name of the table (or of `extra`), a registered backend, or a registered backend with
+    It is a name of the table, a registered backend, or a registered backend with
     settings, as in "wmb:i_bound=8,gap=false"; "pgmpy:" is the backend and not the bare library.
 
     Raises:
@@ -198,13 +196,12 @@ def parse_algorithm(
     from experiments.study.plain_yaml import parse_assignment
     from inference import entries
 
-    known = {**ALGORITHMS, **extra}
-    if text in known:
-        return known[text]
+    if text in ALGORITHMS:
+        return ALGORITHMS[text]
     name, colon, rest = text.partition(":")
     if name not in entries():
         # The table and the registry share names; each is listed once.
-        names = ", ".join(dict.fromkeys([*known, *entries()]))
+        names = ", ".join(dict.fromkeys([*ALGORITHMS, *entries()]))
         raise InputError(f"the algorithm {name!r} is unknown; use one of {names}")
     pairs = [parse_assignment(part, f"algorithm {text!r}") for part in rest.split(",") if part]
     settings = dict(pairs)
@@ -214,9 +211,7 @@ def parse_algorithm(
     return backend(name, name=text, **settings)
 
 
-def parse_algorithms(
-    texts: Iterable[str], extra: Mapping[str, BenchAlgorithm] = MappingProxyType({})
-) -> tuple[BenchAlgorithm, ...]:
+def parse_algorithms(texts: Iterable[str]) -> tuple[BenchAlgorithm, ...]:
     """The algorithms that texts name; a text without settings may hold several names.
 
     Raises:
@@ -226,4 +221,4 @@ def parse_algorithms(
     names = [
         name for text in texts for name in ([text] if ":" in text else text.split(",")) if name
     ]
-    return tuple(parse_algorithm(name, extra) for name in dict.fromkeys(names))
+    return tuple(parse_algorithm(name) for name in dict.fromkeys(names))

@@ -104,12 +104,16 @@ def explore(asked: Exploration) -> Explored:
     return Explored(view, posterior, claims)
 
 
-def moved(before: Explored, now: Explored, least: float = 5e-4) -> list[tuple[str, float]]:
-    """The claims whose probability changed by at least `least`, the largest change first."""
+_SEEN = 5e-4
+"""The least change of a probability that is told."""
+
+
+def moved(before: Explored, now: Explored) -> list[tuple[str, float]]:
+    """The claims whose probability changed by at least `_SEEN`, the largest change first."""
     changes = {
         name: now.claims[name] - p for name, p in before.claims.items() if name in now.claims
     }
-    told = [(name, change) for name, change in changes.items() if abs(change) >= least]
+    told = [(name, change) for name, change in changes.items() if abs(change) >= _SEEN]
     return sorted(told, key=lambda one: -abs(one[1]))
 
 

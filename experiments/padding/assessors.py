@@ -31,15 +31,12 @@ def by_labels(graph: FactGraph) -> list[bool]:
     return [atom.label is True for atom in graph.atoms]
 
 
-def by_inference(
-    variant: str, relations: RelationModel | None = None, encoding: str = "implication"
-) -> Assessor:
+def by_inference(variant: str, relations: RelationModel | None = None) -> Assessor:
     """FactReasoner as an assessor, by exact inference.
 
     Args:
         variant: FR1, FR2 or FR3.
         relations: predicts the relations; None takes those of the graph.
-        encoding: encoding of relations.
     """
 
     def assessor(graph: FactGraph) -> list[bool]:
@@ -51,29 +48,26 @@ def by_inference(
             # before.
             related = with_relations(merge_duplicate_contexts(graph), relations, variant)
         seen = variant_of(related, variant)
-        posterior = infer(seen.to_factor_graph(encoding), "exact")
+        posterior = infer(seen.to_factor_graph(), "exact")
         p: NDArray[np.float64] = posterior.marginals.of_state(1, seen.atom_ids)
         return [bool(v > 0) for v in verdicts(p, DECISION_TOLERANCE)]
 
     return assessor
 
 
-def by_related_atoms(
-    variant: str, relations: RelationModel, encoding: str = "implication"
-) -> Assessor:
+def by_related_atoms(variant: str, relations: RelationModel) -> Assessor:
     """FactReasoner with atoms related to each other: of atoms that say the same, one counts.
 
     Args:
         variant: FR1, FR2 or FR3, by the relations that are recorded.
         relations: says which atom entails which.
-        encoding: encoding of relations.
     """
 
     def assessor(graph: FactGraph) -> list[bool]:
         if not graph.atoms:
             return []
         related = relate_atoms(variant_of(graph, variant), relations)
-        posterior = infer(related.graph.to_factor_graph(encoding), "exact")
+        posterior = infer(related.graph.to_factor_graph(), "exact")
         p: NDArray[np.float64] = posterior.marginals.of_state(1, graph.atom_ids)
         supported = verdicts(p, DECISION_TOLERANCE) > 0
         # Of atoms that say the same, the one that represents them is its own representative.
