@@ -18,6 +18,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
+from tests.factormodels.extraction.questions import claim_of, sentences_of
+
 LABELS = ("entailment", "contradiction", "neutral")
 
 _CORRECTION = "An earlier answer to this could not be used"
@@ -233,11 +235,10 @@ class Provider:
 def answer(question: str) -> tuple[str, list[dict[str, Any]]]:
     """The one good answer to a question of any stage, with log-probabilities of its tokens."""
     if "<sentences>" in question:
-        listed = re.findall(r"^\s*(\d+): (.*)$", question.rpartition("<sentences>")[2], re.M)
-        return json.dumps([{"sentence": int(n), "claim": text} for n, text in listed]), []
+        listed = sentences_of(question)
+        return json.dumps([{"sentence": n, "claim": text} for n, text in listed]), []
     if "<claim>" in question and "<premise>" not in question:
-        claim = question.rpartition("<claim>")[2].partition("</claim>")[0].strip()
-        return json.dumps({"claim": claim}), []
+        return json.dumps({"claim": claim_of(question)}), []
     byte = hashlib.sha256(question.encode()).digest()[0]
     label, share = LABELS[byte % 3], 0.5 + byte / 600
     others = {other: (1 - share) / 2 for other in LABELS if other != label}

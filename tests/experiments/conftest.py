@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,40 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder, as the current one."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+KEY = "sk-scripted-0123456789"
+"""The key of a provider, which no file and no message may hold."""
+
+
+@pytest.fixture
+def keyed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, as the current one, and the key of a provider in the environment."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    return folder
+
+
+def write_batch(
+    folder: Path,
+    responses: Mapping[str, str] | Sequence[str],
+    notes: Mapping[str, str],
+    **more: str,
+) -> None:
+    """Write batch.jsonl, a response a line, and the documents of a folder `notes`.
+
+    Args:
+        folder: where to.
+        responses: texts by id; without ids these are r0, r1 and so on.
+        notes: texts by the names of their files.
+        more: further columns, the same of every response.
+    """
+    if not isinstance(responses, Mapping):
+        responses = {f"r{number}": text for number, text in enumerate(responses)}
+    lines = [json.dumps({"id": id_, **more, "response": text}) for id_, text in responses.items()]
+    (folder / "batch.jsonl").write_text("\n".join(lines))
+    (folder / "notes").mkdir()
+    for name, text in notes.items():
+        (folder / "notes" / name).write_text(text)
 
 
 @pytest.fixture

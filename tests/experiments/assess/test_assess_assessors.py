@@ -17,12 +17,11 @@ from factormodels.extraction.stages.assessors import ASSESSORS, assess, posterio
 from factormodels.io import write_many
 from inference import get_backend
 from tests.experiments.conftest import Invoke
-from tests.experiments.run.test_study_assessors import as_model, keyed, provider, question_of
+from tests.experiments.run.test_study_assessors import as_model, provider
+from tests.factormodels.extraction.questions import question_of
 from tests.factormodels.extraction.server import Reply, ScriptedServer
 
 pytestmark = pytest.mark.service
-
-__all__ = ["keyed"]
 
 OPTIONS = ("--relations", "lexical", "--variant", "FR1")
 ASSESS = ("assess", "demonstration", *OPTIONS)

@@ -14,11 +14,11 @@ from tests.experiments.assess.test_assess_model import (
     arguments,
     notes,
     provider,
-    question_of,
     stage_of,
 )
 from tests.experiments.conftest import Invoke
 from tests.factormodels.extraction.provider_servers import anthropic
+from tests.factormodels.extraction.questions import question_of
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 from tests.factormodels.extraction.web_server import web_server
 

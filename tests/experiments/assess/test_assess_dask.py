@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 from factormodels import read_many
 from tests.experiments.assess.test_assess_model import provider
-from tests.experiments.conftest import Invoke
+from tests.experiments.conftest import Invoke, write_batch
 from tests.factormodels.extraction.server import ScriptedServer
 
 pytestmark = [pytest.mark.service, pytest.mark.slow]
@@ -35,16 +34,11 @@ def cluster() -> Iterator[str]:
 
 
 @pytest.fixture
-def notes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-scripted-0123456789")
-    (folder / "notes").mkdir()
-    (folder / "notes" / "a.txt").write_text("Only trains cross the bridge.")
-    texts = [f"Train {i} crosses the bridge. Cars do." for i in range(6)]
-    lines = [json.dumps({"id": f"r{i}", "response": text}) for i, text in enumerate(texts)]
-    # No stage can go on with this one: an error crosses from worker to here.
-    lines.append('{"id": "none", "response": "..."}')
-    (folder / "batch.jsonl").write_text("\n".join(lines))
-    return folder
+def notes(keyed: Path) -> Path:
+    texts = {f"r{i}": f"Train {i} crosses the bridge. Cars do." for i in range(6)}
+    # No stage can go on with the last one: an error crosses from worker to here.
+    write_batch(keyed, {**texts, "none": "..."}, {"a.txt": "Only trains cross the bridge."})
+    return keyed
 
 
 def test_a_cluster_gives_the_same_result(notes: Path, invoke: Invoke, cluster: str) -> None:

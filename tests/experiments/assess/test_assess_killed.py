@@ -20,7 +20,7 @@ import pytest
 
 from experiments.assess.journal import JournalErrors, read_journal
 from factormodels import read_many
-from tests.experiments.conftest import Invoke, environment
+from tests.experiments.conftest import Invoke, environment, write_batch
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 
 pytestmark = [pytest.mark.service, pytest.mark.kill]
@@ -100,18 +100,11 @@ def wait_until_all_is_stored(
 
 
 @pytest.fixture
-def batch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def batch(keyed: Path) -> Path:
     """The current folder, with responses and some notes."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-scripted-and-secret")
-    lines = [
-        json.dumps({"id": f"r{i}", "query": f"Bridge {i}?", "response": f"Bridge {i} is red."})
-        for i in range(N_RESPONSES)
-    ]
-    (folder / "batch.jsonl").write_text("\n".join(lines))
-    (folder / "notes").mkdir()
-    for name, text in {"a": "A bridge is red.", "b": "Trains cross it.", "c": "Cars do."}.items():
-        (folder / "notes" / f"{name}.txt").write_text(text)
-    return folder
+    notes = {"a.txt": "A bridge is red.", "b.txt": "Trains cross it.", "c.txt": "Cars do."}
+    write_batch(keyed, [f"Bridge {i} is red." for i in range(N_RESPONSES)], notes)
+    return keyed
 
 
 def test_a_killed_batch_goes_on_without_repeating_a_finished_call(

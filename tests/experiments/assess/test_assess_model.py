@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from factormodels import RelationKind, read_many
-from tests.experiments.conftest import Invoke
+from tests.experiments.conftest import KEY, Invoke, write_batch
+from tests.factormodels.extraction.questions import claim_of, question_of, sentences_of
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 
 pytestmark = pytest.mark.service
-
-KEY = "sk-scripted-0123456789"
 
 STAGES = {
     "sentences": "atomizer",
@@ -24,12 +23,6 @@ STAGES = {
     "topic": "queries",
     "premise": "relations",
 }
-
-
-def question_of(request: dict[str, Any]) -> str:
-    """Return what was asked; below it may stand that an answer to it was of no use."""
-    asked = [str(one["content"]) for one in request["messages"] if one["role"] == "user"]
-    return next(text for text in reversed(asked) if "<" in text)
 
 
 def stage_of(request: dict[str, Any]) -> str:
@@ -41,12 +34,10 @@ def provider(request: dict[str, Any], _: int) -> Reply:
     question = question_of(request)
     stage = stage_of(request)
     if stage == "atomizer":
-        listed = re.findall(r"^\s*(\d+): (.*)$", question.rpartition("<sentences>")[2], re.M)
-        found = [{"sentence": int(n), "claim": f"it: {text}"} for n, text in listed]
+        found = [{"sentence": n, "claim": f"it: {text}"} for n, text in sentences_of(question)]
         return Reply(f"```json\n{json.dumps(found)}\n```")
     if stage == "reviser":
-        claim = question.rpartition("<claim>")[2].partition("</claim>")[0].strip()
-        return Reply(json.dumps({"claim": claim.replace("it: ", "")}))
+        return Reply(json.dumps({"claim": claim_of(question).replace("it: ", "")}))
     if stage == "queries":
         return Reply('{"query": "bridge trains"}')
     if "lost" in question.rpartition("<hypothesis>")[2]:
@@ -60,14 +51,10 @@ RESPONSES = ["Trains cross the bridge. Cars cross it.", "The key was lost. Train
 
 
 @pytest.fixture
-def notes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def notes(keyed: Path) -> Path:
     """A batch, one document, and a key in the environment."""
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    (folder / "notes").mkdir()
-    (folder / "notes" / "a.txt").write_text("Only trains cross the bridge.")
-    lines = [json.dumps({"id": f"r{i}", "response": text}) for i, text in enumerate(RESPONSES)]
-    (folder / "batch.jsonl").write_text("\n".join(lines))
-    return folder
+    write_batch(keyed, RESPONSES, {"a.txt": "Only trains cross the bridge."})
+    return keyed
 
 
 def arguments(url: str, out: str, *more: str) -> list[str]:

@@ -15,8 +15,9 @@ from factormodels import Atom, FactGraph, read_many
 from factormodels.extraction.language_model import Failure, Request
 from factormodels.extraction.retrieval.base import Passage, Retrieved
 from factormodels.extraction.safe import PROMPTS, safe, safe_stage
-from tests.experiments.conftest import Invoke
+from tests.experiments.conftest import Invoke, write_batch
 from tests.factormodels.extraction.models import AnsweringModel
+from tests.factormodels.extraction.questions import claim_of
 from tests.factormodels.extraction.server import Reply, ScriptedServer
 
 MARKS = {
@@ -35,7 +36,7 @@ def stage_of(question: str) -> str:
 def answer_to(question: str) -> str:
     """Two searches for the bridge, whose results decide; the weather is beside the question."""
     stage = stage_of(question)
-    claim = question.rpartition("<claim>")[2].partition("</claim>")[0].strip()
+    claim = claim_of(question)
     if stage == "safe-revision":
         return json.dumps({"claim": claim.replace("It", "The bridge")})
     if stage == "safe-relevance":
@@ -111,15 +112,9 @@ def test_a_step_that_fails_leaves_a_claim_without_a_verdict(prompt: str) -> None
 
 
 @pytest.mark.service
-def test_calls_by_stage_are_those_that_the_server_counts(
-    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-scripted-0123456789")
-    (folder / "notes").mkdir()
-    (folder / "notes" / "One.txt").write_text("It is a bridge.")
-    (folder / "notes" / "Two.txt").write_text("Trains cross it.")
-    row = {"id": "r0", "query": GRAPH.query, "response": "It carries trains. It is sunny."}
-    (folder / "batch.jsonl").write_text(json.dumps(row))
+def test_calls_by_stage_are_those_that_the_server_counts(keyed: Path, invoke: Invoke) -> None:
+    pages = {"One.txt": "It is a bridge.", "Two.txt": "Trains cross it."}
+    write_batch(keyed, ["It carries trains. It is sunny."], pages, query=GRAPH.query)
     asked: list[str] = []
 
     def provider(request: dict[str, Any], _: int) -> Reply:
@@ -140,7 +135,7 @@ def test_calls_by_stage_are_those_that_the_server_counts(
     assert counts["safe"] == 1
     for stage, count in counts.items():
         assert re.search(rf"^{stage} +{count} +0 +0 ", result.stdout, re.M), stage
-    (graph,) = read_many(folder / "o.jsonl")
+    (graph,) = read_many(keyed / "o.jsonl")
     assert graph.metadata["assessors"]["safe"]["verdicts"]["a1"]["p"] == 1.0
     planned = invoke(*command, "--dry-run")
     assert re.search(r"^safe-search +about 10 ", planned.stdout, re.M)

@@ -6,6 +6,7 @@ import csv
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,7 @@ from factormodels.extraction.stages.assessors import assess
 from factormodels.selection import CachedRelations, Core, Informativeness, select, subclaims_of
 from tests.experiments.conftest import Invoke
 from tests.factormodels.extraction.models import AnsweringModel
+from tests.factormodels.extraction.questions import claim_of, sentences_of
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 
 pytestmark = pytest.mark.service
@@ -87,13 +89,15 @@ def script(request: dict[str, Any], _number: int) -> Reply:
     """Two claims per sentence, a revised claim, and neutral for every pair."""
     question = request["messages"][-1]["content"]
     if "<sentences>" in question:
-        listed = re.findall(r"^\s*(\d+): ", question.rpartition("<sentences>")[2], re.M)
-        claims = [{"sentence": int(n), "claim": f"Claim {n}.{i}"} for n in listed for i in (1, 2)]
+        claims = [
+            {"sentence": n, "claim": f"Claim {n}.{i}"}
+            for n, _ in sentences_of(question)
+            for i in (1, 2)
+        ]
         return Reply(json.dumps(claims))
     if "<premise>" in question:
         return label_reply("neutral", 0.8, {"entailment": 0.2})
-    claim = question.rpartition("<claim>")[2].partition("</claim>")[0].strip()
-    return Reply(json.dumps({"claim": claim}))
+    return Reply(json.dumps({"claim": claim_of(question)}))
 
 
 @pytest.fixture(scope="module")
@@ -144,12 +148,10 @@ def test_fastfact_costs_what_the_formulas_say() -> None:
     def answer(request: Request) -> str | Completion:
         if request.stage == "fastfact":
             return "Verdict: supported"
-        listed = re.findall(
-            r"^\s*(\d+): ", request.messages[-1].content.rpartition("<sentences>")[2], re.M
-        )
         # Every third sentence is uncertain.
         return "\n".join(
-            f"{n} | Claim {n}. | {'unsure' if int(n) % 3 == 0 else 'supported'}" for n in listed
+            f"{n} | Claim {n}. | {'unsure' if n % 3 == 0 else 'supported'}"
+            for n, _ in sentences_of(request.messages[-1].content)
         )
 
     model, retriever = AnsweringModel(answer), CountingRetriever(1)
@@ -185,13 +187,11 @@ def test_selection_costs_what_the_formula_says() -> None:
 
 def test_the_stride_ablation_counts_calls_claims_and_tokens() -> None:
     def answer(request: Request) -> str:
-        listed = re.findall(
-            r"^\s*(\d+): ", request.messages[-1].content.rpartition("<sentences>")[2], re.M
-        )
+        listed = sentences_of(request.messages[-1].content)
         # A longer chunk gives fewer claims a sentence, as larger windows do.
         per = 2 if len(listed) == 1 else 1
         return json.dumps(
-            [{"sentence": int(n), "claim": f"C{n}{i}"} for n in listed for i in range(per)]
+            [{"sentence": n, "claim": f"C{n}{i}"} for n, _ in listed for i in range(per)]
         )
 
     graphs = [
@@ -245,24 +245,19 @@ def test_the_command_prints_and_writes(invoke: Invoke, tmp_path: Any) -> None:
     assert names == ["costs.csv", "costs.pdf", "costs.png"]
 
 
-def test_the_command_compares_strides(
-    invoke: Invoke, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-scripted-0123456789")
-    monkeypatch.chdir(tmp_path)
-    write(FactGraph("g", (Atom("a1"),), response=RESPONSE), tmp_path / "g.json")
+def test_the_command_compares_strides(invoke: Invoke, keyed: Path) -> None:
+    write(FactGraph("g", (Atom("a1"),), response=RESPONSE), keyed / "g.json")
 
     def reply(request: dict[str, Any], _: int) -> Reply:
-        text = request["messages"][-1]["content"].rpartition("<sentences>")[2]
-        numbers = re.findall(r"^\s*(\d+): ", text, re.M)
-        return Reply(json.dumps([{"sentence": int(n), "claim": f"C{n}"} for n in numbers]))
+        listed = sentences_of(request["messages"][-1]["content"])
+        return Reply(json.dumps([{"sentence": n, "claim": f"C{n}"} for n, _ in listed]))
 
     arguments = ["costs", "--ablate", "g.json", "--out", "out", "--model", "openai/scripted"]
     with ScriptedServer(reply) as server:
         result = invoke(*arguments, "--strides", "1, 4, all", "--api-base", server.url)
         assert len(server.requests) == 6 + 2 + 1
     assert result.exit_code == 0, result.output
-    rows = list(csv.DictReader((tmp_path / "out" / "strides.csv").read_text().splitlines()))
+    rows = list(csv.DictReader((keyed / "out" / "strides.csv").read_text().splitlines()))
     assert [(row["stride"], row["calls"], row["claims"]) for row in rows] == [
         ("1", "6", "6"),
         ("4", "2", "6"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import threading
 import time
@@ -15,7 +14,7 @@ import pytest
 from experiments.assess.threads import OneAtATime, as_ready
 from factormodels import read_many
 from tests.experiments.assess.test_assess_model import provider, stage_of
-from tests.experiments.conftest import Invoke
+from tests.experiments.conftest import Invoke, write_batch
 from tests.factormodels.extraction.server import Reply, ScriptedServer
 
 N = 12
@@ -23,17 +22,11 @@ LIMIT = 5
 
 
 @pytest.fixture
-def notes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def notes(keyed: Path) -> Path:
     """A batch, one document, and a key in the environment."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-scripted-0123456789")
-    (folder / "notes").mkdir()
-    (folder / "notes" / "a.txt").write_text("Only trains cross the bridge.")
-    lines = [
-        json.dumps({"id": f"r{i:02}", "response": f"Train {i} crosses the bridge. Cars do."})
-        for i in range(N)
-    ]
-    (folder / "batch.jsonl").write_text("\n".join(lines))
-    return folder
+    texts = {f"r{i:02}": f"Train {i} crosses the bridge. Cars do." for i in range(N)}
+    write_batch(keyed, texts, {"a.txt": "Only trains cross the bridge."})
+    return keyed
 
 
 def arguments(url: str, *more: str) -> list[str]:

@@ -24,13 +24,12 @@ from factormodels.extraction.retrieval.document_pages import build_document_page
 from factormodels.extraction.retrieval.documents import Document
 from factormodels.extraction.retrieval.google import KEY_VARIABLE
 from factormodels.io.fact_graph_json import write_fact_graphs
-from tests.experiments.conftest import Invoke
+from tests.experiments.conftest import Invoke, write_batch
 from tests.factormodels.extraction.models import AnsweringModel
+from tests.factormodels.extraction.questions import claim_of, question_of, sentences_of
 from tests.factormodels.extraction.server import Reply, ScriptedServer
 from tests.factormodels.extraction.web_server import Answer, Asked, web_server
 from tests.refusals import refused
-
-KEY = "sk-scripted-0123456789"
 
 RESPONSES = {
     "r0": "Alder is tall. Birch is white. Cedar is red. Damson is sweet.",
@@ -62,23 +61,15 @@ def stage_of(question: str) -> str:
 def listed(question: str) -> list[tuple[str, dict[str, float]]]:
     """The tokens of an answer that lists the sentences as claims."""
     tokens: list[tuple[str, dict[str, float]]] = []
-    shown = question.rpartition("<sentences>")[2]
-    for number, sentence in re.findall(r"^\s*(\d+): (.*)$", shown, re.M):
+    for number, sentence in sentences_of(question):
         label, probability = SAID[sentence.split()[0]]
         tokens += [(f"{number} | {sentence} | ", {}), (label, {label: probability}), ("\n", {})]
     return tokens
 
 
 def verdict_on(question: str) -> str:
-    claim = question.rpartition("<claim>")[2].split()[0]
-    verdict = VERDICTS.get(claim, "supported")
+    verdict = VERDICTS.get(claim_of(question).split()[0], "supported")
     return f"So it is. Verdict: {verdict}" if verdict else SHY
-
-
-def question_of(request: dict[str, Any]) -> str:
-    """Return what was asked; below it may stand that an answer to it was of no use."""
-    asked = [str(one["content"]) for one in request["messages"] if one["role"] == "user"]
-    return next(text for text in reversed(asked) if "<" in text)
 
 
 def provider(request: dict[str, Any], _: int) -> Reply:
@@ -108,18 +99,11 @@ NOTES = {"Trees": "Alder, birch, cedar and elm are trees.", "Fruit": "Fig and da
 
 
 @pytest.fixture
-def notes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def notes(keyed: Path) -> Path:
     """Responses, documents, and a key in the environment."""
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    (folder / "notes").mkdir()
-    for title, text in NOTES.items():
-        (folder / "notes" / f"{title}.txt").write_text(text)
-    lines = [
-        json.dumps({"id": name, "query": "Which plants?", "response": text})
-        for name, text in RESPONSES.items()
-    ]
-    (folder / "batch.jsonl").write_text("\n".join(lines))
-    return folder
+    documents = {f"{title}.txt": text for title, text in NOTES.items()}
+    write_batch(keyed, RESPONSES, documents, query="Which plants?")
+    return keyed
 
 
 def arguments(url: str, *more: str) -> list[str]:
@@ -351,9 +335,8 @@ def test_padding_does_not_pay_as_nobody_counted_it() -> None:
         question = request.messages[-1].content
         if stage_of(question) == "fastfact":
             return Completion("Verdict: refuted" if "wrong" in question else "Verdict: supported")
-        shown = question.rpartition("<sentences>")[2]
-        found = re.findall(r"^\s*(\d+): (.*)$", shown, re.M)
-        return Completion("\n".join(f"{n} | {text} | unsure" for n, text in found))
+        listed = (f"{n} | {text} | unsure" for n, text in sentences_of(question))
+        return Completion("\n".join(listed))
 
     def response(right: int, wrong: int) -> str:
         return " ".join(["It is right."] * right + ["It is wrong."] * wrong)

@@ -19,17 +19,16 @@ RESPONSES = 5
 
 
 def test_a_hostile_day_ends_as_a_calm_one_and_nothing_is_asked_twice(
-    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+    keyed: Path, invoke: Invoke
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-scripted-and-secret")
-    write_batch(folder, RESPONSES)
+    write_batch(keyed, RESPONSES)
     with Provider() as provider:
         calm = invoke(*command(provider.url, 8))
     assert calm.exit_code == 0, calm.output
     questions = [call.question for call in provider.calls]
-    (folder / "hostile").mkdir()
+    (keyed / "hostile").mkdir()
     hostile = live(
-        folder / "hostile",
+        keyed / "hostile",
         RESPONSES,
         kills=2,
         concurrency=8,
@@ -37,7 +36,7 @@ def test_a_hostile_day_ends_as_a_calm_one_and_nothing_is_asked_twice(
         latency=0.02,
     )
     assert hostile.kills == 2
-    expected = without_costs(folder / "out.jsonl")
+    expected = without_costs(keyed / "out.jsonl")
     assert len(expected) == RESPONSES
     assert hostile.output == expected
     assert hostile.repeated <= hostile.most_repeated == 16
@@ -52,11 +51,8 @@ def test_a_day_that_forgets_what_was_answered_asks_too_much_again(tmp_path: Path
     assert day.repeated > day.most_repeated
 
 
-def test_calls_take_no_more_rounds_than_they_must(
-    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_calls_take_no_more_rounds_than_they_must(keyed: Path, invoke: Invoke) -> None:
     """Latency in turns instead of seconds: everything that can be asked is, up to the limit."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-scripted-and-secret")
     limit, responses = 4, 5
     stages = (4, 4, 12)  # chunks, revisions, pairs of each response, one stage after another
     answered: Counter[str] = Counter()
@@ -72,7 +68,7 @@ def test_calls_take_no_more_rounds_than_they_must(
         answered.update(re.findall(r"Bridge (\d+)", question)[-1] for question in held)
         return True
 
-    write_batch(folder, responses)
+    write_batch(keyed, responses)
     with Provider(gate=all_are_there) as provider:
         options = ["--documents", "notes", "--stride", "1", "--variant", "FR1"]
         options += ["--model", "openai/scripted", "--api-base", provider.url]

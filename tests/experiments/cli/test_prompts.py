@@ -28,14 +28,13 @@ measures: [brier]
 
 
 @pytest.fixture
-def mine(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def mine(keyed: Path) -> Path:
     """A folder with one prompt of its own, a response, documents and a key."""
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-scripted-0123456789")
-    (folder / "mine").mkdir()
-    (folder / "mine" / "assess_factscore.yaml").write_text(MINE)
-    (folder / "answer.txt").write_text("The bridge opened in 1890. It carries cars.")
-    (folder / "notes.txt").write_text("The bridge opened on 4 March 1890.")
-    return folder
+    (keyed / "mine").mkdir()
+    (keyed / "mine" / "assess_factscore.yaml").write_text(MINE)
+    (keyed / "answer.txt").write_text("The bridge opened in 1890. It carries cars.")
+    (keyed / "notes.txt").write_text("The bridge opened on 4 March 1890.")
+    return keyed
 
 
 def provider(_: dict[str, Any], __: int) -> Reply:

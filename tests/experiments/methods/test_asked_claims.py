@@ -16,6 +16,7 @@ from factormodels.extraction.language_model import Request
 from factormodels.io.fact_graph_json import write_fact_graphs
 from tests.experiments.conftest import Invoke
 from tests.factormodels.extraction.models import AnsweringModel
+from tests.factormodels.extraction.questions import sentences_of
 from tests.factormodels.extraction.server import Reply, ScriptedServer
 from tests.refusals import refused
 
@@ -41,9 +42,7 @@ def stage_of(question: str) -> str:
 def answer_to(question: str) -> str:
     stage = stage_of(question)
     if stage == "atomizer":
-        shown = question.rpartition("<sentences>")[2]
-        found = re.findall(r"^\s*(\d+): (.*)$", shown, re.M)
-        return json.dumps([{"sentence": int(number), "claim": text} for number, text in found])
+        return json.dumps([{"sentence": n, "claim": text} for n, text in sentences_of(question)])
     if stage == "question-answer pairs":
         return json.dumps(
             {"question": "Which?", "answer": question.rsplit("<claim>")[-1].split()[0]}
@@ -76,17 +75,16 @@ def graphs(*, with_claims: bool) -> list[FactGraph]:
 
 
 @pytest.fixture
-def responses(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-scripted-0123456789")
-    write_fact_graphs(graphs(with_claims=True), folder / "claims.jsonl")
+def responses(keyed: Path) -> Path:
+    write_fact_graphs(graphs(with_claims=True), keyed / "claims.jsonl")
     lines = [
         json.dumps({"id": one.id, "query": "Which?", "response": one.response})
         for one in graphs(with_claims=False)
     ]
-    (folder / "texts.jsonl").write_text("\n".join(lines))
-    (folder / "notes").mkdir()
-    (folder / "notes" / "trees.txt").write_text("Alder, birch and elm are tall trees.")
-    return folder
+    (keyed / "texts.jsonl").write_text("\n".join(lines))
+    (keyed / "notes").mkdir()
+    (keyed / "notes" / "trees.txt").write_text("Alder, birch and elm are tall trees.")
+    return keyed
 
 
 def arguments(url: str, file: str, *more: str) -> list[str]:

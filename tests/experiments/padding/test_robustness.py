@@ -230,15 +230,11 @@ def test_related_atoms_alone_resist_repetition_but_not_emptiness() -> None:
     assert precision[True, "uninformative, appended"] == precision[True, "normal"]
 
 
-@pytest.mark.usefixtures("folder")
-def test_the_command_asks_a_language_model_each_question_once(
-    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_asks_a_language_model_each_question_once(invoke: Invoke, keyed: Path) -> None:
     from factormodels import write
 
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-scripted-0123456789")
-    write(GRAPHS[0], tmp_path / "one.json")
-    arguments = ("robustness", str(tmp_path / "one.json"), "--appended", "2", "--model")
+    write(GRAPHS[0], keyed / "one.json")
+    arguments = ("robustness", "one.json", "--appended", "2", "--model")
     with ScriptedServer(lambda *_: Reply("true")) as server:
         result = invoke(*arguments, "openai/scripted", "--api-base", server.url)
         asked = [json.dumps(request["messages"]) for request in server.requests]

@@ -28,10 +28,10 @@ from factormodels.extraction.stages.relations import with_relations
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import merge_duplicate_contexts, variant
 from inference import infer
-from tests.experiments.conftest import Invoke
+from tests.experiments.conftest import KEY, Invoke
 from tests.experiments.report.reported import Element, read_page, run_study
 from tests.experiments.report.test_report import body_rows, in_turn, number
-from tests.experiments.run.test_study_assessors import KEY, provider
+from tests.experiments.run.test_study_assessors import provider
 from tests.factormodels.extraction.server import ScriptedServer
 
 pytestmark = [pytest.mark.service, pytest.mark.slow]

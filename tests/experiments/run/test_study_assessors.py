@@ -19,14 +19,14 @@ from experiments.results.rows import RowsFile, as_xarray, read_rows
 from factormodels.datasets import load
 from factormodels.extraction.language_model import Completion, Request
 from factormodels.extraction.stages.assessors import assess, posteriors
-from tests.experiments.conftest import Invoke, environment
+from tests.experiments.conftest import KEY, Invoke, environment
 from tests.experiments.run.test_runner import assert_same_files
 from tests.factormodels.extraction.models import AnsweringModel
+from tests.factormodels.extraction.questions import question_of
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 
 pytestmark = [pytest.mark.service, pytest.mark.kill, pytest.mark.slow]
 
-KEY = "sk-scripted-0123456789"
 
 STUDY = """
 study: s
@@ -41,12 +41,6 @@ measures: [brier, accuracy]
 significance: {pairs: [[factscore, exact], [exact, verify]], measures: [accuracy], resamples: 200}
 outputs: [csv, latex, markdown, reliability]
 """
-
-
-def question_of(request: dict[str, Any]) -> str:
-    """Return what was asked; below it may stand that an answer to it was of no use."""
-    asked = [str(one["content"]) for one in request["messages"] if one["role"] == "user"]
-    return next(text for text in reversed(asked) if "<" in text)
 
 
 def word_of(question: str) -> str:
@@ -75,13 +69,6 @@ def as_model(name: str) -> AnsweringModel:
         return Completion(str(provider(raw, 0).text))
 
     return AnsweringModel(answer, name)
-
-
-@pytest.fixture
-def keyed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder, with a key in the environment."""
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    return folder
 
 
 def study(folder: Path, url: str, text: str = STUDY) -> Path:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.factormodels.extraction.questions import claim_of, sentences_of
 from tests.factormodels.extraction.web_server import Answer, Asked
 
 Body = dict[str, Any]
@@ -35,16 +35,17 @@ class Said:
 def said(question: str) -> Said:
     """What any of the models answers to a question of the stages."""
     if "<sentences>" in question:
-        numbers = re.findall(r"^\s*(\d+): ", question.rpartition("<sentences>")[2], re.M)
-        claims = [{"sentence": int(n), "claim": f"The bridge has {n} arches."} for n in numbers]
+        claims = [
+            {"sentence": n, "claim": f"The bridge has {n} arches."}
+            for n, _ in sentences_of(question)
+        ]
         return Said(f"Here are the claims:\n```json\n{json.dumps(claims)}\n```")
     if "<premise>" in question and "confidence" in question:
         return Said('{"relation": "entailment", "confidence": 0.8}')
     if "<premise>" in question:
         return Said("entailment", {"entailment": 0.75, "contradiction": 0.15, "neutral": 0.1})
     if "<response>" in question:
-        claim = question.rpartition("<claim>")[2].partition("</claim>")[0]
-        return Said(json.dumps({"claim": claim.strip()}))
+        return Said(json.dumps({"claim": claim_of(question)}))
     return Said("The passage says so.\nVerdict: supported")
 
 

@@ -29,14 +29,14 @@ from factormodels.extraction.stages.atomizer import atomize
 from factormodels.extraction.stages.queries import ask_queries, build_query
 from factormodels.extraction.stages.reviser import revise
 from tests.factormodels.extraction.models import AnsweringModel
+from tests.factormodels.extraction.questions import sentences_of
 
 RESPONSE = "The bridge opened in 1890. It is red and long. Trains cross it. I like it."
 
 
 def numbers_of(request: Request) -> list[tuple[int, str]]:
-    """Return the numbered sentences that a request to the atomizer lists."""
-    listed = request.messages[-1].content.rpartition("<sentences>")[2]
-    return [(int(n), text) for n, text in re.findall(r"^\s*(\d+): (.*)$", listed, re.M)]
+    """The numbered sentences that a request to the atomizer lists."""
+    return sentences_of(request.messages[-1].content)
 
 
 def echo(request: Request) -> str:
