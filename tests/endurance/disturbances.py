@@ -13,8 +13,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tests.experiments.conftest import environment
@@ -115,13 +116,7 @@ def jumping_clock(folder: Path) -> tuple[str, bool]:
 
 def two_at_once(folder: Path) -> tuple[str, bool]:
     """Two runs into one folder."""
-    first = subprocess.Popen(
-        [sys.executable, "-m", "experiments", *RUN],
-        cwd=folder,
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    first = _begun(folder)
     while not (folder / "made" / "journal" / "units.bin").exists() and first.poll() is None:
         time.sleep(0.01)
     second = _call(folder, (*RUN, "--resume"))
@@ -131,13 +126,7 @@ def two_at_once(folder: Path) -> tuple[str, bool]:
 
 def changed_code(folder: Path) -> tuple[str, bool]:
     """Code that is another one when a killed run goes on."""
-    first = subprocess.Popen(
-        [sys.executable, "-m", "experiments", *RUN],
-        cwd=folder,
-        env=environment(),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    first = _begun(folder)
     journal = folder / "made" / "journal" / "units.bin"
     while not (journal.exists() and journal.stat().st_size > 1000) and first.poll() is None:
         time.sleep(0.01)
@@ -148,15 +137,7 @@ def changed_code(folder: Path) -> tuple[str, bool]:
         # With what is compiled, which goes by the times of the files.
         shutil.copytree(root / package, folder / "code" / package)
     # Of no repository, so that it is told by its version alone.
-    changed = {**environment(), "PYTHONPATH": str(folder / "code")}
-    done = subprocess.run(
-        [sys.executable, "-m", "experiments", *RUN, "--resume"],
-        cwd=folder,
-        env=changed,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = _call(folder, (*RUN, "--resume"), {"PYTHONPATH": str(folder / "code")})
     import json
 
     manifest = json.loads((folder / "made" / "manifest.json").read_text())
@@ -165,13 +146,27 @@ def changed_code(folder: Path) -> tuple[str, bool]:
     return f"the tables of a calm run; the manifest names {codes} versions of the code", right
 
 
+def _begun(folder: Path) -> subprocess.Popen[bytes]:
+    """A run that goes on by itself."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "experiments", *RUN],
+        cwd=folder,
+        env=environment(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+
+
 def _call(
-    folder: Path, arguments: Sequence[str], preexec_fn: Callable[[], Any] | None = None
+    folder: Path,
+    arguments: Sequence[str],
+    variables: Mapping[str, str] = MappingProxyType({}),
+    preexec_fn: Callable[[], Any] | None = None,
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "experiments", *arguments],
         cwd=folder,
-        env=environment() | {"PYTHONDONTWRITEBYTECODE": "1"},
+        env=environment() | {"PYTHONDONTWRITEBYTECODE": "1"} | dict(variables),
         capture_output=True,
         text=True,
         check=False,

@@ -8,6 +8,7 @@ import itertools
 import json
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -261,33 +262,26 @@ def test_selfcheck_holds_labels_and_votes_and_no_text() -> None:
     assert sum(most) == 70
 
 
-def test_the_script_of_selfcheck_writes_nothing_from_a_bad_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("script", "n_raw", "record", "said"),
+    [
+        (main, 1, '{"response": "x"}', "the key 'sentences' is missing"),
+        (derive_selfcheck.main, 1, '{"annotation": []}', "key 'responses': None is"),
+        (derive_factscore.main, 2, '{"output": "x"}', "the key 'annotations' is missing"),
+    ],
+)
+def test_no_script_writes_anything_from_a_bad_file(
+    script: Callable[[list[str]], int],
+    n_raw: int,
+    record: str,
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     raw, out = tmp_path / "raw.jsonl", tmp_path / "out.jsonl"
-    raw.write_text('{"annotation": []}\n', encoding="utf-8")
-    assert derive_selfcheck.main([str(raw), str(out)]) == 2
-    assert "raw.jsonl, line 1: key 'responses': None is" in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["raw.jsonl"]
-
-
-def test_the_script_of_factscore_writes_nothing_from_a_bad_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    raw, out = tmp_path / "raw.jsonl", tmp_path / "out.jsonl"
-    raw.write_text('{"output": "x"}\n', encoding="utf-8")
-    assert derive_factscore.main([str(raw), str(raw), str(out)]) == 2
-    assert "raw.jsonl, line 1: the key 'annotations' is missing" in capsys.readouterr().err
-    assert [path.name for path in tmp_path.iterdir()] == ["raw.jsonl"]
-
-
-def test_the_script_writes_nothing_from_a_bad_file(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    raw, out = tmp_path / "raw.jsonl", tmp_path / "out.jsonl"
-    raw.write_text('{"response": "x"}\n', encoding="utf-8")
-    assert main([str(raw), str(out)]) == 2
-    assert "raw.jsonl, line 1: the key 'sentences' is missing" in capsys.readouterr().err
+    raw.write_text(f"{record}\n", encoding="utf-8")
+    assert script([str(raw)] * n_raw + [str(out)]) == 2
+    assert f"raw.jsonl, line 1: {said}" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["raw.jsonl"]
 
 

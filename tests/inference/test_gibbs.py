@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -117,10 +118,12 @@ def test_averages_of_conditionals_vary_less_than_draws() -> None:
     assert np.square(averaged - truth).mean() < 0.5 * np.square(counted - truth).mean()
 
 
-def test_draws_follow_the_joint_distribution() -> None:
+@pytest.mark.parametrize("temperatures", [1, 4])
+def test_draws_follow_the_joint_distribution(temperatures: int) -> None:
     graph = grid(2, 3, coupling=1.0, field=0.5, seed=0)
     truth = oracle(graph)
-    draws = BlockGibbs(draws=5000).sample_chains(graph).reshape(-1, graph.n_variables)
+    backend = BlockGibbs(draws=5000, temperatures=temperatures)
+    draws = backend.sample_chains(graph).reshape(-1, graph.n_variables)
     counts = Counter(map(tuple, draws.tolist()))
     # 20,000 draws, worth 5,000 or more: standard errors of at most sqrt(p / 5000).
     for states, probability in zip(truth.states, truth.probabilities, strict=True):
@@ -128,10 +131,19 @@ def test_draws_follow_the_joint_distribution() -> None:
         assert off <= 5.0 * np.sqrt(probability / 5000) + 1e-3, states
 
 
-def test_every_draw_is_possible() -> None:
+@pytest.mark.parametrize(
+    ("made", "settings"),
+    [
+        (frustrated, {"burn_in": 5}),  # of every third seed, those with zeros
+        (odd_graph, {"burn_in": 40, "temperatures": 3}),
+    ],
+)
+def test_every_draw_is_possible(
+    made: Callable[[int], FactorGraph], settings: dict[str, int]
+) -> None:
     for seed in range(0, 60, 3):
-        graph = frustrated(seed)  # those with zeros
-        draws = BlockGibbs(draws=20, burn_in=5, chains=2).sample_chains(graph)
+        graph = made(seed)
+        draws = BlockGibbs(draws=20, chains=2, **settings).sample_chains(graph)
         for states in draws.reshape(-1, graph.n_variables):
             assert graph.log_potential(states) > -np.inf, f"seed {seed}"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from inference.sampling.gibbs import BlockGibbs
 from inference.sampling.kernels.tempering import spread_evenly
 from tests.inference.exactness import errors
 from tests.inference.graphs import moderate, odd_graph
-from tests.oracle import oracle
 
 pytestmark = pytest.mark.slow
 
@@ -86,25 +84,6 @@ def test_odd_graphs_converge_to_the_right_marginals() -> None:
             far += bool((errors(graph, posterior)[0] > 0.05).any())
     assert converged > 40
     assert far <= 1
-
-
-def test_draws_follow_the_joint_distribution() -> None:
-    graph = grid(2, 3, coupling=1.0, field=0.5, seed=0)
-    truth = oracle(graph)
-    backend = BlockGibbs(draws=5000, temperatures=4)
-    draws = backend.sample_chains(graph).reshape(-1, graph.n_variables)
-    counts = Counter(map(tuple, draws.tolist()))
-    for states, probability in zip(truth.states, truth.probabilities, strict=True):
-        off = abs(counts[states] / len(draws) - probability)
-        assert off <= 5.0 * np.sqrt(probability / 5000) + 1e-3, states
-
-
-def test_every_draw_is_possible() -> None:
-    for seed in range(0, 60, 3):
-        graph = odd_graph(seed)
-        draws = BlockGibbs(draws=20, burn_in=40, chains=2, temperatures=3).sample_chains(graph)
-        for states in draws.reshape(-1, graph.n_variables):
-            assert graph.log_potential(states) > -np.inf, f"seed {seed}"
 
 
 def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
