@@ -27,7 +27,7 @@ from calibration.forecasts import (
 from calibration.grouping import response_ids
 from calibration.intervals import IntervalSettings
 from calibration.labels import LabelPolicy, labelled_atoms
-from calibration.scores.coverage import coverage_warning
+from calibration.scores.intervals.coverage import coverage_warning
 from calibration.scores.registry import REGISTRY
 from calibration.scores.summary import summarise
 from calibration.significance.estimated import EstimatedMeasure, estimate_measures
@@ -188,7 +188,7 @@ class CalibrationReport(Tabular):
         Where there are more models than `MOST_DRAWN`, of those with the lowest Brier scores.
         """
         from calibration.curves import corp_curve, risk_curve
-        from calibration.scores.proper import mean_loss
+        from calibration.scores.pointwise import mean_loss
 
         def brier(name: str) -> float:
             part = self.claims[name]

@@ -52,6 +52,11 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("grouping",),
         ("table_markup", "tabular", "validation"),
     ),
+    "calibration.scores": (
+        *(("table",), ("intervals",), ("families", "summary")),
+        *(("miscalibration", "ranking", "selective"), ("joint_uncertainty", "pointwise")),
+        *(("measures",), ("registry",)),
+    ),
     "experiments": (
         *(("cli",), ("bench",), ("explore",), ("methods",), ("analyses",), ("report",), ("run",)),
         *(("results",), ("paper",), ("padding",), ("assess",), ("study",)),

@@ -21,8 +21,12 @@ from calibration.intervals import (
 )
 from calibration.labels import LabelPolicy
 from calibration.scores.families import context_of, sample_scores
-from calibration.scores.logistic import sigmoid
-from calibration.scores.logistic_calibration import Smoother, curve_of, smoother_named
+from calibration.scores.miscalibration.logistic import sigmoid
+from calibration.scores.miscalibration.logistic_calibration import (
+    Smoother,
+    curve_of,
+    smoother_named,
+)
 from calibration.scores.table import ScoreTable, score_table
 from calibration.tabular import Tabular
 from calibration.validation import Floats

@@ -12,7 +12,7 @@ from calibration.learned_priors.learned import FitStatus, LearnedPriors
 from calibration.learned_priors.objectives import Objective, problem
 from calibration.learned_priors.parameters import Parameters
 from calibration.learned_priors.specification import Specification
-from calibration.scores.proper import LOSSES
+from calibration.scores.pointwise import LOSSES
 from calibration.significance.outcome import SignificanceTest
 from calibration.significance.paired import paired_bootstrap
 from calibration.validation import Floats, Integers

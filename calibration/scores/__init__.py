@@ -11,28 +11,6 @@ depend on how many atoms there are (debiased errors, tests, AURC) take the sum o
 from __future__ import annotations
 
 from calibration.forecasts import LOGIT_CLIP, Extremes, ScoreStatus
-from calibration.scores.calibration_error import (
-    calibration_error,
-    classwise_error,
-    confidence_error,
-    ece_sweep,
-)
-from calibration.scores.decomposition import (
-    CorpDecomposition,
-    MurphyDecomposition,
-    corp_decomposition,
-    murphy_decomposition,
-)
-from calibration.scores.goodness_of_fit import CalibrationTest, hosmer_lemeshow, spiegelhalter
-from calibration.scores.logistic_calibration import (
-    CalibrationLine,
-    FlexibleCalibration,
-    FlexibleCurve,
-    Smoother,
-    calibration_line,
-    flexible_calibration,
-    flexible_curve,
-)
 from calibration.scores.measures import (
     DECISION_TOLERANCE,
     Decisions,
@@ -45,6 +23,33 @@ from calibration.scores.measures import (
     mean_surprisal,
     recall_at_k,
 )
+from calibration.scores.miscalibration.calibration_error import (
+    calibration_error,
+    classwise_error,
+    confidence_error,
+    ece_sweep,
+)
+from calibration.scores.miscalibration.decomposition import (
+    CorpDecomposition,
+    MurphyDecomposition,
+    corp_decomposition,
+    murphy_decomposition,
+)
+from calibration.scores.miscalibration.goodness_of_fit import (
+    CalibrationTest,
+    hosmer_lemeshow,
+    spiegelhalter,
+)
+from calibration.scores.miscalibration.logistic_calibration import (
+    CalibrationLine,
+    FlexibleCalibration,
+    FlexibleCurve,
+    Smoother,
+    calibration_line,
+    flexible_calibration,
+    flexible_curve,
+)
+from calibration.scores.miscalibration.smooth import smooth_ece
 from calibration.scores.pointwise import (
     accuracy,
     brier,
@@ -57,7 +62,6 @@ from calibration.scores.pointwise import (
 from calibration.scores.ranking import auprc, auroc
 from calibration.scores.registry import MEASURES, REGISTRY, ScoreDefinition
 from calibration.scores.selective import RiskCoverage, risk_coverage
-from calibration.scores.smooth import smooth_ece
 from calibration.scores.summary import (
     ResponseMeasures,
     Summary,

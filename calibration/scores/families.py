@@ -17,19 +17,22 @@ from calibration.forecasts import (
     ScoreStatus,
     without_extremes,
 )
-from calibration.scores.calibration_error import calibration_errors
-from calibration.scores.decomposition import corp_scores, murphy_scores
-from calibration.scores.goodness_of_fit import hosmer_lemeshow_scores, spiegelhalter_scores
-from calibration.scores.logistic_calibration import (
+from calibration.scores.miscalibration.calibration_error import calibration_errors
+from calibration.scores.miscalibration.decomposition import corp_scores, murphy_scores
+from calibration.scores.miscalibration.goodness_of_fit import (
+    hosmer_lemeshow_scores,
+    spiegelhalter_scores,
+)
+from calibration.scores.miscalibration.logistic_calibration import (
     Smoother,
     fit_curve,
     flexible_scores,
     line_scores,
 )
-from calibration.scores.proper import proper_scores
+from calibration.scores.miscalibration.smooth import smooth_scores
+from calibration.scores.pointwise import proper_scores
 from calibration.scores.ranking import ranking_scores
 from calibration.scores.selective import selective_scores
-from calibration.scores.smooth import smooth_scores
 from calibration.validation import Floats
 
 _LINE_SCORES = ("calibration_slope", "calibration_intercept", "calibration_in_the_large")

@@ -3,7 +3,7 @@
 A score has one name wherever it is asked for or given: the rows of `score_table`, the fields of
 `summarise`, the columns of `compare_methods`, the `measures` of a study. This is the one place that
 says what a table calls it and how its one interval is made, chosen by how often it holds the truth
-(`calibration.scores.coverage`).
+(`calibration.scores.intervals.coverage`).
 """
 
 from __future__ import annotations

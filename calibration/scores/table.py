@@ -18,11 +18,11 @@ from calibration.forecasts import (
     logit_clip,
 )
 from calibration.labels import LabelPolicy
-from calibration.scores.coverage import coverage_warning
 from calibration.scores.families import SAMPLE_SCORES, context_of, sample_scores
-from calibration.scores.logistic_calibration import Smoother, smoother_named
+from calibration.scores.intervals.coverage import coverage_warning
+from calibration.scores.intervals.score_intervals import NO_INTERVAL, score_intervals
+from calibration.scores.miscalibration.logistic_calibration import Smoother, smoother_named
 from calibration.scores.registry import REGISTRY
-from calibration.scores.score_intervals import NO_INTERVAL, score_intervals
 from calibration.tabular import TableOf
 from calibration.validation import open_interval, whole_number
 from factormodels.errors import InputError
@@ -44,8 +44,8 @@ class ScoreRow:
         method: how the interval is made, an `IntervalMethod`; ``none`` for test statistics and
             p-values, which have no interval.
         coverage: share of simulated data sets of about this many responses whose interval held the
-            truth, in the worst case (`calibration.scores.coverage`), where it leaves what the level
-            promises by more than `COVERAGE_GOAL` allows; else nan.
+            truth, in the worst case (`calibration.scores.intervals.coverage`), where it leaves what
+            the level promises by more than `COVERAGE_GOAL` allows; else nan.
         level: nominal coverage of the intervals.
         resampled: what the bootstrap draws: ``responses``, or ``atoms`` if those were not given.
         n_atoms: number of atoms.

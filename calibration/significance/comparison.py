@@ -17,8 +17,8 @@ from calibration.intervals import (
     reach,
     student_quantile,
 )
-from calibration.scores.coverage import coverage_warning
 from calibration.scores.families import SAMPLE_SCORES
+from calibration.scores.intervals.coverage import coverage_warning
 from calibration.significance.differences import score_difference
 from calibration.significance.equivalence import equivalence_margin, equivalence_of
 from calibration.significance.method_measures import JudgedClaims, Measure, measures_named

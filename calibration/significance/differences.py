@@ -25,15 +25,15 @@ from calibration.intervals import (
     student_quantile,
 )
 from calibration.labels import LabelPolicy, apply_policy
-from calibration.scores.coverage import coverage_warning
-from calibration.scores.deviations import paired_deviations
 from calibration.scores.families import ScoreContext, context_of, sample_scores
+from calibration.scores.intervals.coverage import coverage_warning
+from calibration.scores.intervals.deviations import paired_deviations
+from calibration.scores.intervals.samples import scores_of_samples
+from calibration.scores.intervals.score_intervals import NO_VARIATION, loss_sums
 from calibration.scores.measures import DECISION_TOLERANCE
-from calibration.scores.proper import LOSSES
+from calibration.scores.pointwise import LOSSES
 from calibration.scores.ranking import auroc, clustered_auroc
 from calibration.scores.registry import REGISTRY
-from calibration.scores.samples import scores_of_samples
-from calibration.scores.score_intervals import NO_VARIATION, loss_sums
 from calibration.scores.summary import grouped_measures
 from calibration.significance.method_measures import MEASURES, JudgedClaims, response_k
 from calibration.significance.paired import bootstrap_difference, paired_difference

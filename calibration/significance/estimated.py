@@ -13,8 +13,8 @@ from calibration.intervals import (
     RatioEstimand,
     estimate_all,
 )
-from calibration.scores.coverage import coverage_warning
-from calibration.scores.score_intervals import auroc_interval
+from calibration.scores.intervals.coverage import coverage_warning
+from calibration.scores.intervals.score_intervals import auroc_interval
 from calibration.scores.table import score_table
 from calibration.significance.method_measures import JudgedClaims, Measure
 

@@ -17,7 +17,7 @@ from calibration.intervals import (
 )
 from calibration.labels import LabelPolicy, apply_policy
 from calibration.scores.measures import DECISION_TOLERANCE
-from calibration.scores.proper import LOSSES
+from calibration.scores.pointwise import LOSSES
 from calibration.scores.registry import REGISTRY
 from calibration.scores.summary import grouped_measures
 from calibration.significance.method_measures import MEASURES, JudgedClaims, response_k

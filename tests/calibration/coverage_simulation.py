@@ -3,7 +3,8 @@
     python -m tests.calibration.coverage_simulation 20 50 92    # numbers of responses: three hours
     python -m tests.calibration.coverage_simulation             # what was found, into the guide
 
-A test runs a short one, and another holds the guide and `calibration.scores.coverage` to the file.
+A test runs a short one, and another holds the guide and `calibration.scores.intervals.coverage` to
+the file.
 
 Forecasts: logit p is normal with variance 2.25, of which a share, the intraclass correlation, is
 common to a response; one claim in twenty is undecided, p = 1/2. Labels: true if a normal number, of
@@ -47,9 +48,9 @@ from calibration.intervals import (
     response_weights,
 )
 from calibration.scores import SCORES, score_table
-from calibration.scores.coverage import SIMULATED_RESPONSES
 from calibration.scores.families import ScoreContext, context_of, sample_scores
-from calibration.scores.logistic import sigmoid
+from calibration.scores.intervals.coverage import SIMULATED_RESPONSES
+from calibration.scores.miscalibration.logistic import sigmoid
 from calibration.scores.registry import MEASURES, REGISTRY
 from calibration.scores.summary import summarise
 from calibration.significance.differences import score_difference
@@ -387,7 +388,7 @@ def covered(cells: Sequence[CoverageCell], interval: str, score: str, n_response
 
 
 def measured(cells: Sequence[CoverageCell], interval: str) -> dict[str, tuple[float, ...]]:
-    """Return what `MEASURED` of `calibration.scores.coverage` should be, or of differences."""
+    """What `MEASURED` of `scores.intervals.coverage` should be, or that of differences."""
     names = dict.fromkeys(cell.score for cell in cells if cell.interval == interval)
     return {
         name: tuple(covered(cells, interval, name, n_responses) for n_responses in RESPONSES)

@@ -26,7 +26,7 @@ from calibration.recalibration import (
     TemperatureRecalibrator,
     VennAbersRecalibrator,
 )
-from calibration.scores.logistic import sigmoid
+from calibration.scores.miscalibration.logistic import sigmoid
 from calibration.scores.pointwise import brier, log_loss
 from factormodels.errors import InputError
 from tests.calibration.references import r_claims, r_values

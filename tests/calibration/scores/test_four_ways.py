@@ -22,7 +22,7 @@ from calibration.scores import (
     calibration_line,
     hosmer_lemeshow,
 )
-from calibration.scores.logistic import sigmoid
+from calibration.scores.miscalibration.logistic import sigmoid
 from calibration.scores.pointwise import log_loss
 
 REFERENCES = json.loads((Path(__file__).parents[1] / "references.json").read_text(encoding="utf-8"))

@@ -21,7 +21,7 @@ from calibration.intervals import (
 )
 from calibration.intervals.replicates import JACKKNIFE_GROUPS
 from calibration.scores import SCORES, ScoreRow
-from calibration.scores.proper import mean_loss
+from calibration.scores.pointwise import mean_loss
 from calibration.validation import Floats
 from tests.calibration.coverage_simulation import draw
 from tests.refusals import refused

@@ -22,8 +22,8 @@ from calibration.forecasts import (
     undefined,
 )
 from calibration.labels import LabelPolicy
-from calibration.scores.binning import Binned, equal_width
-from calibration.scores.proper import LOSSES, mean_loss
+from calibration.scores.miscalibration.binning import Binned, equal_width
+from calibration.scores.pointwise import LOSSES, mean_loss
 from calibration.validation import Floats, Integers, whole_number
 from factormodels.errors import InputError
 

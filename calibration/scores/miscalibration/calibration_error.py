@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibration.forecasts import Estimate, Sample, ScoreStatus, pooled, undefined
 from calibration.labels import LabelPolicy
-from calibration.scores.binning import (
+from calibration.scores.measures import DECISION_TOLERANCE
+from calibration.scores.miscalibration.binning import (
     Binned,
     bin_numbers,
     binned,
@@ -18,7 +19,6 @@ from calibration.scores.binning import (
     equal_mass_starts,
     equal_width,
 )
-from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.validation import Floats, Integers, whole_number
 from factormodels.errors import InputError
 

@@ -10,7 +10,7 @@ import pytest
 from calibration import compare_methods
 from calibration.intervals import IntervalMethod
 from calibration.scores import REGISTRY, score_table
-from calibration.scores.coverage import (
+from calibration.scores.intervals.coverage import (
     COVERAGE_GOAL,
     MEASURED,
     MEASURED_DIFFERENCES,

@@ -8,9 +8,9 @@ import numpy as np
 
 from calibration.forecasts import Extremes, Forecasts, Sample, clipped_logits
 from calibration.intervals import Statistic, of_samples
-from calibration.scores.binning import equal_width_starts
 from calibration.scores.families import ScoreContext, sample_scores
-from calibration.scores.logistic_calibration import MOST_POINTS
+from calibration.scores.miscalibration.binning import equal_width_starts
+from calibration.scores.miscalibration.logistic_calibration import MOST_POINTS
 from calibration.scores.selective import verdict_ranking
 from calibration.validation import Floats
 
@@ -18,7 +18,7 @@ COMPILED = (
     *("corp_brier_miscalibration", "corp_brier_discrimination", "auroc", "ece"),
     *("calibration_slope", "calibration_intercept", "aurc"),
 )
-"""Scores that `calibration.scores.kernels` has, in the order of its columns."""
+"""Scores that `kernels` has, in the order of its columns."""
 
 
 def scores_of_samples(
@@ -61,7 +61,7 @@ def _compiled(
     points: Forecasts, context: ScoreContext, places: Sequence[int], multiplicity: Floats
 ) -> Floats:
     """Every compiled score of samples, (n_samples, 7), of which some are wanted."""
-    from calibration.scores.kernels.samples import N_SCORES, score_samples
+    from calibration.scores.intervals.kernels.samples import N_SCORES, score_samples
 
     counted = np.ones(points.p.size)
     if context.extremes is Extremes.LEAVE_OUT:

@@ -25,13 +25,13 @@ from calibration.intervals import (
     reach,
     response_weights,
 )
-from calibration.scores.decomposition import uncertainty
-from calibration.scores.deviations import DEVIATION_SCORES
 from calibration.scores.families import ScoreContext
-from calibration.scores.proper import LOSSES, point_losses
+from calibration.scores.intervals.deviations import DEVIATION_SCORES
+from calibration.scores.intervals.samples import scores_of_samples
+from calibration.scores.miscalibration.decomposition import uncertainty
+from calibration.scores.pointwise import LOSSES, point_losses
 from calibration.scores.ranking import clustered_auroc
 from calibration.scores.registry import REGISTRY
-from calibration.scores.samples import scores_of_samples
 from calibration.validation import Floats, Integers
 
 _STEP = 1e-6
@@ -107,7 +107,7 @@ def score_intervals(
 
 
 def loss_sums(points: Forecasts, name: str) -> RatioSums:
-    """A loss of `calibration.scores.proper.LOSSES` as a ratio of sums over responses, one cell."""
+    """A loss of `pointwise.LOSSES` as a ratio of sums over responses, one cell."""
     if_true, if_false = (np.repeat(each, points.sizes) for each in point_losses(points, name))
     # A loss that is infinite under the other label does not count: 0 times inf is nan.
     losses = np.where(points.y == 1, if_true, if_false)

@@ -14,8 +14,11 @@ from calibration.scores import (
     flexible_curve,
     score_table,
 )
-from calibration.scores.logistic import fit_logistic, sigmoid
-from calibration.scores.logistic_calibration import restricted_cubic_spline, weighted_quantiles
+from calibration.scores.miscalibration.logistic import fit_logistic, sigmoid
+from calibration.scores.miscalibration.logistic_calibration import (
+    restricted_cubic_spline,
+    weighted_quantiles,
+)
 from tests.calibration.references import r_claims, r_values
 from tests.refusals import refused
 
@@ -122,7 +125,7 @@ def test_newton_converges_from_far_away_and_stops_where_there_is_no_maximum() ->
 
 
 def test_rows_in_parts_give_the_same_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    import calibration.scores.logistic as module
+    import calibration.scores.miscalibration.logistic as module
 
     generator = np.random.default_rng(8)
     columns = np.stack([np.ones(1000), generator.normal(size=1000)])

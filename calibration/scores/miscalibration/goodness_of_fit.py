@@ -18,7 +18,7 @@ from calibration.forecasts import (
     undefined,
 )
 from calibration.labels import LabelPolicy
-from calibration.scores.binning import equal_mass
+from calibration.scores.miscalibration.binning import equal_mass
 from calibration.validation import whole_number
 
 

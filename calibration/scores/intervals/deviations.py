@@ -15,15 +15,23 @@ import numpy as np
 
 from calibration.forecasts import Forecasts, ScoreStatus, clipped_logits
 from calibration.intervals import DeviationScores, Functional
-from calibration.scores.binning import bin_numbers, equal_mass_starts, equal_width_starts
-from calibration.scores.calibration_error import n_sweep_bins
 from calibration.scores.families import ScoreContext
-from calibration.scores.loess import loess_matrix
-from calibration.scores.logistic import sigmoid
-from calibration.scores.logistic_calibration import Smoother, curve_columns, fit_curve
 from calibration.scores.measures import DECISION_TOLERANCE
-from calibration.scores.proper import LOSSES
-from calibration.scores.smooth import mesh_smoothing, smooth_errors, smooth_scores
+from calibration.scores.miscalibration.binning import (
+    bin_numbers,
+    equal_mass_starts,
+    equal_width_starts,
+)
+from calibration.scores.miscalibration.calibration_error import n_sweep_bins
+from calibration.scores.miscalibration.loess import loess_matrix
+from calibration.scores.miscalibration.logistic import sigmoid
+from calibration.scores.miscalibration.logistic_calibration import (
+    Smoother,
+    curve_columns,
+    fit_curve,
+)
+from calibration.scores.miscalibration.smooth import mesh_smoothing, smooth_errors, smooth_scores
+from calibration.scores.pointwise import LOSSES
 from calibration.validation import Floats, Integers
 
 MOST_GROUPS = 256
@@ -429,7 +437,7 @@ def _isotonic_terms(weight: Floats, observed: Floats, forecast: Floats | None) -
         observed: shares of true atoms, (..., n_cells), which noise may bring out of [0, 1].
         forecast: probability of each cell; None for the share of true atoms of all.
     """
-    from calibration.scores.kernels.samples import isotonic_gains
+    from calibration.scores.intervals.kernels.samples import isotonic_gains
 
     rows = np.ascontiguousarray(observed.reshape(-1, weight.size))
     # Noise would make a loss infinite at certain forecasts that are right.

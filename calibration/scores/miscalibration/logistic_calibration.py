@@ -26,15 +26,15 @@ from calibration.forecasts import (
     without_extremes,
 )
 from calibration.labels import LabelPolicy
-from calibration.scores.loess import loess_curve
-from calibration.scores.logistic import (
+from calibration.scores.miscalibration.loess import loess_curve
+from calibration.scores.miscalibration.logistic import (
     ROWS_AT_ONCE,
     LogisticFit,
     combined,
     fit_logistic,
     sigmoid,
 )
-from calibration.scores.mesh import LAGRANGE, Mesh, mesh_of
+from calibration.scores.miscalibration.mesh import LAGRANGE, Mesh, mesh_of
 from calibration.validation import Floats, member_named
 
 KNOT_QUANTILES = (0.05, 0.35, 0.65, 0.95)

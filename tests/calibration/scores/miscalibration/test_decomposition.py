@@ -10,7 +10,7 @@ import pytest
 
 from calibration.forecasts import forecasts
 from calibration.scores import corp_decomposition, murphy_decomposition
-from calibration.scores.decomposition import isotonic_fit
+from calibration.scores.miscalibration.decomposition import isotonic_fit
 from calibration.scores.pointwise import brier, log_loss, spherical
 from tests.refusals import refused
 

@@ -1,0 +1,1 @@
+"""How far probabilities are from the frequencies that they name: errors, decompositions, tests."""
