@@ -231,14 +231,14 @@ class CalibrationReport(Tabular):
             (
                 REGISTRY[name].title,
                 [
-                    _cell(each.scores[name], self._stars(each.name, name), digits)
+                    _cell(each.scores[name], self.stars(each.name, name), digits)
                     for each in self.models
                 ],
             )
             for name in self.scores
         ]
 
-    def _stars(self, model: str, score: str) -> str:
+    def stars(self, model: str, score: str) -> str:
         """Marks of the corrected p-value against the reference, if there was a test."""
         if self.tests is None or score not in self.tests.measures:
             return ""

@@ -358,7 +358,23 @@ def _tested() -> list[str]:
     return [each for each in SCORES if each not in _UNTESTED]
 
 
-def _text(value: float, status: str, stars: str = "") -> str:
+def _text_rows(found: CalibrationReport) -> list[dict[str, Any]]:
+    """The rows of a report, with every score in words, and its stars, under SCORE_text."""
+    return [
+        row
+        | {
+            f"{name}_text": _text(row[name], row[f"{name}_status"], found.stars(row["model"], name))
+            for name in SCORES
+        }
+        for row in found.rows()
+    ]
+
+
+def _score_columns() -> list[PaperColumn]:
+    return [PaperColumn(f"{name}_text", _TITLES[name], right=True) for name in SCORES]
+
+
+def _text(value: float, status: str, stars: str) -> str:
     if math.isinf(value):
         return "∞ (p is 0 or 1)"
     if math.isnan(value):
@@ -367,21 +383,11 @@ def _text(value: float, status: str, stars: str = "") -> str:
 
 
 def _scores(blocks: Sequence[_Block]) -> PaperTable:
-    rows = []
-    for block in blocks:
-        tests = block.report.tests
-        for row in block.report.rows():
-            texts = {}
-            for name in SCORES:
-                stars = ""
-                if tests is not None and name in tests.measures:
-                    stars = tests.cell(row["model"], name).stars
-                texts[f"{name}_text"] = _text(row[name], row[f"{name}_status"], stars)
-            rows.append({"data": block.name, **row, **texts})
+    rows = [{"data": block.name, **row} for block in blocks for row in _text_rows(block.report)]
     columns = (
         *text_columns("model"),
         PaperColumn("n_claims", "claims", digits=0),
-        *(PaperColumn(f"{name}_text", _TITLES[name], right=True) for name in SCORES),
+        *_score_columns(),
     )
     notes = [block.report.tests.stars_note() for block in blocks if block.report.tests is not None]
     return PaperTable(
@@ -502,21 +508,10 @@ def _recalibrated(
                 intervals=settings.intervals,
             )
             remarks += [f"{of}: {each}" for each in told.remarks if "cannot be learned" in each]
-            for row in told.rows():
-                texts = {}
-                for name in SCORES:
-                    stars = ""
-                    if told.tests is not None and name in told.tests.measures:
-                        stars = told.tests.cell(row["model"], name).stars
-                    texts[f"{name}_text"] = _text(row[name], row[f"{name}_status"], stars)
-                rows.append({"of": of, **row, **texts})
-    columns = (
-        PaperColumn("model", "recalibration"),
-        *(PaperColumn(f"{name}_text", _TITLES[name], right=True) for name in SCORES),
-    )
+            rows += [{"of": of, **row} for row in _text_rows(told)]
     return PaperTable(
         data_frame(rows),
-        columns,
+        (PaperColumn("model", "recalibration"), *_score_columns()),
         "Recalibrated probabilities, each by a map that was learned on other responses.",
         group="of",
         note=(
@@ -591,35 +586,26 @@ def _figures(blocks: Sequence[_Block]) -> dict[str, PaperFigure]:
     """Reliability with bands, and risk against coverage, of each data."""
     from calibration.figures import corp_diagram, risk_coverage_figure
 
-    figures = {}
+    figures: dict[str, PaperFigure] = {}
     for place, block in enumerate(blocks, 1):
         n_models = len(block.report.models)
-        curves, risks = block.report.curves()
+        reliability, risks = block.report.curves()
         suffix = f"-{place}" if len(blocks) > 1 else ""
         of = block.name
-        if n_models > len(curves):
-            chosen = f"the {len(curves)} of {n_models} models with the lowest Brier score"
+        if n_models > len(risks):
+            chosen = f"the {len(risks)} of {n_models} models with the lowest Brier score"
             of = ", ".join(filter(None, (of, chosen)))
-        data = data_frame(
-            [
-                {"model": model, "p": p, "recalibrated": r}
+        for stem, title, figure, curves, columns in (
+            ("reliability", "Reliability with bands over responses", corp_diagram(reliability),
+             reliability, ("p", "recalibrated")),
+            ("risk-coverage", "Risk against coverage", risk_coverage_figure(risks),
+             risks, ("coverage", "risk")),
+        ):  # fmt: skip
+            rows = [
+                {"model": model, **{name: row[name] for name in columns}}
                 for model, curve in curves.items()
-                for p, r in zip(curve.p.tolist(), curve.recalibrated.tolist(), strict=True)
+                for row in curve.rows()
             ]
-        )
-        title = "Reliability with bands over responses"
-        figures[f"reliability{suffix}"] = PaperFigure(
-            corp_diagram(curves), data, ": ".join(filter(None, (title, of)))
-        )
-        risk_data = data_frame(
-            [
-                {"model": model, "coverage": c, "risk": r}
-                for model, curve in risks.items()
-                for c, r in zip(curve.coverage.tolist(), curve.risk.tolist(), strict=True)
-            ]
-        )
-        title = "Risk against coverage"
-        figures[f"risk-coverage{suffix}"] = PaperFigure(
-            risk_coverage_figure(risks), risk_data, ": ".join(filter(None, (title, of)))
-        )
+            caption = ": ".join(filter(None, (title, of)))
+            figures[f"{stem}{suffix}"] = PaperFigure(figure, data_frame(rows), caption)
     return figures
