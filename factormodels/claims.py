@@ -34,6 +34,9 @@ def validated_probability(value: object, where: str) -> float:
     Raises:
         InputError: if it is not a number, NaN, or outside [0, 1]; `where` names the place.
     """
+    # The usual case, which needs no conversion.
+    if type(value) is float and 0.0 <= value <= 1.0:
+        return value
     # The union spares the common types the slow look-up of the abstract class.
     if isinstance(value, bool) or not isinstance(value, float | int | Real):
         raise InputError(
@@ -94,11 +97,19 @@ def validated_id(value: object, what: str) -> None:
     Raises:
         InputError: if it is not text or empty; `what` says of what it is the name.
     """
+    # The usual case: nothing in it can be wrong.
+    if type(value) is str and value and value.isascii():
+        return
     if not isinstance(value, str) or not value:
         raise InputError(f"the id {value!r} of {what} is empty or not text; name it")
     # Names of variables, files and rows are made of it, which are written as UTF-8.
     if not value.isascii() and re.search("[\ud800-\udfff]", value):
         raise InputError(f"the id {value!r} of {what} holds half of a character; rename it")
+
+
+def _fine(value: object) -> bool:
+    """Whether it is a probability as it is: then no sentence about it need be made."""
+    return type(value) is float and 0.0 <= value <= 1.0
 
 
 def _validated_text(value: object, where: str) -> None:
@@ -128,9 +139,11 @@ class Atom:
 
     def __post_init__(self) -> None:
         validated_id(self.id, "an atom")
-        _validated_text(self.text, f"text of atom {self.id!r}")
-        prior = validated_probability(self.prior, f"prior of atom {self.id!r}")
-        object.__setattr__(self, "prior", prior)
+        if type(self.text) is not str:
+            _validated_text(self.text, f"text of atom {self.id!r}")
+        if not _fine(self.prior):
+            prior = validated_probability(self.prior, f"prior of atom {self.id!r}")
+            object.__setattr__(self, "prior", prior)
         if self.label is not None and not isinstance(self.label, bool):
             raise InputError(
                 f"label of atom {self.id!r}: {self.label!r} is neither true nor false; "
@@ -167,15 +180,18 @@ class Context:
 
     def __post_init__(self) -> None:
         validated_id(self.id, "a context")
-        _validated_text(self.text, f"text of context {self.id!r}")
-        prior = validated_probability(self.prior, f"prior of context {self.id!r}")
-        object.__setattr__(self, "prior", prior)
+        if type(self.text) is not str:
+            _validated_text(self.text, f"text of context {self.id!r}")
+        if not _fine(self.prior):
+            prior = validated_probability(self.prior, f"prior of context {self.id!r}")
+            object.__setattr__(self, "prior", prior)
         if isinstance(self.retrieved_for, str):
             raise InputError(
                 f"context {self.id!r}: retrieved_for is the text {self.retrieved_for!r}; "
                 "give a list of ids of atoms"
             )
-        object.__setattr__(self, "retrieved_for", tuple(self.retrieved_for))
+        if type(self.retrieved_for) is not tuple:
+            object.__setattr__(self, "retrieved_for", tuple(self.retrieved_for))
 
     @property
     def content(self) -> str:
@@ -220,6 +236,14 @@ class Relation:
     def __post_init__(self) -> None:
         validated_id(self.source, "the source of a relation")
         validated_id(self.target, "the target of a relation")
+        # The usual case first: millions are read that need no sentence.
+        if (
+            self.source != self.target
+            and type(self.kind) is RelationKind
+            and self.distribution is None
+            and _fine(self.probability)
+        ):
+            return
         where = f"relation {self.source!r} -> {self.target!r}"
         if self.source == self.target:
             raise InputError(f"{where} refers to itself; a relation joins two different texts")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from itertools import repeat
 from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Item = TypeVar("Item", Atom, Context)
+
+Columns = Mapping[str, Sequence[Any]]
+"""Fields of claims or relations by name, each with a value for every one of them."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -60,11 +65,53 @@ class FactGraph(Previewed):
         _validate(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Worker processes need graphs; as rows of plain values these travel several times as fast
-        # as one by one, and what was validated here is not validated there again.
-        rows = (_rows(Atom, self.atoms), _rows(Context, self.contexts))
+        # Worker processes need graphs; as columns of plain values these travel several times as
+        # fast as one by one, and what was validated here is not validated there again.
+        columns = (
+            _columns(Atom, self.atoms),
+            _columns(Context, self.contexts),
+            _columns(Relation, self.relations),
+        )
         texts = (self.query, self.response, self.topic, dict(self.metadata))
-        return _restored, (type(self), self.id, *rows, _rows(Relation, self.relations), *texts)
+        return _restored, (type(self), self.id, *columns, *texts)
+
+    @classmethod
+    def unchecked(
+        cls,
+        id: str,
+        atoms: Columns,
+        contexts: Columns,
+        relations: Columns,
+        query: str = "",
+        response: str = "",
+        topic: str = "",
+        metadata: Mapping[str, Any] = MappingProxyType({}),
+    ) -> FactGraph:
+        """A graph of parts that are valid by construction, which nothing here checks.
+
+        Args:
+            id: name of the response.
+            atoms: the fields of its atoms by name, a value for each of them; fields that are left
+                out have their defaults.
+            contexts: those of its contexts.
+            relations: those of its relations, in which `kind` is a `RelationKind`.
+            query: the question that was asked.
+            response: the whole response text.
+            topic: what it is about.
+            metadata: further facts about the response.
+        """
+        graph = object.__new__(cls)
+        graph.__dict__.update(
+            id=id,
+            atoms=_of_columns(Atom, atoms),
+            contexts=_of_columns(Context, contexts),
+            relations=_of_columns(Relation, relations),
+            query=query,
+            response=response,
+            topic=topic,
+            metadata=MappingProxyType(dict(metadata)),
+        )
+        return graph
 
     @cached_property
     def atom_ids(self) -> tuple[str, ...]:
@@ -174,45 +221,57 @@ class FactGraph(Previewed):
 _COLUMNS = ("id", "kind", "prior", "label", "text")
 
 
-def _rows(cls: type[Any], items: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """The fields of claims or relations, a row each."""
-    return list(map(attrgetter(*cls.__slots__), items))
+def _defaults(cls: type[Any]) -> dict[str, Any]:
+    return {one.name: one.default for one in fields(cls)}
 
 
-def _of_rows(cls: type[Any], rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
-    items = []
-    for row in rows:
-        item = object.__new__(cls)
-        for name, value in zip(cls.__slots__, row, strict=True):
-            object.__setattr__(item, name, value)
-        items.append(item)
-    return tuple(items)
+_DEFAULTS: Mapping[type[Any], Mapping[str, Any]] = MappingProxyType(
+    {cls: MappingProxyType(_defaults(cls)) for cls in (Atom, Context, Relation)}
+)
+
+_SETTERS: Mapping[type[Any], Mapping[str, Callable[[Any, Any], None]]] = MappingProxyType(
+    {
+        # Those of the slots, which know nothing of the dataclass being frozen.
+        cls: MappingProxyType({name: getattr(cls, name).__set__ for name in defaults})
+        for cls, defaults in _DEFAULTS.items()
+    }
+)
+
+
+def _columns(cls: type[Any], items: tuple[Any, ...]) -> dict[str, list[Any]]:
+    """The fields of claims or relations, a column each; none of those that all have the default."""
+    columns: dict[str, list[Any]] = {}
+    for name, default in _DEFAULTS[cls].items():
+        column = list(map(attrgetter(name), items))
+        if column.count(default) < len(column):
+            columns[name] = column
+    return columns
+
+
+def _of_columns(cls: type[Any], columns: Columns) -> tuple[Any, ...]:
+    """Claims or relations of which each column holds a field."""
+    n = len(next(iter(columns.values()))) if columns else 0
+    items = tuple(map(object.__new__, repeat(cls, n)))
+    for name, set_field in _SETTERS[cls].items():
+        values = columns[name] if name in columns else repeat(_DEFAULTS[cls][name], n)
+        # A deque without room runs through a map without a loop of Python's.
+        deque(map(set_field, items, values), maxlen=0)
+    return items
 
 
 def _restored(
     cls: type[FactGraph],
     id: str,
-    atoms: list[tuple[Any, ...]],
-    contexts: list[tuple[Any, ...]],
-    relations: list[tuple[Any, ...]],
+    atoms: Columns,
+    contexts: Columns,
+    relations: Columns,
     query: str,
     response: str,
     topic: str,
     metadata: dict[str, Any],
 ) -> FactGraph:
     """The graph that was pickled."""
-    graph = object.__new__(cls)
-    graph.__dict__.update(
-        id=id,
-        atoms=_of_rows(Atom, atoms),
-        contexts=_of_rows(Context, contexts),
-        relations=_of_rows(Relation, relations),
-        query=query,
-        response=response,
-        topic=topic,
-        metadata=MappingProxyType(metadata),
-    )
-    return graph
+    return cls.unchecked(id, atoms, contexts, relations, query, response, topic, metadata)
 
 
 def _with_priors(

@@ -95,7 +95,11 @@ def read_judgements(rows: RowsFile, cell: CellRows) -> Judgements:
 
 
 def _read(rows: RowsFile, cell: CellRows) -> Judgements:
+    import pyarrow as pa
+
     table = rows.read(cell, _COLUMNS).combine_chunks()
+    atoms = table["atom"].combine_chunks().dictionary_encode()
+    status = table["status"].combine_chunks().dictionary_encode()
     # The dictionary lists ids by first appearance, which is the order of the data.
     encoded = table["response"].combine_chunks().dictionary_encode()
     index = np.asarray(encoded.indices.to_numpy(), dtype=np.int64)
@@ -105,15 +109,23 @@ def _read(rows: RowsFile, cell: CellRows) -> Judgements:
     return Judgements(
         responses=tuple(encoded.dictionary.to_pylist()),
         index=index,
-        atoms=np.array(table["atom"].to_pylist(), dtype=object),
+        atoms=_objects(atoms),
         p=_floats(table["p"]),
         label=_floats(table["label"].cast("uint8")),
-        status=np.array(table["status"].take(first).to_pylist(), dtype=object),
+        status=_objects(status.take(pa.array(first))),
         seconds=_floats(table["seconds"].take(first)),
         kept_by=tuple(selections.dictionary.to_pylist()),
         kept=np.asarray(selections.indices.to_numpy(), dtype=np.int64),
         counts=np.ones(len(index), dtype=np.bool_),
     )
+
+
+def _objects(encoded: Any) -> NDArray[Any]:
+    """A dictionary-encoded column as Python objects (n,), each text once in memory."""
+    # One more entry than the dictionary has: the last one, which -1 means, stands for null.
+    texts = np.array([*encoded.dictionary.to_pylist(), None], dtype=object)
+    found: NDArray[Any] = texts[encoded.indices.fill_null(-1).to_numpy()]
+    return found
 
 
 def _floats(column: Any) -> NDArray[np.float64]:

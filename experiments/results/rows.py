@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -300,15 +300,16 @@ def write_rows(tables: Iterator[pa.Table], path: Path, metadata: Mapping[str, st
     """Write rows as Parquet, cell by cell; equal rows give equal bytes.
 
     Args:
-        tables: the rows of one cell each.
+        tables: rows of one cell each; several of a cell follow each other, of `GROUP_ROWS` rows all
+            but the last.
         path: the file.
         metadata: facts about the study.
     """
     with pq.ParquetWriter(path, schema_with(metadata), compression="zstd") as writer:
         for table in tables:
             # A row group never holds two cells, which is what lets one cell be read by itself.
-            for start in range(0, table.num_rows, _GROUP_ROWS):
-                writer.write_table(table.slice(start, _GROUP_ROWS), row_group_size=_GROUP_ROWS)
+            for start in range(0, table.num_rows, GROUP_ROWS):
+                writer.write_table(table.slice(start, GROUP_ROWS), row_group_size=GROUP_ROWS)
 
 
 def write_csv(rows: RowsFile, path: Path) -> None:
@@ -318,8 +319,11 @@ def write_csv(rows: RowsFile, path: Path) -> None:
     options = csv.WriteOptions(quoting_style="needed")
     with csv.CSVWriter(path, SCHEMA, write_options=options) as writer:
         for cell in rows.cells():
-            # The writer wants exactly the schema it was opened with, without the file's metadata.
-            writer.write_table(_quoted(rows.read(cell).cast(SCHEMA)))
+            for group in cell.groups:
+                # The writer wants exactly the schema it was opened with, without the file's
+                # metadata.
+                part = rows.read(replace(cell, groups=(group,)))
+                writer.write_table(_quoted(part.cast(SCHEMA)))
 
 
 def _quoted(table: pa.Table) -> pa.Table:
@@ -419,5 +423,5 @@ def as_xarray(path: Path, values: Sequence[str] = ("p",)) -> xr.Dataset:
     return xr.Dataset({name: (("cell", "claim"), arrays[name]) for name in values}, coordinates)
 
 
-_GROUP_ROWS = 131_072
+GROUP_ROWS = 131_072
 """Most rows of one row group; a cell with more has several."""

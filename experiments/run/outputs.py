@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from calibration.table_markup import csv_text
@@ -28,7 +29,14 @@ from experiments.results.diagrams import write_diagrams
 from experiments.results.files import MANIFEST, REPORT, ROWS, publish, temporary_folder
 from experiments.results.folds import cross_fitted_folds
 from experiments.results.manifest import file_hash, manifest, manifest_text
-from experiments.results.rows import SCHEMA, UNANSWERED, RowsFile, write_csv, write_rows
+from experiments.results.rows import (
+    GROUP_ROWS,
+    SCHEMA,
+    UNANSWERED,
+    RowsFile,
+    write_csv,
+    write_rows,
+)
 from experiments.results.sentences import sentences
 from experiments.results.summary import TIMES, StudySummary, summarise_study
 from experiments.run.folder import FinishedUnits
@@ -37,9 +45,10 @@ from experiments.run.processes import Helper
 from experiments.run.selections import Selections, remarks_of, selections_table
 from experiments.run.text_models import TextUse, facts_of
 from experiments.study.cell_names import CELL
-from experiments.study.config import Reliability, Study, config_hash
+from experiments.study.config import EVERYTHING, Reliability, Study, config_hash
 from experiments.study.data import StudyData
 from experiments.study.design import StudyCell, absent_backends
+from experiments.study.stored_graphs import KnownClaims
 from factormodels.io.files import write_text
 
 if TYPE_CHECKING:
@@ -145,7 +154,7 @@ def write_results(
             files.append(place / name)
             return files[-1]
 
-        # A generator: only one cell's rows are in memory at a time.
+        # A generator: only one group of a cell's rows is in memory at a time.
         row_groups = row_tables(study.study, data, cells, finished, selections)
         write_rows(row_groups, file(ROWS), origin.metadata())
         # From here on everything is computed from the file as written, as a reader of it would.
@@ -275,7 +284,7 @@ def row_tables(
     finished: FinishedUnits,
     selections: Selections | None = None,
 ) -> Iterator[pa.Table]:
-    """Yield the rows of each cell, those of the responses that are finished.
+    """Yield the rows of each cell, those of the responses that are finished, a row group at a time.
 
     Args:
         study: name of the study.
@@ -285,13 +294,11 @@ def row_tables(
         selections: which atoms count; None: every one.
     """
     kept = selections or Selections()
-    claims = {dataset.name: _Claims.of(dataset, kept.of_atoms(dataset)) for dataset in data}
+    claims = {dataset.name: _Claims.of(dataset, kept) for dataset in data}
     for number, cell in enumerate(cells):
         place = finished.of_cell(number)
         units = finished.table.slice(place.start, place.stop - place.start)
-        # A cell that was not run has no rows, rather than rows without results.
-        if units.num_rows:
-            yield _cell_rows(study, cell, claims[cell.dataset], units)
+        yield from _cell_rows(study, cell, claims[cell.dataset], units)
 
 
 def _write_frame(frame: pd.DataFrame, path: Path) -> None:
@@ -300,48 +307,77 @@ def _write_frame(frame: pd.DataFrame, path: Path) -> None:
 
 @dataclass(frozen=True)
 class _Claims:
-    """What the rows of a dataset have in common in all its cells, a row per atom.
+    """What the rows of a dataset have in common in all its cells.
 
     Attributes:
-        n_atoms: int64 (n_responses,).
-        starts: int64 (n_responses,), the first row of each; one without atoms has one row.
-        columns: response, atom, label, annotation and selections.
+        columns: of its claims.
+        selections: texts (n_rows,), as `columns.atom`; None where every atom counts.
     """
 
-    n_atoms: NDArray[np.int64]
-    starts: NDArray[np.int64]
-    columns: dict[str, pa.Array]
+    columns: KnownClaims
+    selections: pa.ChunkedArray | None
 
     @staticmethod
-    def of(dataset: StudyData, selections: Sequence[Sequence[str]]) -> _Claims:
-        n_atoms = np.array([len(graph.atoms) for graph in dataset.graphs], dtype=np.int64)
-        n_rows = np.maximum(n_atoms, 1)
-        rows: list[tuple[Any, ...]] = []
-        for graph, keeping in zip(dataset.graphs, selections, strict=True):
-            rows += [
-                (graph.id, atom.id, atom.label, atom.annotation, own)
-                for atom, own in zip(graph.atoms, keeping, strict=True)
-            ]
-            if not graph.atoms:
-                rows.append((graph.id, None, None, None, None))
-        names = ("response", "atom", "label", "annotation", "selections")
-        # A column each, converted once here and then only gathered (`take`) by every cell.
-        columns = {
-            name: pa.array([row[position] for row in rows], SCHEMA.field(name).type)
-            for position, name in enumerate(names)
-        }
-        return _Claims(n_atoms, np.cumsum(n_rows) - n_rows, columns)
+    def of(dataset: StudyData, kept: Selections) -> _Claims:
+        columns = KnownClaims.of(dataset.graphs)
+        if not kept.titles:
+            return _Claims(columns, None)
+        texts: list[str | None] = []
+        for own in kept.of_atoms(dataset):
+            texts += own or [None]
+        return _Claims(columns, pa.chunked_array([pa.array(texts, pa.string())]))
+
+    def of_rows(self, name: str, rows: NDArray[np.int64]) -> pa.Array:
+        """Values of a column, atom, label, annotation or selections, in some of its rows."""
+        column = self.selections if name == "selections" else getattr(self.columns, name)
+        if column is None:
+            atoms = self.of_rows("atom", rows)
+            everything = pa.repeat(pa.scalar(EVERYTHING), len(rows))
+            return pc.if_else(atoms.is_valid(), everything, pa.scalar(None, pa.string()))
+        # Rows of neighbours, whose stretch of the column is small where the column is not.
+        first = int(rows.min())
+        stretch = column.slice(first, int(rows.max()) - first + 1).combine_chunks()
+        return stretch.take(pa.array(rows - first))
+
+    def responses(self, positions: NDArray[np.int64]) -> pa.Array:
+        """Ids of responses."""
+        first = int(positions.min())
+        stretch = self.columns.response.slice(first, int(positions.max()) - first + 1)
+        return stretch.combine_chunks().take(pa.array(positions - first))
 
 
-def _cell_rows(study: str, cell: StudyCell, claims: _Claims, units: pa.Table) -> pa.Table:
-    """The tidy rows of one cell: results of units, spread over the claims of their responses."""
+def _cell_rows(study: str, cell: StudyCell, claims: _Claims, units: pa.Table) -> Iterator[pa.Table]:
+    """Yield the tidy rows of one cell, as many at a time as a row group has.
+
+    A cell that was not run has no rows, rather than rows without results.
+    """
     responses = np.asarray(units["response"].to_numpy(), dtype=np.int64)
+    ends = np.cumsum(np.maximum(claims.columns.n_atoms[responses], 1))
+    for start in range(0, int(ends[-1]) if len(ends) else 0, GROUP_ROWS):
+        stop = min(start + GROUP_ROWS, int(ends[-1]))
+        # The units that these rows are of, the first and the last perhaps in part.
+        first = int(np.searchsorted(ends, start, side="right"))
+        last = int(np.searchsorted(ends, stop, side="left"))
+        own = units.slice(first, last - first + 1).combine_chunks()
+        table = _unit_rows(study, cell, claims, own, responses[first : last + 1])
+        before = int(ends[first - 1]) if first else 0
+        yield table.slice(start - before, stop - start)
+
+
+def _unit_rows(
+    study: str,
+    cell: StudyCell,
+    claims: _Claims,
+    units: pa.Table,
+    responses: NDArray[np.int64],
+) -> pa.Table:
+    """The rows of some units of a cell: their results, spread over the claims that they judge."""
     # A row per claim: `owner` is its unit, `within` its place in the response.
-    n_atoms = claims.n_atoms[responses]
+    n_atoms = claims.columns.n_atoms[responses]
     n_rows = np.maximum(n_atoms, 1)
     owner = np.repeat(np.arange(len(responses)), n_rows)
     within = np.arange(len(owner)) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
-    rows = pa.array(claims.starts[responses][owner] + within)
+    rows = claims.columns.starts[responses][owner] + within
     failed = np.isin(units["status"].to_pylist(), UNANSWERED)
     judged = ~(failed | (n_atoms == 0))[owner]
     p = np.zeros(len(owner))
@@ -353,12 +389,18 @@ def _cell_rows(study: str, cell: StudyCell, claims: _Claims, units: pa.Table) ->
     # What a unit has once, such as its seconds, every row of its claims repeats.
     repeated = pa.array(owner)
     # A claim on which an assessor has no verdict is NaN there.
-    columns: dict[str, Any] = {"p": pa.array(p, mask=~judged | np.isnan(p))}
+    columns: dict[str, Any] = {
+        "p": pa.array(p, mask=~judged | np.isnan(p)),
+        "response": claims.responses(responses).take(repeated),
+    }
     for name in SCHEMA.names:
         if name in shared:
             columns[name] = pa.repeat(pa.scalar(shared[name], SCHEMA.field(name).type), len(owner))
-        elif name in claims.columns:
-            columns[name] = claims.columns[name].take(rows)
-        elif name != "p":
+        elif name in _OF_CLAIMS:
+            columns[name] = claims.of_rows(name, rows)
+        elif name not in columns:
             columns[name] = units[name].combine_chunks().take(repeated)
     return pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA)
+
+
+_OF_CLAIMS = ("atom", "label", "annotation", "selections")

@@ -74,6 +74,8 @@ def posteriors(
 
 def _cell_table(data: StudyData, cell: StudyCell) -> pa.Table:
     """The rows of a cell, its units run in this process."""
+    import pyarrow as pa
+
     if cell.algorithm.backend is not None:
         warm_up(cell.algorithm.backend)
     size = len(data.graphs)
@@ -83,6 +85,6 @@ def _cell_table(data: StudyData, cell: StudyCell) -> pa.Table:
         if answer is not None:
             answers.append(answer)
             units = (decode(answer)[name].to_pylist() for name in ("cell", "response"))
-            queue.settle(task, zip(*units, strict=True))
+            queue.settle(task, list(zip(*units, strict=True)))
     finished = finished_units(answers, [size], _STUDY)
-    return next(row_tables(_STUDY, [data], [cell], finished))
+    return pa.concat_tables(row_tables(_STUDY, [data], [cell], finished))

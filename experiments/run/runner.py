@@ -401,8 +401,8 @@ def _run_units(
                 answer = encode([lost])
             else:
                 batch = decode(answer)
-                units = (batch[name].to_pylist() for name in ("cell", "response"))
-                queue.settle(task, zip(*units, strict=True))
+                units = [batch[name].to_numpy() for name in ("cell", "response")]
+                queue.settle(task, np.stack(units, axis=1))
             _keep(planned, answer, journal, report)
 
 

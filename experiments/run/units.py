@@ -6,6 +6,7 @@ back as bytes that go into the journal as they are.
 
 from __future__ import annotations
 
+import itertools
 import logging
 import time
 from collections import deque
@@ -14,12 +15,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from experiments.results.rows import ABSENT, FAILED
 from experiments.study.cell_names import RECORDED
 from experiments.study.data import Related, StudyData, related_graph
 from experiments.study.design import GraphView, StudyCell
+from experiments.study.stored_graphs import StoredGraphs
 from factormodels.compile import CompiledFacts
 from factormodels.errors import FactormodelsError, MissingDependencyError
 from factormodels.extraction.stages.relations import unanswered_atoms
@@ -43,6 +45,9 @@ _MOST_UNITS = 16_384
 _QUICK_TASK = 0.25 * TASK_SECONDS
 """Sizes of tasks: that of the first, the largest, and the seconds below which one is quick."""
 
+_RESPONSES_AT_ONCE = 512
+"""Responses of a task whose graphs are in memory together: some ten megabytes of small ones."""
+
 _QUICK_BATCH = 0.1
 _MOST_IN_BATCH = 64
 """Among quick units a slow one may follow, which then holds back no more than these."""
@@ -54,14 +59,14 @@ class Task:
 
     Attributes:
         responses: positions of the responses in their dataset.
-        graphs: these responses.
+        graphs: these responses; packed where the dataset is in a file.
         cells: the cells, by position in the study.
         learned: priors that were learned for these responses.
         related: these responses with relations that were found anew, if the study asks for them.
     """
 
     responses: tuple[int, ...]
-    graphs: tuple[FactGraph, ...]
+    graphs: Sequence[FactGraph]
     cells: tuple[tuple[int, StudyCell], ...]
     learned: tuple[CrossFittedPriors, ...] = ()
     related: tuple[Related, ...] = ()
@@ -133,11 +138,8 @@ class TaskQueue:
             own = [i for i in chosen if cells[i].dataset == dataset.name]
             # Rows of `open_` are this dataset's wanted cells, columns its responses.
             open_ = ~done[number][sorted(own)]
-            remaining = {
-                response: tuple(np.asarray(sorted(own))[open_[:, response]].tolist())
-                for response in np.flatnonzero(open_.any(axis=0)).tolist()
-            }
-            self._blocks.extend(_blocks(number, remaining))
+            everything = np.arange(len(dataset.graphs))
+            self._blocks.extend(_blocks(number, everything, np.array(sorted(own), int), open_))
             self.left += int(open_.sum())
 
     def take(self) -> Task | None:
@@ -151,35 +153,42 @@ class TaskQueue:
         self._blocks.extendleft(reversed(rest))
         name, graphs = self._data[block.dataset].name, self._data[block.dataset].graphs
         related = self._data[block.dataset].related
+        responses = tuple(block.responses.tolist())
         task = Task(
-            block.responses,
-            tuple(graphs[response] for response in block.responses),
+            responses,
+            graphs.part(responses)
+            if isinstance(graphs, StoredGraphs)
+            else tuple(graphs[response] for response in responses),
             tuple((cell, self._cells[cell]) for cell in block.cells),
-            tuple(one.of(block.responses) for one in self._learned if one.dataset == name),
-            tuple(related[response] for response in block.responses) if related else (),
+            tuple(one.of(responses) for one in self._learned if one.dataset == name),
+            tuple(related[response] for response in responses) if related else (),
         )
         # By identity, since hashing a task would hash all its graphs. Whoever took the task holds
         # on to it until it is settled, so the id stays its own.
         self._given[id(task)] = (block, time.monotonic())
         return task
 
-    def settle(self, task: Task, done: Iterable[tuple[int, int]]) -> None:
+    def settle(self, task: Task, done: ArrayLike) -> None:
         """Note what a task has done; what it has not comes next.
 
         Args:
             task: the task.
-            done: (cell, response) of the units that it finished.
+            done: (n, 2), cell and response of the units that it finished.
         """
         block, began = self._given.pop(id(task))
-        finished = set(done)
-        self.left -= len(finished)
-        if len(finished) < task.n_units:
-            remaining = {
-                # In the order of the block, so that equal remainders are recognised as such.
-                response: tuple(cell for cell in block.cells if (cell, response) not in finished)
-                for response in block.responses
-            }
-            self._blocks.extendleft(reversed(list(_blocks(block.dataset, remaining))))
+        finished = np.asarray(done, dtype=np.int64).reshape(-1, 2)
+        cells = np.array(block.cells, dtype=np.int64)
+        # Rows are the cells of the block and columns its responses, both in ascending order.
+        open_ = np.ones((len(cells), len(block.responses)), dtype=np.bool_)
+        open_[
+            np.searchsorted(cells, finished[:, 0]),
+            np.searchsorted(block.responses, finished[:, 1]),
+        ] = False
+        remaining = int(open_.sum())
+        self.left -= task.n_units - remaining
+        if remaining:
+            left = list(_blocks(block.dataset, block.responses, cells, open_))
+            self._blocks.extendleft(reversed(left))
             # It ran out of time before its units were done.
             self._units = max(1, self._units // 2)
         elif time.monotonic() - began < _QUICK_TASK:
@@ -211,13 +220,18 @@ def run_task(task: Task, seconds: float = TASK_SECONDS) -> bytes:
     alone: a night of work must not be lost to one graph.
     """
     end = time.perf_counter() + seconds
-    graphs = _Graphs(task.graphs, task.learned, task.related)
     results: list[UnitResult] = []
-    for batch in _batches(task):
-        results += _run_batch(task, batch, graphs)
-        # Checked after the batch rather than before, so that even the slowest task makes progress.
-        if time.perf_counter() > end:
-            break
+    sizes: dict[_Algorithm, int] = {}
+    for start in range(0, len(task.responses), _RESPONSES_AT_ONCE):
+        # Graphs of so many responses are in memory at a time, however long the task is.
+        responses = range(start, min(start + _RESPONSES_AT_ONCE, len(task.responses)))
+        graphs = _Graphs(task, responses)
+        for batch in _batches(task, responses, sizes):
+            results += _run_batch(task, batch, graphs)
+            # Checked after the batch rather than before, so that even the slowest task makes
+            # progress.
+            if time.perf_counter() > end:
+                return encode(results)
     return encode(results)
 
 
@@ -338,19 +352,19 @@ def sentence(error: Exception) -> str:
     return text if isinstance(error, FactormodelsError) else f"{type(error).__name__}: {text}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Block:
     """Every pair of some responses of a dataset and some of its cells.
 
     Attributes:
         dataset: position of the dataset.
-        responses: positions of the responses.
-        cells: positions of the cells.
+        responses: int64 (n,), positions of the responses, ascending.
+        cells: positions of the cells, ascending.
         deaths: how many processes died over them.
     """
 
     dataset: int
-    responses: tuple[int, ...]
+    responses: NDArray[np.int64]
     cells: tuple[int, ...]
     deaths: int = 0
 
@@ -370,44 +384,56 @@ def _cut(block: _Block, units: int) -> list[_Block]:
     return [
         _Block(block.dataset, responses, cells, block.deaths)
         for responses, cells in parts
-        if responses and cells
+        if len(responses) and cells
     ]
 
 
-def _blocks(dataset: int, remaining: dict[int, tuple[int, ...]]) -> Iterable[_Block]:
-    """Yield blocks that hold the remaining cells of every response."""
-    run: list[int] = []
-    cells: tuple[int, ...] = ()
-    for response, own in remaining.items():
-        # Neighbouring responses with the same cells left share a block.
-        if run and own != cells:
-            yield _Block(dataset, tuple(run), cells)
-            run = []
-        if own:
-            run.append(response)
-            cells = own
-    if run:
-        yield _Block(dataset, tuple(run), cells)
+def _blocks(
+    dataset: int,
+    responses: NDArray[np.int64],
+    cells: NDArray[np.int64],
+    open_: NDArray[np.bool_],
+) -> Iterator[_Block]:
+    """Yield blocks that hold the open cells of every response.
+
+    Args:
+        dataset: position of the dataset.
+        responses: int64 (n,), positions of responses.
+        cells: int64 (m,), positions of cells.
+        open_: bool (m, n), which cells are open of each response.
+    """
+    some = open_.any(axis=0)
+    responses, open_ = responses[some], open_[:, some]
+    # Neighbouring responses with the same cells left share a block.
+    changes = np.flatnonzero((open_[:, 1:] != open_[:, :-1]).any(axis=0)) + 1
+    bounds = [0, *changes.tolist(), len(responses)]
+    for start, end in itertools.pairwise(bounds):
+        if start < end:
+            yield _Block(dataset, responses[start:end], tuple(cells[open_[:, start]].tolist()))
 
 
 _Unit = tuple[int, int]
 """Positions within a task: of the response, of the cell."""
 
 
-class _Graphs:
-    """The views and factor graphs of a task's responses, each built once for all backends."""
+_Algorithm = tuple[str, int]
+"""Title and seed: a seeded algorithm stands in the study once for each seed."""
 
-    def __init__(
-        self,
-        graphs: Sequence[FactGraph],
-        learned: Sequence[CrossFittedPriors],
-        related: Sequence[Related],
-    ) -> None:
-        self._graphs = graphs
+
+class _Graphs:
+    """The views and factor graphs of some of a task's responses, each built once for all backends.
+
+    Attributes:
+        facts: the responses as recorded, by position within the task.
+    """
+
+    def __init__(self, task: Task, responses: range) -> None:
+        chosen = task.graphs[responses.start : responses.stop]
+        self.facts = dict(zip(responses, chosen, strict=True))
         self._learned: dict[tuple[str, ...], CrossFittedPriors] = {
-            cross.key: cross for cross in learned
+            cross.key: cross for cross in task.learned
         }
-        self._related = related
+        self._related = task.related
         self._views: dict[tuple[int, tuple[str, ...]], FactGraph] = {}
         self._factor_graphs: dict[tuple[int, GraphView], FactorGraph] = {}
 
@@ -423,7 +449,7 @@ class _Graphs:
             chosen = (response, part)
             if chosen not in self._views:
                 graph = related_graph(
-                    self._graphs[response],
+                    self.facts[response],
                     self._related[response] if self._related else {},
                     view.relation_model,
                     view.variant,
@@ -436,28 +462,33 @@ class _Graphs:
         return self._factor_graphs[key]
 
 
-def _batches(task: Task) -> Iterator[list[_Unit]]:
-    """Yield the units of a task in batches of one algorithm, longer ones while they are quick.
+def _batches(task: Task, responses: range, sizes: dict[_Algorithm, int]) -> Iterator[list[_Unit]]:
+    """Yield units of a task in batches of one algorithm, longer ones while they are quick.
 
     Settings of the same response follow each other, since their graphs have one structure.
+
+    Args:
+        task: the task.
+        responses: which of its responses, by position within the task.
+        sizes: units in the next batch of each algorithm that is known, kept up to date.
     """
     # Only graphs that one backend infers can share a batch.
-    by_algorithm: dict[tuple[str, int], list[int]] = {}
+    by_algorithm: dict[_Algorithm, list[int]] = {}
     for position, (_, cell) in enumerate(task.cells):
         algorithm = cell.algorithm
         by_algorithm.setdefault((algorithm.title, algorithm.seed), []).append(position)
-    # A seeded algorithm stands in the study once for each seed, and each is its own backend.
-    for positions in by_algorithm.values():
-        units = [(r, position) for r in range(len(task.responses)) for position in positions]
-        # Nothing is known yet of how slow the algorithm is on these graphs.
-        start, size = 0, 1
+    for key, positions in by_algorithm.items():
+        units = [(r, position) for r in responses for position in positions]
+        start = 0
         while start < len(units):
+            # At first nothing is known of how slow the algorithm is on these graphs.
+            size = sizes.get(key, 1)
             began = time.perf_counter()
             # The batch is run while this generator is suspended, so the clock measures the batch.
             yield units[start : start + size]
             start += size
             quick = time.perf_counter() - began < _QUICK_BATCH
-            size = min(2 * size, _MOST_IN_BATCH) if quick else max(1, size // 2)
+            sizes[key] = min(2 * size, _MOST_IN_BATCH) if quick else max(1, size // 2)
 
 
 def _run_batch(task: Task, units: Sequence[_Unit], graphs: _Graphs) -> list[UnitResult]:
@@ -477,20 +508,22 @@ def _run_batch(task: Task, units: Sequence[_Unit], graphs: _Graphs) -> list[Unit
             outcomes[unit] = error
     if algorithm.backend is not None:
         outcomes.update(zip(asked, infer_many(algorithm.backend, built), strict=True))
-    return [_result(task, unit, outcomes[unit]) for unit in units]
+    return [_result(task, unit, graphs.facts[unit[0]], outcomes[unit]) for unit in units]
 
 
-def _result(task: Task, unit: _Unit, outcome: Posterior | Exception) -> UnitResult:
+def _result(
+    task: Task, unit: _Unit, graph: FactGraph, outcome: Posterior | Exception
+) -> UnitResult:
     """An outcome as a result: a posterior with finite marginals, or a failure."""
     cell, response = task.cells[unit[1]][0], task.responses[unit[0]]
     if isinstance(outcome, Posterior):
-        p = outcome.marginals.of_state(1, task.graphs[unit[0]].atom_ids)
+        p = outcome.marginals.of_state(1, graph.atom_ids)
         # NaN must not get through: in the rows it would mean that there is no verdict on the claim.
         if np.isfinite(p).all():
-            lacking = _unanswered(task, unit)
+            lacking = _unanswered(task, unit, graph)
             if lacking:
                 # Of such a claim nothing is known, as of one that an assessor gives no verdict on.
-                p[[atom in lacking for atom in task.graphs[unit[0]].atom_ids]] = np.nan
+                p[[atom in lacking for atom in graph.atom_ids]] = np.nan
             return UnitResult(
                 cell=cell,
                 response=response,
@@ -506,10 +539,9 @@ def _result(task: Task, unit: _Unit, outcome: Posterior | Exception) -> UnitResu
     return UnitResult(cell, response, status, error=sentence(outcome))
 
 
-def _unanswered(task: Task, unit: _Unit) -> frozenset[str]:
+def _unanswered(task: Task, unit: _Unit, graph: FactGraph) -> frozenset[str]:
     """Atoms whose every relation was asked for in vain."""
-    graph, view = task.graphs[unit[0]], task.cells[unit[1]][1].view
-    found = graph
+    view, found = task.cells[unit[1]][1].view, graph
     if view.relation_model != RECORDED:
         related = task.related[unit[0]][view.relation_model, view.variant]
         # A text stands in place of a graph only where inference had none to work on.

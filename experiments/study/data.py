@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +12,9 @@ from typing import Any
 from experiments.study.cell_names import RECORDED
 from experiments.study.config import DatasetChoice, Subset
 from experiments.study.reading import LoadedStudy
+from experiments.study.stored_graphs import GraphsHash, StoredGraphs, gathered
 from factormodels.errors import FactormodelsError, InputError, nearest, unknown_name
 from factormodels.fact_graph import FactGraph
-from factormodels.io.fact_graph_json import fact_graph_object
-from factormodels.io.json_text import encode
 from factormodels.io.opening import first_line
 from factormodels.variants import variant as variant_of
 
@@ -35,24 +33,29 @@ class StudyData:
 
     Attributes:
         name: what the study calls it.
-        graphs: one fact graph per response, as recorded.
+        graphs: one fact graph per response, as recorded; of many responses in a temporary file.
         sha256: hash of the graphs' JSON.
         related: one for each response, where a study finds relations anew.
     """
 
     name: str
-    graphs: tuple[FactGraph, ...]
+    graphs: Sequence[FactGraph]
     sha256: str
     related: tuple[Related, ...] = ()
 
     @property
     def n_atoms(self) -> int:
         """Number of atoms of all responses."""
+        if isinstance(self.graphs, StoredGraphs):
+            return int(self.graphs.claims.n_atoms.sum())
         return sum(len(graph.atoms) for graph in self.graphs)
 
     @property
     def n_labelled(self) -> int:
         """Number of atoms with a human label."""
+        if isinstance(self.graphs, StoredGraphs):
+            labels = self.graphs.claims.label
+            return int(len(labels) - labels.null_count)
         return sum(atom.label is not None for graph in self.graphs for atom in graph.atoms)
 
 
@@ -100,27 +103,43 @@ def load_dataset(choice: DatasetChoice, folder: Path, where: str) -> StudyData:
         InputError: for an unknown dataset or option, a bad file, no response, or repeated ids.
     """
     try:
-        graphs = tuple(_subset(_graphs(choice, folder), choice.subset))[: choice.limit]
+        graphs = gathered(_graphs(choice, folder))
+        kept = _subset(graphs, choice.subset)[: choice.limit]
+        if len(kept) < len(graphs):
+            graphs = gathered(graphs[position] for position in kept)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
     if not graphs:
         raise InputError(f"{where}: {choice.title!r} holds no response; name other data")
-    seen: set[str] = set()
-    for graph in graphs:
-        if graph.id in seen:
-            raise InputError(
-                f"{where}: {choice.title!r} has two responses {graph.id!r}; give each its own id"
-            )
-        seen.add(graph.id)
+    repeated = _repeated_id(graphs)
+    if repeated is not None:
+        raise InputError(
+            f"{where}: {choice.title!r} has two responses {repeated!r}; give each its own id"
+        )
     return StudyData(choice.title, graphs, graphs_hash(graphs))
 
 
-def _graphs(choice: DatasetChoice, folder: Path) -> Sequence[FactGraph]:
+def _repeated_id(graphs: Sequence[FactGraph]) -> str | None:
+    """The first id that an earlier response has too."""
+    if isinstance(graphs, StoredGraphs):
+        import pyarrow.compute as pc
+
+        if pc.count_distinct(graphs.claims.response).as_py() == len(graphs):
+            return None
+    seen: set[str] = set()
+    for graph in graphs:
+        if graph.id in seen:
+            return graph.id
+        seen.add(graph.id)
+    return None
+
+
+def _graphs(choice: DatasetChoice, folder: Path) -> Iterable[FactGraph]:
     """The responses of a choice, before any is left out."""
     if choice.synthetic is not None:
         return _synthetic(choice.synthetic)
     if choice.path is not None:
-        from factormodels.io import read_many
+        from factormodels.io import read_each
 
         path = folder / choice.path
         if _NETWORK.match(first_line(path)):
@@ -128,17 +147,17 @@ def _graphs(choice: DatasetChoice, folder: Path) -> Sequence[FactGraph]:
                 f"{path}: this is a network; a study takes fact graphs, use `factormodels infer` "
                 "for a network"
             )
-        return tuple(read_many(path))
+        return read_each(path)
     from factormodels import datasets
 
     return datasets.load(choice.name, **choice.options).graphs
 
 
-def _synthetic(arguments: Mapping[str, Any]) -> Sequence[FactGraph]:
+def _synthetic(arguments: Mapping[str, Any]) -> Iterable[FactGraph]:
     """Generated responses; a law is written as a number, or the two ends of an interval."""
-    from factormodels.synthetic import Constant, Uniform, labelled_responses
+    from factormodels.synthetic import Constant, Uniform, each_labelled_response
 
-    parameters = inspect.signature(labelled_responses).parameters
+    parameters = inspect.signature(each_labelled_response).parameters
     given: dict[str, Any] = {}
     for name, value in arguments.items():
         if name not in parameters:
@@ -158,16 +177,23 @@ def _synthetic(arguments: Mapping[str, Any]) -> Sequence[FactGraph]:
     ]
     if missing:
         raise InputError(f"the key 'synthetic.{missing[0]}' is missing; give it")
+    return _drawn(lambda: each_labelled_response(**{"seed": 0, **given}))
+
+
+def _drawn(draw: Callable[[], Iterable[FactGraph]]) -> Iterator[FactGraph]:
+    """Yield generated responses; whatever an argument leads to is the user's mistake."""
     try:
-        return labelled_responses(**{"seed": 0, **given})
+        yield from draw()
     except (TypeError, ValueError) as error:
         if isinstance(error, InputError):
             raise InputError(f"synthetic: {error}") from None
         raise InputError(f"synthetic: an argument does not fit ({error}); correct it") from None
 
 
-def _subset(graphs: Sequence[FactGraph], subset: Subset) -> Sequence[FactGraph]:
-    """The responses that a subset keeps, in the order of the data."""
+def _subset(graphs: Sequence[FactGraph], subset: Subset) -> Sequence[int]:
+    """Positions of the responses that a subset keeps, in the order of the data."""
+    if subset == Subset():
+        return range(len(graphs))
     for name, wanted, present in (
         ("responses", subset.responses, [graph.id for graph in graphs]),
         ("topics", subset.topics, [graph.topic for graph in graphs]),
@@ -177,8 +203,8 @@ def _subset(graphs: Sequence[FactGraph], subset: Subset) -> Sequence[FactGraph]:
             if value not in of_data:
                 raise InputError(_absent(f"subset.{name}: {value!r}", value, list(of_data)))
     kept = [
-        graph
-        for graph in graphs
+        position
+        for position, graph in enumerate(graphs)
         if (subset.responses is None or graph.id in subset.responses)
         and (subset.topics is None or graph.topic in subset.topics)
         and (not subset.labelled or any(atom.label is not None for atom in graph.atoms))
@@ -207,11 +233,9 @@ def _absent(subject: str, name: str, present: list[str]) -> str:
 
 def graphs_hash(graphs: Iterable[FactGraph]) -> str:
     """Hash of the JSON of fact graphs, SHA-256 in hexadecimal."""
-    digest = hashlib.sha256()
+    if isinstance(graphs, StoredGraphs):
+        return graphs.sha256
+    digest = GraphsHash()
     for graph in graphs:
-        # Text from the web may hold lone surrogates, which UTF-8 alone refuses.
-        text = encode(fact_graph_object(graph), f"fact graph {graph.id!r}")
-        digest.update(text.encode("utf-8", "surrogatepass"))
-        # Marks where one graph ends, which the text of the graphs alone would not.
-        digest.update(b"\n")
+        digest.add(graph)
     return digest.hexdigest()

@@ -46,7 +46,9 @@ _GRAPH_KEYS = ("format", "version", "id", *_GRAPH_TEXTS, "metadata", "nodes", "e
 _NODE_KEYS = ("id", "type", "probability", "text")
 _ATOM_KEYS = (*_NODE_KEYS, "label", "annotation", "sentence")
 _CONTEXT_TEXTS = ("title", "link", "snippet", "note")
+_ALL_CONTEXT_TEXTS = ("text", *_CONTEXT_TEXTS)
 _CONTEXT_KEYS = (*_NODE_KEYS, "title", "link", "snippet", "retrieved_for", "key", "note")
+_KINDS = {kind.value: kind for kind in RelationKind}
 _EDGE_KEYS = ("source", "from", "target", "to", "relation", "probability", "distribution", "link")
 
 
@@ -127,63 +129,60 @@ def fact_graph_text(graph: FactGraph, *, indent: int | None = None) -> str:
 
 def fact_graph_object(graph: FactGraph) -> dict[str, Any]:
     """JSON object of a fact graph."""
-    nodes = [*map(_atom_object, graph.atoms), *map(_context_object, graph.contexts)]
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "id": graph.id,
-        **_filled(query=graph.query, response=graph.response, topic=graph.topic),
-        **_filled(metadata=dict(graph.metadata)),
-        "nodes": nodes,
-        "edges": [
-            {
-                "source": relation.source,
-                "target": relation.target,
-                "relation": relation.kind.value,
-                "probability": relation.probability,
-                **_shares(relation),
-            }
-            for relation in graph.relations
-        ],
-    }
+    obj: dict[str, Any] = {"format": FORMAT, "version": VERSION, "id": graph.id}
+    _fill(obj, graph, _GRAPH_TEXTS)
+    if graph.metadata:
+        obj["metadata"] = dict(graph.metadata)
+    obj["nodes"] = [*map(_atom_object, graph.atoms), *map(_context_object, graph.contexts)]
+    obj["edges"] = list(map(_edge_object, graph.relations))
+    return obj
 
 
 def _atom_object(atom: Atom) -> dict[str, Any]:
-    return {
-        "id": atom.id,
-        "type": "atom",
-        "probability": atom.prior,
-        **_filled(text=atom.text),
-        **_given(label=atom.label, annotation=atom.annotation, sentence=atom.sentence),
-    }
+    obj: dict[str, Any] = {"id": atom.id, "type": "atom", "probability": atom.prior}
+    _fill(obj, atom, ("text",))
+    _give(obj, atom, ("label", "annotation", "sentence"))
+    return obj
 
 
 def _context_object(context: Context) -> dict[str, Any]:
-    return {
-        "id": context.id,
-        "type": "context",
-        "probability": context.prior,
-        **_filled(text=context.text, title=context.title, link=context.link),
-        **_filled(snippet=context.snippet, retrieved_for=list(context.retrieved_for)),
-        **_given(key=context.key),
-        **_filled(note=context.note),
+    obj: dict[str, Any] = {"id": context.id, "type": "context", "probability": context.prior}
+    _fill(obj, context, ("text", "title", "link", "snippet"))
+    if context.retrieved_for:
+        obj["retrieved_for"] = list(context.retrieved_for)
+    _give(obj, context, ("key",))
+    _fill(obj, context, ("note",))
+    return obj
+
+
+def _edge_object(relation: Relation) -> dict[str, Any]:
+    obj: dict[str, Any] = {
+        "source": relation.source,
+        "target": relation.target,
+        "relation": relation.kind.value,
+        "probability": relation.probability,
     }
+    if relation.distribution is not None:
+        # Less the kinds that it excludes.
+        named = zip(RelationKind, relation.distribution, strict=True)
+        obj["distribution"] = {kind.value: share for kind, share in named if share > 0.0}
+    return obj
 
 
-def _shares(relation: Relation) -> dict[str, dict[str, float]]:
-    """The distribution of a relation that has one, less the kinds that it excludes."""
-    if relation.distribution is None:
-        return {}
-    named = zip(RelationKind, relation.distribution, strict=True)
-    return {"distribution": {kind.value: share for kind, share in named if share > 0.0}}
+def _fill(obj: dict[str, Any], item: object, names: tuple[str, ...]) -> None:
+    """Add the fields of an item that are not empty."""
+    for name in names:
+        value = getattr(item, name)
+        if value != "":
+            obj[name] = value
 
 
-def _filled(**values: Any) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if value not in ("", [], {})}
-
-
-def _given(**values: Any) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if value is not None}
+def _give(obj: dict[str, Any], item: object, names: tuple[str, ...]) -> None:
+    """Add the fields of an item that are not None."""
+    for name in names:
+        value = getattr(item, name)
+        if value is not None:
+            obj[name] = value
 
 
 def _fields(obj: object, where: str, default_id: str) -> dict[str, Any]:
@@ -241,19 +240,24 @@ def _atom(node: Mapping[str, Any], where: str) -> Atom:
     text = text_field(node, "text", where, "")
     annotation = _optional_text(node, "annotation", where)
     name, prior = _required(node, "id", where), _required(node, "probability", where)
-    with located(where):
+    try:
         return Atom(name, text, prior, label, annotation, sentence)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
 
 
 def _context(node: Mapping[str, Any], where: str) -> Context:
     check_keys(node, _CONTEXT_KEYS, where)
     served = list_field(node, "retrieved_for", where, [])
-    retrieved_for = tuple(as_text(atom, f"{where}: key 'retrieved_for'") for atom in served)
-    texts = {key: text_field(node, key, where, "") for key in ("text", *_CONTEXT_TEXTS)}
+    at = f"{where}: key 'retrieved_for'"
+    retrieved_for = tuple([as_text(atom, at) for atom in served])
+    texts = {key: text_field(node, key, where, "") for key in _ALL_CONTEXT_TEXTS if key in node}
     key = _optional_text(node, "key", where)
     name, prior = _required(node, "id", where), _required(node, "probability", where)
-    with located(where):
+    try:
         return Context(name, prior=prior, retrieved_for=retrieved_for, key=key, **texts)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
 
 
 def _edge(value: object, where: str) -> Relation:
@@ -265,9 +269,16 @@ def _edge(value: object, where: str) -> Relation:
     shares = None
     if "distribution" in edge:
         shares = as_object(edge["distribution"], f"{where}: key 'distribution'")
-    with located(where):
-        distribution = validated_distribution(shares, f"relation {source!r} -> {target!r}")
+    if type(kind) is str:
+        # An unknown one is left to the relation, which says so.
+        kind = _KINDS.get(kind, kind)
+    try:
+        distribution = None
+        if shares is not None:
+            distribution = validated_distribution(shares, f"relation {source!r} -> {target!r}")
         return Relation(source, target, kind, probability, distribution)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
 
 
 def _end(edge: Mapping[str, Any], key: str, other: str, where: str) -> Any:

@@ -195,20 +195,31 @@ def encode(value: Any, what: str, *, indent: int | None = None) -> str:
     Raises:
         InputError: if JSON cannot hold the value: NaN, keys that are no texts, tuples, other types.
     """
-    try:
-        text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"{what}: JSON cannot hold one of its values ({error}); replace or drop it"
-        ) from None
-    # A lone surrogate has no UTF-8 form; its escape is read back as the same character.
-    text = re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", text)
+    text = text_of(value, what, indent=indent)
     if decode(text, what) != value:
         raise InputError(
             f"{what}: one of its values would be read back as another; use texts, finite numbers, "
             "true, false, null, lists, and objects whose keys are texts"
         )
     return text
+
+
+def text_of(value: Any, what: str, *, indent: int | None = None) -> str:
+    """What `encode` returns, of a value that it is known to take: it is not read back to see.
+
+    Raises:
+        InputError: for NaN, and types that JSON does not have.
+    """
+    try:
+        text = json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{what}: JSON cannot hold one of its values ({error}); replace or drop it"
+        ) from None
+    if text.isascii():
+        return text
+    # A lone surrogate has no UTF-8 form; its escape is read back as the same character.
+    return re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def check_keys(obj: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:

@@ -18,7 +18,7 @@ from factormodels.synthetic.facts import (
     fr3,
 )
 from factormodels.synthetic.graphs import chain, grid, random_graph
-from factormodels.synthetic.labelled import labelled_responses
+from factormodels.synthetic.labelled import each_labelled_response, labelled_responses
 from factormodels.synthetic.laws import (
     Beta,
     Constant,
@@ -41,6 +41,7 @@ __all__ = [
     "Uniform",
     "chain",
     "draw_facts",
+    "each_labelled_response",
     "fact_graph",
     "fr1_forest",
     "fr2",

@@ -6,7 +6,7 @@ they were retrieved for; which further pairs are related, and how, is drawn at r
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
@@ -78,6 +78,7 @@ class FactArrays:
         *,
         labels: Sequence[bool | None] | None = None,
         metadata: Mapping[str, Any] | None = None,
+        checked: bool = True,
     ) -> FactGraph:
         """Response as a fact graph without texts.
 
@@ -85,34 +86,38 @@ class FactArrays:
             id: name of the response.
             labels: the truth of each atom; None where it is not known.
             metadata: further facts about the response.
+            checked: whether to check the arrays as `FactGraph` does; those drawn here from laws of
+                this package are right by construction.
+
+        Raises:
+            InputError: if they are checked and make no fact graph.
         """
         names = self.names
         n = len(self.atom_priors)
-        truths = [None] * n if labels is None else labels
+        atoms = {
+            "id": names[:n],
+            "prior": self.atom_priors.tolist(),
+            "label": [None] * n if labels is None else labels,
+        }
+        contexts = {
+            "id": names[n:],
+            "prior": self.context_priors.tolist(),
+            "retrieved_for": [(names[owner],) for owner in self.owners.tolist()],
+        }
+        relations = {
+            "source": [names[end] for end in self.pairs[:, 0].tolist()],
+            "target": [names[end] for end in self.pairs[:, 1].tolist()],
+            "kind": [_KINDS[code] for code in self.kinds.tolist()],
+            "probability": self.probabilities.tolist(),
+        }
+        if not checked:
+            return FactGraph.unchecked(id, atoms, contexts, relations, metadata=metadata or {})
         return FactGraph(
             id=id,
-            atoms=tuple(
-                Atom(id=name, prior=prior, label=label)
-                for name, prior, label in zip(
-                    names[:n], self.atom_priors.tolist(), truths, strict=True
-                )
-            ),
-            contexts=tuple(
-                Context(id=name, prior=prior, retrieved_for=(names[owner],))
-                for name, prior, owner in zip(
-                    names[n:], self.context_priors.tolist(), self.owners.tolist(), strict=True
-                )
-            ),
-            relations=tuple(
-                Relation(names[source], names[target], _KINDS[code], probability)
-                for (source, target), code, probability in zip(
-                    self.pairs.tolist(),
-                    self.kinds.tolist(),
-                    self.probabilities.tolist(),
-                    strict=True,
-                )
-            ),
-            metadata=dict(metadata or {}),
+            atoms=tuple(Atom(**row) for row in _rows(atoms)),
+            contexts=tuple(Context(**row) for row in _rows(contexts)),
+            relations=tuple(Relation(**row) for row in _rows(relations)),
+            metadata=metadata or {},
         )
 
 
@@ -270,6 +275,11 @@ def fact_graph(
         laws=laws,
     )
     return facts.to_fact_graph(id)
+
+
+def _rows(columns: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:
+    for values in zip(*columns.values(), strict=True):
+        yield dict(zip(columns, values, strict=True))
 
 
 def _densities(density: float | Densities, laws: FactLaws, what: str) -> Densities:

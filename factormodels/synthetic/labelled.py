@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import starmap
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,25 @@ from factormodels.encodings import KIND_CODES
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.synthetic.facts import FactArrays
-from factormodels.synthetic.laws import ATOM_PRIORS, CONTEXT_PRIORS, STRENGTH, Law, Seed, whole
+from factormodels.synthetic.laws import (
+    ATOM_PRIORS,
+    CONTEXT_PRIORS,
+    STRENGTH,
+    Beta,
+    Constant,
+    Law,
+    Seed,
+    Uniform,
+    whole,
+)
 from factormodels.synthetic.structure import ResponseStructure, draw_structure
 
 _ENTAILMENT = KIND_CODES[RelationKind.ENTAILMENT]
 _CONTRADICTION = KIND_CODES[RelationKind.CONTRADICTION]
 _EQUIVALENCE = KIND_CODES[RelationKind.EQUIVALENCE]
+
+_SPAWNED_AT_ONCE = 256
+"""Generators of so many responses take about a megabyte."""
 
 
 def labelled_responses(
@@ -88,6 +102,54 @@ def labelled_responses(
     Raises:
         InputError: if a number is not what it should be.
     """
+    return tuple(
+        each_labelled_response(
+            n_responses,
+            n_atoms=n_atoms,
+            contexts_per_atom=contexts_per_atom,
+            density=density,
+            context_density=context_density,
+            reach=reach,
+            strength=strength,
+            atom_prior=atom_prior,
+            context_prior=context_prior,
+            truth_rate=truth_rate,
+            reliability=reliability,
+            error_rate=error_rate,
+            unlabelled=unlabelled,
+            log_odds_factor=log_odds_factor,
+            log_odds_noise=log_odds_noise,
+            copied=copied,
+            seed=seed,
+        )
+    )
+
+
+def each_labelled_response(
+    n_responses: int,
+    *,
+    n_atoms: int | tuple[int, int],
+    contexts_per_atom: int | Sequence[int],
+    density: float = 0.0,
+    context_density: float = 0.0,
+    reach: int | None = None,
+    strength: Law = STRENGTH,
+    atom_prior: Law = ATOM_PRIORS,
+    context_prior: Law = CONTEXT_PRIORS,
+    truth_rate: float | None = None,
+    reliability: float | None = None,
+    error_rate: float | None = None,
+    unlabelled: float = 0.0,
+    log_odds_factor: float = 1.0,
+    log_odds_noise: float = 0.0,
+    copied: float = 0.0,
+    seed: Seed,
+) -> Iterator[FactGraph]:
+    """Yield what `labelled_responses` returns, one response at a time; arguments are its own.
+
+    Raises:
+        InputError: at once, if a number is not what it should be.
+    """
     sizes = _sizes(n_atoms)
     for value, what in (
         (density, "density"),
@@ -106,9 +168,13 @@ def labelled_responses(
     ):
         if not 0.0 <= value < math.inf:
             raise InputError(f"{what} is {value!r}; give a number of at least 0")
-    graphs = []
-    generators = np.random.default_rng(seed).spawn(whole(n_responses, "n_responses", 0))
-    for number, generator in enumerate(generators, start=1):
+    count = whole(n_responses, "n_responses", 0)
+    # Laws of one's own may give anything.
+    checked = not all(
+        isinstance(law, Beta | Constant | Uniform) for law in (strength, atom_prior, context_prior)
+    )
+
+    def drawn(number: int, generator: np.random.Generator) -> FactGraph:
         structure = draw_structure(
             generator,
             int(generator.integers(sizes[0], sizes[1], endpoint=True)),
@@ -121,18 +187,22 @@ def labelled_responses(
         context_priors = context_prior.sample(generator, len(structure.owners))
         atoms = _truths(generator, atom_priors, truth_rate)
         contexts = _truths(generator, context_priors, reliability)
-        # Streams of their own: what they decide leaves the other draws as they are.
-        copying, noise = generator.spawn(2)
-        originals = _originals(copying, structure, copied)
-        context_priors, contexts = context_priors[originals], contexts[originals]
-        same = _relations_of_originals(structure, originals)
+        same: NDArray[np.int64] | slice = slice(None)
+        deviations = None
+        if copied or log_odds_noise:
+            # Streams of their own: what they decide leaves the other draws as they are.
+            copying, noise = generator.spawn(2)
+            originals = _originals(copying, structure, copied)
+            context_priors, contexts = context_priors[originals], contexts[originals]
+            same = _relations_of_originals(structure, originals)
+            count = len(structure.evidence) + len(structure.context_pairs)
+            deviations = log_odds_noise * noise.standard_normal(count)[same]
         kinds = _true_kinds(generator, structure, atoms, contexts)[same]
         probabilities = strength.sample(generator, len(kinds))[same]
         errors = 1.0 - probabilities if error_rate is None else error_rate
         wrong = generator.random(len(kinds))[same] < errors
         kinds = np.where(wrong, _opposites(kinds, len(structure.evidence)), kinds)
         withheld = generator.random(len(atoms)) < unlabelled
-        deviations = log_odds_noise * noise.standard_normal(len(kinds))[same]
         facts = FactArrays(
             atom_priors=atom_priors,
             context_priors=context_priors,
@@ -150,8 +220,15 @@ def labelled_responses(
             copies = np.flatnonzero(originals != np.arange(len(originals)))
             of = _context_ids(originals[copies])
             metadata["copies"] = dict(zip(_context_ids(copies), of, strict=True))
-        graphs.append(facts.to_fact_graph(f"r{number}", labels=labels, metadata=metadata))
-    return tuple(graphs)
+        return facts.to_fact_graph(f"r{number}", labels=labels, metadata=metadata, checked=checked)
+
+    return starmap(drawn, enumerate(_spawned(np.random.default_rng(seed), count), start=1))
+
+
+def _spawned(generator: np.random.Generator, count: int) -> Iterator[np.random.Generator]:
+    """The generators that ``generator.spawn(count)`` lists, not all at once."""
+    for start in range(0, count, _SPAWNED_AT_ONCE):
+        yield from generator.spawn(min(_SPAWNED_AT_ONCE, count - start))
 
 
 def _sizes(n_atoms: int | tuple[int, int]) -> tuple[int, int]:
@@ -197,15 +274,17 @@ def _relations_of_originals(
 
 
 def _stated(
-    probabilities: NDArray[np.float64], factor: float, deviations: NDArray[np.float64]
+    probabilities: NDArray[np.float64], factor: float, deviations: NDArray[np.float64] | None
 ) -> NDArray[np.float64]:
     """Probabilities whose log odds are multiplied and moved; as they are if by nothing."""
-    if factor == 1.0 and not deviations.any():
+    if factor == 1.0 and (deviations is None or not deviations.any()):
         return probabilities
     with np.errstate(divide="ignore"):
         odds = np.log(probabilities) - np.log1p(-probabilities)
     # 0 times infinity: certainty that is not listened to says nothing.
-    shown = (odds * factor if factor else np.zeros_like(odds)) + deviations
+    shown = (odds * factor if factor else np.zeros_like(odds)) + (
+        0.0 if deviations is None else deviations
+    )
     # One of the two exponentials would overflow; exp(-|x|) never does.
     small = np.exp(-np.abs(shown))
     return np.where(shown >= 0.0, 1.0, small) / (1.0 + small)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from factormodels import FactGraph, InputError
 from factormodels.synthetic import Beta, Constant, Uniform, labelled_responses
@@ -298,3 +300,12 @@ def test_as_many_contexts_copy_as_were_asked_for() -> None:
 def test_distortions_out_of_range_are_refused(arguments: dict[str, float], said: str) -> None:
     with pytest.raises(InputError, match=said):
         responses(**arguments)
+
+
+def test_numbers_of_a_law_of_ones_own_are_checked() -> None:
+    class Sure:
+        def sample(self, generator: np.random.Generator, size: int) -> NDArray[np.float64]:
+            return generator.uniform(1.0, 2.0, size)
+
+    with pytest.raises(InputError, match="is not between 0 and 1"):
+        labelled_responses(1, n_atoms=2, contexts_per_atom=1, strength=Sure(), seed=0)

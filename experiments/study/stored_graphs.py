@@ -1,0 +1,244 @@
+"""Responses of a dataset: a few in memory, many in a temporary file, read as they are asked for.
+
+What every response is asked for again and again (its id, its atoms' ids and labels) is kept as
+columns beside the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import tempfile
+import weakref
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.fact_graph import FactGraph
+from factormodels.io.fact_graph_json import fact_graph_object
+from factormodels.io.json_text import text_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+HELD = 4096
+"""Responses that a dataset holds in memory as they are; of more, all are in a file."""
+
+_COLUMN_CHUNK = 65_536
+
+
+class GraphsHash:
+    """Hash of the JSON of fact graphs, SHA-256, which takes them one by one."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+
+    def add(self, graph: FactGraph) -> None:
+        """Take the next graph.
+
+        Raises:
+            InputError: if its metadata hold what JSON cannot.
+        """
+        # Text from the web may hold lone surrogates, which UTF-8 alone refuses.
+        text = text_of(fact_graph_object(graph), f"fact graph {graph.id!r}")
+        # The line feed marks where one graph ends, which the text of the graphs alone would not.
+        self._digest.update(f"{text}\n".encode("utf-8", "surrogatepass"))
+
+    def hexdigest(self) -> str:
+        """Hash of what was taken so far, in hexadecimal."""
+        return self._digest.hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class KnownClaims:
+    """What tidy rows say of the claims of a dataset, whatever judges them.
+
+    Attributes:
+        response: texts (n_responses,), the ids.
+        n_atoms: int64 (n_responses,).
+        starts: int64 (n_responses,), the first row of each; one without atoms has one row.
+        atom: texts (n_rows,), the ids; null in the row of a response without atoms.
+        label: bool (n_rows,), null where there is none.
+        annotation: texts (n_rows,), null where there is none.
+    """
+
+    response: pa.ChunkedArray
+    n_atoms: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    atom: pa.ChunkedArray
+    label: pa.ChunkedArray
+    annotation: pa.ChunkedArray
+
+    @staticmethod
+    def of(graphs: Sequence[FactGraph]) -> KnownClaims:
+        """Those of some responses."""
+        if isinstance(graphs, StoredGraphs):
+            return graphs.claims
+        collected = _OpenColumns()
+        for graph in graphs:
+            collected.add(graph)
+        return collected.columns()
+
+
+class StoredGraphs(Sequence[FactGraph]):
+    """Fact graphs in a temporary file, which is gone with this object.
+
+    Attributes:
+        claims: the columns of their claims.
+        sha256: hash of their JSON.
+    """
+
+    def __init__(
+        self, descriptor: int, ends: NDArray[np.int64], claims: KnownClaims, sha256: str
+    ) -> None:
+        """Take over a file of pickled graphs.
+
+        Args:
+            descriptor: the file's, which is closed with this object.
+            ends: int64 (n,), where each of them ends.
+            claims: the columns of their claims.
+            sha256: hash of their JSON.
+        """
+        self._descriptor = descriptor
+        weakref.finalize(self, os.close, descriptor)
+        self._bounds = np.concatenate([[0], ends])
+        self.claims = claims
+        self.sha256 = sha256
+
+    def __len__(self) -> int:
+        return len(self._bounds) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> FactGraph: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[FactGraph]: ...
+    def __getitem__(self, index: int | slice) -> FactGraph | Sequence[FactGraph]:
+        if isinstance(index, slice):
+            return self.part(range(len(self))[index])
+        position = range(len(self))[index]
+        return self.part([position])[0]
+
+    def __iter__(self) -> Iterator[FactGraph]:
+        for start in range(0, len(self), HELD):
+            yield from self.part(range(start, min(start + HELD, len(self))))
+
+    def part(self, positions: Sequence[int]) -> PackedGraphs:
+        """Some of the graphs, to be sent elsewhere as they are in the file."""
+        chosen = np.asarray(positions, dtype=np.int64)
+        starts, ends = self._bounds[chosen], self._bounds[chosen + 1]
+        number = self._descriptor
+        if len(chosen) and (np.diff(chosen) == 1).all():
+            # Neighbours are one piece of the file.
+            blob = os.pread(number, int(ends[-1] - starts[0]), int(starts[0]))
+        else:
+            blob = b"".join(
+                os.pread(number, end - start, start)
+                for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+            )
+        return PackedGraphs(blob, np.cumsum(ends - starts))
+
+
+@dataclass(frozen=True, eq=False)
+class PackedGraphs(Sequence[FactGraph]):
+    """Pickled fact graphs one after another; each is unpickled when it is asked for.
+
+    Attributes:
+        blob: the graphs.
+        ends: int64 (n,), where each of them ends.
+    """
+
+    blob: bytes
+    ends: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.ends)
+
+    @overload
+    def __getitem__(self, index: int) -> FactGraph: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[FactGraph]: ...
+    def __getitem__(self, index: int | slice) -> FactGraph | Sequence[FactGraph]:
+        positions = range(len(self))[index]
+        if isinstance(positions, int):
+            return self._unpickled(positions)
+        return tuple(map(self._unpickled, positions))
+
+    def _unpickled(self, position: int) -> FactGraph:
+        start = self.ends[position - 1] if position else 0
+        # Of this process, or of the one that sent the task: no data of others.
+        graph: FactGraph = pickle.loads(memoryview(self.blob)[start : self.ends[position]])
+        return graph
+
+
+def gathered(graphs: Iterable[FactGraph]) -> tuple[FactGraph, ...] | StoredGraphs:
+    """The graphs that an iterator yields: in memory, or in a temporary file if they are many."""
+    coming = iter(graphs)
+    held = tuple(islice(coming, HELD + 1))
+    if len(held) <= HELD:
+        return held
+    collected, digest, ends, end = _OpenColumns(), GraphsHash(), array("q"), 0
+    # Not held any longer than it takes to write them.
+    first, held = iter(held), ()
+    with tempfile.TemporaryFile(buffering=1 << 20) as file:
+        for graph in chain(first, coming):
+            end += file.write(pickle.dumps(graph, pickle.HIGHEST_PROTOCOL))
+            ends.append(end)
+            collected.add(graph)
+            digest.add(graph)
+        file.flush()
+        places = np.frombuffer(ends, dtype=np.int64)
+        descriptor = os.dup(file.fileno())
+    return StoredGraphs(descriptor, places, collected.columns(), digest.hexdigest())
+
+
+class _OpenColumns:
+    """The columns of claims as they are gathered, response by response."""
+
+    def __init__(self) -> None:
+        self._n_atoms = array("q")
+        self._open: dict[str, list[Any]] = {name: [] for name in _KINDS}
+        self._chunks: dict[str, list[Any]] = {name: [] for name in _KINDS}
+
+    def add(self, graph: FactGraph) -> None:
+        """Take the claims of the next response."""
+        columns, atoms = self._open, graph.atoms
+        self._n_atoms.append(len(atoms))
+        columns["response"].append(graph.id)
+        if atoms:
+            columns["atom"] += [atom.id for atom in atoms]
+            columns["label"] += [atom.label for atom in atoms]
+            columns["annotation"] += [atom.annotation for atom in atoms]
+        else:
+            for name in ("atom", "label", "annotation"):
+                columns[name].append(None)
+        if len(columns["atom"]) >= _COLUMN_CHUNK:
+            self._close()
+
+    def columns(self) -> KnownClaims:
+        """The columns of all responses that were taken."""
+        import pyarrow as pa
+
+        self._close()
+        n_atoms = np.array(self._n_atoms, dtype=np.int64)
+        n_rows = np.maximum(n_atoms, 1)
+        whole = {
+            name: pa.chunked_array(self._chunks[name], getattr(pa, kind)())
+            for name, kind in _KINDS.items()
+        }
+        return KnownClaims(n_atoms=n_atoms, starts=np.cumsum(n_rows) - n_rows, **whole)
+
+    def _close(self) -> None:
+        import pyarrow as pa
+
+        for name, kind in _KINDS.items():
+            self._chunks[name].append(pa.array(self._open[name], getattr(pa, kind)()))
+            self._open[name] = []
+
+
+_KINDS = {"response": "string", "atom": "string", "label": "bool_", "annotation": "string"}
