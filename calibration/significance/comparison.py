@@ -9,17 +9,10 @@ from enum import StrEnum
 
 import numpy as np
 
-from calibration.intervals import (
-    IntervalSettings,
-    clustered_standard_error,
-    jackknife_error,
-    left_out,
-    reach,
-    student_quantile,
-)
+from calibration.intervals import IntervalSettings
 from calibration.scores.families import SAMPLE_SCORES
 from calibration.scores.intervals.coverage import coverage_warning
-from calibration.significance.differences import score_difference
+from calibration.significance.differences import jackknife_ends, score_difference
 from calibration.significance.equivalence import equivalence_margin, equivalence_of
 from calibration.significance.method_measures import JudgedClaims, Measure, measures_named
 from calibration.significance.outcome import (
@@ -28,7 +21,12 @@ from calibration.significance.outcome import (
     SignificanceTest,
     reason_of,
 )
-from calibration.significance.paired import bootstrap_difference, paired_t_test, permute_difference
+from calibration.significance.paired import (
+    bootstrap_difference,
+    paired_difference,
+    paired_t_test,
+    permute_difference,
+)
 from calibration.significance.sample_tests import (
     bootstrap_scores,
     difference_statistic,
@@ -201,40 +199,24 @@ def _interval(
         return found.standard_error, (found.lower, found.upper), found.status
     if measure.ratio is not None:
         sums, against = measure.sums(first), measure.sums(second)
-        touching = np.minimum(sums.touching(), against.touching())
-        error = clustered_standard_error(sums.influence() - against.influence(), touching)
         result = bootstrap_difference(
             *(sums, against),
             n_bootstrap=settings.n_bootstrap,
             seed=settings.seed,
             level=settings.level,
         )
-        return float(error[0]), (result.lower, result.upper), str(result.status)
+        error = paired_difference(sums, against)[1]
+        return error, (result.lower, result.upper), str(result.status)
     n_responses = len(first.grouping.responses)
     if n_responses < 2:
-        return _student(difference, math.nan, n_responses, settings.level)
-    statistic = difference_statistic(first, second, measure.name)
-    without, groups = left_out(statistic, n_responses, settings.seed)
-    made = _student(difference, float(jackknife_error(without)[0]), n_responses, settings.level)
-    # No interval leaves what redrawn responses can reach.
-    influence = groups @ np.nan_to_num(difference - without)
-    ends = np.array([made[1][0]]), np.array([made[1][1]])
-    lowest, highest = reach(statistic, influence, ends)
-    lower, upper = np.maximum(ends[0], lowest), np.minimum(ends[1], highest)
-    return made[0], (float(lower[0]), float(upper[0])), made[2]
-
-
-def _student(difference: float, error: float, n_responses: int, level: float) -> _Interval:
-    if n_responses < 2 or math.isnan(error):
         return math.nan, (math.nan, math.nan), str(SignificanceStatus.TOO_FEW)
-    if error <= _ROUNDING:
-        return 0.0, (math.nan, math.nan), str(SignificanceStatus.NO_VARIATION)
-    reach = float(student_quantile(level, n_responses - 1)) * error
-    return error, (difference - reach, difference + reach), str(SignificanceStatus.OK)
-
-
-_ROUNDING = 1e-12
-"""A standard error below this is the rounding of one that is 0."""
+    statistic = difference_statistic(first, second, measure.name)
+    lower, upper, error = jackknife_ends(
+        statistic, difference, n_responses, settings.seed, settings.level
+    )
+    varies = not math.isnan(lower)
+    status = SignificanceStatus.OK if varies else SignificanceStatus.NO_VARIATION
+    return error, (lower, upper), str(status)
 
 
 def _p_values(

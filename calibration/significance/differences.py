@@ -166,7 +166,7 @@ def score_difference(
             method = IntervalMethod.JACKKNIFE if paired is None else IntervalMethod.REDRAWN
             if paired is None:
                 statistic = _statistic(score, sides, contexts)
-                ends = _by_jackknife(statistic, difference, n_responses, seed, level)
+                ends = jackknife_ends(statistic, difference, n_responses, seed, level)
             else:
                 draws = list(response_weights(n_responses, n_bootstrap, seed))
                 ends = _by_redraws(*paired, difference, draws, level)
@@ -227,9 +227,18 @@ def _of_auroc(first: JudgedClaims, second: JudgedClaims, difference: float, leve
     return _student(statistic, influence, difference, error, n_responses, level)
 
 
-def _by_jackknife(
+def jackknife_ends(
     statistic: Statistic, difference: float, n_responses: int, seed: int, level: float
 ) -> Ends:
+    """Student's interval of a difference by the jackknife over responses.
+
+    Args:
+        statistic: the difference in samples of the responses, of response weights.
+        difference: its value in the data.
+        n_responses: number of responses, two or more.
+        seed: seed of the groups that many responses are left out in.
+        level: nominal coverage of the interval.
+    """
     found, groups = left_out(statistic, n_responses, seed)
     error = float(jackknife_error(found)[0])
     influence = groups @ np.nan_to_num(difference - found)
