@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import update_wrapper
 from itertools import starmap
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +37,7 @@ _SPAWNED_AT_ONCE = 256
 """Generators of so many responses take about a megabyte."""
 
 
-def labelled_responses(
+def each_labelled_response(
     n_responses: int,
     *,
     n_atoms: int | tuple[int, int],
@@ -55,8 +56,8 @@ def labelled_responses(
     log_odds_noise: float = 0.0,
     copied: float = 0.0,
     seed: Seed,
-) -> tuple[FactGraph, ...]:
-    """Responses drawn from a known process, their atoms labelled with the truth.
+) -> Iterator[FactGraph]:
+    """Yield responses drawn from a known process, their atoms labelled with the truth.
 
     An atom is true with its prior, a context with its own. The relation of two related texts
     follows from their truth: a true context entails a true atom and contradicts a false one; a true
@@ -95,57 +96,9 @@ def labelled_responses(
             the same relation, errors and all.
         seed: seed of the random numbers, or a generator.
 
-    Returns:
-        Fact graphs; ``metadata["true_contexts"]`` lists the ids of the contexts that are true,
+    Yields:
+        A fact graph; ``metadata["true_contexts"]`` lists the ids of the contexts that are true,
         ``metadata["copies"]``, if there can be any, says which context each copy copies.
-
-    Raises:
-        InputError: if a number is not what it should be.
-    """
-    return tuple(
-        each_labelled_response(
-            n_responses,
-            n_atoms=n_atoms,
-            contexts_per_atom=contexts_per_atom,
-            density=density,
-            context_density=context_density,
-            reach=reach,
-            strength=strength,
-            atom_prior=atom_prior,
-            context_prior=context_prior,
-            truth_rate=truth_rate,
-            reliability=reliability,
-            error_rate=error_rate,
-            unlabelled=unlabelled,
-            log_odds_factor=log_odds_factor,
-            log_odds_noise=log_odds_noise,
-            copied=copied,
-            seed=seed,
-        )
-    )
-
-
-def each_labelled_response(
-    n_responses: int,
-    *,
-    n_atoms: int | tuple[int, int],
-    contexts_per_atom: int | Sequence[int],
-    density: float = 0.0,
-    context_density: float = 0.0,
-    reach: int | None = None,
-    strength: Law = STRENGTH,
-    atom_prior: Law = ATOM_PRIORS,
-    context_prior: Law = CONTEXT_PRIORS,
-    truth_rate: float | None = None,
-    reliability: float | None = None,
-    error_rate: float | None = None,
-    unlabelled: float = 0.0,
-    log_odds_factor: float = 1.0,
-    log_odds_noise: float = 0.0,
-    copied: float = 0.0,
-    seed: Seed,
-) -> Iterator[FactGraph]:
-    """Yield what `labelled_responses` returns, one response at a time; arguments are its own.
 
     Raises:
         InputError: at once, if a number is not what it should be.
@@ -223,6 +176,25 @@ def each_labelled_response(
         return facts.to_fact_graph(f"r{number}", labels=labels, metadata=metadata, checked=checked)
 
     return starmap(drawn, enumerate(_spawned(np.random.default_rng(seed), count), start=1))
+
+
+_Arguments = ParamSpec("_Arguments")
+
+
+def _all_of(
+    each: Callable[_Arguments, Iterator[FactGraph]],
+) -> Callable[_Arguments, tuple[FactGraph, ...]]:
+    def labelled_responses(
+        *arguments: _Arguments.args, **settings: _Arguments.kwargs
+    ) -> tuple[FactGraph, ...]:
+        """Responses of `each_labelled_response`, which takes the same arguments, all at once."""
+        return tuple(each(*arguments, **settings))
+
+    # So that what shows its signature shows the arguments.
+    return update_wrapper(labelled_responses, each, assigned=())
+
+
+labelled_responses = _all_of(each_labelled_response)
 
 
 def _spawned(generator: np.random.Generator, count: int) -> Iterator[np.random.Generator]:
