@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -162,11 +163,12 @@ def _ascend(run: _Pass) -> tuple[int, float]:
                 ascend(program, work.values, work.tables, message, c, begin, end)
 
             run.share(chunk, first)
-            scale = finish_message(
+            largest = finish_message(
                 program, work.values, work.spans, n_factors, first_message, first
             )
-            if scale == -np.inf:
-                return ZERO, scale
+            if largest == 0.0:
+                return ZERO, -np.inf
+            scale = math.log(largest)
         log_z += scale
     return DONE, log_z
 

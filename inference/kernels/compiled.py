@@ -33,13 +33,26 @@ def kernel(function: Callable[..., Any]) -> Any:
     return _compiled(function, fastmath=False)
 
 
+def inlined_kernel(function: Callable[..., Any]) -> Any:
+    """Compile as `kernel` does, and write the function out wherever another kernel calls it.
+
+    For steps of an inner loop: a call that receives arrays counts references to each, in atomic
+    operations for which threads that share the arrays wait.
+    """
+    return _compiled(function, fastmath=False, inline="always")
+
+
 def reassociating_kernel(function: Callable[..., Any]) -> Any:
     """Compile as `kernel` does, with sums in the order that suits vector instructions."""
     return _compiled(function, fastmath={"reassoc", "nsz", "contract"})
 
 
-def _compiled(function: Callable[..., Any], fastmath: bool | set[str]) -> Any:
-    dispatcher = njit(cache=True, nogil=True, error_model="numpy", fastmath=fastmath)(function)
+def _compiled(
+    function: Callable[..., Any], fastmath: bool | set[str], inline: str = "never"
+) -> Any:
+    dispatcher = njit(
+        cache=True, nogil=True, error_model="numpy", fastmath=fastmath, inline=inline
+    )(function)
     index = dispatcher._cache._cache_file  # type: ignore[attr-defined]
     vars(index)["_load_index"] = _tolerant(index._load_index)
     source = Path(function.__code__.co_filename)

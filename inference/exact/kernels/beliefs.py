@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.exact.kernels.program import BLOCK, CHILDREN, HIGH, INPUTS, LOW, POSITION, TABLE
+from inference.exact.kernels.program import (
+    BLOCK,
+    CHILDREN,
+    HIGH,
+    INPUTS,
+    POSITION,
+    TABLE,
+    offset_in_block,
+)
 from inference.kernels.compiled import kernel
 
 
@@ -24,10 +32,9 @@ def factor_beliefs(program, table_starts, constant_factors, tables):
     for c in range(len(steps) - 1):
         block = steps[c, BLOCK]
         for k in range(steps[c, INPUTS], steps[c, CHILDREN]):
-            low = inputs[k, LOW]
             for h in range((steps[c + 1, TABLE] - steps[c, TABLE]) // block):
                 base = steps[c, TABLE] + h * block
                 at = inputs[k, POSITION] + offsets[inputs[k, HIGH] + h]
                 for j in range(block):
-                    beliefs[at + offsets[low + j]] += tables[base + j]
+                    beliefs[at + offset_in_block(program, k, j)] += tables[base + j]
     return beliefs

@@ -12,13 +12,13 @@ from inference.exact.kernels.program import (
     GROUP,
     HIGH,
     INPUTS,
-    LOW,
     MESSAGE,
     PARENT,
     POSITION,
     SPAN,
     TABLE,
     TARGET,
+    offset_in_block,
 )
 from inference.exact.kernels.propagation import DONE, ZERO, finish_marginals
 from inference.kernels.compiled import kernel
@@ -51,9 +51,8 @@ def propagate_log(program, table_starts, log_values, constant_factors, work, mar
                 tables[j] = 0.0
             for k in range(steps[c, INPUTS], steps[c + 1, INPUTS]):
                 at = inputs[k, POSITION] + offsets[inputs[k, HIGH] + h]
-                low = inputs[k, LOW]
                 for j in range(block):
-                    tables[base + j] += values[at + offsets[low + j]]
+                    tables[base + j] += values[at + offset_in_block(program, k, j)]
         message = first_message + steps[c, MESSAGE]
         group = steps[c, GROUP]
         for i in range((stop - start) // group):
@@ -77,12 +76,12 @@ def propagate_log(program, table_starts, log_values, constant_factors, work, mar
             for j in range(start + i * group, start + (i + 1) * group):
                 tables[j] = tables[j] + shift if shift > -np.inf else -np.inf
         for k in range(steps[c, CHILDREN], steps[c + 1, INPUTS]):
-            target, high, low = inputs[k, TARGET], inputs[k, HIGH], inputs[k, LOW]
+            target, high = inputs[k, TARGET], inputs[k, HIGH]
             for summing in range(2):
                 for h in range((stop - start) // block):
                     base = start + h * block
                     for j in range(block):
-                        at = target + offsets[high + h] + offsets[low + j]
+                        at = target + offsets[high + h] + offset_in_block(program, k, j)
                         value = tables[base + j]
                         if summing == 0:
                             largest[at] = max(largest[at], value)

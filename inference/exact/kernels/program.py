@@ -2,7 +2,9 @@
 
 A table is walked in blocks of its fastest axes. Where an input lies is a sum of two offsets, one
 for the block and one for the entry within it; so a step knows nothing of variables any more, and a
-run neither allocates nor looks anything up.
+run neither allocates nor looks anything up. Where the two fastest axes have two states, offsets are
+kept for four entries at a time: within these, an input has two strides, and what is done to them
+fits a vector register.
 """
 
 from __future__ import annotations
@@ -12,12 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, kernel
 
-TABLE, BLOCK, INPUTS, CHILDREN, MESSAGE, GROUP, PARENT, RESIDUES = range(8)
-POSITION, HIGH, LOW, KIND, SPAN, TARGET = range(6)
+TABLE, BLOCK, INPUTS, CHILDREN, MESSAGE, GROUP, PARENT, RESIDUES, QUARTET = range(9)
+POSITION, HIGH, LOW, KIND, SPAN, TARGET, INNER, OUTER = range(8)
 
-CONSTANT, CONTIGUOUS, SCATTERED = range(3)
+CONSTANT, CONTIGUOUS, SCATTERED, QUARTETS = range(4)
 
 _SMALLEST_BLOCK = 128
 _LARGEST_BLOCK = 1024
@@ -27,14 +29,17 @@ class TreeProgram(NamedTuple):
     """What a pass over a cluster tree does, cluster by cluster.
 
     Attributes:
-        steps: int64 (n_clusters + 1, 8), of each cluster: where its table begins, entries of a
+        steps: int64 (n_clusters + 1, 9), of each cluster: where its table begins, entries of a
             block, where its inputs begin, where those of them that are messages do, where its
             message begins, how many entries of the table sum to one of the message, the parent (-1
-            at a root), and where the variables eliminated here begin. The last row says where
-            everything ends.
-        inputs: int64 (n_inputs, 6), of each factor or message: where it begins among the values,
+            at a root), where the variables eliminated here begin, and whether the table is that of
+            two variables with two states each. The last row says where everything ends.
+        inputs: int64 (n_inputs, 8), of each factor or message: where it begins among the values,
             where its offsets of blocks and its offsets within a block begin, how the latter lie,
-            the number of its log range, and where the answer to the message begins (-1: a factor).
+            the number of its range, where the answer to the message begins (-1: a factor), and its
+            strides along the last axis and the one before, where these have two states each.
+            Offsets within a block are there for `SCATTERED` (every entry) and `QUARTETS` (every
+            fourth); a `CONSTANT` or `CONTIGUOUS` input needs none.
         residues: int64 (n_variables, 2), of each variable where its marginal begins, and its
             number of states; in the order of the clusters that they are eliminated in, slowest
             first.
@@ -47,6 +52,51 @@ class TreeProgram(NamedTuple):
     offsets: NDArray[np.int32]
 
 
+@inlined_kernel
+def offset_in_block(program, k, j):
+    """Where entry `j` of a block lies in input `k`, from where the block begins there."""
+    inputs, offsets = program.inputs, program.offsets
+    kind, low = inputs[k, KIND], inputs[k, LOW]
+    if kind == QUARTETS:
+        offset = offsets[low + j // 4] + j % 2 * inputs[k, INNER] + j // 2 % 2 * inputs[k, OUTER]
+    elif kind == SCATTERED:
+        offset = np.int64(offsets[low + j])
+    elif kind == CONTIGUOUS:
+        offset = j
+    else:
+        offset = 0
+    return offset
+
+
+@inlined_kernel
+def _in_quartets(cardinalities, tree, c, block):
+    """Whether the two fastest axes of cluster `c` have two states each."""
+    end = tree.starts[c + 1]
+    if block < 4:
+        return False
+    return (
+        cardinalities[tree.variables[end - 1]] == 2 and cardinalities[tree.variables[end - 2]] == 2
+    )
+
+
+@inlined_kernel
+def _write_offsets(offsets, used, cardinalities, variables, begin, strides, first_axis, last_axis):
+    """Write offsets of all states of axes `first_axis` to `last_axis` - 1; return where they end.
+
+    The last of the axes varies fastest.
+    """
+    offsets[used] = 0
+    filled = 1
+    for axis in range(last_axis - 1, first_axis - 1, -1):
+        stride = strides[axis]
+        count = cardinalities[variables[begin + axis]]
+        for state in range(1, count):
+            for j in range(filled):
+                offsets[used + state * filled + j] = offsets[used + j] + state * stride
+        filled *= count
+    return used + filled
+
+
 @kernel
 def write_program(cardinalities, scope_starts, scope_variables, table_starts, tree):
     """TreeProgram of a cluster tree."""
@@ -56,7 +106,7 @@ def write_program(cardinalities, scope_starts, scope_variables, table_starts, tr
     marginal_starts = np.zeros(len(cardinalities) + 1, dtype=np.int64)
     for v in range(len(cardinalities)):
         marginal_starts[v + 1] = marginal_starts[v] + cardinalities[v]
-    steps = np.zeros((n_clusters + 1, 8), dtype=np.int64)
+    steps = np.zeros((n_clusters + 1, 9), dtype=np.int64)
     residues = np.empty((len(cardinalities), 2), dtype=np.int64)
     n_residues = 0
     n_inputs = 0
@@ -83,14 +133,16 @@ def write_program(cardinalities, scope_starts, scope_variables, table_starts, tr
             block *= cardinalities[tree.variables[at]]
             at -= 1
         steps[c, BLOCK] = block
-        room += here * (block + table // block)
+        quartets = _in_quartets(cardinalities, tree, c, block)
+        room += here * ((block // 4 if quartets else block) + table // block)
+        steps[c, QUARTET] = quartets and table == 4
         steps[c, GROUP] = table // (tree.message_starts[c + 1] - tree.message_starts[c])
         steps[c, PARENT] = tree.parents[c]
         for at in range(tree.starts[c] + tree.separator_sizes[c], tree.starts[c + 1]):
             residues[n_residues, 0] = marginal_starts[tree.variables[at]]
             residues[n_residues, 1] = cardinalities[tree.variables[at]]
             n_residues += 1
-    inputs = np.empty((n_inputs, 6), dtype=np.int64)
+    inputs = np.zeros((n_inputs, 8), dtype=np.int64)
     offsets = np.empty(room, dtype=np.int32)
     axis_of = np.zeros(len(cardinalities), dtype=np.int64)
     strides = np.empty(most_axes, dtype=np.int64)
@@ -101,6 +153,7 @@ def write_program(cardinalities, scope_starts, scope_variables, table_starts, tr
         for axis in range(end - begin):
             axis_of[tree.variables[begin + axis]] = axis
         block = steps[c, BLOCK]
+        quartets = _in_quartets(cardinalities, tree, c, block)
         own = tree.factor_starts[c + 1] - tree.factor_starts[c]
         for entry in range(steps[c + 1, INPUTS] - steps[c, INPUTS]):
             for axis in range(end - begin):
@@ -126,35 +179,34 @@ def write_program(cardinalities, scope_starts, scope_variables, table_starts, tr
                 inputs[k, POSITION] = first_message + tree.message_starts[child]
                 inputs[k, SPAN] = n_factors + child
                 inputs[k, TARGET] = tree.message_starts[child]
+            if quartets:
+                inputs[k, INNER] = strides[end - begin - 1]
+                inputs[k, OUTER] = strides[end - begin - 2]
             inputs[k, LOW] = used
-            offsets[used] = 0
-            filled = 1
+            first_axis = end - begin
+            within = 1
             constant = True
             contiguous = True
-            axis = end - begin - 1
-            while filled < block:
-                stride = strides[axis]
-                constant &= stride == 0
-                contiguous &= stride == filled
-                count = cardinalities[tree.variables[begin + axis]]
-                for state in range(1, count):
-                    for j in range(filled):
-                        offsets[used + state * filled + j] = offsets[used + j] + state * stride
-                filled *= count
-                axis -= 1
-            inputs[k, KIND] = CONSTANT if constant else (CONTIGUOUS if contiguous else SCATTERED)
-            used += filled
+            while within < block:
+                first_axis -= 1
+                constant &= strides[first_axis] == 0
+                contiguous &= strides[first_axis] == within
+                within *= cardinalities[tree.variables[begin + first_axis]]
+            if constant or contiguous:
+                inputs[k, KIND] = CONSTANT if constant else CONTIGUOUS
+            else:
+                last_axis = end - begin
+                inputs[k, KIND] = SCATTERED
+                if quartets:
+                    last_axis -= 2
+                    inputs[k, KIND] = QUARTETS
+                used = _write_offsets(
+                    offsets, used, cardinalities, tree.variables, begin, strides, first_axis,
+                    last_axis,
+                )  # fmt: skip
             inputs[k, HIGH] = used
-            offsets[used] = 0
-            filled = 1
-            while axis >= 0:
-                stride = strides[axis]
-                count = cardinalities[tree.variables[begin + axis]]
-                for state in range(1, count):
-                    for j in range(filled):
-                        offsets[used + state * filled + j] = offsets[used + j] + state * stride
-                filled *= count
-                axis -= 1
-            used += filled
+            used = _write_offsets(
+                offsets, used, cardinalities, tree.variables, begin, strides, 0, first_axis
+            )
             k += 1
     return TreeProgram(steps, inputs, residues, offsets)

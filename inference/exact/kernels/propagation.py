@@ -20,25 +20,34 @@ from inference.exact.kernels.program import (
     CONTIGUOUS,
     GROUP,
     HIGH,
+    INNER,
     INPUTS,
     KIND,
     LOW,
     MESSAGE,
+    OUTER,
     PARENT,
     POSITION,
+    QUARTET,
+    QUARTETS,
     RESIDUES,
     SPAN,
     TABLE,
     TARGET,
 )
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, kernel
 
 DONE = 0
 ZERO = 1
 UNDERFLOW = 2
 
-_SAFE_RANGE = 650.0
-"""Log range within which products of doubles keep full precision (exp(-708) is the smallest)."""
+_SAFE_RANGE = math.exp(650.0)
+"""Range within which products of doubles keep full precision (exp(-708) is the smallest)."""
+
+_SMALLEST_SCALE = 1e-150
+
+# Where an index is unsigned, no check for a negative one stands in the way of vector instructions.
+_ONE, _TWO, _THREE, _FOUR = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
 
 
 class Workspace(NamedTuple):
@@ -49,8 +58,9 @@ class Workspace(NamedTuple):
         answers: float64, what the parents answer: sums first, then factors to scale groups by.
         tables: float64, the clusters' tables: products after the way up, beliefs after the way
             down.
-        spans: float64 (n_factors + 2 n_clusters,), log range of each factor, then of each message,
-            then what each message was divided by.
+        spans: float64 (n_factors + 2 n_clusters,), the range of each factor, then of each message
+            (the largest entry over the smallest that is not zero), then what each message was
+            divided by.
     """
 
     values: NDArray[np.float64]
@@ -76,7 +86,7 @@ def new_workspace(program, table_starts):
 
 @kernel
 def scale_potentials(table_starts, log_values, values, spans):
-    """Write potentials, each factor divided by its largest, and log ranges; return log of divisors.
+    """Write potentials, each factor divided by its largest, and ranges; return log of divisors.
 
     It is -inf if a factor is zero everywhere.
     """
@@ -84,54 +94,70 @@ def scale_potentials(table_starts, log_values, values, spans):
     for factor in range(len(table_starts) - 1):
         start, stop = table_starts[factor], table_starts[factor + 1]
         largest = -np.inf
-        smallest = np.inf
         for i in range(start, stop):
-            value = log_values[i]
-            if value > largest:
-                largest = value
-            if value < smallest and value > -np.inf:
-                smallest = value
+            largest = max(largest, log_values[i])
         if largest == -np.inf:
             return -np.inf
+        least = 1.0
         for i in range(start, stop):
             value = log_values[i]
             values[i] = 1.0 if value == largest else math.exp(value - largest)
-        spans[factor] = largest - smallest
+            if values[i] < least and value > -np.inf:
+                least = values[i]
+        # A smallest potential that is 0 by rounding makes the range infinite, as it should be.
+        spans[factor] = 1.0 / least
         log_scale += largest
     return log_scale
 
 
-@kernel
-def would_underflow(program, spans, c):
+@inlined_kernel
+def would_underflow(steps, inputs, spans, c):
     """Whether a product of cluster `c`'s inputs may be too small for a double."""
-    total = 0.0
-    for k in range(program.steps[c, INPUTS], program.steps[c + 1, INPUTS]):
-        total += spans[program.inputs[k, SPAN]]
+    total = 1.0
+    for k in range(steps[c, INPUTS], steps[c + 1, INPUTS]):
+        total *= spans[inputs[k, SPAN]]
     return total > _SAFE_RANGE
 
 
-@kernel
-def ascend(program, values, tables, message, c, begin, end):
+@inlined_kernel
+def ascend(steps, inputs, offsets, values, tables, message, c, begin, end):
     """Multiply the inputs of entries `begin` to `end` of cluster `c`, and sum them to its message.
 
     Args:
         message: where the cluster's message begins in `values`.
         begin, end: a range of whole blocks.
     """
-    steps, inputs, offsets = program.steps, program.inputs, program.offsets
-    block = steps[c, BLOCK]
-    group = steps[c, GROUP]
+    block = np.uintp(steps[c, BLOCK])
+    group = np.uintp(steps[c, GROUP])
     first, stop = steps[c, INPUTS], steps[c + 1, INPUTS]
-    for h in range(begin // block, end // block):
-        base = steps[c, TABLE] + h * block
+    for h in range(begin // steps[c, BLOCK], end // steps[c, BLOCK]):
+        base = np.uintp(steps[c, TABLE]) + np.uintp(h) * block
         if first == stop:
-            for j in range(base, base + block):
-                tables[j] = 1.0
+            for j in range(block):
+                tables[base + j] = 1.0
         for k in range(first, stop):
-            at = inputs[k, POSITION] + offsets[inputs[k, HIGH] + h]
+            at = np.uintp(inputs[k, POSITION] + offsets[inputs[k, HIGH] + h])
             kind = inputs[k, KIND]
-            low = inputs[k, LOW]
-            if k == first:
+            low = np.uintp(inputs[k, LOW])
+            if kind == QUARTETS:
+                inner, outer = np.uintp(inputs[k, INNER]), np.uintp(inputs[k, OUTER])
+                for q in range(block // _FOUR):
+                    place = at + np.uintp(offsets[low + q])
+                    entry = base + _FOUR * q
+                    one = values[place]
+                    two = values[place + inner]
+                    three = values[place + outer]
+                    four = values[place + inner + outer]
+                    if k > first:
+                        one *= tables[entry]
+                        two *= tables[entry + _ONE]
+                        three *= tables[entry + _TWO]
+                        four *= tables[entry + _THREE]
+                    tables[entry] = one
+                    tables[entry + _ONE] = two
+                    tables[entry + _TWO] = three
+                    tables[entry + _THREE] = four
+            elif k == first:
                 if kind == CONSTANT:
                     value = values[at]
                     for j in range(block):
@@ -141,7 +167,7 @@ def ascend(program, values, tables, message, c, begin, end):
                         tables[base + j] = values[at + j]
                 else:
                     for j in range(block):
-                        tables[base + j] = values[at + offsets[low + j]]
+                        tables[base + j] = values[at + np.uintp(offsets[low + j])]
             elif kind == CONSTANT:
                 value = values[at]
                 for j in range(block):
@@ -151,25 +177,27 @@ def ascend(program, values, tables, message, c, begin, end):
                     tables[base + j] *= values[at + j]
             else:
                 for j in range(block):
-                    tables[base + j] *= values[at + offsets[low + j]]
+                    tables[base + j] *= values[at + np.uintp(offsets[low + j])]
         # A group lies within a block: it is one variable, or a table of one block.
-        at = message + h * block // group
-        if group == 2:
-            for i in range(block // 2):
-                values[at + i] = tables[base + 2 * i] + tables[base + 2 * i + 1]
+        at = np.uintp(message) + np.uintp(h) * block // group
+        if group == _TWO:
+            for i in range(block // _TWO):
+                values[at + i] = tables[base + _TWO * i] + tables[base + _TWO * i + _ONE]
         else:
             for i in range(block // group):
                 total = 0.0
-                for j in range(base + i * group, base + (i + 1) * group):
-                    total += tables[j]
+                for j in range(group):
+                    total += tables[base + i * group + j]
                 values[at + i] = total
 
 
-@kernel
-def finish_message(program, values, spans, n_factors, first_message, c):
-    """Divide cluster `c`'s message by its largest entry; return the logarithm of that."""
-    steps = program.steps
-    begin, end = first_message + steps[c, MESSAGE], first_message + steps[c + 1, MESSAGE]
+@inlined_kernel
+def finish_message(steps, values, spans, n_factors, first_message, c):
+    """Divide cluster `c`'s message by its largest entry; return that, 0 if there is none."""
+    begin, end = (
+        np.uintp(first_message + steps[c, MESSAGE]),
+        np.uintp(first_message + steps[c + 1, MESSAGE]),
+    )
     largest = 0.0
     smallest = np.inf
     for i in range(begin, end):
@@ -177,51 +205,87 @@ def finish_message(program, values, spans, n_factors, first_message, c):
         largest = max(largest, value)
         if value < smallest and value > 0.0:
             smallest = value
-    if largest == 0.0:
-        return -np.inf
-    for i in range(begin, end):
-        values[i] /= largest
-    spans[n_factors + c] = math.log(largest / smallest)
-    spans[n_factors + len(steps) - 1 + c] = largest
-    return math.log(largest)
+    if largest > 0.0:
+        for i in range(begin, end):
+            values[i] /= largest
+        spans[n_factors + c] = largest / smallest
+        spans[n_factors + len(steps) - 1 + c] = largest
+    return largest
 
 
 @kernel
 def ascend_all(program, table_starts, work, first, last):
     """Send the messages of clusters `first` to `last` - 1; return (code, log of the divisors)."""
-    steps = program.steps
+    steps, inputs, offsets = program.steps, program.inputs, program.offsets
     values, tables, spans = work.values, work.tables, work.spans
     n_factors = len(table_starts) - 1
     first_message = table_starts[n_factors]
     log_scale = 0.0
+    scale = 1.0
     for c in range(first, last):
-        if would_underflow(program, spans, c):
+        if would_underflow(steps, inputs, spans, c):
             return UNDERFLOW, 0.0
-        message = first_message + steps[c, MESSAGE]
-        ascend(program, values, tables, message, c, 0, steps[c + 1, TABLE] - steps[c, TABLE])
-        scale = finish_message(program, values, spans, n_factors, first_message, c)
-        if scale == -np.inf:
-            return ZERO, scale
-        log_scale += scale
-    return DONE, log_scale
+        if steps[c, QUARTET]:
+            one, two, three, four = 1.0, 1.0, 1.0, 1.0
+            for k in range(steps[c, INPUTS], steps[c + 1, INPUTS]):
+                place = np.uintp(inputs[k, POSITION])
+                inner, outer = np.uintp(inputs[k, INNER]), np.uintp(inputs[k, OUTER])
+                one *= values[place]
+                two *= values[place + inner]
+                three *= values[place + outer]
+                four *= values[place + inner + outer]
+            entry = np.uintp(steps[c, TABLE])
+            tables[entry] = one
+            tables[entry + _ONE] = two
+            tables[entry + _TWO] = three
+            tables[entry + _THREE] = four
+            false = one + two
+            true = three + four
+            message = np.uintp(first_message + steps[c, MESSAGE])
+            if steps[c, GROUP] == 4:
+                largest = false + true
+                values[message] = 1.0
+                spans[n_factors + c] = 1.0
+            else:
+                largest = max(false, true)
+                smallest = min(false, true)
+                values[message] = false / largest
+                values[message + _ONE] = true / largest
+                spans[n_factors + c] = largest / smallest if smallest > 0.0 else 1.0
+            spans[n_factors + len(steps) - 1 + c] = largest
+        else:
+            message = first_message + steps[c, MESSAGE]
+            end = steps[c + 1, TABLE] - steps[c, TABLE]
+            ascend(steps, inputs, offsets, values, tables, message, c, 0, end)
+            largest = finish_message(steps, values, spans, n_factors, first_message, c)
+        if largest == 0.0:
+            return ZERO, -np.inf
+        # Logarithms are slow, so they are taken of products of many divisors.
+        if not _SMALLEST_SCALE < scale * largest < 1.0 / _SMALLEST_SCALE:
+            log_scale += math.log(scale)
+            scale = 1.0
+        scale *= largest
+    return DONE, log_scale + math.log(scale)
 
 
-@kernel
-def take_answer(program, values, answers, spans, n_factors, first_message, c):
+@inlined_kernel
+def take_answer(steps, values, answers, spans, n_factors, first_message, c):
     """Turn what the parent answered into factors that scale the groups of cluster `c`'s table."""
-    steps = program.steps
-    begin, end = steps[c, MESSAGE], steps[c + 1, MESSAGE]
+    begin, end = np.uintp(steps[c, MESSAGE]), np.uintp(steps[c + 1, MESSAGE])
     divisor = spans[n_factors + len(steps) - 1 + c]
     if steps[c, PARENT] < 0:
         answers[begin] = 1.0 / divisor
-        return
-    for i in range(begin, end):
-        if answers[i] > 0.0:
-            answers[i] /= values[first_message + i] * divisor
+    else:
+        sent = np.uintp(first_message)
+        for i in range(begin, end):
+            if answers[i] > 0.0:
+                answers[i] /= values[sent + i] * divisor
 
 
-@kernel
-def descend(program, tables, answers, targets, marginals, c, begin, end, scale):
+@inlined_kernel
+def descend(
+    steps, inputs, residues, offsets, tables, answers, targets, marginals, c, begin, end, scale
+):
     """Scale entries `begin` to `end` of cluster `c`, and sum them to its children and a marginal.
 
     Args:
@@ -231,42 +295,88 @@ def descend(program, tables, answers, targets, marginals, c, begin, end, scale):
         begin, end: a range of whole blocks.
         scale: whether to scale and to sum the marginal; not where that has been done before.
     """
-    steps, inputs, offsets = program.steps, program.inputs, program.offsets
-    block = steps[c, BLOCK]
-    group = steps[c, GROUP]
+    block = np.uintp(steps[c, BLOCK])
+    group = np.uintp(steps[c, GROUP])
+    quarters = block // _FOUR
     first, stop = steps[c, CHILDREN], steps[c + 1, INPUTS]
     residue = steps[c, RESIDUES]
     alone = steps[c + 1, RESIDUES] - residue == 1
-    out = program.residues[residue, 0] if alone else 0
-    states = program.residues[residue, 1] if alone else 0
-    false = 0.0
-    true = 0.0
-    for h in range(begin // block, end // block):
-        base = steps[c, TABLE] + h * block
-        at = steps[c, MESSAGE] + h * block // group
+    out = residues[residue, 0] if alone else 0
+    states = residues[residue, 1] if alone else 0
+    # Two sums each, which do not wait for one another.
+    false, false_too, true, true_too = 0.0, 0.0, 0.0, 0.0
+    for h in range(begin // steps[c, BLOCK], end // steps[c, BLOCK]):
+        base = np.uintp(steps[c, TABLE]) + np.uintp(h) * block
+        at = np.uintp(steps[c, MESSAGE]) + np.uintp(h) * block // group
         if not scale:
             pass
         elif states == 2:
-            for i in range(block // 2):
-                one = tables[base + 2 * i] * answers[at + i]
-                other = tables[base + 2 * i + 1] * answers[at + i]
-                tables[base + 2 * i] = one
-                tables[base + 2 * i + 1] = other
+            for q in range(quarters):
+                entry = base + _FOUR * q
+                answer, other = answers[at + _TWO * q], answers[at + _TWO * q + _ONE]
+                one = tables[entry] * answer
+                two = tables[entry + _ONE] * answer
+                three = tables[entry + _TWO] * other
+                four = tables[entry + _THREE] * other
+                tables[entry] = one
+                tables[entry + _ONE] = two
+                tables[entry + _TWO] = three
+                tables[entry + _THREE] = four
                 false += one
-                true += other
+                true += two
+                false_too += three
+                true_too += four
+            # What is left where a block is no multiple of four.
+            for i in range(_TWO * quarters, block // _TWO):
+                one = tables[base + _TWO * i] * answers[at + i]
+                two = tables[base + _TWO * i + _ONE] * answers[at + i]
+                tables[base + _TWO * i] = one
+                tables[base + _TWO * i + _ONE] = two
+                false += one
+                true += two
         else:
             for i in range(block // group):
-                for j in range(base + i * group, base + (i + 1) * group):
-                    tables[j] *= answers[at + i]
+                row = base + i * group
+                for j in range(group):
+                    tables[row + j] *= answers[at + i]
                 for state in range(states):
-                    marginals[out + state] += tables[base + i * group + state]
+                    marginals[out + state] += tables[row + np.uintp(state)]
         for k in range(first, stop):
-            target = inputs[k, TARGET]
-            if target < 0:
+            if inputs[k, TARGET] < 0:
                 continue
-            target += offsets[inputs[k, HIGH] + h]
+            target = np.uintp(inputs[k, TARGET] + offsets[inputs[k, HIGH] + h])
             kind = inputs[k, KIND]
-            if kind == CONSTANT:
+            low = np.uintp(inputs[k, LOW])
+            if kind == QUARTETS:
+                inner, outer = np.uintp(inputs[k, INNER]), np.uintp(inputs[k, OUTER])
+                if inner > 0 and outer > 0:
+                    for q in range(quarters):
+                        place = target + np.uintp(offsets[low + q])
+                        entry = base + _FOUR * q
+                        targets[place] += tables[entry]
+                        targets[place + inner] += tables[entry + _ONE]
+                        targets[place + outer] += tables[entry + _TWO]
+                        targets[place + inner + outer] += tables[entry + _THREE]
+                elif inner > 0:
+                    for q in range(quarters):
+                        place = target + np.uintp(offsets[low + q])
+                        entry = base + _FOUR * q
+                        targets[place] += tables[entry] + tables[entry + _TWO]
+                        targets[place + inner] += tables[entry + _ONE] + tables[entry + _THREE]
+                elif outer > 0:
+                    for q in range(quarters):
+                        place = target + np.uintp(offsets[low + q])
+                        entry = base + _FOUR * q
+                        targets[place] += tables[entry] + tables[entry + _ONE]
+                        targets[place + outer] += tables[entry + _TWO] + tables[entry + _THREE]
+                else:
+                    for q in range(quarters):
+                        place = target + np.uintp(offsets[low + q])
+                        entry = base + _FOUR * q
+                        targets[place] += (tables[entry] + tables[entry + _ONE]) + (
+                            tables[entry + _TWO] + tables[entry + _THREE]
+                        )
+            elif kind == CONSTANT:
                 total = 0.0
                 for j in range(block):
                     total += tables[base + j]
@@ -275,21 +385,19 @@ def descend(program, tables, answers, targets, marginals, c, begin, end, scale):
                 for j in range(block):
                     targets[target + j] += tables[base + j]
             else:
-                low = inputs[k, LOW]
                 for j in range(block):
-                    targets[target + offsets[low + j]] += tables[base + j]
+                    targets[target + np.uintp(offsets[low + j])] += tables[base + j]
     if scale and states == 2:
-        marginals[out] += false
-        marginals[out + 1] += true
+        marginals[out] += false + false_too
+        marginals[out + 1] += true + true_too
 
 
-@kernel
-def finish_marginals(program, tables, marginals, c, summed):
+@inlined_kernel
+def finish_marginals(steps, residues, tables, marginals, c, summed):
     """Sum the marginals of the variables eliminated in cluster `c`, unless one alone is `summed`.
 
     They are divided by their sums, which rounding keeps from one.
     """
-    steps, residues = program.steps, program.residues
     first, stop = steps[c, RESIDUES], steps[c + 1, RESIDUES]
     inner = 1
     for residue in range(stop - 1, first - 1, -1):
@@ -313,15 +421,66 @@ def descend_all(program, table_starts, work, marginals, first, last):
 
     `marginals` and `work.answers` are zero before.
     """
-    steps = program.steps
+    steps, inputs, residues, offsets = program
     values, answers, tables, spans = work.values, work.answers, work.tables, work.spans
     n_factors = len(table_starts) - 1
     first_message = table_starts[n_factors]
     for c in range(last - 1, first - 1, -1):
-        take_answer(program, values, answers, spans, n_factors, first_message, c)
-        end = steps[c + 1, TABLE] - steps[c, TABLE]
-        descend(program, tables, answers, answers, marginals, c, 0, end, True)
-        finish_marginals(program, tables, marginals, c, True)
+        if steps[c, QUARTET]:
+            entry = np.uintp(steps[c, TABLE])
+            message = np.uintp(steps[c, MESSAGE])
+            divisor = spans[n_factors + len(steps) - 1 + c]
+            at_root = steps[c, GROUP] == 4
+            if at_root:
+                answer = other = 1.0 / divisor
+            else:
+                sent = np.uintp(first_message) + message
+                answer, other = answers[message], answers[message + _ONE]
+                answer = answer / (values[sent] * divisor) if answer > 0.0 else answer
+                other = other / (values[sent + _ONE] * divisor) if other > 0.0 else other
+            one = tables[entry] * answer
+            two = tables[entry + _ONE] * answer
+            three = tables[entry + _TWO] * other
+            four = tables[entry + _THREE] * other
+            tables[entry] = one
+            tables[entry + _ONE] = two
+            tables[entry + _TWO] = three
+            tables[entry + _THREE] = four
+            for k in range(steps[c, CHILDREN], steps[c + 1, INPUTS]):
+                # There is one block, so the answer to a child is complete.
+                target = np.uintp(inputs[k, TARGET])
+                inner, outer = np.uintp(inputs[k, INNER]), np.uintp(inputs[k, OUTER])
+                if inner > 0 and outer > 0:
+                    answers[target] = one
+                    answers[target + inner] = two
+                    answers[target + outer] = three
+                    answers[target + inner + outer] = four
+                elif inner > 0:
+                    answers[target] = one + three
+                    answers[target + inner] = two + four
+                elif outer > 0:
+                    answers[target] = one + two
+                    answers[target + outer] = three + four
+                else:
+                    answers[target] = (one + two) + (three + four)
+            total = (one + two) + (three + four)
+            residue = steps[c, RESIDUES]
+            if at_root:
+                out = np.uintp(residues[residue, 0])
+                marginals[out] = (one + two) / total
+                marginals[out + _ONE] = (three + four) / total
+                residue += 1
+            out = np.uintp(residues[residue, 0])
+            marginals[out] = (one + three) / total
+            marginals[out + _ONE] = (two + four) / total
+        else:
+            take_answer(steps, values, answers, spans, n_factors, first_message, c)
+            end = steps[c + 1, TABLE] - steps[c, TABLE]
+            descend(
+                steps, inputs, residues, offsets, tables, answers, answers, marginals, c, 0, end,
+                True,
+            )  # fmt: skip
+            finish_marginals(steps, residues, tables, marginals, c, True)
 
 
 @kernel
