@@ -155,16 +155,19 @@ def _ascend(run: _Pass) -> tuple[int, float]:
             if code != DONE:
                 return code, scale
         else:
-            if would_underflow(program, work.spans, first):
+            if would_underflow(program.steps, program.inputs, work.spans, first):
                 return UNDERFLOW, 0.0
             message = first_message + int(program.steps[first, MESSAGE])
 
             def chunk(begin: int, end: int, message: int = message, c: int = first) -> None:
-                ascend(program, work.values, work.tables, message, c, begin, end)
+                ascend(
+                    program.steps, program.inputs, program.offsets, work.values, work.tables,
+                    message, c, begin, end,
+                )  # fmt: skip
 
             run.share(chunk, first)
             largest = finish_message(
-                program, work.values, work.spans, n_factors, first_message, first
+                program.steps, work.values, work.spans, n_factors, first_message, first
             )
             if largest == 0.0:
                 return ZERO, -np.inf
@@ -189,7 +192,7 @@ def _descend_large(run: _Pass, c: int) -> None:
     is answered in one go.
     """
     tree, program, work = run.tree, run.program, run.work
-    take_answer(program, work.values, work.answers, work.spans, *run.ends, c)
+    take_answer(program.steps, work.values, work.answers, work.spans, *run.ends, c)
     axes, _ = _chunks(run, c)
     leading = tree.variables[tree.starts[c] : tree.starts[c] + axes]
     step = _alone(program, c)
@@ -218,23 +221,22 @@ def _descend_large(run: _Pass, c: int) -> None:
 
     def chunk(begin: int, end: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         marginal, sums = np.zeros(states), np.zeros(room)
-        part = step._replace(inputs=shared)
-        descend(part, work.tables, work.answers, work.answers, marginal, 0, begin, end, True)
+        arrays = step.residues, step.offsets, work.tables, work.answers
+        descend(step.steps, shared, *arrays, work.answers, marginal, 0, begin, end, True)
         if room:
-            part = step._replace(inputs=own)
-            descend(part, work.tables, work.answers, sums, marginal, 0, begin, end, False)
+            descend(step.steps, own, *arrays, sums, marginal, 0, begin, end, False)
         return marginal, sums
 
     results = run.share(chunk, c)
     for at, offset, length in own_children:
         work.answers[at : at + length] = sum(sums[offset : offset + length] for _, sums in results)
     if (rest[:, TARGET] != _NOT_WANTED).any():
-        part = step._replace(inputs=rest)
-        descend(part, work.tables, work.answers, work.answers, np.zeros(states), 0, 0, size, False)
+        arrays = step.residues, step.offsets, work.tables, work.answers
+        descend(step.steps, rest, *arrays, work.answers, np.zeros(states), 0, 0, size, False)
     if states:
         start = int(program.residues[program.steps[c, RESIDUES], 0])
         run.marginals[start : start + states] = sum(part for part, _ in results)
-    finish_marginals(program, work.tables, run.marginals, c, True)
+    finish_marginals(program.steps, program.residues, work.tables, run.marginals, c, True)
 
 
 def _alone(program: TreeProgram, c: int) -> TreeProgram:

@@ -96,7 +96,7 @@ def propagate_log(program, table_starts, log_values, constant_factors, work, mar
                     answers[at] = -np.inf
         for j in range(start, stop):
             tables[j] = math.exp(tables[j])
-        finish_marginals(program, tables, marginals, c, False)
+        finish_marginals(steps, program.residues, tables, marginals, c, False)
     return DONE, log_z
 
 

@@ -33,7 +33,7 @@ class TreeProgram(NamedTuple):
             block, where its inputs begin, where those of them that are messages do, where its
             message begins, how many entries of the table sum to one of the message, the parent (-1
             at a root), where the variables eliminated here begin, and whether the table is that of
-            two variables with two states each. The last row says where everything ends.
+            two variables with two states each, one of them eliminated here or both. The last row says where everything ends.
         inputs: int64 (n_inputs, 8), of each factor or message: where it begins among the values,
             where its offsets of blocks and its offsets within a block begin, how the latter lie,
             the number of its range, where the answer to the message begins (-1: a factor), and its
@@ -135,8 +135,8 @@ def write_program(cardinalities, scope_starts, scope_variables, table_starts, tr
         steps[c, BLOCK] = block
         quartets = _in_quartets(cardinalities, tree, c, block)
         room += here * ((block // 4 if quartets else block) + table // block)
-        steps[c, QUARTET] = quartets and table == 4
         steps[c, GROUP] = table // (tree.message_starts[c + 1] - tree.message_starts[c])
+        steps[c, QUARTET] = quartets and table == 4 and steps[c, GROUP] > 1
         steps[c, PARENT] = tree.parents[c]
         for at in range(tree.starts[c] + tree.separator_sizes[c], tree.starts[c + 1]):
             residues[n_residues, 0] = marginal_starts[tree.variables[at]]
