@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from inference.kernels.compiled import inlined_kernel, kernel
 
-TABLE, BLOCK, INPUTS, CHILDREN, MESSAGE, GROUP, PARENT, RESIDUES, QUARTET = range(9)
+TABLE, BLOCK, INPUTS, CHILDREN, MESSAGE, GROUP, PARENT, RESIDUES, FORM = range(9)
 POSITION, HIGH, LOW, KIND, SPAN, TARGET, INNER, OUTER = range(8)
 
 CONSTANT, CONTIGUOUS, SCATTERED, QUARTETS = range(4)
+PLAIN, IN_QUARTETS, ONE_QUARTET = range(3)
 
 _SMALLEST_BLOCK = 128
 _LARGEST_BLOCK = 1024
@@ -32,8 +33,9 @@ class TreeProgram(NamedTuple):
         steps: int64 (n_clusters + 1, 9), of each cluster: where its table begins, entries of a
             block, where its inputs begin, where those of them that are messages do, where its
             message begins, how many entries of the table sum to one of the message, the parent (-1
-            at a root), where the variables eliminated here begin, and whether the table is that of
-            two variables with two states each, one of them eliminated here or both. The last row says where everything ends.
+            at a root), where the variables eliminated here begin, and the form of the table: plain,
+            in quartets (the two fastest axes have two states each), or one quartet alone, of which
+            one variable is eliminated here or both. The last row says where everything ends.
         inputs: int64 (n_inputs, 8), of each factor or message: where it begins among the values,
             where its offsets of blocks and its offsets within a block begin, how the latter lie,
             the number of its range, where the answer to the message begins (-1: a factor), and its
@@ -68,41 +70,16 @@ def offset_in_block(program, k, j):
     return offset
 
 
-@inlined_kernel
-def _in_quartets(cardinalities, tree, c, block):
-    """Whether the two fastest axes of cluster `c` have two states each."""
-    end = tree.starts[c + 1]
-    if block < 4:
-        return False
-    return (
-        cardinalities[tree.variables[end - 1]] == 2 and cardinalities[tree.variables[end - 2]] == 2
-    )
-
-
-@inlined_kernel
-def _write_offsets(offsets, used, cardinalities, variables, begin, strides, first_axis, last_axis):
-    """Write offsets of all states of axes `first_axis` to `last_axis` - 1; return where they end.
-
-    The last of the axes varies fastest.
-    """
-    offsets[used] = 0
-    filled = 1
-    for axis in range(last_axis - 1, first_axis - 1, -1):
-        stride = strides[axis]
-        count = cardinalities[variables[begin + axis]]
-        for state in range(1, count):
-            for j in range(filled):
-                offsets[used + state * filled + j] = offsets[used + j] + state * stride
-        filled *= count
-    return used + filled
-
-
 @kernel
 def write_program(cardinalities, scope_starts, scope_variables, table_starts, tree):
     """TreeProgram of a cluster tree."""
     n_clusters = len(tree.parents)
     n_factors = len(table_starts) - 1
     first_message = table_starts[n_factors]
+    starts, variables, separator_sizes = tree.starts, tree.variables, tree.separator_sizes
+    factor_starts, factors = tree.factor_starts, tree.factors
+    child_starts, children = tree.child_starts, tree.children
+    parents, tree_tables, tree_messages = tree.parents, tree.table_starts, tree.message_starts
     marginal_starts = np.zeros(len(cardinalities) + 1, dtype=np.int64)
     for v in range(len(cardinalities)):
         marginal_starts[v + 1] = marginal_starts[v] + cardinalities[v]
@@ -113,34 +90,42 @@ def write_program(cardinalities, scope_starts, scope_variables, table_starts, tr
     room = 0
     most_axes = 1
     for c in range(n_clusters + 1):
-        steps[c, TABLE] = tree.table_starts[c]
-        steps[c, MESSAGE] = tree.message_starts[c]
+        steps[c, TABLE] = tree_tables[c]
+        steps[c, MESSAGE] = tree_messages[c]
         steps[c, INPUTS] = n_inputs
         steps[c, RESIDUES] = n_residues
         if c == n_clusters:
             break
-        most_axes = max(most_axes, tree.starts[c + 1] - tree.starts[c])
-        own = tree.factor_starts[c + 1] - tree.factor_starts[c]
-        here = own + tree.child_starts[c + 1] - tree.child_starts[c]
+        end = starts[c + 1]
+        most_axes = max(most_axes, end - starts[c])
+        own = factor_starts[c + 1] - factor_starts[c]
+        here = own + child_starts[c + 1] - child_starts[c]
         steps[c, CHILDREN] = n_inputs + own
         n_inputs += here
-        table = tree.table_starts[c + 1] - tree.table_starts[c]
+        table = tree_tables[c + 1] - tree_tables[c]
         # Blocks of large tables grow with them, so that their offsets stay few.
         wanted = min(table, max(_SMALLEST_BLOCK, min(_LARGEST_BLOCK, np.int64(np.sqrt(table)))))
         block = 1
-        at = tree.starts[c + 1] - 1
+        at = end - 1
         while block < wanted:
-            block *= cardinalities[tree.variables[at]]
+            block *= cardinalities[variables[at]]
             at -= 1
+        low = block
+        steps[c, GROUP] = table // (tree_messages[c + 1] - tree_messages[c])
+        if (
+            block >= 4
+            and cardinalities[variables[end - 1]] * cardinalities[variables[end - 2]] == 4
+        ):
+            steps[c, FORM] = IN_QUARTETS
+            low = block // 4
+            if table == 4 and steps[c, GROUP] > 1:
+                steps[c, FORM] = ONE_QUARTET
+        room += here * (low + table // block)
         steps[c, BLOCK] = block
-        quartets = _in_quartets(cardinalities, tree, c, block)
-        room += here * ((block // 4 if quartets else block) + table // block)
-        steps[c, GROUP] = table // (tree.message_starts[c + 1] - tree.message_starts[c])
-        steps[c, QUARTET] = quartets and table == 4 and steps[c, GROUP] > 1
-        steps[c, PARENT] = tree.parents[c]
-        for at in range(tree.starts[c] + tree.separator_sizes[c], tree.starts[c + 1]):
-            residues[n_residues, 0] = marginal_starts[tree.variables[at]]
-            residues[n_residues, 1] = cardinalities[tree.variables[at]]
+        steps[c, PARENT] = parents[c]
+        for at in range(starts[c] + separator_sizes[c], end):
+            residues[n_residues, 0] = marginal_starts[variables[at]]
+            residues[n_residues, 1] = cardinalities[variables[at]]
             n_residues += 1
     inputs = np.zeros((n_inputs, 8), dtype=np.int64)
     offsets = np.empty(room, dtype=np.int32)
@@ -149,18 +134,18 @@ def write_program(cardinalities, scope_starts, scope_variables, table_starts, tr
     used = 0
     k = 0
     for c in range(n_clusters):
-        begin, end = tree.starts[c], tree.starts[c + 1]
+        begin, end = starts[c], starts[c + 1]
         for axis in range(end - begin):
-            axis_of[tree.variables[begin + axis]] = axis
+            axis_of[variables[begin + axis]] = axis
         block = steps[c, BLOCK]
-        quartets = _in_quartets(cardinalities, tree, c, block)
-        own = tree.factor_starts[c + 1] - tree.factor_starts[c]
+        in_quartets = steps[c, FORM] != PLAIN
+        own = factor_starts[c + 1] - factor_starts[c]
         for entry in range(steps[c + 1, INPUTS] - steps[c, INPUTS]):
             for axis in range(end - begin):
                 strides[axis] = 0
             step = 1
             if entry < own:
-                factor = tree.factors[tree.factor_starts[c] + entry]
+                factor = factors[factor_starts[c] + entry]
                 for slot in range(scope_starts[factor + 1] - 1, scope_starts[factor] - 1, -1):
                     v = scope_variables[slot]
                     if cardinalities[v] > 1:
@@ -170,43 +155,49 @@ def write_program(cardinalities, scope_starts, scope_variables, table_starts, tr
                 inputs[k, SPAN] = factor
                 inputs[k, TARGET] = -1
             else:
-                child = tree.children[tree.child_starts[c] + entry - own]
-                first = tree.starts[child]
-                for slot in range(first + tree.separator_sizes[child] - 1, first - 1, -1):
-                    v = tree.variables[slot]
+                child = children[child_starts[c] + entry - own]
+                first = starts[child]
+                for slot in range(first + separator_sizes[child] - 1, first - 1, -1):
+                    v = variables[slot]
                     strides[axis_of[v]] = step
                     step *= cardinalities[v]
-                inputs[k, POSITION] = first_message + tree.message_starts[child]
+                inputs[k, POSITION] = first_message + tree_messages[child]
                 inputs[k, SPAN] = n_factors + child
-                inputs[k, TARGET] = tree.message_starts[child]
-            if quartets:
+                inputs[k, TARGET] = tree_messages[child]
+            if in_quartets:
                 inputs[k, INNER] = strides[end - begin - 1]
                 inputs[k, OUTER] = strides[end - begin - 2]
-            inputs[k, LOW] = used
-            first_axis = end - begin
             within = 1
             constant = True
             contiguous = True
+            middle = end - begin
             while within < block:
-                first_axis -= 1
-                constant &= strides[first_axis] == 0
-                contiguous &= strides[first_axis] == within
-                within *= cardinalities[tree.variables[begin + first_axis]]
+                middle -= 1
+                constant &= strides[middle] == 0
+                contiguous &= strides[middle] == within
+                within *= cardinalities[variables[begin + middle]]
+            # First the axes within a block, slowest to fastest, then those of the blocks.
+            top, bottom = middle, end - begin
             if constant or contiguous:
                 inputs[k, KIND] = CONSTANT if constant else CONTIGUOUS
+                bottom = middle
+            elif in_quartets:
+                inputs[k, KIND] = QUARTETS
+                bottom -= 2
             else:
-                last_axis = end - begin
                 inputs[k, KIND] = SCATTERED
-                if quartets:
-                    last_axis -= 2
-                    inputs[k, KIND] = QUARTETS
-                used = _write_offsets(
-                    offsets, used, cardinalities, tree.variables, begin, strides, first_axis,
-                    last_axis,
-                )  # fmt: skip
-            inputs[k, HIGH] = used
-            used = _write_offsets(
-                offsets, used, cardinalities, tree.variables, begin, strides, 0, first_axis
-            )
+            for column in (LOW, HIGH):
+                inputs[k, column] = used
+                offsets[used] = 0
+                filled = 1
+                for axis in range(bottom - 1, top - 1, -1):
+                    stride = strides[axis]
+                    count = cardinalities[variables[begin + axis]]
+                    for state in range(1, count):
+                        for j in range(filled):
+                            offsets[used + state * filled + j] = offsets[used + j] + state * stride
+                    filled *= count
+                used += filled
+                top, bottom = 0, middle
             k += 1
     return TreeProgram(steps, inputs, residues, offsets)

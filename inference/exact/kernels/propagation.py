@@ -18,6 +18,7 @@ from inference.exact.kernels.program import (
     CHILDREN,
     CONSTANT,
     CONTIGUOUS,
+    FORM,
     GROUP,
     HIGH,
     INNER,
@@ -25,10 +26,10 @@ from inference.exact.kernels.program import (
     KIND,
     LOW,
     MESSAGE,
+    ONE_QUARTET,
     OUTER,
     PARENT,
     POSITION,
-    QUARTET,
     QUARTETS,
     RESIDUES,
     SPAN,
@@ -225,7 +226,7 @@ def ascend_all(program, table_starts, work, first, last):
     for c in range(first, last):
         if would_underflow(steps, inputs, spans, c):
             return UNDERFLOW, 0.0
-        if steps[c, QUARTET]:
+        if steps[c, FORM] == ONE_QUARTET:
             one, two, three, four = 1.0, 1.0, 1.0, 1.0
             for k in range(steps[c, INPUTS], steps[c + 1, INPUTS]):
                 place = np.uintp(inputs[k, POSITION])
@@ -426,7 +427,7 @@ def descend_all(program, table_starts, work, marginals, first, last):
     n_factors = len(table_starts) - 1
     first_message = table_starts[n_factors]
     for c in range(last - 1, first - 1, -1):
-        if steps[c, QUARTET]:
+        if steps[c, FORM] == ONE_QUARTET:
             entry = np.uintp(steps[c, TABLE])
             message = np.uintp(steps[c, MESSAGE])
             divisor = spans[n_factors + len(steps) - 1 + c]
