@@ -112,9 +112,11 @@ def write_program(cardinalities, scope_starts, scope_variables, table_starts, tr
             at -= 1
         low = block
         steps[c, GROUP] = table // (tree_messages[c + 1] - tree_messages[c])
+        # Where the last variable has two states and a block holds four entries, there is another.
         if (
             block >= 4
-            and cardinalities[variables[end - 1]] * cardinalities[variables[end - 2]] == 4
+            and cardinalities[variables[end - 1]] == 2
+            and cardinalities[variables[end - 2]] == 2
         ):
             steps[c, FORM] = IN_QUARTETS
             low = block // 4
