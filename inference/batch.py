@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from factormodels.arrays import number_array
 from factormodels.errors import FactormodelsError, InputError
-from factormodels.factor_graph import FactorGraph
+from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.backend import Backend, InferenceError, Result
 from inference.evidence import checked_graph, with_observed, without_evidence
 from inference.posterior import Posterior
@@ -116,8 +116,18 @@ def batch_results(
     if not graphs:
         return []
     start = time.perf_counter()
-    absorbed = [graph.absorb_evidence() for graph in graphs]
+    absorbed = _absorbed(graphs)
     return _finished(graphs, absorbed, backend.solve_batch(absorbed, threads), backend, start)
+
+
+def _absorbed(graphs: Sequence[FactorGraph]) -> list[FactorGraph]:
+    # Graphs of one fact graph share the array that says what is observed, which is looked at once.
+    observed: dict[int, bool] = {}
+    for graph in graphs:
+        key = id(graph.evidence)
+        if key not in observed:
+            observed[key] = bool((graph.evidence != UNOBSERVED).any())
+    return [g.absorb_evidence() if observed[id(g.evidence)] else g for g in graphs]
 
 
 def settings_results(

@@ -132,7 +132,7 @@ def get_backend(name: str, **settings: Any) -> Backend:
         MissingDependencyError: if a library that it needs is not installed.
     """
     cls = backend_class(name)
-    known = [field.name for field in fields(cls)]
+    known = [field.name for field in fields(cls)] if settings else []
     for setting, value in settings.items():
         if setting not in known:
             near = nearest(setting, known)

@@ -177,29 +177,31 @@ class KeptPlans:
     """The plans of the structures that were requested last, within bounds of number and memory."""
 
     def __init__(self) -> None:
-        self._plans: OrderedDict[Key, Plan] = OrderedDict()
+        self._plans: OrderedDict[Key, tuple[Plan, float]] = OrderedDict()
         self._bytes = 0.0
         self._lock = Lock()
 
     def get(self, key: Key) -> Plan | None:
         """Plan of a structure under settings of `exact`, if it is kept."""
         with self._lock:
-            plan = self._plans.get(key)
-            if plan is not None:
-                self._plans.move_to_end(key)
-            return plan
+            kept = self._plans.get(key)
+            if kept is None:
+                return None
+            self._plans.move_to_end(key)
+            return kept[0]
 
     def keep(self, key: Key, plan: Plan) -> None:
         """Keep a plan of small tables, and let go of what was asked for longest ago."""
-        if not plan.small or plan.bytes > _MOST_BYTES / 4:
+        size = plan.bytes
+        if not plan.small or size > _MOST_BYTES / 4:
             return
         with self._lock:
             if key in self._plans:
                 return
-            self._plans[key] = plan
-            self._bytes += plan.bytes
+            self._plans[key] = plan, size
+            self._bytes += size
             while self._bytes > _MOST_BYTES or len(self._plans) > _MOST_KEPT:
-                self._bytes -= self._plans.popitem(last=False)[1].bytes
+                self._bytes -= self._plans.popitem(last=False)[1][1]
 
 
 KEPT = KeptPlans()

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.grouping import group
 
 
@@ -41,19 +41,20 @@ class ClusterTree(NamedTuple):
     constant_factors: NDArray[np.int64]
 
 
-@kernel
-def _sort_descending(values):
-    if len(values) > 32:
-        values.sort()
-        values[:] = values[::-1].copy()
-        return
-    for i in range(1, len(values)):
-        item = values[i]
-        j = i - 1
-        while j >= 0 and values[j] < item:
-            values[j + 1] = values[j]
-            j -= 1
-        values[j + 1] = item
+@inlined_kernel
+def _sort_descending(values, size):
+    """Sort the first `size` values, largest first."""
+    if size > 32:
+        values[:size].sort()
+        values[:size] = values[:size][::-1].copy()
+    else:
+        for i in range(1, size):
+            item = values[i]
+            j = i - 1
+            while j >= 0 and values[j] < item:
+                values[j + 1] = values[j]
+                j -= 1
+            values[j + 1] = item
 
 
 @kernel
@@ -109,7 +110,7 @@ def bucket_sizes(cardinalities, scope_starts, scope_variables, order):
                     bucket[size] = place
                     size += 1
             child = sibling[child]
-        _sort_descending(bucket[:size])
+        _sort_descending(bucket, size)
         if starts[i] + size > len(places):
             larger = np.empty(2 * len(places) + size, dtype=np.int64)
             larger[: starts[i]] = places[: starts[i]]

@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from inference.exact.kernels.sparse_ordering import minimum_degree_order
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.random_numbers import next_word
 
 MIN_FILL = 0
@@ -26,7 +26,7 @@ _LARGEST_MATRIX = 16_384
 """Components of more variables are ordered without a bit matrix, which would pass 32 MB here."""
 
 
-@kernel
+@inlined_kernel
 def _population_count(word):
     # Numba has no intrinsic for it; LLVM turns this idiom into one instruction.
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -37,12 +37,12 @@ def _population_count(word):
     return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@kernel
-def _members(row, out):
-    """Write the positions of the set bits of `row` to `out`; return how many there are."""
+@inlined_kernel
+def _members(rows, vertex, out):
+    """Write the neighbours of `vertex` to `out`, ascending; return how many there are."""
     count = 0
-    for w in range(len(row)):
-        word = row[w]
+    for w in range(rows.shape[1]):
+        word = rows[vertex, w]
         while word != np.uint64(0):
             low = word & (~word + np.uint64(1))
             out[count] = w * _WORD + _population_count(low - np.uint64(1))
@@ -51,23 +51,23 @@ def _members(row, out):
     return count
 
 
-@kernel
+@inlined_kernel
 def _fill_edges(rows, vertex, members):
     """(Number of neighbour pairs of `vertex` that are not joined, its degree)."""
-    degree = _members(rows[vertex], members)
+    degree = _members(rows, vertex, members)
     joined = 0
     for i in range(degree):
-        row = rows[members[i]]
+        other = members[i]
         for w in range(rows.shape[1]):
-            joined += _population_count(row[w] & rows[vertex, w])
+            joined += _population_count(rows[other, w] & rows[vertex, w])
     return (degree * (degree - 1) - joined) // 2, degree
 
 
-@kernel
+@inlined_kernel
 def _log2_table(rows, vertex, log2_card, members):
     """Log2 of the size of the table that eliminating `vertex` makes."""
     total = log2_card[vertex]
-    for i in range(_members(rows[vertex], members)):
+    for i in range(_members(rows, vertex, members)):
         total += log2_card[members[i]]
     return total
 
@@ -118,7 +118,7 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
         spent += 5.0 * n + words
         if total > bound:
             return order, np.inf, spent
-        degree = _members(rows[best], members)
+        degree = _members(rows, best, members)
         if degree == n - step - 1:
             # Its neighbours are all that is left, and a clique: the widest variables go first.
             rest = members[:degree][np.argsort(-log2_card[members[:degree]], kind="mergesort")]
@@ -148,7 +148,7 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
         if criterion == MIN_FILL and adds_edges:
             # A fill edge between two neighbours of x changes the fill of x as well.
             for i in range(degree):
-                for j in range(_members(rows[members[i]], second)):
+                for j in range(_members(rows, members[i], second)):
                     u = second[j]
                     if not stale[u]:
                         stale[u] = True
