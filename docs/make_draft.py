@@ -1,9 +1,9 @@
-"""Makes a draft of four pages and the figures of docs/findings.md from the results that are kept.
+"""Makes a draft of four pages and the figures of the findings from the results that are kept.
 
     python docs/make_draft.py results/draft      # `make draft`
 
 The folder gets paper.pdf, set by Typst, paper.tex, and the tables and figures that both take in.
-Every number comes from the files in docs/results, which the commands on docs/findings.md write.
+Every number comes from the files in docs/results, written by the commands of the findings.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ FIGURES: Mapping[str, Callable[[KeptResults], Figure]] = {
     "real-graphs": decline,
     "learned-encodings": by_encoding,
 }
-"""The figures of docs/findings.md by the name of their image."""
+"""The figures of the findings by the name of their image."""
 
 
 def number(row: Mapping[str, Any], name: str, digits: int = 4) -> str:
@@ -278,7 +278,7 @@ def main(
     folder: Annotated[Path, typer.Argument(help="Where the draft goes.")],
     images: Annotated[bool, typer.Option(help="Draw docs/images anew too.")] = False,
 ) -> None:
-    """Write the draft, and draw the figures of docs/findings.md if asked."""
+    """Write the draft, and draw the figures of the findings if asked."""
     logging.basicConfig(format="%(message)s")
     logger.setLevel(logging.INFO)
     kept = KeptResults()

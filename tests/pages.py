@@ -24,6 +24,16 @@ _BLOCK = re.compile(
 )
 
 
+_DOCS = Path(__file__).resolve().parents[1] / "docs"
+
+
+def findings() -> str:
+    """The pages of findings, one after the other."""
+    return "\n".join(
+        (_DOCS / name).read_text("utf-8") for name in ("findings.md", "findings-claims.md")
+    )
+
+
 @dataclass(frozen=True)
 class Block:
     """A fenced block of a page.

@@ -26,7 +26,10 @@ DOCS = ROOT / "docs"
 GETTING_STARTED = DOCS / "guide" / "getting-started.md"
 """The page that has a test of its own, which runs it and looks at what it says."""
 
-NUMBERS = [DOCS / f"{name}.md" for name in ("findings", "open-questions", "measurements")]
+NUMBERS = [
+    DOCS / f"{name}.md"
+    for name in ("findings", "findings-claims", "open-questions", "measurements")
+]
 
 PAGES = [*sorted(DOCS.glob("guide/*.md")), DOCS / "theory.md", *NUMBERS]
 

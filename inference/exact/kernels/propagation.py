@@ -46,6 +46,7 @@ _SAFE_RANGE = math.exp(650.0)
 """Range within which products of doubles keep full precision (exp(-708) is the smallest)."""
 
 _SMALLEST_SCALE = 1e-150
+"""Products of divisors between this and its inverse are kept as they are."""
 
 # Where an index is unsigned, no check for a negative one stands in the way of vector instructions.
 _ONE, _TWO, _THREE, _FOUR = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
@@ -227,6 +228,8 @@ def ascend_all(program, table_starts, work, first, last):
         if would_underflow(steps, inputs, spans, c):
             return UNDERFLOW, 0.0
         if steps[c, FORM] == ONE_QUARTET:
+            # Most clusters of claims and their evidence: four numbers that stay in registers. It
+            # stands here, since a call would count references to each of its arrays.
             one, two, three, four = 1.0, 1.0, 1.0, 1.0
             for k in range(steps[c, INPUTS], steps[c + 1, INPUTS]):
                 place = np.uintp(inputs[k, POSITION])
@@ -428,6 +431,7 @@ def descend_all(program, table_starts, work, marginals, first, last):
     first_message = table_starts[n_factors]
     for c in range(last - 1, first - 1, -1):
         if steps[c, FORM] == ONE_QUARTET:
+            # In registers, as on the way up.
             entry = np.uintp(steps[c, TABLE])
             message = np.uintp(steps[c, MESSAGE])
             divisor = spans[n_factors + len(steps) - 1 + c]

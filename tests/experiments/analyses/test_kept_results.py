@@ -1,4 +1,4 @@
-"""Results kept in docs/results: of the studies as they are, and as docs/findings.md says."""
+"""Results kept in docs/results: of the studies as they are, and as the pages of findings say."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from experiments.analyses.study import load_analysis
 from experiments.study.reading import embedded_studies, read_raw
 from factormodels import datasets
 from tests.experiments.analyses.test_open_questions import agree, table_rows
+from tests.pages import findings
 
 pytestmark = pytest.mark.slow
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 
-PAGE = (DOCS / "findings.md").read_text("utf-8")
+PAGE = findings()
 
 PAPERS = ("core-padding",)
 """Studies of papers among them, whose numbers stand in the page's first tables."""

@@ -1,4 +1,4 @@
-"""Sigma against human labels: counts by hand, users' files, and what docs/findings.md keeps."""
+"""Sigma against human labels: counts by hand, users' files, and what the pages of findings keep."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 from experiments.analyses.papers.sources import VARIABLE
 from factormodels import datasets
 from tests.experiments.conftest import Invoke
+from tests.pages import findings
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 KEPT = DOCS / "results" / "sigma-on-labels"
@@ -167,8 +168,7 @@ def test_the_study_gives_what_is_kept(invoke: Invoke, shared_data: Path) -> None
 
 
 def test_the_equation_stands_where_the_section_says() -> None:
-    page = (DOCS / "findings.md").read_text("utf-8")
-    section = page.split("## What survives of σ\n")[1].split("\n## ")[0]
+    section = findings().split("## What survives of σ\n")[1].split("\n## ")[0]
     assert (KEPT / "sigma.png").is_file()
     assert "](results/sigma-on-labels/sigma.png)" in section
     # How often the equation stands.

@@ -20,6 +20,7 @@ from factormodels.extraction.stages.duplicates import every_atom
 from inference import get_backend, infer
 from tests.experiments.analyses.test_open_questions import agree, table_rows
 from tests.experiments.conftest import EXAMPLE, Invoke
+from tests.pages import findings
 
 RESPONSE = "The bridge opened in 1890. Bananas ripen in the sun."
 NOTE = "The red bridge opened in 1890 for trains."
@@ -395,8 +396,7 @@ def test_the_biographies_with_the_lexical_baseline(
         if line.startswith(("variant", "FR"))
     )
     table = {row[0]: dict(zip(heading, row, strict=True)) for row in rows}
-    page = (Path(__file__).resolve().parents[3] / "docs" / "findings.md").read_text("utf-8")
-    section = page.split("## How weak the lexical baseline is\n")[1].split("\n### ")[0]
+    section = findings().split("## How weak the lexical baseline is\n")[1].split("\n### ")[0]
     told = {row["variant"]: row for row in table_rows(section)}
     graphs = [graph for graph in read_many(folder / "out.jsonl") if graph.atoms]
     every = [every_atom(graph) for graph in graphs]

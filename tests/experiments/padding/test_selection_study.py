@@ -28,8 +28,9 @@ from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.selection import Selection, select, subclaims_of
 from factormodels.selection.expected import redundancy
 from tests.experiments.conftest import Invoke
+from tests.pages import findings
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "findings.md"
+PAGE = findings()
 
 QUICK = IntervalSettings(n_bootstrap=20)
 
@@ -77,7 +78,7 @@ def test_the_biographies_of_factscore(shared_data: Path) -> None:
     found = selected(choices, *(graph for graph in graphs if graph.atoms))
     study = selection_study(found, source="ChatGPT.jsonl", intervals=QUICK)
     total = study.rows[-1]
-    # The corpus: 974 claims of 31 biographies. Selected: as printed in docs/findings.md.
+    # The corpus: 974 claims of 31 biographies. Selected: as printed in the findings.
     assert (total.responses, total.before) == (31, 974)
     assert total.after == 683
     assert all(selection.solution.status == "optimal" for _, selection in found)
@@ -92,7 +93,7 @@ def test_the_biographies_of_factscore(shared_data: Path) -> None:
             for _, selection in found
         ]
     )
-    page = " ".join(PAGE.read_text("utf-8").split())
+    page = " ".join(PAGE.split())
     told = re.search(
         r"of at least (\S+) of being redundant \((\S+) in the median, (\S+) on average\)", page
     )
@@ -114,7 +115,7 @@ def test_the_biographies_of_factscore(shared_data: Path) -> None:
 
 
 def test_drawn_entailments_of_the_biographies_are_those_of_the_page(shared_data: Path) -> None:
-    section = PAGE.read_text("utf-8").partition("## Which claims count\n")[2].partition("\n## ")[0]
+    section = PAGE.partition("## Which claims count\n")[2].partition("\n## ")[0]
     told = re.search(
         r"`--samples`\), (\S+) of (\S+) claims per response are expected to count \((\S+) are\s"
         r"selected\s+if each entailment is decided\), with a precision of (\S+) \(plain (\S+)\)",

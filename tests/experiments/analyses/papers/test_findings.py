@@ -1,4 +1,4 @@
-"""The numbers of docs/findings.md are those that its commands give."""
+"""The numbers of the pages of findings are those that its commands give."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 from calibration.self_knowledge import IntervalSettings, label_positions
 from experiments.study.labelled_claims import load_claims
 from tests.experiments.analyses.papers.conftest import run_study, say_where
+from tests.pages import findings
 
-PAGE = Path(__file__).resolve().parents[4] / "docs" / "findings.md"
+PAGE = findings()
 
 Row = tuple[str, str, str]
 """What it is, the printed number, ours."""
@@ -21,7 +22,7 @@ Row = tuple[str, str, str]
 def rows_of_study(study: str) -> list[Row]:
     """Return the rows of the page that name a study and have a number of ours."""
     found = []
-    for line in PAGE.read_text(encoding="utf-8").splitlines():
+    for line in PAGE.splitlines():
         cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
         if len(cells) == 5 and cells[3] == f"`factormodels run {study}`":
             found.append((cells[0], cells[1], cells[2]))
@@ -63,7 +64,7 @@ datasets:
 def test_supported_claims_by_position_are_those_of_the_owners_file(shared_data: Path) -> None:
     loaded = load_claims(shared_data / "factscore_chatgpt" / "ChatGPT.jsonl")
     table = label_positions(loaded.records, intervals=IntervalSettings(n_bootstrap=20))
-    told = re.search(r"are counted too,([\d.,\sand]+) are\s+supported", PAGE.read_text("utf-8"))
+    told = re.search(r"are counted too,([\d.,\sand]+) are\s+supported", PAGE)
     assert told is not None
     shares = [f"{share:.3f}" for share in table["supported_share"].estimate[:5]]
     assert re.findall(r"0\.\d+", told[1]) == shares
@@ -134,7 +135,7 @@ def test_counts_of_fastfact_are_those_of_its_file(shared_data: Path) -> None:
     file = json.loads((shared_data / "fastfact" / "annotation_stats.json").read_text("utf-8"))
     names = ("factcheck-bench", "hellobench", "longfact", "expertqa", "factscore_bio")
     parts = [*(file["grouped"]["by_prompt_source"][name] for name in names), file["overall"]]
-    text = PAGE.read_text("utf-8").partition("<!-- fastfact: annotation_stats.json -->")[2]
+    text = PAGE.partition("<!-- fastfact: annotation_stats.json -->")[2]
     lines = [line for line in text.partition("\n\n")[0].splitlines() if "| counted |" in line]
     assert len(lines) == 10
     labels = ("supported", "refuted", "not enough evidence", "conflicting evidence")
@@ -158,7 +159,7 @@ def test_counts_of_fastfact_are_those_of_its_file(shared_data: Path) -> None:
 
 def test_operations_are_printed_per_as_many_responses_as_the_text_says(shared_data: Path) -> None:
     file = json.loads((shared_data / "fastfact" / "annotation_stats.json").read_text("utf-8"))
-    text = PAGE.read_text("utf-8").partition("<!-- fastfact: annotation_stats.json -->")[2]
+    text = PAGE.partition("<!-- fastfact: annotation_stats.json -->")[2]
     table, _, prose = text.partition("\n\n")
     told = {}
     for line in table.strip().splitlines():
