@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from threading import Timer
-from typing import Any
+from typing import Any, Literal
 
 from numba import njit
 
@@ -48,7 +48,9 @@ def reassociating_kernel(function: Callable[..., Any]) -> Any:
 
 
 def _compiled(
-    function: Callable[..., Any], fastmath: bool | set[str], inline: str = "never"
+    function: Callable[..., Any],
+    fastmath: bool | set[str],
+    inline: Literal["never", "always"] = "never",
 ) -> Any:
     dispatcher = njit(
         cache=True, nogil=True, error_model="numpy", fastmath=fastmath, inline=inline
