@@ -17,7 +17,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from experiments.analyses import core_on_biographies, learned_strengths, prior_transfer, real_graphs
+from experiments.analyses.ours import (
+    core_on_biographies,
+    learned_strengths,
+    prior_transfer,
+    real_graphs,
+)
 from experiments.paper.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
 from experiments.paper.page import Paper, PaperSection, write_paper
 from factormodels.errors import InputError

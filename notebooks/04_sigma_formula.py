@@ -70,9 +70,9 @@ from calibration.self_knowledge import (
 )
 from calibration.self_knowledge.balance import judged_counts
 from calibration.significance.mcnemar import clustered_mcnemar_counts, mcnemar_counts
+from experiments.analyses.ours.sigma_on_labels import in_sample
+from experiments.analyses.ours.sigma_shift import prediction_row
 from experiments.analyses.papers.sources import user_data
-from experiments.analyses.sigma_on_labels import in_sample
-from experiments.analyses.sigma_shift import prediction_row
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.notebook import fast, preview, write_results
 from experiments.paper.table import PaperColumn, PaperTable, interval_column

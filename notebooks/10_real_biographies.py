@@ -37,7 +37,7 @@ from matplotlib.figure import Figure
 
 from calibration import corp_curve
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
-from experiments.analyses import learned_strengths, real_graphs
+from experiments.analyses.ours import learned_strengths, real_graphs
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.notebook import fast, preview, write_results
 from experiments.paper.table import PaperColumn, PaperTable, interval_column

@@ -10,7 +10,7 @@ from typing import Any
 from experiments.analyses.context import AnalysisContext
 from experiments.paper.artefacts import Artefacts
 
-_NAMES = (
+_OF_PAPERS = (
     "assessors",
     "chunk-strides",
     "claim-alignment",
@@ -24,6 +24,8 @@ _NAMES = (
     "selection-agreement",
     "self-judgement",
     "worked-numbers",
+)
+_OF_OURS = (
     "inference-frontier",
     "certified-bounds",
     "inference-error",
@@ -38,7 +40,7 @@ _NAMES = (
     "sigma-shift",
     "sigma-on-labels",
 )
-"""Names of the analyses; each is the module of this package that is spelt with underscores."""
+"""Names of the analyses; each is a module of `papers` or `ours`, spelt there with underscores."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +62,12 @@ class Analysis:
 
 def names() -> tuple[str, ...]:
     """The names of all analyses."""
-    return _NAMES
+    return _OF_PAPERS + _OF_OURS
 
 
 def analysis(name: str) -> Analysis:
     """An analysis by name, one of `names()`."""
-    module = importlib.import_module(f"{__package__}.{name.replace('-', '_')}")
+    room = "papers" if name in _OF_PAPERS else "ours"
+    module = importlib.import_module(f"{__package__}.{room}.{name.replace('-', '_')}")
     summary = (module.__doc__ or "").strip().splitlines()[0]
     return Analysis(name, summary, module.Settings, module.run)

@@ -28,8 +28,8 @@ from calibration.self_knowledge import (
 from calibration.self_knowledge import (
     self_knowledge as self_knowledge_table,
 )
+from experiments.analyses.papers.self_judgement import ModelTables, model_tables, paper_figure
 from experiments.analyses.positions import TITLES
-from experiments.analyses.self_judgement import ModelTables, model_tables, paper_figure
 from experiments.assess.batch import BatchOptions, responses_under_way
 from experiments.assess.evaluation import (
     CACHE,
@@ -57,7 +57,7 @@ from factormodels.extraction.language_model.accounting import Consumption, Ledge
 from factormodels.extraction.prompts.replaced import read_prompts
 
 if TYPE_CHECKING:
-    from experiments.analyses.self_judgement import FigureName
+    from experiments.analyses.papers.self_judgement import FigureName
     from experiments.assess.evaluation import Documents, Texts
     from experiments.methods.inputs import Data
     from factormodels.extraction.language_model import LanguageModel

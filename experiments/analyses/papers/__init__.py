@@ -1,1 +1,4 @@
-"""What the papers' studies share: printed numbers, and the user's data."""
+"""Analyses in the form of a paper's table or figure, for `experiments/configs/papers`.
+
+Beside them stands what they share: printed numbers, the user's data, verdicts on claims.
+"""

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.analyses import learned_strengths
+from experiments.analyses.ours import learned_strengths
 from experiments.analyses.study import load_analysis
 from experiments.study.reading import embedded_studies, read_raw
 from factormodels import datasets

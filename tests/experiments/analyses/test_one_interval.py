@@ -13,7 +13,7 @@ from calibration import compare_methods, report
 from calibration.folds import response_folds
 from calibration.intervals import IntervalSettings
 from calibration.significance import MethodTable, score_difference
-from experiments.analyses import (
+from experiments.analyses.ours import (
     encoding_choice,
     inference_error,
     learned_strengths,

@@ -247,7 +247,9 @@ def test_pipelines_are_run_where_a_language_model_is_named(
         "models: {mine: {provider: openai/x, cache: answers.sqlite}}",
     )
     model = AnsweringModel(answer_by_rule)
-    monkeypatch.setattr("experiments.analyses.claim_alignment.language_model", lambda *_: model)
+    monkeypatch.setattr(
+        "experiments.analyses.papers.claim_alignment.language_model", lambda *_: model
+    )
     results = run_study("papers/fastfact-alignment", bare_folder)
     assert results.artefacts.remarks[0].endswith("The pipelines were run with mine.")
     frame: Any = results.artefacts.tables["table-1"].frame
@@ -361,7 +363,9 @@ def test_strides_count_the_claims_that_a_model_finds(
     with (bare_folder / "factormodels-data.yaml").open("a", encoding="utf-8") as file:
         file.write("models: {mine: {provider: openai/x, cache: answers.sqlite}}\n")
     model = AnsweringModel(answer_by_rule)
-    monkeypatch.setattr("experiments.analyses.chunk_strides.language_model", lambda *_: model)
+    monkeypatch.setattr(
+        "experiments.analyses.papers.chunk_strides.language_model", lambda *_: model
+    )
     frame = frames_of("papers/fastfact-strides", bare_folder)["strides"].set_index("stride")
     # The model gives the sentences as they are, however many it is shown at a time.
     assert frame["claims_per_response"].nunique() == 1

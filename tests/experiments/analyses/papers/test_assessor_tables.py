@@ -14,8 +14,8 @@ import pytest
 from scipy.stats import ttest_rel
 
 from calibration.scores.summary import summarise
-from experiments.analyses import assessors
 from experiments.analyses.context import AnalysisContext
+from experiments.analyses.papers import assessors
 from experiments.analyses.papers.loading import Block, Evidence, related
 from experiments.analyses.papers.sources import VARIABLE
 from factormodels.errors import InputError

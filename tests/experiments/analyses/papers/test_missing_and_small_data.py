@@ -52,7 +52,9 @@ def test_a_study_makes_its_tables_of_small_files(
         model = AnsweringModel(answer_by_rule)
         with (bare_folder / DATA_FILE).open("a", encoding="utf-8") as file:
             file.write("models: {mine: {provider: openai/x, cache: answers.sqlite}}\n")
-        monkeypatch.setattr("experiments.analyses.chunk_strides.language_model", lambda *_: model)
+        monkeypatch.setattr(
+            "experiments.analyses.papers.chunk_strides.language_model", lambda *_: model
+        )
     # The lexical model is not fitted to twelve texts.
     lexical = ["settings.relations=[lexical]"] if "factreasoner-relations-" in study else []
     results = run_study(study, bare_folder, *lexical)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.analyses.assessors import conflicting_claims
-from experiments.analyses.selection_agreement import ContainedWords
+from experiments.analyses.papers.assessors import conflicting_claims
+from experiments.analyses.papers.selection_agreement import ContainedWords
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import TextPair

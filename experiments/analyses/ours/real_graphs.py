@@ -27,7 +27,7 @@ from calibration.figures.panels import (
 )
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.learned_strengths import problem, taught_classes
+from experiments.analyses.ours.learned_strengths import problem, taught_classes
 from experiments.analyses.posteriors import (
     LabelledAtoms,
     atom_posteriors,

@@ -16,7 +16,7 @@ from factormodels import datasets
 from tests.experiments.conftest import Invoke
 from tests.pages import findings
 
-DOCS = Path(__file__).resolve().parents[3] / "docs"
+DOCS = Path(__file__).resolve().parents[4] / "docs"
 KEPT = DOCS / "results" / "sigma-on-labels"
 
 STUDY = "ours/sigma-on-labels"

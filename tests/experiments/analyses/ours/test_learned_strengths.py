@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from calibration.learned_priors import ClassProbability, Specification, fit
-from experiments.analyses import learned_strengths, prior_transfer, real_graphs
+from experiments.analyses.ours import learned_strengths, prior_transfer, real_graphs
 from experiments.analyses.posteriors import atom_posteriors, labelled_atoms
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind
 from factormodels.encodings import ENCODINGS

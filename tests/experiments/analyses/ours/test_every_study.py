@@ -10,16 +10,16 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau
 
-from experiments.analyses import (
+from experiments.analyses.ours import (
     certified_bounds,
     encoding_choice,
     inference_error,
     inference_frontier,
     misspecification,
 )
-from experiments.analyses.graph_shapes import GraphShape, draw_graph
+from experiments.analyses.ours.graph_shapes import GraphShape, draw_graph
+from experiments.analyses.ours.prior_learning import truth
 from experiments.analyses.posteriors import atom_posteriors, labelled_atoms, scores_with_intervals
-from experiments.analyses.prior_learning import truth
 from experiments.analyses.resampled import difference_of_clusters, kendall, tiny, with_interval
 from experiments.study.backend_settings import build_backend
 from experiments.study.config import BackendChoice

@@ -32,10 +32,10 @@ from calibration.self_knowledge.balance import judged_counts
 from calibration.self_knowledge.positions import OVERALL
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
+from experiments.analyses.ours.prior_transfer import ENCODING, RARE
+from experiments.analyses.papers.self_judgement import SOURCE
 from experiments.analyses.papers.sources import DATA_FILE, user_data
 from experiments.analyses.posteriors import atom_posteriors
-from experiments.analyses.prior_transfer import ENCODING, RARE
-from experiments.analyses.self_judgement import SOURCE
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
 from experiments.paper.text import p_value

@@ -1,0 +1,1 @@
+"""Analyses of our own questions, for the studies in `experiments/configs/ours`."""
