@@ -1,20 +1,34 @@
-"""Bounds on log Z that tighten while there is time, from whatever gives the best."""
+"""Bounds on log Z that tighten while there is time, and marginals from whatever gives the best.
+
+Marginals are chosen by what can be known of their errors:
+
+- `ais`, where it has converged, is nearly without bias, and its standard errors say how far off it
+  is. So the mean square of the difference between its marginals and those of any other algorithm,
+  less the mean square of its standard errors, estimates that algorithm's mean square error. The
+  smallest is taken; that of `ais` itself is the mean square of its standard errors.
+- Otherwise message passing is believed if it has converged and its estimate of log Z lies between
+  the bounds, which are certain. The largest clusters count, since there it is closest to exact.
+- Otherwise the marginals are those of the tightest upper bound, its gradient.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
 from inference.backend import InferenceError, ZeroPartitionError
+from inference.messages.lbp import LoopyBeliefPropagation
 from inference.messages.trw import TreeReweighted
 from inference.mini_buckets.clamping import clamped_bound
+from inference.mini_buckets.ijgp import JoinGraphPropagation
 from inference.mini_buckets.wmb import WeightedMiniBuckets
 from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.sampling.annealing import AnnealedImportance
 from inference.stop import Stop
 from inference.variational.cavi import CoordinateAscent
 
@@ -29,6 +43,32 @@ _LARGEST_ROUND = 7
 _LARGEST_I_BOUND = 26
 _MOST_UPDATES = 1000
 
+_FOREST_SECONDS = 5e-6
+"""About what the first bound of `trw` takes for an entry of a table."""
+
+_DAMPING = 0.5
+"""Of join graphs: where they settle, they do so with this damping too."""
+
+_TOLERANCE = 1e-6
+"""Of messages, which is far below what they err."""
+
+_SHARE_OF_AIS = 0.3
+"""It runs once, when bounds of small tables are there: its groups take a while to agree."""
+
+_SLACK = 1e-6
+"""What an estimate of log Z may be off the bounds, relative to them: rounding is much smaller."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Choice:
+    """Whose marginals are the answer, and why."""
+
+    name: str
+    posterior: Posterior
+    reason: str
+    error: float | None = None
+    """Estimate of the root mean square error; None where nothing is known."""
+
 
 @dataclass
 class _Best:
@@ -41,7 +81,12 @@ class _Best:
     posterior: Posterior | None = None
     lower_posterior: Posterior | None = None
     at_largest_tables: bool = False
+    at_largest_clusters: bool = False
     runs: int = 0
+    estimates: dict[str, Posterior] = field(default_factory=dict)
+    """Marginals by algorithm, of message passing in order of the size of its clusters."""
+
+    sampled: Posterior | None = None
 
     def take(self, name: str, posterior: Posterior) -> bool:
         """Take a posterior's bounds; return whether one is tighter than before."""
@@ -67,6 +112,65 @@ class _Best:
         self.runs += 1
         return tighter
 
+    def consider(self, name: str, posterior: Posterior) -> bool:
+        """Take what bounds nothing; return whether it changes whose marginals are the answer."""
+        self.runs += 1
+        if posterior.log_z_kind is LogZKind.EXACT:
+            return self.take(name, posterior)
+        before = self.choice().posterior if self.posterior else None
+        if name == "ais":
+            self.sampled = posterior
+        else:
+            if posterior.stats.get("i_bound", np.inf) < _i_bound(name):
+                self.at_largest_clusters = True
+            self.estimates[name] = posterior
+        return self.posterior is not None and self.choice().posterior is not before
+
+    def choice(self) -> _Choice:
+        """Whose marginals are the answer: see the module.
+
+        Raises:
+            InferenceError: if there is no bound yet.
+        """
+        if self.posterior is None:
+            raise InferenceError("no bound was found in the time that was given; give more seconds")
+        bound = _Choice(self.upper_by, self.posterior, "they are the gradient of the upper bound")
+        if not self.upper_by:
+            bound = _Choice(self.lower_by, self.posterior, "they are what there is yet")
+        if self.posterior.status is Status.EXACT:
+            return replace(bound, reason="they are exact", error=0.0)
+        sampled = self.sampled
+        if sampled is not None and sampled.status is Status.CONVERGED:
+            return self._nearest_to(sampled, bound)
+        slack = _SLACK * max(1.0, abs(self.upper))
+        for name, posterior in reversed(self.estimates.items()):
+            log_z = posterior.log_z
+            if (
+                log_z is not None
+                and posterior.status is Status.CONVERGED
+                and self.lower - slack <= log_z <= self.upper + slack
+            ):
+                why = "it converged, and its estimate of log Z lies between the bounds"
+                return _Choice(name, posterior, why)
+        return bound
+
+    def _nearest_to(self, sampled: Posterior, bound: _Choice) -> _Choice:
+        """Of all marginals those of the least mean square error, as `ais` says."""
+        errors = sampled.stats["standard_errors"].values()
+        # A state that is certain has no error.
+        variance = sum(float(own @ own) for own in errors) / len(sampled.marginals.flat)
+        why = "they have the least mean square error that 'ais' estimates"
+        chosen, least = _Choice("ais", sampled, why), variance
+        others = {bound.name: bound.posterior, **self.estimates}
+        if self.lower_posterior is not None:
+            others[self.lower_by] = self.lower_posterior
+        for name, posterior in others.items():
+            off = posterior.marginals.flat - sampled.marginals.flat
+            error = float(np.mean(off**2)) - variance
+            if error < least:
+                chosen, least = _Choice(name, posterior, why), error
+        return replace(chosen, error=float(np.sqrt(max(least, 0.0))))
+
     def mode(self, graph: FactorGraph) -> NDArray[np.int64] | None:
         """Most probable states by what gave the lower bound; None where they are impossible."""
         if self.lower_posterior is None:
@@ -82,10 +186,13 @@ class _Best:
         return exact or (gap < np.inf and gap <= _CLOSED * max(1.0, abs(self.upper)))
 
     def answer(self, stop: Stop, reason: str) -> Posterior:
-        """The posterior with both bounds; its marginals are those of the tightest upper one."""
-        if self.posterior is None:
-            raise InferenceError("no bound was found in the time that was given; give more seconds")
-        posterior = self.posterior
+        """The posterior with both bounds, and the marginals that are chosen.
+
+        Raises:
+            InferenceError: if there is no bound yet.
+        """
+        choice = self.choice()
+        posterior = self.posterior or choice.posterior
         exact = posterior.status is Status.EXACT
         status = posterior.status
         if not exact and stop.interrupted:
@@ -99,17 +206,33 @@ class _Best:
             "upper_by": self.upper_by,
             "lower_by": self.lower_by,
             "chosen": self.upper_by,
+            "marginals_by": choice.name,
+            "marginals_reason": choice.reason,
+            "marginals_error": choice.error,
             "reason": reason,
             "runs": self.runs,
         }
-        kind = LogZKind.EXACT if exact else LogZKind.UPPER
-        return replace(posterior, log_z=self.upper, log_z_kind=kind, status=status, stats=stats)
+        if self.sampled is not None and self.sampled.status is Status.CONVERGED:
+            stats |= {
+                "estimate": self.sampled.log_z,
+                "estimate_standard_error": self.sampled.stats["log_z_standard_error"],
+            }
+        return replace(
+            posterior,
+            marginals=choice.posterior.marginals,
+            log_z=self.upper,
+            log_z_kind=LogZKind.EXACT if exact else LogZKind.UPPER,
+            status=status,
+            stats=stats,
+        )
 
 
 def improve(
     graph: FactorGraph, stop: Stop, memory_limit: int, seed: int, reason: str
 ) -> Iterator[Posterior]:
-    """Yield a posterior whenever a bound is tightened, until the time or the means are used up.
+    """Yield a posterior whenever a bound is tightened or other marginals are better.
+
+    It ends when the time or the means are used up.
 
     Rounds go through the algorithms, each round with larger tables and other starts. An interrupt
     of the main thread ends what runs, and the best so far comes last.
@@ -130,7 +253,7 @@ def improve(
     try:
         for number in range(_ROUNDS):
             gained = False
-            for name, share, run in _round(graph, memory_limit, seed, number, best):
+            for name, share, run in _round(graph, memory_limit, seed, number, best, stop):
                 if stop.over and best.posterior is not None:
                     break
                 try:
@@ -140,7 +263,10 @@ def improve(
                 except InferenceError as error:
                     failed = error
                     continue
-                if best.take(name, posterior):
+                if name.startswith(_ESTIMATES):
+                    if best.consider(name, posterior):
+                        yield best.answer(stop, reason)
+                elif best.take(name, posterior):
                     gained = True
                     yield best.answer(stop, reason)
                 if best.closed:
@@ -161,7 +287,7 @@ _Run = Callable[[FactorGraph, Stop], Posterior]
 
 
 def _round(
-    graph: FactorGraph, memory_limit: int, seed: int, number: int, best: _Best
+    graph: FactorGraph, memory_limit: int, seed: int, number: int, best: _Best, stop: Stop
 ) -> Iterator[tuple[str, float, _Run]]:
     """Yield what runs in a round: its name, its share of the time left, and itself."""
     yield (
@@ -169,9 +295,12 @@ def _round(
         0.1,
         CoordinateAscent(seed=seed + number, restarts=4 if number else 1).solve_until,
     )
-    if number in (0, 2) or number > _LARGEST_ROUND:
+    least = _FOREST_SECONDS * len(graph.log_values)
+    if (number in (0, 2) or number > _LARGEST_ROUND) and least < 0.5 * stop.remaining:
         reweighted = TreeReweighted(weight_updates=_MOST_UPDATES, seed=seed + number)
         yield "trw", 0.1 if number == 0 else 0.2, reweighted.solve_until
+    if not number:
+        yield "lbp", 0.1, LoopyBeliefPropagation(tolerance=_TOLERANCE, seed=seed).solve_until
     table = 2 ** min(_FIRST_LOG2_TABLE + 3 * number, _LARGEST_I_BOUND)
     if not best.at_largest_tables:
         buckets = WeightedMiniBuckets(
@@ -188,6 +317,27 @@ def _round(
     clamping = _Clamping(min(2 ** min(14 + number, 22), room), seed + number, best.mode(graph))
     if number == 0 or (number % 3 == 0 and best.lower_by.startswith("clamping")):
         yield f"clamping(table_limit={clamping.table_limit})", 0.15, clamping.solve_until
+    i_bound = min(2 + 2 * number, _LARGEST_I_BOUND)
+    if not best.at_largest_clusters and number <= _LARGEST_ROUND:
+        clusters = JoinGraphPropagation(
+            i_bound=i_bound,
+            damping=_DAMPING,
+            tolerance=_TOLERANCE,
+            seed=seed,
+            memory_limit=memory_limit,
+        )
+        yield f"ijgp(i_bound={i_bound})", 0.1, clusters.solve_until
+    if number == 1:
+        particles = AnnealedImportance(particles=32, seed=seed, memory_limit=memory_limit)
+        yield "ais", _SHARE_OF_AIS, particles.solve_until
+
+
+_ESTIMATES = ("lbp", "ijgp", "ais")
+
+
+def _i_bound(name: str) -> float:
+    """The i-bound in the name of what runs; 0 where there is none."""
+    return float(name.rpartition("=")[2].rstrip(")")) if name.startswith("ijgp") else 0.0
 
 
 @dataclass(frozen=True)

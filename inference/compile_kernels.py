@@ -16,7 +16,9 @@ from multiprocessing import get_context
 
 from factormodels.synthetic import fr2, grid
 from inference.messages.frustration import frustration
+from inference.messages.lbp import LoopyBeliefPropagation
 from inference.registry import entries, get_backend
+from inference.stop import Stop
 from inference.warm_up import small_graph, unannounced, warm_up, warm_up_batches
 
 _COMPOSITE = ("auto",)
@@ -61,6 +63,8 @@ def _compile_all(name: str) -> None:
             # Width 18: tables large enough for chunks, which have kernels of their own.
             backend.infer(grid(18, 18, coupling=1.0, field=1.0, seed=0))
         if name == "lbp":
+            # With a limit of time, as `auto` runs it.
+            LoopyBeliefPropagation().solve_until(small_graph(), Stop())
             # What is left without the factor of three variables is pairs, as `diagnostics` wants.
             frustration(small_graph().with_evidence({4: 0}))
 

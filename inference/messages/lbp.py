@@ -16,10 +16,16 @@ from inference.backend import Backend, BeliefFunction, Result, zero_partition
 from inference.messages.beliefs import fixed_point_beliefs
 from inference.messages.frustration import frustration_of
 from inference.messages.kernels import schedules
-from inference.messages.kernels.solve import NOT_PAIRS, reduce_and_solve_pairs, solve
+from inference.messages.kernels.solve import (
+    NOT_PAIRS,
+    reduce_and_solve_pairs,
+    solve,
+    solve_until,
+)
 from inference.messages.reduction import reduced
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.stacked import Stacked
+from inference.stop import Stop
 from inference.team import Team
 
 Schedule = Literal["sweep", "flooding", "residual", "random"]
@@ -94,6 +100,22 @@ class LoopyBeliefPropagation(Backend):
             code, marginals, log_z, residuals = solve(
                 graph.cardinalities, reduced(graph), *settings
             )
+        return self._posterior(graph, code, marginals, log_z, residuals)
+
+    def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
+        """`solve` within what time is left, after one iteration at least."""
+        with stop.within() as flag:
+            found = solve_until(graph.cardinalities, reduced(graph), *self.kernel_settings(), flag)
+        return self._posterior(graph, *found)
+
+    def _posterior(
+        self,
+        graph: FactorGraph,
+        code: int,
+        marginals: NDArray[np.float64],
+        log_z: float,
+        residuals: NDArray[np.float64],
+    ) -> Posterior:
         if log_z == -np.inf:
             raise zero_partition()
         stats: dict[str, Any] = {

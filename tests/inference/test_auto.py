@@ -11,7 +11,15 @@ import pytest
 
 from factormodels import FactorGraph
 from factormodels.synthetic import fr2, grid
-from inference import LogZKind, Posterior, Status, ZeroPartitionError, infer, infer_anytime
+from inference import (
+    LogZKind,
+    Marginals,
+    Posterior,
+    Status,
+    ZeroPartitionError,
+    infer,
+    infer_anytime,
+)
 from inference.anytime import _Best
 from inference.auto import Auto
 from inference.messages.trw import TreeReweighted
@@ -66,6 +74,96 @@ def test_the_best_of_each_side_is_kept() -> None:
     stats = best.answer(stop, "why").stats
     assert (stats["upper"], stats["upper_by"]) == (4.0, "d")
     assert (stats["lower"], stats["lower_by"], stats["gap"]) == (2.0, "f", 2.0)
+
+
+def test_marginals_are_not_those_of_a_loose_bound() -> None:
+    graph = fr2(24, 4, density=0.15, seed=1)
+    truth = infer(graph).marginals.flat
+    posterior = infer(graph, "auto", memory_limit=300_000, seconds=2.0)
+    stats = posterior.stats
+    assert stats["gap"] > 1.0
+    assert stats["marginals_by"].startswith(("lbp", "ijgp(", "ais"))
+    assert np.abs(posterior.marginals.flat - truth).mean() < 0.02
+    # Those of the tightest upper bound are off by 0.16 on average.
+    assert posterior.log_z_kind is LogZKind.UPPER
+    assert np.abs(infer(graph, "trw").marginals.flat - truth).mean() > 0.1
+
+
+def best_of_a_grid() -> tuple[FactorGraph, _Best, Posterior]:
+    """Bounds of a small grid, 5 from log Z, with wrong marginals, and its exact posterior."""
+    graph = grid(3, 3, coupling=1.0, field=1.0, seed=0)
+    truth = infer(graph)
+    best = _Best()
+    bound = replace(infer(graph, "trw"), log_z=log_z_of(graph) + 5.0, log_z_kind=LogZKind.UPPER)
+    best.take("trw", replace(bound, marginals=shifted(graph, 0.3), status=Status.NOT_CONVERGED))
+    lower = replace(infer(graph, "cavi"), log_z=log_z_of(graph) - 5.0)
+    best.take("cavi", replace(lower, marginals=shifted(graph, 0.2)))
+    return graph, best, truth
+
+
+def shifted(graph: FactorGraph, by: float) -> Marginals:
+    """Marginals of binary variables, off the truth by so much of the way to 0 and 1."""
+    exact = infer(graph).marginals.flat
+    return Marginals.of(graph, (1.0 - by) * exact + by * np.tile([1.0, 0.0], graph.n_variables))
+
+
+def test_message_passing_counts_if_it_converged_between_the_bounds() -> None:
+    graph, best, truth = best_of_a_grid()
+    log_z = log_z_of(graph)
+    stop = Stop()
+    assert best.answer(stop, "").stats["marginals_by"] == "trw"
+    messages = replace(truth, log_z_kind=LogZKind.BETHE, status=Status.CONVERGED)
+    given: list[tuple[str, float, Status, str]] = [
+        ("lbp", log_z + 6.0, Status.CONVERGED, "trw"),
+        ("lbp", log_z - 5.1, Status.CONVERGED, "trw"),
+        ("lbp", log_z + 4.0, Status.NOT_CONVERGED, "trw"),
+        ("lbp", log_z + 4.0, Status.CONVERGED, "lbp"),
+        ("ijgp(i_bound=2)", log_z, Status.CONVERGED, "ijgp(i_bound=2)"),
+        ("ijgp(i_bound=4)", log_z, Status.NOT_CONVERGED, "ijgp(i_bound=2)"),
+        ("ijgp(i_bound=6)", log_z + 9.0, Status.CONVERGED, "ijgp(i_bound=2)"),
+        ("ijgp(i_bound=8)", log_z, Status.CONVERGED, "ijgp(i_bound=8)"),
+    ]
+    for name, estimate, status, chosen in given:
+        best.consider(name, replace(messages, log_z=estimate, status=status, stats={}))
+        answer = best.answer(stop, "")
+        assert answer.stats["marginals_by"] == chosen
+        assert answer.stats["marginals_reason"]
+        # The bounds stay whose they are.
+        assert (answer.stats["upper_by"], answer.stats["lower_by"]) == ("trw", "cavi")
+    assert answer.marginals is truth.marginals
+
+
+def test_where_samples_agree_they_say_whose_error_is_least() -> None:
+    graph, best, truth = best_of_a_grid()
+    errors = {name: np.full(2, 0.01) for name in graph.names}
+    noise = np.random.default_rng(0).normal(scale=0.01, size=graph.n_variables)
+    values = truth.marginals.flat + np.repeat(noise, 2) * np.tile([1.0, -1.0], graph.n_variables)
+    stats = {"standard_errors": errors, "log_z_standard_error": 0.1}
+    sampled = replace(
+        truth,
+        marginals=Marginals.of(graph, values),
+        status=Status.CONVERGED,
+        log_z_kind=LogZKind.ESTIMATE,
+        stats=stats,
+    )
+    stop = Stop()
+    messages = replace(truth, log_z_kind=LogZKind.BETHE, status=Status.CONVERGED, stats={})
+    # What converged far off, between the bounds, is believed until there are samples.
+    best.consider("lbp", replace(messages, marginals=shifted(graph, 0.4)))
+    assert best.answer(stop, "").stats["marginals_by"] == "lbp"
+    best.consider("ais", replace(sampled, status=Status.NOT_CONVERGED))
+    assert best.answer(stop, "").stats["marginals_by"] == "lbp"
+    assert "estimate" not in best.answer(stop, "").stats
+    best.consider("ais", sampled)
+    answer = best.answer(stop, "")
+    assert answer.stats["marginals_by"] == "ais"
+    assert answer.stats["marginals_error"] == pytest.approx(0.01)
+    assert answer.stats["estimate"] == truth.log_z
+    # Nearer than the noise of the samples allows to tell: better than they are.
+    best.consider("ijgp(i_bound=2)", replace(messages, status=Status.NOT_CONVERGED))
+    answer = best.answer(stop, "")
+    assert answer.stats["marginals_by"] == "ijgp(i_bound=2)"
+    assert answer.stats["marginals_error"] < 0.01
 
 
 def test_every_table_stays_within_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:

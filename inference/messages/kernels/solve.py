@@ -8,7 +8,8 @@ from inference.kernels.compiled import kernel
 from inference.messages.kernels.pairs import OUT_OF_RANGE, SCHEDULES_OF_PAIRS, solve_pairs
 from inference.messages.kernels.readout import read_out
 from inference.messages.kernels.reduction import reduce_graph
-from inference.messages.kernels.schedules import ZERO, run
+from inference.messages.kernels.schedules import ZERO, continue_run, run
+from inference.messages.kernels.state import initial_messages
 
 NOT_PAIRS = 3
 
@@ -53,6 +54,20 @@ def solve(cardinalities, graph, schedule, damping, tolerance, max_iterations, se
     weights = np.ones(len(graph.scope_starts) - 1)
     code, messages, residuals = run(
         cardinalities, graph, weights, schedule, damping, tolerance, max_iterations, seed
+    )
+    marginals, log_z = read_out(cardinalities, graph, messages)
+    if code == ZERO:
+        log_z = -np.inf
+    return code, marginals, log_z, residuals
+
+
+@kernel
+def solve_until(cardinalities, graph, schedule, damping, tolerance, max_iterations, seed, stop):
+    """Do what `solve` does, and end after the iteration in which `stop`, int64 (1,), is raised."""
+    weights = np.ones(len(graph.scope_starts) - 1)
+    messages = initial_messages(cardinalities, graph, weights)
+    code, messages, residuals = continue_run(
+        cardinalities, graph, messages, schedule, damping, tolerance, max_iterations, seed, stop
     )
     marginals, log_z = read_out(cardinalities, graph, messages)
     if code == ZERO:
