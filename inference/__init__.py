@@ -75,11 +75,11 @@ def infer_anytime(
 ) -> Iterator[Posterior]:
     """Posteriors of a factor graph with bounds on log Z that tighten, for so many seconds.
 
-    One comes whenever a bound is tighter than before; where exact elimination fits time and memory
-    it is the only one. `stats` hold `lower`, `upper` and `gap`, and in `lower_by` and `upper_by`
-    the algorithms that gave them. An interrupt (Ctrl-C) ends the search, not the program: the best
-    posterior comes once more, with status interrupted. What is called between two posteriors
-    counts in the time.
+    One comes whenever a bound is tighter than before, or other marginals are more credible; where
+    exact elimination fits time and memory it is the only one. `stats` hold `lower`, `upper` and
+    `gap`, and in `lower_by`, `upper_by` and `marginals_by` the algorithms that gave them. An
+    interrupt (Ctrl-C) ends the search, not the program: the best posterior comes once more, with
+    status interrupted. What is called between two posteriors counts in the time.
 
     Args:
         graph: the factor graph, with or without evidence.

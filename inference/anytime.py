@@ -52,8 +52,8 @@ _DAMPING = 0.5
 _TOLERANCE = 1e-6
 """Of messages, which is far below what they err."""
 
-_SHARE_OF_AIS = 0.3
-"""It runs once, when bounds of small tables are there: its groups take a while to agree."""
+_SHARES_OF_AIS = {1: 0.3, 5: 0.6}
+"""Shares of the time left by round: once bounds of small tables are there, and of large ones."""
 
 _SLACK = 1e-6
 """What an estimate of log Z may be off the bounds, relative to them: rounding is much smaller."""
@@ -119,12 +119,18 @@ class _Best:
             return self.take(name, posterior)
         before = self.choice().posterior if self.posterior else None
         if name == "ais":
-            self.sampled = posterior
+            if not self.sampled_well:
+                self.sampled = posterior
         else:
             if posterior.stats.get("i_bound", np.inf) < _i_bound(name):
                 self.at_largest_clusters = True
             self.estimates[name] = posterior
         return self.posterior is not None and self.choice().posterior is not before
+
+    @property
+    def sampled_well(self) -> bool:
+        """Whether there are samples that have converged."""
+        return self.sampled is not None and self.sampled.status is Status.CONVERGED
 
     def choice(self) -> _Choice:
         """Whose marginals are the answer: see the module.
@@ -139,9 +145,8 @@ class _Best:
             bound = _Choice(self.lower_by, self.posterior, "they are what there is yet")
         if self.posterior.status is Status.EXACT:
             return replace(bound, reason="they are exact", error=0.0)
-        sampled = self.sampled
-        if sampled is not None and sampled.status is Status.CONVERGED:
-            return self._nearest_to(sampled, bound)
+        if self.sampled is not None and self.sampled_well:
+            return self._nearest_to(self.sampled, bound)
         slack = _SLACK * max(1.0, abs(self.upper))
         for name, posterior in reversed(self.estimates.items()):
             log_z = posterior.log_z
@@ -212,7 +217,7 @@ class _Best:
             "reason": reason,
             "runs": self.runs,
         }
-        if self.sampled is not None and self.sampled.status is Status.CONVERGED:
+        if self.sampled is not None and self.sampled_well:
             stats |= {
                 "estimate": self.sampled.log_z,
                 "estimate_standard_error": self.sampled.stats["log_z_standard_error"],
@@ -327,9 +332,14 @@ def _round(
             memory_limit=memory_limit,
         )
         yield f"ijgp(i_bound={i_bound})", 0.1, clusters.solve_until
-    if number == 1:
-        particles = AnnealedImportance(particles=32, seed=seed, memory_limit=memory_limit)
-        yield "ais", _SHARE_OF_AIS, particles.solve_until
+    if number in _SHARES_OF_AIS and not best.sampled_well:
+        # The first may be too short for its groups to agree; the other has what is left over.
+        particles = AnnealedImportance(
+            particles=32 if number == min(_SHARES_OF_AIS) else 64,
+            seed=seed + number,
+            memory_limit=memory_limit,
+        )
+        yield "ais", _SHARES_OF_AIS[number], particles.solve_until
 
 
 _ESTIMATES = ("lbp", "ijgp", "ais")

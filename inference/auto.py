@@ -31,9 +31,14 @@ class Auto(Backend):
     Bounds come from whatever gives the best: `wmb` with larger and larger tables, `trw` from
     above, `cavi` and clamping from below, in rounds that go on while there is time. log Z is the
     best upper bound; `stats` hold `upper`, `lower` and their `gap`, which algorithms gave them
-    (`upper_by`, `lower_by`), and why elimination was not used (`reason`). The marginals are those
-    of the algorithm that gave the upper bound: estimates, not bounds. What is exact is the same on
-    every run; bounds depend on how far the time reaches.
+    (`upper_by`, `lower_by`), and why elimination was not used (`reason`). What is exact is the same
+    on every run; bounds depend on how far the time reaches.
+
+    Marginals are estimates, of `lbp`, `ijgp`, `ais` or what gave a bound. If `ais` converges, they
+    are those of the least mean square error that it estimates (`marginals_error` is its root, and
+    `estimate` its log Z); otherwise those of message passing on the largest clusters, if it
+    converged and its log Z lies between the bounds; otherwise those of the upper bound. `stats` say
+    whose they are (`marginals_by`) and why (`marginals_reason`).
 
     Attributes:
         seconds: limit of wall time, held to within a tenth and half a second.
@@ -79,6 +84,9 @@ class Auto(Backend):
                 "gap": 0.0,
                 "upper_by": "exact",
                 "lower_by": "exact",
+                "marginals_by": "exact",
+                "marginals_reason": "they are exact",
+                "marginals_error": 0.0,
                 "reason": f"exact {prediction.method} takes about {prediction.seconds:.2g} s",
             }
             yield replace(posterior, stats=stats)

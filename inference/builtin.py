@@ -10,7 +10,7 @@ ENTRIES = (
         target="inference.auto:Auto",
         summary="exact where that fits a budget, otherwise the tightest bounds within it",
         log_z_kind="upper",
-        limits="any graph; stats say which algorithms gave the bounds and why",
+        limits="any graph; stats say which algorithms gave bounds and marginals, and why",
     ),
     Entry(
         name="exact",

@@ -47,6 +47,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, help="of each answer: 20 for bounds, 60 for map")
     parser.add_argument("--memory", type=int, default=10**9, help="bytes that tables may take")
     parser.add_argument("--only", nargs="*", help="names of networks")
+    parser.add_argument("--backends", nargs="*", default=BACKENDS, help="of the table of bounds")
     parser.add_argument("--data", type=Path, default=DATA, help="folder with MAP, MAR and PR")
     given = parser.parse_args()
     if given.table == "cell":
@@ -87,7 +88,7 @@ def bounds(given: argparse.Namespace) -> int:
                 about = f"{log_z:.3f}"
                 vectors = read_marginals(given.data / "MAR" / f"{name}.uai.MAR")
                 np.savez(reference, marginals=np.concatenate(vectors))
-            for backend in BACKENDS:
+            for backend in given.backends:
                 said = _cell(path, backend, seconds, given.memory, str(reference))
                 if "refused" in said:
                     _line(name, backend, *[""] * 3, about, *[""] * 4, said["refused"])

@@ -35,7 +35,7 @@ def test_what_fits_is_exact() -> None:
     posterior, truth = infer(graph, "auto"), infer(graph, "exact")
     assert posterior.status is Status.EXACT
     assert posterior.log_z == truth.log_z == posterior.stats["lower"]
-    assert posterior.stats["upper_by"] == "exact"
+    assert posterior.stats["upper_by"] == posterior.stats["marginals_by"] == "exact"
     assert "takes about" in posterior.stats["reason"]
 
 

@@ -250,6 +250,8 @@ def _facts(posterior: Posterior) -> str:
         parts.append(
             f"upper by {posterior.stats['upper_by']}, lower by {posterior.stats['lower_by']}"
         )
+    if "marginals_by" in posterior.stats:
+        parts.append(f"marginals by {posterior.stats['marginals_by']}")
     parts.append(duration(posterior.stats.get("seconds", math.nan)))
     return "\n" + " · ".join(parts)
 
