@@ -19,6 +19,7 @@ from typing import Any
 import factormodels
 from experiments.study.config import Study, as_plain, config_hash
 from experiments.study.data import StudyData
+from factormodels.io.opening import opened
 
 _PACKAGES = (
     "distributed",
@@ -97,7 +98,12 @@ def manifest_text(document: Mapping[str, Any]) -> str:
 
 def file_hash(path: Path) -> str:
     """The SHA-256 of a file."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    digest = hashlib.sha256()
+    with opened(path) as file:
+        # A file of rows may be larger than memory.
+        while piece := file.read(1 << 20):
+            digest.update(piece)
+    return digest.hexdigest()
 
 
 def data_facts(
