@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from experiments.results.rows import UNANSWERED, CellRows, RowsFile
 
-_COLUMNS = ("response", "atom", "p", "label", "status", "seconds", "selections")
-
 
 @dataclass(frozen=True, eq=False)
 class Judgements:
@@ -97,27 +95,44 @@ def read_judgements(rows: RowsFile, cell: CellRows) -> Judgements:
 def _read(rows: RowsFile, cell: CellRows) -> Judgements:
     import pyarrow as pa
 
-    table = rows.read(cell, _COLUMNS).combine_chunks()
-    atoms = table["atom"].combine_chunks().dictionary_encode()
-    status = table["status"].combine_chunks().dictionary_encode()
+    def column(name: str) -> Any:
+        # One after another: of a large cell no two are in memory as they are in the file.
+        return rows.read(cell, [name])[name].combine_chunks()
+
     # The dictionary lists ids by first appearance, which is the order of the data.
-    encoded = table["response"].combine_chunks().dictionary_encode()
-    index = np.asarray(encoded.indices.to_numpy(), dtype=np.int64)
+    response = column("response").dictionary_encode()
+    index = np.asarray(response.indices.to_numpy(), dtype=np.int64)
+    responses = tuple(response.dictionary.to_pylist())
+    del response
     # What is the same for a whole response is taken from its first row.
-    _, first = np.unique(index, return_index=True)
-    selections = table["selections"].fill_null("").combine_chunks().dictionary_encode()
+    first = pa.array(_firsts(index))
+    selections = column("selections").fill_null("").dictionary_encode()
+    kept = np.asarray(selections.indices.to_numpy(), dtype=np.int64)
+    if len(selections.dictionary) == 1:
+        # One entry that stands for all.
+        kept = np.broadcast_to(np.zeros(1, dtype=np.int64), len(index))
     return Judgements(
-        responses=tuple(encoded.dictionary.to_pylist()),
+        responses=responses,
         index=index,
-        atoms=_objects(atoms),
-        p=_floats(table["p"]),
-        label=_floats(table["label"].cast("uint8")),
-        status=_objects(status.take(pa.array(first))),
-        seconds=_floats(table["seconds"].take(first)),
+        atoms=_objects(column("atom").dictionary_encode()),
+        p=_floats(column("p")),
+        label=_floats(column("label").cast("uint8")),
+        status=_objects(column("status").take(first).dictionary_encode()),
+        seconds=_floats(column("seconds").take(first)),
         kept_by=tuple(selections.dictionary.to_pylist()),
-        kept=np.asarray(selections.indices.to_numpy(), dtype=np.int64),
-        counts=np.ones(len(index), dtype=np.bool_),
+        kept=kept,
+        counts=np.broadcast_to(np.ones(1, dtype=np.bool_), len(index)),
     )
+
+
+def _firsts(index: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where each number of `index`, which are those from 0, comes first."""
+    steps = np.diff(index, prepend=-1)
+    # The usual case: the rows of a response stand together, in the order of the data.
+    if steps.min(initial=0) >= 0:
+        return np.flatnonzero(steps)
+    _, found = np.unique(index, return_index=True)
+    return found
 
 
 def _objects(encoded: Any) -> NDArray[Any]:
@@ -130,4 +145,4 @@ def _objects(encoded: Any) -> NDArray[Any]:
 
 def _floats(column: Any) -> NDArray[np.float64]:
     """A column as float64 (n,), null as NaN."""
-    return np.asarray(column.cast("float64").to_numpy(), dtype=np.float64)
+    return np.asarray(column.cast("float64").to_numpy(zero_copy_only=False), dtype=np.float64)
