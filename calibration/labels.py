@@ -17,6 +17,7 @@ from calibration.validation import (
     Floats,
     check_lengths,
     label_array,
+    member_named,
     probability_array,
     weight_array,
 )
@@ -84,19 +85,6 @@ class Labelled:
         return own
 
 
-def label_policy(policy: str) -> LabelPolicy:
-    """The policy of a name.
-
-    Raises:
-        InputError: if there is no policy of that name.
-    """
-    try:
-        return LabelPolicy(policy)
-    except ValueError:
-        names = ", ".join(LabelPolicy)
-        raise InputError(f"label policy is {policy!r}; choose one of {names}") from None
-
-
 def apply_policy(
     p: ArrayLike, y: Any, responses: Any = None, policy: str = LabelPolicy.EXCLUDE
 ) -> Labelled:
@@ -113,7 +101,7 @@ def apply_policy(
         InputError: for bad arrays, lengths that differ, an unknown policy, or an unlabelled atom
             under ``error``.
     """
-    chosen = label_policy(policy)
+    chosen = member_named(LabelPolicy, policy, "label policy")
     probabilities, labels = probability_array(p), label_array(y)
     check_lengths(p=probabilities.size, y=labels.size)
     ids = None

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from calibration.folds import response_folds
-from calibration.learned_priors.fitting import checked_scale, fit_parameters, objective_named
+from calibration.learned_priors.fitting import checked_scale, fit_parameters
 from calibration.learned_priors.learned import LearnedPriors
 from calibration.learned_priors.objectives import Objective, with_labels
 from calibration.learned_priors.parameters import Parameters, resolve
 from calibration.learned_priors.specification import Specification
-from calibration.validation import Integers, whole_number
+from calibration.validation import Integers, member_named, whole_number
 from factormodels.fact_graph import FactGraph
 from inference.backend import Backend
 from inference.registry import as_backend
@@ -116,7 +116,7 @@ def cross_fitting(
         specification=specification,
         parameters=resolve(specification, kept),
         backend=as_backend(backend),
-        objective=objective_named(objective),
+        objective=member_named(Objective, objective, "objective"),
         penalty=checked_scale(penalty, "penalty"),
         max_iterations=whole_number(max_iterations, "max_iterations", 1),
     )

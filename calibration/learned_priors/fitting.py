@@ -13,7 +13,7 @@ from calibration.learned_priors.objectives import LearningProblem, Objective, pr
 from calibration.learned_priors.parameters import Parameters, resolve
 from calibration.learned_priors.specification import Specification
 from calibration.learned_priors.uncertainty import uncertainty
-from calibration.validation import Floats, is_number, whole_number
+from calibration.validation import Floats, is_number, member_named, whole_number
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from inference.backend import Backend
@@ -64,7 +64,7 @@ def fit(
         chosen,
         resolve(chosen, graphs),
         backend=as_backend(backend),
-        objective=objective_named(objective),
+        objective=member_named(Objective, objective, "objective"),
         penalty=checked_scale(penalty, "penalty"),
         max_iterations=whole_number(max_iterations, "max_iterations", 1),
     )
@@ -132,19 +132,6 @@ def fit_parameters(
     if not quiet:
         _warn(result)
     return result
-
-
-def objective_named(name: str) -> Objective:
-    """Objective of a name.
-
-    Raises:
-        InputError: if there is none of that name.
-    """
-    try:
-        return Objective(name)
-    except ValueError:
-        known = ", ".join(Objective)
-        raise InputError(f"objective is {name!r}; choose one of {known}") from None
 
 
 def checked_scale(scale: float | None, name: str) -> float | None:

@@ -115,7 +115,7 @@ def conformal_filter(
     Raises:
         InputError: for bad arrays, lengths that differ, or settings outside these ranges.
     """
-    kind = _guarantee(guarantee)
+    kind = member_named(Guarantee, guarantee, "guarantee")
     if not is_number(precision) or not 0 < precision <= 1:
         raise InputError(f"precision is {precision!r}; give a number above 0 and up to 1")
     if kind is Guarantee.MEAN and precision == 1:
@@ -178,10 +178,6 @@ def filtered_precision(
     return np.divide(
         grouping.sums(atoms.p * atoms.y), sizes, out=np.ones_like(sizes), where=sizes > 0
     )
-
-
-def _guarantee(guarantee: str) -> Guarantee:
-    return member_named(Guarantee, guarantee, "guarantee")
 
 
 def _prefixes(

@@ -100,7 +100,7 @@ class Claims:
         """Whether each claim is judged correct, and whether it has a judgement, (n,)."""
         codes = self.judgements[setting]
         present = codes != MISSING
-        if neither_policy(neither) is Neither.EXCLUDE:
+        if member_named(Neither, neither, "neither") is Neither.EXCLUDE:
             present &= codes != NEITHER
         return (codes == TRUE).astype(np.float64), present
 
@@ -196,21 +196,3 @@ def position_names(n_positions: int) -> tuple[str, ...]:
     count = whole_number(n_positions, "n_positions", 1)
     edges = [100 * edge / count for edge in range(count + 1)]
     return tuple(f"{low:.3g}-{high:.3g}%" for low, high in pairwise(edges))
-
-
-def neither_policy(neither: str) -> Neither:
-    """Policy of a name.
-
-    Raises:
-        InputError: if there is none of that name.
-    """
-    return member_named(Neither, neither, "neither")
-
-
-def average_named(average: str) -> Average:
-    """Kind of average of a name.
-
-    Raises:
-        InputError: if there is none of that name.
-    """
-    return member_named(Average, average, "average")

@@ -15,7 +15,6 @@ from calibration.self_knowledge.claims import (
     Claims,
     Neither,
     as_claims,
-    average_named,
     position_names,
 )
 from calibration.self_knowledge.formula import SigmaStatus, sigma_status
@@ -27,7 +26,7 @@ from calibration.self_knowledge.quantities import (
     shares,
 )
 from calibration.tabular import Tabular
-from calibration.validation import Integers
+from calibration.validation import Integers, member_named
 from factormodels.errors import InputError
 from factormodels.io.claim_records import ClaimRecord, Setting, setting_named
 
@@ -250,7 +249,7 @@ def _table(
         n_sentences=by_sentence.denominator.sum(axis=0).astype(np.int64),
         n_responses=pooled.touching(),
         n_missing=counts(missing),
-        average=str(average_named(average)),
+        average=str(member_named(Average, average, "average")),
         setting=setting,
     )
 

@@ -21,11 +21,9 @@ from calibration.self_knowledge.claims import (
     Average,
     Claims,
     Neither,
-    average_named,
-    neither_policy,
 )
 from calibration.self_knowledge.formula import emq, rogan_gladen, sigma, sigma_slopes
-from calibration.validation import Floats
+from calibration.validation import Floats, member_named
 from factormodels.io.claim_records import Setting
 
 LABELS = (("supported", SUPPORTED), ("unsupported", UNSUPPORTED), ("irrelevant", IRRELEVANT))
@@ -125,7 +123,7 @@ def shares(
     """
     above = _per_sentence(claims, numerator)
     below = _per_sentence(claims, denominator)
-    if average_named(average) is Average.SENTENCE:
+    if member_named(Average, average, "average") is Average.SENTENCE:
         held = below > 0
         above = np.divide(above, below, out=np.zeros_like(above), where=held)
         below = held.astype(np.float64)
@@ -190,7 +188,7 @@ def _emq(
 ) -> Estimand:
     codes = claims.judgements[setting]
     kinds = [TRUE, FALSE]
-    if neither_policy(neither) is Neither.INCORRECT:
+    if member_named(Neither, neither, "neither") is Neither.INCORRECT:
         # "None of the above" may tell more or less than "false": its law is its own.
         kinds.append(NEITHER)
     groups = (judged & (claims.label == SUPPORTED), judged & (claims.label == UNSUPPORTED))

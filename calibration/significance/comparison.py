@@ -32,7 +32,7 @@ from calibration.significance.sample_tests import (
     difference_statistic,
     permute_scores,
 )
-from calibration.validation import whole_number
+from calibration.validation import member_named, whole_number
 from factormodels.errors import InputError
 
 MEANS_OVER_RESPONSES = (
@@ -315,11 +315,7 @@ def paired_test_named(test: str, measures: Sequence[str]) -> PairedTest:
     Raises:
         InputError: if there is none, or it does not take one of the measures.
     """
-    try:
-        kind = PairedTest(test)
-    except ValueError:
-        names = ", ".join(PairedTest)
-        raise InputError(f"test is {test!r}; choose one of {names}") from None
+    kind = member_named(PairedTest, test, "test")
     pooled = [name for name in measures if name not in MEANS_OVER_RESPONSES]
     if kind is PairedTest.T and pooled:
         raise InputError(

@@ -35,7 +35,7 @@ def adjust(p_values: ArrayLike, method: str = Correction.HOLM) -> Floats:
     Raises:
         InputError: for a p-value outside [0, 1] or an unknown method.
     """
-    chosen = correction_named(method)
+    chosen = member_named(Correction, method, "correction")
     values = np.asarray(p_values, dtype=np.float64)
     if values.ndim != 1:
         raise InputError(f"p_values has shape {values.shape}; give a flat sequence")
@@ -70,15 +70,6 @@ def _benjamini_hochberg(values: Floats) -> Floats:
     corrected = np.empty_like(values)
     corrected[order] = np.minimum.accumulate((values[order] / share)[::-1])[::-1]
     return np.minimum(corrected, 1.0)
-
-
-def correction_named(method: str) -> Correction:
-    """Correction of a name.
-
-    Raises:
-        InputError: if there is none of that name.
-    """
-    return member_named(Correction, method, "correction")
 
 
 def stars(corrected: float) -> str:

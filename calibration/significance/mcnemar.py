@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,9 +43,6 @@ class ClusteredMcNemar(StrEnum):
     """The mean difference by its standard error clustered by response; has an interval."""
 
 
-Method = TypeVar("Method", bound=StrEnum)
-
-
 def mcnemar(first: Any, second: Any, *, method: str = PlainMcNemar.EXACT) -> SignificanceTest:
     """McNemar's test of paired yes-or-no judgements, claims taken as independent.
 
@@ -81,7 +78,7 @@ def mcnemar_counts(
     Raises:
         InputError: for an unknown method.
     """
-    chosen = _named(PlainMcNemar, method)
+    chosen = member_named(PlainMcNemar, method, "method")
     name = {
         PlainMcNemar.EXACT: "mcnemar_exact",
         PlainMcNemar.MID_P: "mcnemar_mid_p",
@@ -179,7 +176,8 @@ def clustered_mcnemar_counts(
     Raises:
         InputError: for an unknown method or a level outside (0, 1).
     """
-    chosen, level = _named(ClusteredMcNemar, method), open_interval(level, "level", 0, 1)
+    chosen = member_named(ClusteredMcNemar, method, "method")
+    level = open_interval(level, "level", 0, 1)
     size = np.asarray(sizes, dtype=np.float64)
     held = size > 0
     size = size[held]
@@ -276,7 +274,3 @@ def _judgements(first: Any, second: Any) -> tuple[Floats, Floats]:
                 "claim that has no judgement in one of them"
             )
     return one, other
-
-
-def _named(kind: type[Method], method: str) -> Method:
-    return member_named(kind, method, "method")

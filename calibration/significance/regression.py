@@ -147,8 +147,9 @@ def correctness_regression(
         InputError: for bad arrays, lengths that differ, effects that the rows cannot tell apart,
             fewer than two responses, or unknown settings.
     """
-    chosen, level = _model(model), open_interval(level, "level", 0, 1)
-    kind = _errors(errors)
+    chosen = member_named(RegressionModel, model, "model")
+    level = open_interval(level, "level", 0, 1)
+    kind = member_named(GeeErrors, errors, "errors")
     outcome = label_array(correct, "correct")
     if np.isnan(outcome).any():
         place = int(np.argmax(np.isnan(outcome)))
@@ -304,11 +305,3 @@ def _design(
         terms += [f"position:method={name}" for name in others]
         columns += [indicator * position for indicator in chosen]
     return tuple(terms), np.stack(columns, axis=1), base
-
-
-def _errors(errors: str) -> GeeErrors:
-    return member_named(GeeErrors, errors, "errors")
-
-
-def _model(model: str) -> RegressionModel:
-    return member_named(RegressionModel, model, "model")

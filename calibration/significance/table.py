@@ -18,7 +18,7 @@ from calibration.significance.comparison import (
     compare_judged,
     paired_test_named,
 )
-from calibration.significance.corrections import adjust, correction_named, stars
+from calibration.significance.corrections import Correction, adjust, stars
 from calibration.significance.estimated import EstimatedMeasure, estimate_measures
 from calibration.significance.method_measures import (
     MEASURES,
@@ -30,7 +30,7 @@ from calibration.significance.method_measures import (
 )
 from calibration.significance.outcome import Alternative, reason_of
 from calibration.tabular import Tabular
-from calibration.validation import whole_number
+from calibration.validation import member_named, whole_number
 from factormodels.errors import InputError
 
 
@@ -229,7 +229,7 @@ def compare_methods(
     """
     chosen, kind = measures_named(measures), paired_test_named(test, measures)
     check_alternative(alternative, chosen)
-    method = None if correction is None else correction_named(correction)
+    method = None if correction is None else member_named(Correction, correction, "correction")
     n_resamples = whole_number(n_resamples, "n_resamples", 1)
     settings = IntervalSettings() if intervals is None else intervals
     if len(methods) < 2:
