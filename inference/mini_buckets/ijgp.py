@@ -14,7 +14,7 @@ from inference.memory import check_limit
 from inference.mini_buckets.kernels.join_graph import propagate_join_graph
 from inference.mini_buckets.kernels.partition import LARGEST_OVERLAP
 from inference.mini_buckets.structure import (
-    LARGEST_I_BOUND,
+    check_i_bound,
     elimination,
     narrowed,
     pass_cost,
@@ -64,11 +64,7 @@ class JoinGraphPropagation(Backend):
     seconds: float | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= self.i_bound <= LARGEST_I_BOUND:
-            raise InputError(
-                f"the i-bound {self.i_bound} of 'ijgp' is not between 1 and {LARGEST_I_BOUND}; "
-                "correct i_bound"
-            )
+        check_i_bound(self.name, self.i_bound)
         if not 0.0 <= self.damping < 1.0:
             raise InputError(f"the damping {self.damping} of 'ijgp' is not in [0, 1); correct it")
         if not self.tolerance >= 0.0:

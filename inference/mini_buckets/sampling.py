@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, TooLargeError, zero_partition
+from inference.memory import check_limit
 from inference.mini_buckets.kernels.partition import LARGEST_OVERLAP
 from inference.mini_buckets.kernels.proposal import draw_weighted, tightened
-from inference.mini_buckets.structure import LARGEST_I_BOUND, elimination, narrowed
+from inference.mini_buckets.structure import check_i_bound, elimination, narrowed
 from inference.mini_buckets.wmb import WeightedMiniBuckets
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.sampling.estimates import CONFIDENCE, log_mean, ratio_errors
-from inference.stop import Stop
+from inference.stop import Stop, check_seconds
 from inference.support import arrays_of, assignment, possible_states, random_state, state_starts
 
 _PART = 256
@@ -76,11 +77,7 @@ class MiniBucketSampling(Backend):
     memory_limit: int | None = None
 
     def __post_init__(self) -> None:
-        if not 1 <= self.i_bound <= LARGEST_I_BOUND:
-            raise InputError(
-                f"the i-bound {self.i_bound} of 'wmb_is' is not between 1 and {LARGEST_I_BOUND}; "
-                "correct i_bound"
-            )
+        check_i_bound(self.name, self.i_bound)
         if self.samples < 2 * _PART:
             raise InputError(
                 f"{self.samples} samples were requested of 'wmb_is'; give {2 * _PART} or more"
@@ -96,12 +93,8 @@ class MiniBucketSampling(Backend):
         for value, what in ((self.seed, "seed"), (self.restarts, "restarts")):
             if value < 0:
                 raise InputError(f"{what} of 'wmb_is' is {value}; give 0 or more")
-        if self.seconds is not None and not self.seconds > 0.0:
-            raise InputError(f"the budget of {self.seconds} seconds of 'wmb_is' is not positive")
-        if self.memory_limit is not None and self.memory_limit <= 0:
-            raise InputError(
-                f"the memory limit {self.memory_limit} of 'wmb_is' is not positive; give bytes"
-            )
+        check_seconds(self.name, self.seconds)
+        check_limit(self.name, self.memory_limit)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Estimates for a graph without evidence, with their errors and bounds.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.exact.kernels.solve import plan
 from inference.exact.prediction import STEPS_PER_SECOND
@@ -18,8 +19,21 @@ LARGEST_I_BOUND = 26
 _SEARCH_STEPS = 1e9
 """Steps of the search for an elimination order: about a second."""
 
-_SECONDS_PER_ENTRY = 8e-8
-"""Order of magnitude of one pass over one table entry."""
+SECONDS_PER_ENTRY = 8e-8
+"""Order of magnitude of one pass over one table entry: exponentials and a few inputs."""
+
+
+def check_i_bound(name: str, i_bound: int) -> None:
+    """Check an i-bound.
+
+    Raises:
+        InputError: if it is out of range.
+    """
+    if not 1 <= i_bound <= LARGEST_I_BOUND:
+        raise InputError(
+            f"the i-bound {i_bound} of {name!r} is not between 1 and {LARGEST_I_BOUND}; correct "
+            "i_bound"
+        )
 
 
 def elimination(
@@ -67,4 +81,4 @@ def pass_cost(graph: FactorGraph, order: NDArray[np.int64], i_bound: int) -> tup
         graph.cardinalities, graph.scope_starts, graph.scope_variables, graph.table_starts, order,
         i_bound, np.inf, LARGEST_OVERLAP, np.zeros(1, dtype=np.int64),
     )  # fmt: skip
-    return size, entries * _SECONDS_PER_ENTRY
+    return size, entries * SECONDS_PER_ENTRY

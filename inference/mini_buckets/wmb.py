@@ -17,12 +17,11 @@ from inference.backend import (
     ZeroPartitionError,
     zero_partition,
 )
-from inference.exact.kernels.solve import plan
-from inference.exact.prediction import STEPS_PER_SECOND
 from inference.memory import allowance, check_limit, require
 from inference.mini_buckets.clamping import clamped_bound
 from inference.mini_buckets.kernels import partition
 from inference.mini_buckets.kernels.solve import planned, tighten
+from inference.mini_buckets.structure import SECONDS_PER_ENTRY, check_i_bound, elimination
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.stop import Stop, check_seconds
 
@@ -31,15 +30,6 @@ Partition = Literal["overlap", "first_fit"]
 
 _SIGNS = {"upper": 1, "lower": -1}
 _HEURISTICS = {"overlap": partition.LARGEST_OVERLAP, "first_fit": partition.FIRST_FIT}
-_SEARCH_STEPS = 1e9
-"""Steps of the search for an elimination order: about a second."""
-
-_SECONDS_PER_ENTRY = 8e-8
-"""Order of magnitude of one pass over one table entry: exponentials and a few inputs."""
-
-_LARGEST_I_BOUND = 26
-"""Tables of 2**27 entries take 1 GiB each; a larger bound would be exact elimination's task."""
-
 _LEAST_TABLE_LIMIT = 2**16
 """Where variables have more than two states, i_bound + 1 of them may fill so many entries."""
 
@@ -98,10 +88,7 @@ class WeightedMiniBuckets(Backend):
     clampings: int = 20
 
     def __post_init__(self) -> None:
-        if not 1 <= self.i_bound <= _LARGEST_I_BOUND:
-            raise InputError(
-                f"the i-bound {self.i_bound} of 'wmb' is not between 1 and {_LARGEST_I_BOUND}"
-            )
+        check_i_bound(self.name, self.i_bound)
         for value, known, what in (
             (self.bound, get_args(Side), "bound"),
             (self.partition, get_args(Partition), "partition"),
@@ -195,7 +182,7 @@ class WeightedMiniBuckets(Backend):
 
     def _seconds(self, entries: float, passes: int | None = None) -> float:
         sides = 2 if self.gap else 1
-        return entries * sides * (passes or self.iterations) * _SECONDS_PER_ENTRY
+        return entries * sides * (passes or self.iterations) * SECONDS_PER_ENTRY
 
     def _layout(self, graph: FactorGraph, stop: Stop) -> _Layout:
         """Elimination order, and the largest tables that memory and time allow.
@@ -211,14 +198,7 @@ class WeightedMiniBuckets(Backend):
             f"mini-buckets with a factor of {largest:,.0f} entries",
             _INSTEAD,
         )
-        order, *_, width, _, _, _ = plan(
-            graph.cardinalities,
-            graph.scope_starts,
-            graph.scope_variables,
-            self.seed,
-            self.restarts,
-            min(_SEARCH_STEPS, 0.1 * stop.remaining * STEPS_PER_SECOND),
-        )
+        order, width = elimination(graph, self.seed, self.restarts, 0.1 * stop.remaining)
         limit = float(self.table_limit or max(2 ** (self.i_bound + 1), _LEAST_TABLE_LIMIT))
         with stop.within(0.2 * stop.remaining) as flag:
             while True:
@@ -239,7 +219,7 @@ class WeightedMiniBuckets(Backend):
                 limit = max(limit / 4.0, largest)
         if not flag[0]:
             require(size, allowed, f"mini-buckets with tables of {limit:,.0f} entries", _INSTEAD)
-        return _Layout(order, int(width), round(limit), entries, size, int(splits))
+        return _Layout(order, width, round(limit), entries, size, int(splits))
 
     def _tightened(self, graph: FactorGraph, layout: _Layout, side: Side, stop: Stop) -> _Side:
         """Bound from one side; a lower one that zeros make useless, by clamping."""

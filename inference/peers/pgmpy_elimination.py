@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, InferenceError, TooLargeError, zero_partition
+from inference.memory import check_limit
 from inference.peers.tree_decomposition import (
     Bag,
     Tree,
@@ -79,10 +80,7 @@ class PgmpyVariableElimination(Backend):
     def __post_init__(self) -> None:
         if self.cut_above < 2:
             raise InputError(f"cut_above is {self.cut_above}; 'pgmpy' needs at least 2")
-        if self.memory_limit <= 0:
-            raise InputError(
-                f"the memory limit {self.memory_limit} of 'pgmpy' is not positive; give bytes"
-            )
+        check_limit(self.name, self.memory_limit)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Exact posterior of a graph without evidence.

@@ -19,10 +19,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, InferenceError, TooLargeError, zero_partition
 from inference.exact.backend import Exact
+from inference.memory import check_limit
 from inference.messages.kernels.reduction import Reduced
 from inference.messages.kernels.schedules import SWEEP, ZERO, run
 from inference.messages.kernels.trees import reparametrised
@@ -68,10 +68,7 @@ class PyagrumJunctionTree(Backend):
     memory_limit: int = 2 * 2**30
 
     def __post_init__(self) -> None:
-        if self.memory_limit <= 0:
-            raise InputError(
-                f"the memory limit {self.memory_limit} of 'pyagrum' is not positive; give bytes"
-            )
+        check_limit(self.name, self.memory_limit)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Exact posterior of a graph without evidence.

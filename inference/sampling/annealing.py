@@ -15,7 +15,7 @@ from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.backend import Backend, InferenceError, TooLargeError
 from inference.evidence import checked_graph
-from inference.memory import allowance
+from inference.memory import allowance, check_limit
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.sampling.estimates import CONFIDENCE, WeightedDraws, log_mean, ratio_errors
 from inference.sampling.kernels.annealing import next_inverse_temperature
@@ -93,10 +93,7 @@ class AnnealedImportance(Backend):
         if not self.min_effective >= 0.0:
             raise InputError(f"min_effective of 'ais' is {self.min_effective}; give 0 or more")
         check_seconds(self.name, self.seconds)
-        if self.memory_limit is not None and self.memory_limit <= 0:
-            raise InputError(
-                f"the memory limit {self.memory_limit} of 'ais' is not positive; give bytes"
-            )
+        check_limit(self.name, self.memory_limit)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Estimates for a graph without evidence, with their errors.

@@ -61,9 +61,7 @@ class CoordinateAscent(Backend):
     seconds: float | None = None
 
     def __post_init__(self) -> None:
-        check_restarts(self.name, self.seed, self.restarts, self.max_iterations)
-        if not self.tolerance >= 0.0:
-            raise InputError(f"the tolerance {self.tolerance} of 'cavi' is below 0; correct it")
+        check_ascents(self.name, self.seed, self.restarts, self.max_iterations, self.tolerance)
         check_seconds(self.name, self.seconds)
 
     def solve(self, graph: FactorGraph) -> Posterior:
@@ -188,8 +186,10 @@ def random_product(graph: FactorGraph, seed: np.random.SeedSequence) -> NDArray[
     return product
 
 
-def check_restarts(name: str, seed: int, restarts: int, max_iterations: int) -> None:
-    """Check what all backends with restarts are given.
+def check_ascents(
+    name: str, seed: int, restarts: int, max_iterations: int, tolerance: float
+) -> None:
+    """Check what all backends are given that ascend from several starts.
 
     Raises:
         InputError: if a number is out of range.
@@ -202,6 +202,8 @@ def check_restarts(name: str, seed: int, restarts: int, max_iterations: int) -> 
         )
     if max_iterations < 1:
         raise InputError(f"max_iterations is {max_iterations}; {name!r} needs at least 1")
+    if not tolerance >= 0.0:
+        raise InputError(f"the tolerance {tolerance} of {name!r} is below 0; correct it")
 
 
 def _slots_by_variable(graph: FactorGraph) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend
 from inference.peers.pyro_variational.bound import Term, ascend, one_thread
@@ -25,7 +24,7 @@ from inference.support import (
     restricted,
     state_starts,
 )
-from inference.variational.cavi import check_restarts, random_product
+from inference.variational.cavi import check_ascents, random_product
 from inference.variational.kernels.mean_field import evidence_lower_bound
 
 
@@ -57,11 +56,7 @@ class MeanField(Backend):
     max_iterations: int = 500
 
     def __post_init__(self) -> None:
-        check_restarts(self.name, self.seed, self.restarts, self.max_iterations)
-        if not self.tolerance >= 0.0:
-            raise InputError(
-                f"the tolerance {self.tolerance} of 'mean_field' is below 0; correct it"
-            )
+        check_ascents(self.name, self.seed, self.restarts, self.max_iterations, self.tolerance)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Best product distribution found for a graph without evidence.

@@ -9,17 +9,17 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, TooLargeError
 from inference.exact.backend import Exact
+from inference.memory import check_limit
 from inference.peers.pyro_variational.bound import ascend, one_thread
 from inference.peers.pyro_variational.entries import FactorGroup, factor_groups
 from inference.peers.pyro_variational.forest import TOP, Forest, rooted, spanning_factors
 from inference.peers.pyro_variational.forest_guide import ForestGuide, forest_guide, owned_entries
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.support import grown_box, hard_factors, possible_states, restricted, state_starts
-from inference.variational.cavi import CoordinateAscent, check_restarts
+from inference.variational.cavi import CoordinateAscent, check_ascents
 
 _BYTES = 8
 
@@ -67,15 +67,8 @@ class Structured(Backend):
     memory_limit: int = 2 * 2**30
 
     def __post_init__(self) -> None:
-        check_restarts(self.name, self.seed, self.restarts, self.max_iterations)
-        if not self.tolerance >= 0.0:
-            raise InputError(
-                f"the tolerance {self.tolerance} of 'structured' is below 0; correct it"
-            )
-        if self.memory_limit <= 0:
-            raise InputError(
-                f"the memory limit {self.memory_limit} of 'structured' is not positive; give bytes"
-            )
+        check_ascents(self.name, self.seed, self.restarts, self.max_iterations, self.tolerance)
+        check_limit(self.name, self.memory_limit)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Best forest-structured distribution found for a graph without evidence.
