@@ -173,17 +173,7 @@ def score_histograms(methods: Mapping[str, LabelHistogram], *, title: str | None
     from matplotlib.figure import Figure as NewFigure
 
     def draw(axes: Axes, histogram: LabelHistogram) -> None:
-        edges = np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)
-        for counts, colour in ((histogram.true, COLOURS[0]), (-histogram.false, COLOURS[1])):
-            axes.bar(
-                edges[:-1],
-                counts,
-                width=1 / HISTOGRAM_BINS,
-                align="edge",
-                color=colour,
-                edgecolor="white",
-                linewidth=0.4,
-            )
+        draw_label_bars(axes, histogram)
         axes.axhline(0, color="black", linewidth=0.6)
         most = max(int(histogram.true.max()), int(histogram.false.max()))
         axes.set_xlim(0, 1)
@@ -230,6 +220,16 @@ def score_histograms(methods: Mapping[str, LabelHistogram], *, title: str | None
             va="center",
         )
     return figure
+
+
+def draw_label_bars(axes: Axes, histogram: LabelHistogram) -> None:
+    """Draw the bars of true atoms upwards and those of false ones downwards."""
+    edges = np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)[:-1]
+    for counts, colour in ((histogram.true, COLOURS[0]), (-histogram.false, COLOURS[1])):
+        axes.bar(
+            edges, counts, width=1 / HISTOGRAM_BINS, align="edge", color=colour,
+            edgecolor="white", linewidth=0.4,
+        )  # fmt: skip
 
 
 def group_figure(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibration.curves.profile import CalibrationProfile
-from calibration.curves.reliability import HISTOGRAM_BINS
+from calibration.figures.curves import draw_label_bars
 from calibration.figures.sheet import panel_figure
 from calibration.figures.style import COLOURS
 from calibration.scores.registry import REGISTRY
@@ -119,13 +119,8 @@ def _draw(axes: Axes, profile: CalibrationProfile) -> list[Artist]:
 
 
 def _draw_labels(axes: Axes, profile: CalibrationProfile) -> None:
-    edges = np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)[:-1]
     histogram = profile.histogram
-    for counts, colour in ((histogram.true, COLOURS[0]), (-histogram.false, COLOURS[1])):
-        axes.bar(
-            edges, counts, width=1 / HISTOGRAM_BINS, align="edge", color=colour,
-            edgecolor="white", linewidth=0.4,
-        )  # fmt: skip
+    draw_label_bars(axes, histogram)
     axes.axhline(0, color="black", linewidth=0.5)
     most = max(int(histogram.true.max()), int(histogram.false.max()))
     axes.set_ylim(-1.08 * most, 1.08 * most)
