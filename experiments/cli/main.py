@@ -14,6 +14,7 @@ from typing import Annotated, Any
 
 import typer
 
+from experiments.cli import help_text
 from experiments.cli.commands import (
     align,
     assess,
@@ -27,7 +28,6 @@ from experiments.cli.commands import (
     explore,
     fastfact,
     fit,
-    help_text,
     infer,
     positions,
     prompts,

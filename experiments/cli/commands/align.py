@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli import findings, options
+from experiments.cli import findings
 from experiments.cli.console import messages
+from experiments.cli.options import shared
 
 
 def command(
@@ -22,7 +23,7 @@ def command(
     gamma: Annotated[
         float, typer.Option(min=1e-9, metavar="G", help="How fast recall falls in F1@K'.")
     ] = 0.1,
-    seed: options.BootstrapSeed = 0,
+    seed: shared.BootstrapSeed = 0,
     out: findings.OutFolder = None,
     report: findings.ReportPage = None,
     json_: findings.Json = False,

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from experiments.cli.assess_options.claims import ClaimOptions
-from experiments.cli.assess_options.evidence import EvidenceOptions
-from experiments.cli.assess_options.judgement import JudgementOptions
-from experiments.cli.assess_options.model import ModelOptions
-from experiments.cli.assess_options.output import OutputOptions
-from experiments.cli.assess_options.responses import ResponseOptions
-from experiments.cli.assess_options.web import WebOptions
 from experiments.cli.console import heading, messages, output, plain_table, show_table
-from experiments.cli.core_options import CoreOptions
-from experiments.cli.grouped import grouped
+from experiments.cli.options.claims import ClaimOptions
+from experiments.cli.options.core import CoreOptions
+from experiments.cli.options.evidence import EvidenceOptions
+from experiments.cli.options.grouped import grouped
+from experiments.cli.options.judgement import JudgementOptions
+from experiments.cli.options.model import ModelOptions
+from experiments.cli.options.output import OutputOptions
+from experiments.cli.options.responses import ResponseOptions
+from experiments.cli.options.web import WebOptions
 from experiments.paper.text import ABSENT, counted, in_sample_remark, number, verdict
 from factormodels.claims import Context, RelationKind
 from factormodels.fact_graph import FactGraph

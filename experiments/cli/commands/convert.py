@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli import options
 from experiments.cli.console import output
+from experiments.cli.options import shared
 from experiments.paper.text import counted
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -44,7 +44,7 @@ def command(
             "mixture.",
         ),
     ] = None,
-    response: options.ResponseId = None,
+    response: shared.ResponseId = None,
 ) -> None:
     """Convert a model from one format to another.
 

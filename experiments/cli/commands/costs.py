@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli import options
 from experiments.cli.console import heading, output, plain_table, show_written
+from experiments.cli.options import shared
 from experiments.paper.text import number
 from factormodels.errors import InputError
 from factormodels.io.files import prepare_folder, write_text
@@ -56,10 +56,10 @@ def command(
         str | None,
         typer.Option(metavar="NAME", help="Language model for --ablate, as litellm spells it."),
     ] = None,
-    api_base: options.ApiBase = None,
-    cache: options.AnswerCache = Path("answers.sqlite"),
-    replay: options.Replay = False,
-    prompts: options.PromptsFolder = None,
+    api_base: shared.ApiBase = None,
+    cache: shared.AnswerCache = Path("answers.sqlite"),
+    replay: shared.Replay = False,
+    prompts: shared.PromptsFolder = None,
     out: Annotated[
         Path | None,
         typer.Option(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from experiments.cli.commands import help_text
+from experiments.cli import help_text
 from experiments.cli.console import output, plain_table, show_table
 from experiments.paper.text import counted
 

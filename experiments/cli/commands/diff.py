@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from experiments.cli import options
 from experiments.cli.console import heading, output, plain_table, show_table
+from experiments.cli.options import shared
 from experiments.paper.text import counted, interval, number, small
 from experiments.study.cell_names import CELL, cell_words
 
@@ -39,7 +39,7 @@ def command(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write every number to a CSV file.")
     ] = None,
-    seed: options.BootstrapSeed = 0,
+    seed: shared.BootstrapSeed = 0,
 ) -> None:
     """Say what changed from one run of a study to another.
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli import options
+from experiments.cli.options import shared
 
 
 def command(
@@ -25,7 +25,7 @@ def command(
             help="The figure; its suffix chooses the format: .pdf, .png, .svg, or .dot (text).",
         ),
     ],
-    response: options.ResponseId = None,
+    response: shared.ResponseId = None,
     variant: Annotated[
         str | None,
         typer.Option(
@@ -41,7 +41,7 @@ def command(
     backend: Annotated[
         str, typer.Option(metavar="NAME", help="Algorithm whose posteriors to show.")
     ] = "exact",
-    set_: options.BackendSettings = None,
+    set_: shared.BackendSettings = None,
     neutral: Annotated[bool, typer.Option("--neutral", help="Draw neutral relations too.")] = False,
     graphviz: Annotated[
         bool,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli import options
+from experiments.cli.options import shared
 
 
 def command(
@@ -18,7 +18,7 @@ def command(
             help="Fact graph JSON, an embedded dataset, or the folder of a finished run.",
         ),
     ],
-    response: options.ResponseId = None,
+    response: shared.ResponseId = None,
     port: Annotated[
         int,
         typer.Option(min=0, max=65535, metavar="N", help="Port on 127.0.0.1; 0 picks a free one."),

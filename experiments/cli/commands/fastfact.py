@@ -8,19 +8,19 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.cli.assess_options.model import ModelOptions
-from experiments.cli.assess_options.responses import ResponseOptions
-from experiments.cli.assess_options.web import WebOptions
 from experiments.cli.commands.assess import INCOMPLETE
 from experiments.cli.console import messages, output, show_written
-from experiments.cli.core_options import CoreOptions
-from experiments.cli.fastfact_options import (
+from experiments.cli.options.core import CoreOptions
+from experiments.cli.options.fastfact import (
     ExtractionOptions,
     FastFactOutputOptions,
     PageOptions,
     ScoreOptions,
 )
-from experiments.cli.grouped import grouped
+from experiments.cli.options.grouped import grouped
+from experiments.cli.options.model import ModelOptions
+from experiments.cli.options.responses import ResponseOptions
+from experiments.cli.options.web import WebOptions
 from experiments.paper.text import counted
 from factormodels.errors import InputError
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli import options
 from experiments.cli.console import heading, output, plain_table, show_table
+from experiments.cli.options import shared
 from experiments.paper.text import counted, number
 
 if TYPE_CHECKING:
@@ -61,11 +61,11 @@ def command(
             "(Factcheck-Bench).",
         ),
     ] = None,
-    encoding: options.Encoding = "implication",
+    encoding: shared.Encoding = "implication",
     objective: Annotated[
         str, typer.Option(metavar="NAME", help="likelihood, log_loss or brier.")
     ] = "likelihood",
-    backend: options.BackendName = "exact",
+    backend: shared.BackendName = "exact",
     penalty: Annotated[
         float | None,
         typer.Option(

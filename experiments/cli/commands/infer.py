@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli import options
 from experiments.cli.console import messages, output, plain_table, show_table, write_json
+from experiments.cli.options import shared
 from experiments.paper.text import counted, duration, verdict
 from factormodels.claims import Atom, Context
 from factormodels.errors import InputError
@@ -50,8 +50,8 @@ def command(
             "states (or lists of likelihoods, one per state).",
         ),
     ] = None,
-    backend: options.BackendName = "exact",
-    set_: options.BackendSettings = None,
+    backend: shared.BackendName = "exact",
+    set_: shared.BackendSettings = None,
     seconds: Annotated[
         float | None,
         typer.Option(
@@ -75,7 +75,7 @@ def command(
             help="Variant of the fact graph: given (default, as recorded), FR1, FR2 or FR3.",
         ),
     ] = None,
-    response: options.ResponseId = None,
+    response: shared.ResponseId = None,
     json_: Annotated[
         bool, typer.Option("--json", help="Print one JSON object and nothing else.")
     ] = False,

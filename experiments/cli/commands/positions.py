@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli import options
 from experiments.cli.console import heading, output, plain_table, show_written
+from experiments.cli.options import shared
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,12 +25,12 @@ def command(
             "records with the model's own judgements.",
         ),
     ],
-    out: options.TablesFolder = None,
-    bins: options.PositionBins = 5,
+    out: shared.TablesFolder = None,
+    bins: shared.PositionBins = 5,
     interval: Annotated[
         str, typer.Option(metavar="NAME", help="Intervals over responses: bootstrap or delta.")
     ] = "bootstrap",
-    seed: options.BootstrapSeed = 0,
+    seed: shared.BootstrapSeed = 0,
 ) -> None:
     """Tabulate and draw claims by their relative position.
 

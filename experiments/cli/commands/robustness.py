@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli import options
 from experiments.cli.console import heading, output, plain_table, show_written
+from experiments.cli.options import shared
 from experiments.paper.text import counted, number
 from factormodels.io.files import prepare_folder, write_text
 
@@ -31,8 +31,8 @@ def command(
             metavar="FILE", help="Labelled fact graphs with texts; an embedded dataset."
         ),
     ] = Path("demonstration"),
-    relations: options.EntailmentModel = "lexical",
-    weights: options.ClaimWeights = "informativeness",
+    relations: shared.EntailmentModel = "lexical",
+    weights: shared.ClaimWeights = "informativeness",
     blind: Annotated[
         bool,
         typer.Option(
@@ -54,10 +54,10 @@ def command(
             "comes from the environment.",
         ),
     ] = None,
-    api_base: options.ApiBase = None,
-    cache: options.AnswerCache = Path("answers.sqlite"),
-    replay: options.Replay = False,
-    prompts: options.PromptsFolder = None,
+    api_base: shared.ApiBase = None,
+    cache: shared.AnswerCache = Path("answers.sqlite"),
+    replay: shared.Replay = False,
+    prompts: shared.PromptsFolder = None,
     appended: Annotated[
         int, typer.Option(min=1, metavar="N", help="Sentences to append, at most.")
     ] = 20,

@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.cli import findings, options
+from experiments.cli import findings
 from experiments.cli.console import messages
+from experiments.cli.options import shared
 
 
 def command(
@@ -28,7 +29,7 @@ def command(
             "nli:FOLDER.",
         ),
     ] = None,
-    weights: options.ClaimWeights = "informativeness",
+    weights: shared.ClaimWeights = "informativeness",
     rule: Annotated[
         str,
         typer.Option(
@@ -108,10 +109,10 @@ def command(
             "others do not count.",
         ),
     ] = None,
-    api_base: options.ApiBase = None,
-    cache: options.AnswerCache = Path("answers.sqlite"),
-    replay: options.Replay = False,
-    prompts: options.PromptsFolder = None,
+    api_base: shared.ApiBase = None,
+    cache: shared.AnswerCache = Path("answers.sqlite"),
+    replay: shared.Replay = False,
+    prompts: shared.PromptsFolder = None,
     out: findings.OutFolder = None,
     report: findings.ReportPage = None,
     json_: findings.Json = False,

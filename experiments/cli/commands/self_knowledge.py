@@ -8,10 +8,11 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.cli import findings, options
-from experiments.cli.assess_options.model import ModelOptions
+from experiments.cli import findings
 from experiments.cli.console import messages, output, plain_table, show_table
-from experiments.cli.grouped import grouped
+from experiments.cli.options import shared
+from experiments.cli.options.grouped import grouped
+from experiments.cli.options.model import ModelOptions
 from factormodels.errors import InputError
 
 COLUMNS = "Columns of the table"
@@ -146,7 +147,7 @@ def command(
             rich_help_panel=MEASURES,
         ),
     ] = None,
-    bins: options.PositionBins = 5,
+    bins: shared.PositionBins = 5,
     neither: Annotated[
         str,
         typer.Option(
@@ -164,7 +165,7 @@ def command(
             rich_help_panel=MEASURES,
         ),
     ] = "automatic",
-    seed: options.BootstrapSeed = 0,
+    seed: shared.BootstrapSeed = 0,
     out: findings.OutFolder = None,
     report: findings.ReportPage = None,
     json_: findings.Json = False,

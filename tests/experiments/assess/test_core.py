@@ -13,7 +13,7 @@ import pytest
 from experiments import evaluate, fastfact
 from experiments.assess.core import CoreSettings, core_stage
 from experiments.assess.response import AssessedResponse, with_core
-from experiments.cli.core_options import CoreOptions
+from experiments.cli.options.core import CoreOptions
 from factormodels import Atom, FactGraph, read_many
 from tests.experiments.assess.test_assess_model import arguments, notes, provider, stage_of
 from tests.experiments.assess.test_fastfact import answer

@@ -15,7 +15,7 @@ import pytest
 import typer
 
 import factormodels
-from experiments.cli.commands.help_text import unwrapped
+from experiments.cli.help_text import unwrapped
 from experiments.cli.main import app
 from tests.experiments.conftest import Invoke, call, environment, study_file
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli import options
+from experiments.cli.options import shared
 
 if TYPE_CHECKING:
     from factormodels.extraction.language_model.limits import Budget
@@ -28,7 +28,7 @@ class ModelOptions:
             "environment.",
         ),
     ] = None
-    api_base: options.ApiBase = None
+    api_base: shared.ApiBase = None
     concurrency: Annotated[
         int, typer.Option(min=1, metavar="N", help="How many calls may be under way at once.")
     ] = 16
@@ -79,8 +79,8 @@ class ModelOptions:
             "--dry-run", help="Show calls, tokens and cost by stage without sending anything."
         ),
     ] = False
-    replay: options.Replay = False
-    prompts: options.PromptsFolder = None
+    replay: shared.Replay = False
+    prompts: shared.PromptsFolder = None
 
     def settings(self) -> LitellmSettings:
         """How the language model is called."""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli import options
+from experiments.cli.options import shared
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class ClaimOptions:
             "(each sentence one claim).",
         ),
     ] = None
-    stride: options.Stride = "all"
+    stride: shared.Stride = "all"
     revise: Annotated[
         bool | None,
         typer.Option(

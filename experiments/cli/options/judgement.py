@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli import options
+from experiments.cli.options import shared
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,6 @@ class JudgementOptions:
             "safe, which rewrites claims to stand alone and searches in steps; repeatable.",
         ),
     ] = None
-    encoding: options.Encoding = "implication"
-    backend: options.BackendName = "exact"
-    set_: options.BackendSettings = None
+    encoding: shared.Encoding = "implication"
+    backend: shared.BackendName = "exact"
+    set_: shared.BackendSettings = None

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli import options
+from experiments.cli.options import shared
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class OutputOptions:
             help="Write the graphs with their posteriors to this file, as JSON Lines.",
         ),
     ] = None
-    retry_failed: options.RetryFailed = False
+    retry_failed: shared.RetryFailed = False
     partial: Annotated[
         bool,
         typer.Option(

@@ -8,14 +8,15 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli import findings, options
+from experiments.cli import findings
+from experiments.cli.options import shared
 
 
 @dataclass(frozen=True)
 class ExtractionOptions:
     """Extraction and pre-verification."""
 
-    stride: options.Stride = "all"
+    stride: shared.Stride = "all"
     context: Annotated[
         str,
         typer.Option(
@@ -80,7 +81,7 @@ class PageOptions:
     overlap: Annotated[
         int, typer.Option(min=0, metavar="N", help="Words shared by neighbouring pieces.")
     ] = 40
-    search_base: options.SearchBase = None
+    search_base: shared.SearchBase = None
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ class FastFactOutputOptions:
             metavar="FILE", help="Write the judged responses to this file, as JSON Lines."
         ),
     ] = None
-    retry_failed: options.RetryFailed = False
+    retry_failed: shared.RetryFailed = False
     partial: Annotated[
         bool,
         typer.Option(

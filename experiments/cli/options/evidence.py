@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli import options
+from experiments.cli.options import shared
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class EvidenceOptions:
         str | None,
         typer.Option(metavar="URL", help="Address of an embedding server with a compatible API."),
     ] = None
-    search_base: options.SearchBase = None
+    search_base: shared.SearchBase = None
     price_embeddings: Annotated[
         float | None,
         typer.Option(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer.testing import CliRunner
 
-from experiments.cli.grouped import grouped
+from experiments.cli.options.grouped import grouped
 
 
 @dataclass(frozen=True)

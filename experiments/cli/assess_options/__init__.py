@@ -1,1 +1,0 @@
-"""Options of `factormodels assess`, a file for each reason to change them."""
