@@ -100,7 +100,7 @@ class Audit:
 
 @dataclass(frozen=True)
 class Effort:
-    """Calls and searches, beside what the formulas say (FaStfact, table 6).
+    """Calls and searches, in the terms of FaStfact's table 6: N/w + pM calls, pqM searches.
 
     Attributes:
         sentences, claims: N and M.
@@ -120,18 +120,6 @@ class Effort:
     audit_calls: int
     searches: int
     audit_searches: int
-
-    def formula_calls(self, stride: int | None) -> float:
-        """N/w + pM."""
-        if not self.sentences:
-            return 0.0
-        width = self.sentences if stride is None else stride
-        pruned = self.verified_share * self.claims if self.claims else 0.0
-        return self.sentences / width + pruned
-
-    def formula_searches(self) -> float:
-        """PqM for q = 1."""
-        return self.verified_share * self.claims if self.claims else 0.0
 
 
 @dataclass(frozen=True)

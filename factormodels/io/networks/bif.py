@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from factormodels.errors import InputError, MissingDependencyError
 from factormodels.factor_graph import FactorGraph
-from factormodels.io.files import read_text
 from factormodels.io.json_records import located, shown
 from factormodels.io.networks.directed import find_cycle
 
@@ -26,29 +25,19 @@ SUM_TOLERANCE = 1e-2
 """How far a distribution may sum from 1: published networks are printed with 2 digits or more."""
 
 
-def read_bif(path: str | os.PathLike[str]) -> FactorGraph:
-    """Factor graph of a BIF file: one factor per variable, over its parents and itself.
+def parse_bif(text: str, source: str | os.PathLike[str]) -> FactorGraph:
+    """Factor graph of BIF text: one factor per variable, over its parents and itself.
 
     Variables and states keep the order and the names of the file, state 0 being the first that is
-    listed. The file may be compressed with gzip.
-
-    Raises:
-        InputError: if the file cannot be read, is malformed or cut short, or has a cycle.
-        MissingDependencyError: if pgmpy is not installed.
-    """
-    return parse_bif(read_text(path), path)
-
-
-def parse_bif(text: str, source: str | os.PathLike[str]) -> FactorGraph:
-    """Factor graph of BIF text.
+    listed.
 
     Raises:
         InputError: if the text is malformed or cut short, or has a cycle.
         MissingDependencyError: if pgmpy is not installed.
     """
     where = os.fspath(source)
-    plain = plain_bif(text)
-    declared = read_declarations(plain, where)
+    plain = _plain(text)
+    declared = _declarations(plain, where)
     names = list(declared.states)
     counts = [len(states) for states in declared.states.values()]
     tables = _pgmpy_tables(plain, where)
@@ -104,7 +93,7 @@ _NETWORK = re.compile(r"\s*network\b")
 
 
 @dataclass(frozen=True)
-class BifDeclarations:
+class _Declarations:
     """What a BIF text declares.
 
     Attributes:
@@ -121,13 +110,13 @@ def looks_like_bif(text: str) -> bool:
     return _NETWORK.match(_without_comments(text)) is not None
 
 
-def plain_bif(text: str) -> str:
+def _plain(text: str) -> str:
     """Text without comments and quotes, its lines ended by line feeds."""
     return "\n".join(_without_comments(text).replace('"', " ").splitlines()) + "\n"
 
 
-def read_declarations(plain: str, source: str) -> BifDeclarations:
-    """What a text made plain by `plain_bif` declares.
+def _declarations(plain: str, source: str) -> _Declarations:
+    """What a text made plain by `_plain` declares.
 
     Raises:
         InputError: if it is cut short, declares something twice or not at all, has a row that does
@@ -153,7 +142,7 @@ def read_declarations(plain: str, source: str) -> BifDeclarations:
         of_parents = [states[names[parent]] for parent in above]
         where = f"{source}: the probability block of {name!r}"
         _check_rows(bodies[name], len(states[name]), of_parents, where)
-    return BifDeclarations(states, parents)
+    return _Declarations(states, parents)
 
 
 def _without_comments(text: str) -> str:

@@ -310,7 +310,7 @@ def write_uai(
             "give evidence_path, or absorb the evidence first"
         )
     words = _potential_words(graph, os.fspath(path))
-    check_names(graph, path)
+    _check_names(graph, path)
     scopes, tables = [], []
     bounds = graph.table_starts.tolist()
     scope_bounds, scope_words = graph.scope_starts.tolist(), list(map(str, graph.scope_variables))
@@ -321,7 +321,7 @@ def write_uai(
         tables.append(f"{len(table)}\n {' '.join(table)}")
     head = ["MARKOV", str(graph.n_variables), " ".join(map(str, graph.cardinalities))]
     write_text(path, "\n".join([*head, str(graph.n_factors), *scopes, "", *tables]) + "\n")
-    write_names(graph, path)
+    _write_names(graph, path)
     if evidence_path is not None:
         write_evidence(observed, evidence_path)
 
@@ -419,7 +419,7 @@ def read_names(path: str | os.PathLike[str]) -> SidecarNames | None:
     return SidecarNames(tuple(lines_of), tuple(states))
 
 
-def check_names(graph: FactorGraph, path: str | os.PathLike[str]) -> None:
+def _check_names(graph: FactorGraph, path: str | os.PathLike[str]) -> None:
     """Refuse names that do not each fit on a line.
 
     Raises:
@@ -435,13 +435,13 @@ def check_names(graph: FactorGraph, path: str | os.PathLike[str]) -> None:
                 )
 
 
-def write_names(graph: FactorGraph, path: str | os.PathLike[str]) -> None:
+def _write_names(graph: FactorGraph, path: str | os.PathLike[str]) -> None:
     """Write the sidecar of the model at `path`; none where names are numbers and none is there.
 
     Raises:
         InputError: if a name does not fit on a line, or the file cannot be written.
     """
-    check_names(graph, path)
+    _check_names(graph, path)
     states = graph.state_names or [()] * graph.n_variables
     named = graph.names != default_names(graph.n_variables) or graph.state_names is not None
     # A sidecar left from another model would give this one its names.

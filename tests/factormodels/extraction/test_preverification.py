@@ -148,9 +148,6 @@ def test_the_pipeline_searches_and_verifies_what_is_not_certain(server: Scripted
     calls = effort.extracting_calls + effort.verifying_calls
     assert calls == len(server.requests) == 6
     assert effort.searches == len(shelf.queries) == 3
-    # N/w + pM counts half a chunk where five sentences make three chunks of two.
-    assert effort.formula_calls(2) == 5.5
-    assert effort.formula_searches() == 3.0
     searched = {atom for one in found.graph.contexts for atom in one.retrieved_for}
     assert searched == {"a2", "a4", "a6"}
 
@@ -174,7 +171,6 @@ def test_the_audit_verifies_skipped_claims_and_counts_the_wrong_ones(
 def test_an_empty_response_has_no_claims(server: ScriptedServer) -> None:
     found = fastfact(FactGraph("r", (), response=""), model(server), Shelf())
     assert found.p_true == {}
-    assert found.effort.formula_calls(10) == 0.0
     assert server.requests == []
 
 
