@@ -302,7 +302,7 @@ def test_faults_of_library_code_are_seen() -> None:
 
 
 MARKED = {
-    "service": ("ScriptedServer", "WebServer", "LocalCluster"),
+    "service": ("ScriptedServer", "WebServer", "LocalCluster", "cluster_here"),
     "notebook": ("tests.notebooks.execution", "execute_notebooks import"),
     "browser": ("playwright.sync_api",),
     "kill": ("SIGKILL", "SIGINT", "killed_run import"),

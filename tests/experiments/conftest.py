@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from typer.testing import CliRunner
 
 from experiments.cli.main import app
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 Result = Any
 Invoke = Callable[..., Result]
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 EXAMPLE = {
     "id": "figure-1",
@@ -50,6 +58,39 @@ def study_file(folder: Path, text: str) -> Path:
     path = folder / "study.yaml"
     path.write_text(text, encoding="utf-8")
     return path
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A headless Chromium that is installed on this machine."""
+    from playwright.sync_api import sync_playwright
+
+    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip("there is no Chromium; install the package chromium of your system")
+    with sync_playwright() as playwright:
+        # Without its sandbox, which a user who is root cannot have: the pages are our own.
+        opened = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@contextmanager
+def cluster_here(n_workers: int) -> Iterator[str]:
+    """The address of a Dask scheduler, whose workers are in this process, reached like any other.
+
+    Workers that are processes are those of tests/experiments/run/test_dask.py.
+    """
+    distributed: Any = import_module("distributed")
+    with distributed.LocalCluster(
+        n_workers=n_workers,
+        threads_per_worker=1,
+        processes=False,
+        protocol="tcp",
+        dashboard_address=":0",
+        silence_logs=50,
+    ) as running:
+        yield running.scheduler_address
 
 
 @pytest.fixture

@@ -172,14 +172,19 @@ def test_samples_for_arviz_say_what_to_install(monkeypatch: pytest.MonkeyPatch) 
         to_arviz(graph, np.zeros((1, 4, 4)))
 
 
-def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("temperatures", [1, 4])
+def test_the_number_of_threads_changes_nothing(
+    temperatures: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     graph = grid(4, 4, coupling=1.0, field=1.0, seed=0)
-    backend = BlockGibbs(draws=50)
+    backend = BlockGibbs(draws=50, temperatures=temperatures)
     several = backend.infer(graph)
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
     one = backend.infer(graph)
     assert one.marginals.flat.tobytes() == several.marginals.flat.tobytes()
-    other = BlockGibbs(draws=50, seed=1).infer(graph)
+    if temperatures > 1:
+        assert (one.stats["swap_rates"] == several.stats["swap_rates"]).all()
+    other = BlockGibbs(draws=50, temperatures=temperatures, seed=1).infer(graph)
     assert other.marginals.flat.tobytes() != one.marginals.flat.tobytes()
 
 

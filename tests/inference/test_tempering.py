@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -11,7 +9,6 @@ from numpy.typing import NDArray
 from factormodels import FactorGraph
 from factormodels.synthetic import grid
 from inference import Status, infer
-from inference.sampling.gibbs import BlockGibbs
 from inference.sampling.kernels.tempering import spread_evenly
 from tests.inference.exactness import errors
 from tests.inference.graphs import moderate, odd_graph
@@ -84,16 +81,6 @@ def test_odd_graphs_converge_to_the_right_marginals() -> None:
             far += bool((errors(graph, posterior)[0] > 0.05).any())
     assert converged > 40
     assert far <= 1
-
-
-def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = grid(4, 4, coupling=1.0, field=1.0, seed=0)
-    backend = BlockGibbs(draws=50, temperatures=4)
-    several = backend.infer(graph)
-    monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    one = backend.infer(graph)
-    assert one.marginals.flat.tobytes() == several.marginals.flat.tobytes()
-    assert (one.stats["swap_rates"] == several.stats["swap_rates"]).all()
 
 
 def test_a_forest_is_not_tempered() -> None:

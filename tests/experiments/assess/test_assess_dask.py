@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from factormodels import read_many
 from tests.experiments.assess.test_assess_model import provider
-from tests.experiments.conftest import Invoke, write_batch
+from tests.experiments.conftest import Invoke, cluster_here, write_batch
 from tests.factormodels.extraction.server import ScriptedServer
 
 pytestmark = [pytest.mark.service, pytest.mark.slow]
@@ -19,18 +17,8 @@ pytestmark = [pytest.mark.service, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[str]:
-    distributed: Any = import_module("distributed")
-    with distributed.LocalCluster(
-        # Workers in this process, reached like any other; processes are those of
-        # tests/experiments/run/test_dask.py.
-        n_workers=2,
-        threads_per_worker=1,
-        processes=False,
-        protocol="tcp",
-        dashboard_address=":0",
-        silence_logs=50,
-    ) as running:
-        yield running.scheduler_address
+    with cluster_here(2) as address:
+        yield address
 
 
 @pytest.fixture

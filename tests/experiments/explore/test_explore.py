@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -21,7 +20,8 @@ from factormodels.io.fact_graph_json import read_fact_graph
 from inference import infer
 from tests.oracle import oracle
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 GRAPH = next(
     graph
@@ -94,79 +94,73 @@ def log_z(asked: Exploration) -> str:
 
 
 @pytest.mark.browser
-def test_the_page_answers_in_a_browser(address: tuple[str, Path]) -> None:
-    from playwright.sync_api import expect, sync_playwright
+def test_the_page_answers_in_a_browser(browser: Browser, address: tuple[str, Path]) -> None:
+    from playwright.sync_api import expect
 
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.skip("there is no Chromium; install the package chromium of your system")
     url, out = address
     assert re.fullmatch(r"http://127\.0\.0\.1:\d+/[\w-]{20,}", url)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 1400, "height": 900})
-        asked: list[str] = []
-        page.on("request", lambda request: asked.append(request.url))
-        refused = page.goto(url.rpartition("/")[0] + "/another-token")
-        assert refused is not None
-        assert refused.status == 404
-        page.goto(url)
-        status, told = page.get_by_test_id("status"), page.get_by_test_id("moved")
-        expect(status).to_contain_text("log Z", timeout=30_000)
-        expect(told).to_have_text("No claim has moved.")
-        before = status.inner_text()
-        context = GRAPH.contexts[0].id
-        page.get_by_test_id(f"keep-{context}").click()
-        expect(told).to_contain_text(f"Moved: {GRAPH.atoms[0].id}", timeout=30_000)
-        without = explore(Exploration(GRAPH, left_out=frozenset({context})))
-        p = without.claims[GRAPH.atoms[0].id]
-        expect(page.get_by_test_id("claims")).to_contain_text(f"{p:.4f}")
-        assert status.inner_text() != before
-        page.get_by_test_id(f"keep-{context}").click()
-        expect(told).to_have_text("No claim has moved.", timeout=30_000)
-        # Each choice below answers as the function does of all that was changed so far.
-        asked_for = Exploration(GRAPH)
-        for name, value in (("encoding", "conditional"), ("variant", "FR2"), ("backend", "lbp")):
-            page.get_by_test_id(name).click()
-            page.get_by_role("option", name=value, exact=True).click()
-            change: dict[str, Any] = {name: value}
-            asked_for = replace(asked_for, **change)
-            expect(status).to_contain_text(f"log Z {log_z(asked_for)}", timeout=30_000)
-        expect(status).to_contain_text("lbp")
-        atom = GRAPH.atoms[0].id
-        page.get_by_test_id(f"observe-{atom}").click()
-        page.get_by_role("option", name="false", exact=True).click()
-        asked_for = replace(asked_for, observed={atom: False})
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    refused = page.goto(url.rpartition("/")[0] + "/another-token")
+    assert refused is not None
+    assert refused.status == 404
+    page.goto(url)
+    status, told = page.get_by_test_id("status"), page.get_by_test_id("moved")
+    expect(status).to_contain_text("log Z", timeout=30_000)
+    expect(told).to_have_text("No claim has moved.")
+    before = status.inner_text()
+    context = GRAPH.contexts[0].id
+    page.get_by_test_id(f"keep-{context}").click()
+    expect(told).to_contain_text(f"Moved: {GRAPH.atoms[0].id}", timeout=30_000)
+    without = explore(Exploration(GRAPH, left_out=frozenset({context})))
+    p = without.claims[GRAPH.atoms[0].id]
+    expect(page.get_by_test_id("claims")).to_contain_text(f"{p:.4f}")
+    assert status.inner_text() != before
+    page.get_by_test_id(f"keep-{context}").click()
+    expect(told).to_have_text("No claim has moved.", timeout=30_000)
+    # Each choice below answers as the function does of all that was changed so far.
+    asked_for = Exploration(GRAPH)
+    for name, value in (("encoding", "conditional"), ("variant", "FR2"), ("backend", "lbp")):
+        page.get_by_test_id(name).click()
+        page.get_by_role("option", name=value, exact=True).click()
+        change: dict[str, Any] = {name: value}
+        asked_for = replace(asked_for, **change)
         expect(status).to_contain_text(f"log Z {log_z(asked_for)}", timeout=30_000)
-        expect(page.get_by_test_id("claims")).to_contain_text("0.0000")
-        drawn = page.get_by_test_id("drawing").locator("svg")
-        before = drawn.inner_html()
-        # By the keyboard a slider moves one step.
-        page.get_by_text("Relations: probability", exact=True).click()
-        one = GRAPH.relations[0]
-        slider = page.get_by_test_id(f"relation-{one.source}-{one.target}")
-        # It opens by and by; a key that comes before goes to nobody.
-        expect(slider).to_be_visible(timeout=30_000)
-        thumb = slider.locator("[tabindex]").first
-        thumb.focus()
-        expect(thumb).to_be_focused(timeout=30_000)
-        thumb.press("ArrowLeft")
-        pair = (one.source, one.target)
-        asked_for = replace(asked_for, probabilities={pair: round(one.probability - 0.01, 2)})
-        expect(status).to_contain_text(f"log Z {log_z(asked_for)}", timeout=30_000)
-        page.get_by_test_id("strength").locator("[tabindex]").first.press("ArrowRight")
-        asked_for = replace(asked_for, strength=1.05)
-        expect(status).to_contain_text(f"log Z {log_z(asked_for)}", timeout=30_000)
-        page.get_by_test_id(f"prior-{atom}").click(position={"x": 20, "y": 10})
-        expect(status).not_to_contain_text(f"log Z {log_z(asked_for)}", timeout=30_000)
-        assert drawn.inner_html() != before
-        said = status.inner_text()
-        page.get_by_test_id("save").click()
-        expect(page.get_by_text("Saved graph.json")).to_be_visible(timeout=30_000)
-        # On a phone nothing is wider than the window.
-        page.set_viewport_size({"width": 390, "height": 800})
-        page.wait_for_function("document.documentElement.scrollWidth === 390")
-        browser.close()
+    expect(status).to_contain_text("lbp")
+    atom = GRAPH.atoms[0].id
+    page.get_by_test_id(f"observe-{atom}").click()
+    page.get_by_role("option", name="false", exact=True).click()
+    asked_for = replace(asked_for, observed={atom: False})
+    expect(status).to_contain_text(f"log Z {log_z(asked_for)}", timeout=30_000)
+    expect(page.get_by_test_id("claims")).to_contain_text("0.0000")
+    drawn = page.get_by_test_id("drawing").locator("svg")
+    before = drawn.inner_html()
+    # By the keyboard a slider moves one step.
+    page.get_by_text("Relations: probability", exact=True).click()
+    one = GRAPH.relations[0]
+    slider = page.get_by_test_id(f"relation-{one.source}-{one.target}")
+    # It opens by and by; a key that comes before goes to nobody.
+    expect(slider).to_be_visible(timeout=30_000)
+    thumb = slider.locator("[tabindex]").first
+    thumb.focus()
+    expect(thumb).to_be_focused(timeout=30_000)
+    thumb.press("ArrowLeft")
+    pair = (one.source, one.target)
+    asked_for = replace(asked_for, probabilities={pair: round(one.probability - 0.01, 2)})
+    expect(status).to_contain_text(f"log Z {log_z(asked_for)}", timeout=30_000)
+    page.get_by_test_id("strength").locator("[tabindex]").first.press("ArrowRight")
+    asked_for = replace(asked_for, strength=1.05)
+    expect(status).to_contain_text(f"log Z {log_z(asked_for)}", timeout=30_000)
+    page.get_by_test_id(f"prior-{atom}").click(position={"x": 20, "y": 10})
+    expect(status).not_to_contain_text(f"log Z {log_z(asked_for)}", timeout=30_000)
+    assert drawn.inner_html() != before
+    said = status.inner_text()
+    page.get_by_test_id("save").click()
+    expect(page.get_by_text("Saved graph.json")).to_be_visible(timeout=30_000)
+    # On a phone nothing is wider than the window.
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.wait_for_function("document.documentElement.scrollWidth === 390")
     saved = read_fact_graph(out / "graph.json")
     # Near the left end of the slider.
     assert saved.atoms[0].prior < 0.3

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -19,8 +17,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.browser
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -28,21 +24,6 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("browsed")
     write_data(folder)
     return run_study(folder) / "report"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """A headless Chromium that is installed on this machine."""
-    from playwright.sync_api import sync_playwright
-
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if path is None:
-        pytest.skip("there is no Chromium; install the package chromium of your system")
-    with sync_playwright() as playwright:
-        # Without its sandbox, which a user who is root cannot have: the pages are our own.
-        opened = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @dataclass

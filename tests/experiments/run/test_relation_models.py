@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ from factormodels.extraction.stages.relations import with_relations
 from factormodels.fact_graph import FactGraph
 from factormodels.io import write_many
 from factormodels.variants import merge_duplicate_contexts
-from tests.experiments.conftest import EXAMPLE, Invoke, study_file
+from tests.experiments.conftest import EXAMPLE, Invoke, cluster_here, study_file
 from tests.experiments.run.test_runner import assert_same_files
 from tests.factormodels.refusals import assert_refused
 
@@ -115,17 +114,8 @@ def test_a_study_of_recorded_relations_shows_no_such_column(folder: Path) -> Non
 def test_processes_and_a_cluster_give_the_same(here: Path, tmp_path: Path) -> None:
     run_study(planned(tmp_path), tmp_path / "two", Execution(workers=2))
     assert_same_files(here, tmp_path / "two")
-    distributed: Any = import_module("distributed")
-    with distributed.LocalCluster(
-        # A worker in this process, reached like any other; processes are those of test_dask.py.
-        n_workers=1,
-        threads_per_worker=1,
-        processes=False,
-        protocol="tcp",
-        dashboard_address=":0",
-        silence_logs=50,
-    ) as cluster:
-        run_study(planned(tmp_path), tmp_path / "dask", Execution(dask=cluster.scheduler_address))
+    with cluster_here(1) as address:
+        run_study(planned(tmp_path), tmp_path / "dask", Execution(dask=address))
     assert_same_files(here, tmp_path / "dask")
 
 
