@@ -20,7 +20,7 @@ from factormodels.extraction.prompts.replaced import Prompts
 from factormodels.extraction.relation_models.base import TextPair
 from factormodels.extraction.relation_models.prompted import PromptedRelationModel, relation_prompt
 from factormodels.extraction.relation_models.windows import OVERLAP
-from factormodels.extraction.retrieval.bm25 import searched_text
+from factormodels.extraction.retrieval.chunks import searched_text
 from factormodels.extraction.retrieval.dense import DenseRetriever
 from factormodels.extraction.retrieval.embeddings import TEXTS_AT_ONCE, LitellmEmbedder
 from factormodels.extraction.safe import NAME as SAFE

@@ -26,7 +26,7 @@ from experiments.study.config import STRICT
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Judgement, Missing, RelationModel, TextPair
-from factormodels.extraction.retrieval.chunks import words_of
+from factormodels.extraction.retrieval.bm25 import words_of
 from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import logging
+import re
+import sys
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.abc import MetaPathFinder
+from typing import Any
 
-from factormodels.errors import InputError
 from factormodels.extraction.retrieval.base import Passage, Retrieved, checked_top_k
 from factormodels.extraction.retrieval.chunks import (
-    ChunkIndex,
     ChunkSettings,
-    build_index,
-    split_document,
+    collection_passages,
+    searched_text,
 )
 from factormodels.extraction.retrieval.documents import Document
+from factormodels.extraction.word_lists import STOP_WORDS
 
-SNIPPET_CHARACTERS = 160
+_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -53,42 +60,74 @@ def build_collection(
         InputError: if there is no document, or a setting is out of range.
     """
     passages = collection_passages(documents, chunks or ChunkSettings())
-    index = build_index([searched_text(passage) for passage in passages])
+    index = ChunkIndex(tuple(searched_text(passage) for passage in passages))
     return LocalRetriever(passages, index, checked_top_k(top_k))
 
 
-def collection_passages(
-    documents: Iterable[Document], settings: ChunkSettings
-) -> tuple[Passage, ...]:
-    """Chunks of documents as passages.
+@dataclass(frozen=True)
+class ChunkIndex:
+    """BM25 over chunks (Lucene's form, k1 = 1.5, b = 0.75), made when it is first searched.
 
-    Raises:
-        InputError: if there is none.
+    Attributes:
+        chunks: the texts.
     """
-    passages = tuple(
-        passage for document in documents for passage in document_passages(document, settings)
-    )
-    if not passages:
-        raise InputError("the collection holds no text; give documents with text")
-    return passages
+
+    chunks: tuple[str, ...] = field(repr=False)
+
+    def best(self, query: str, top_k: int) -> list[int]:
+        """Positions of the best chunks: a positive score, best first, then in order."""
+        with _BUILDING:
+            bm25 = self._bm25
+        tokens = [token for token in words_of(query) if bm25 and token in bm25.vocab_dict]
+        if not tokens:
+            return []
+        scores = bm25.get_scores(tokens)
+        found = [int(i) for i in scores.nonzero()[0]]
+        return sorted(found, key=lambda i: (-float(scores[i]), i))[:top_k]
+
+    @cached_property
+    def _bm25(self) -> Any:
+        """The index of bm25s; None where no chunk has a word."""
+        tokens = [words_of(chunk) for chunk in self.chunks]
+        if not any(tokens):
+            return None
+        with _without_jax():
+            import bm25s
+        # It tells every step, whatever level the program has chosen.
+        logging.getLogger("bm25s").setLevel(logging.WARNING)
+        index = bm25s.BM25()
+        index.index(tokens, show_progress=False)
+        return index
 
 
-def searched_text(passage: Passage) -> str:
-    """What a passage is searched by: a claim often names its subject and the passage only its
-    title, so both."""
-    return f"{passage.title}\n{passage.text}"
+_BUILDING = threading.Lock()
+"""Held while an index is made: many threads begin to search at the same time."""
 
 
-def document_passages(document: Document, settings: ChunkSettings) -> list[Passage]:
-    """Chunks of a document as passages."""
-    return [
-        Passage(document.title, document.link, snippet_of(chunk), chunk)
-        for chunk in split_document(document.text, settings)
-    ]
+def words_of(text: str) -> list[str]:
+    """Words of a text as BM25 counts them: case folded, without stop words."""
+    return [word for word in _WORD.findall(text.casefold()) if word not in STOP_WORDS]
 
 
-def snippet_of(text: str) -> str:
-    """Beginning of a text, cut between words."""
-    import textwrap
+@contextmanager
+def _without_jax() -> Iterator[None]:
+    """Let the block, in this thread, find no JAX that is not loaded yet.
 
-    return textwrap.shorten(text, SNIPPET_CHARACTERS, placeholder=" ...")
+    Where JAX is installed bm25s would import and start it, to choose the best of many scores, which
+    is done here: the longest wait of all before a first search.
+    """
+    finder = _NoJax(threading.get_ident())
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+
+
+@dataclass(frozen=True, eq=False)
+class _NoJax(MetaPathFinder):
+    thread: int
+
+    def find_spec(self, name: str, *_: object) -> None:
+        if name == "jax" and threading.get_ident() == self.thread:
+            raise ModuleNotFoundError(f"{name} is not wanted here", name=name)

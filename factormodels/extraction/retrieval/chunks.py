@@ -1,23 +1,18 @@
-"""Overlapping chunks of documents, cut between sentences, and BM25 over them."""
+"""Documents cut into overlapping chunks, between sentences, and the passages that these are."""
 
 from __future__ import annotations
 
-import logging
 import re
-import sys
-import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cached_property
-from importlib.abc import MetaPathFinder
-from typing import Any
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from factormodels.errors import InputError
-from factormodels.extraction.word_lists import STOP_WORDS
+from factormodels.extraction.retrieval.base import Passage
+from factormodels.extraction.retrieval.documents import Document
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"'”’)\]]*\s+|\n\s*\n")
-_WORD = re.compile(r"\w+")
+_SNIPPET_CHARACTERS = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,83 +60,33 @@ def split_document(text: str, settings: ChunkSettings) -> list[str]:
     return chunks
 
 
-@dataclass(frozen=True)
-class ChunkIndex:
-    """BM25 over chunks (Lucene's form, k1 = 1.5, b = 0.75), made when it is first searched.
+def collection_passages(
+    documents: Iterable[Document], settings: ChunkSettings
+) -> tuple[Passage, ...]:
+    """Chunks of documents as passages.
 
-    Attributes:
-        chunks: the texts.
+    Raises:
+        InputError: if there is none.
     """
-
-    chunks: tuple[str, ...] = field(repr=False)
-
-    @property
-    def size(self) -> int:
-        """Number of chunks."""
-        return len(self.chunks)
-
-    def best(self, query: str, top_k: int) -> list[int]:
-        """Positions of the best chunks: a positive score, best first, then in order."""
-        with _BUILDING:
-            bm25 = self._bm25
-        tokens = [token for token in words_of(query) if bm25 and token in bm25.vocab_dict]
-        if not tokens:
-            return []
-        scores = bm25.get_scores(tokens)
-        found = [int(i) for i in scores.nonzero()[0]]
-        return sorted(found, key=lambda i: (-float(scores[i]), i))[:top_k]
-
-    @cached_property
-    def _bm25(self) -> Any:
-        """The index of bm25s; None where no chunk has a word."""
-        tokens = [words_of(chunk) for chunk in self.chunks]
-        if not any(tokens):
-            return None
-        with _without_jax():
-            import bm25s
-        # It tells every step, whatever level the program has chosen.
-        logging.getLogger("bm25s").setLevel(logging.WARNING)
-        index = bm25s.BM25()
-        index.index(tokens, show_progress=False)
-        return index
+    passages = tuple(
+        Passage(document.title, document.link, snippet_of(chunk), chunk)
+        for document in documents
+        for chunk in split_document(document.text, settings)
+    )
+    if not passages:
+        raise InputError("the collection holds no text; give documents with text")
+    return passages
 
 
-_BUILDING = threading.Lock()
-"""Held while an index is made: many threads begin to search at the same time."""
+def searched_text(passage: Passage) -> str:
+    """What a passage is searched by: a claim often names its subject and the passage only its
+    title, so both."""
+    return f"{passage.title}\n{passage.text}"
 
 
-def build_index(chunks: Iterable[str]) -> ChunkIndex:
-    """BM25 index of chunks."""
-    return ChunkIndex(tuple(chunks))
-
-
-@contextmanager
-def _without_jax() -> Iterator[None]:
-    """Let the block, in this thread, find no JAX that is not loaded yet.
-
-    Where JAX is installed bm25s would import and start it, to choose the best of many scores, which
-    is done here: the longest wait of all before a first search.
-    """
-    finder = _NoJax(threading.get_ident())
-    sys.meta_path.insert(0, finder)
-    try:
-        yield
-    finally:
-        sys.meta_path.remove(finder)
-
-
-@dataclass(frozen=True, eq=False)
-class _NoJax(MetaPathFinder):
-    thread: int
-
-    def find_spec(self, name: str, *_: object) -> None:
-        if name == "jax" and threading.get_ident() == self.thread:
-            raise ModuleNotFoundError(f"{name} is not wanted here", name=name)
-
-
-def words_of(text: str) -> list[str]:
-    """Words of a text as BM25 counts them: case folded, without stop words."""
-    return [word for word in _WORD.findall(text.casefold()) if word not in STOP_WORDS]
+def snippet_of(text: str) -> str:
+    """Beginning of a text, cut between words."""
+    return textwrap.shorten(text, _SNIPPET_CHARACTERS, placeholder=" ...")
 
 
 def _joined(pieces: Sequence[Sequence[str]]) -> str:

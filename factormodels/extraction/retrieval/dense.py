@@ -11,8 +11,11 @@ import numpy as np
 
 from factormodels.extraction.language_model.accounting import Ledger
 from factormodels.extraction.retrieval.base import Passage, Retrieved, checked_top_k
-from factormodels.extraction.retrieval.bm25 import collection_passages, searched_text
-from factormodels.extraction.retrieval.chunks import ChunkSettings
+from factormodels.extraction.retrieval.chunks import (
+    ChunkSettings,
+    collection_passages,
+    searched_text,
+)
 from factormodels.extraction.retrieval.documents import Document
 from factormodels.extraction.retrieval.embeddings import Embedder, Vectors, VectorStore
 

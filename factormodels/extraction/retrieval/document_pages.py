@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from factormodels.errors import InputError
 from factormodels.extraction.retrieval.base import Retrieved, checked_top_k
-from factormodels.extraction.retrieval.bm25 import snippet_of
-from factormodels.extraction.retrieval.chunks import ChunkIndex, ChunkSettings, build_index
+from factormodels.extraction.retrieval.bm25 import ChunkIndex
+from factormodels.extraction.retrieval.chunks import ChunkSettings, snippet_of
 from factormodels.extraction.retrieval.documents import Document
 from factormodels.extraction.retrieval.pages import Hit, passages_of
 
@@ -54,5 +54,5 @@ def build_document_pages(
     if not held:
         raise InputError("the collection holds no text; give documents with text")
     # A claim often names its subject and the document only its title, so both are searched.
-    index = build_index([f"{one.title}\n{one.text}" for one in held])
+    index = ChunkIndex(tuple(f"{one.title}\n{one.text}" for one in held))
     return DocumentPages(held, index, checked_top_k(pages), checked_top_k(top_k), chunks)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from factormodels.errors import InputError
 from factormodels.extraction.retrieval.base import CONTEXT_CHARACTERS, Passage, Retrieved
-from factormodels.extraction.retrieval.bm25 import document_passages
-from factormodels.extraction.retrieval.chunks import ChunkSettings, build_index
-from factormodels.extraction.retrieval.documents import Document, page_text
+from factormodels.extraction.retrieval.bm25 import ChunkIndex
+from factormodels.extraction.retrieval.chunks import ChunkSettings, split_document
+from factormodels.extraction.retrieval.documents import page_text
 from factormodels.extraction.retrieval.http import HttpSettings, RequestFailed, request
 from factormodels.extraction.retrieval.pdf import is_pdf, pdf_text
 
@@ -81,11 +81,11 @@ def passages_of(
     texts = [(hit, text.strip() or hit.snippet) for hit, text in pages]
     if reading == "chunks":
         cut = [
-            Passage(hit.title, hit.link, hit.snippet, passage.text)
+            Passage(hit.title, hit.link, hit.snippet, chunk)
             for hit, text in texts
-            for passage in document_passages(Document(hit.title, hit.link, text), chunks)
+            for chunk in split_document(text, chunks)
         ]
-        best = build_index([passage.text for passage in cut]).best(query, top_k)
+        best = ChunkIndex(tuple(passage.text for passage in cut)).best(query, top_k)
         return Retrieved(tuple(cut[place] for place in best), tuple(failures))
     whole = [
         Passage(

@@ -16,13 +16,8 @@ from hypothesis import strategies as st
 
 from factormodels import Atom, Context, FactGraph, datasets
 from factormodels.extraction.retrieval.base import Passage, Retrieved
-from factormodels.extraction.retrieval.bm25 import build_collection
-from factormodels.extraction.retrieval.chunks import (
-    ChunkSettings,
-    build_index,
-    split_document,
-    words_of,
-)
+from factormodels.extraction.retrieval.bm25 import ChunkIndex, build_collection, words_of
+from factormodels.extraction.retrieval.chunks import ChunkSettings, split_document
 from factormodels.extraction.retrieval.documents import (
     documents_of_graphs,
     page_text,
@@ -159,7 +154,7 @@ def test_the_order_is_that_of_bm25_by_its_formula() -> None:
             total += idf * f / (f + 1.5 * (1 - 0.75 + 0.75 * len(own) / mean))
         return total
 
-    index = build_index(CHUNKS)
+    index = ChunkIndex(tuple(CHUNKS))
     for query in ("red bridge", "bridge", "the red fox", "trains 1890", "holds nothing"):
         scores = [score(query, chunk) for chunk in CHUNKS]
         expected = sorted((i for i in range(4) if scores[i] > 0), key=lambda i: -scores[i])
@@ -169,8 +164,8 @@ def test_the_order_is_that_of_bm25_by_its_formula() -> None:
 
 @pytest.mark.parametrize("query", ["", "the", "absent", "?!"])
 def test_a_query_without_a_known_word_finds_nothing(query: str) -> None:
-    assert build_index(CHUNKS).best(query, 3) == []
-    assert build_index(["the", "!"]).best(query, 3) == []
+    assert ChunkIndex(tuple(CHUNKS)).best(query, 3) == []
+    assert ChunkIndex(("the", "!")).best(query, 3) == []
 
 
 def test_the_corpus_finds_its_own_passages() -> None:
@@ -277,11 +272,11 @@ def test_the_search_of_documents_does_not_start_jax() -> None:
     # Where JAX is installed its import is the longest wait before a first search.
     program = (
         "import sys\n"
-        "from factormodels.extraction.retrieval.chunks import build_index\n"
-        "assert build_index(['a cat sat', 'a dog ran']).best('cat', 1) == [0]\n"
+        "from factormodels.extraction.retrieval.bm25 import ChunkIndex\n"
+        "assert ChunkIndex(('a cat sat', 'a dog ran')).best('cat', 1) == [0]\n"
         "assert 'jax' not in sys.modules\n"
         "import importlib.util\n"
         "importlib.util.find_spec('jax') and __import__('jax')\n"
-        "assert build_index(['a cat sat', 'a dog ran']).best('dog', 1) == [1]\n"
+        "assert ChunkIndex(('a cat sat', 'a dog ran')).best('dog', 1) == [1]\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
