@@ -22,7 +22,7 @@ from factormodels.extraction.language_model.accounting import Consumption, total
 from factormodels.extraction.stages.asking import identity_values
 
 
-class AskedModel:
+class AskedModel(Consumption):
     """A language model that remembers what it was asked.
 
     An answer from the cache counts like a new one, so that a replay says the same.
@@ -32,24 +32,14 @@ class AskedModel:
     """
 
     def __init__(self, model: LanguageModel) -> None:
-        self._model = Consumption(model)
+        super().__init__(model)
         self._prompts: set[PromptIdentity] = set()
         self._failed = 0
-
-    @property
-    def name(self) -> str:
-        """The model's name, as its provider spells it."""
-        return self._model.name
-
-    @property
-    def lacking(self) -> frozenset[str]:
-        """Parameters that the model does not take, as far as is known."""
-        return self._model.lacking
 
     async def complete(self, request: Request) -> Completion | Failure:
         """The model's answer; the prompt is remembered."""
         self._prompts.add(request.prompt)
-        answer = await self._model.complete(request)
+        answer = await super().complete(request)
         self._failed += isinstance(answer, Failure)
         return answer
 
@@ -65,7 +55,7 @@ class AskedModel:
             ],
             "failed": failed,
             "not_sent": sorted(self.lacking),
-            **total(self._model.take().values()),
+            **total(super().take().values()),
         }
 
 

@@ -11,6 +11,7 @@ from factormodels.extraction.language_model.interface import (
     Role,
     Token,
     Usage,
+    WrappedModel,
     gives_log_probabilities,
     lacking_parameters,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "Role",
     "Token",
     "Usage",
+    "WrappedModel",
     "gives_log_probabilities",
     "lacking_parameters",
 ]

@@ -15,7 +15,7 @@ from factormodels.extraction.language_model import (
     LanguageModel,
     Request,
     Usage,
-    lacking_parameters,
+    WrappedModel,
 )
 
 
@@ -86,7 +86,7 @@ class Ledger:
         return sum(tuple(self.stages.values()), StageUsage())
 
 
-class MeteredModel:
+class MeteredModel(WrappedModel):
     """A language model whose answers are counted.
 
     Args:
@@ -95,18 +95,8 @@ class MeteredModel:
     """
 
     def __init__(self, model: LanguageModel, ledger: Ledger) -> None:
-        self._model = model
+        super().__init__(model)
         self._ledger = ledger
-
-    @property
-    def name(self) -> str:
-        """The model's name, as its provider spells it."""
-        return self._model.name
-
-    @property
-    def lacking(self) -> frozenset[str]:
-        """Parameters that the model does not take, as far as is known."""
-        return lacking_parameters(self._model)
 
     async def complete(self, request: Request) -> Completion | Failure:
         """Model's answer, counted."""
@@ -207,7 +197,7 @@ def charged_to(account: Account) -> Iterator[None]:
         _ACCOUNT.reset(token)
 
 
-class Consumption:
+class Consumption(WrappedModel):
     """A language model that adds up what its answers took: in an account, or until it is asked.
 
     An answer from the cache counts like a new one, so that a run that was interrupted tells the
@@ -218,18 +208,8 @@ class Consumption:
     """
 
     def __init__(self, model: LanguageModel) -> None:
-        self._model = model
+        super().__init__(model)
         self._own = Account()
-
-    @property
-    def name(self) -> str:
-        """The model's name, as its provider spells it."""
-        return self._model.name
-
-    @property
-    def lacking(self) -> frozenset[str]:
-        """Parameters that the model does not take, as far as is known."""
-        return lacking_parameters(self._model)
 
     async def complete(self, request: Request) -> Completion | Failure:
         """Model's answer, added up.

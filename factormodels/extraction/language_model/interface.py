@@ -174,3 +174,28 @@ def lacking_parameters(model: LanguageModel) -> frozenset[str]:
 def gives_log_probabilities(model: LanguageModel) -> bool:
     """Whether a model's answers may have log-probabilities, as far as it says."""
     return LOG_PROBABILITIES not in lacking_parameters(model)
+
+
+class WrappedModel:
+    """A language model that answers as another does; subclasses add what happens to the answers.
+
+    Args:
+        model: who answers.
+    """
+
+    def __init__(self, model: LanguageModel) -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str:
+        """The model's name, as its provider spells it."""
+        return self._model.name
+
+    @property
+    def lacking(self) -> frozenset[str]:
+        """Parameters that the model does not take, as far as is known."""
+        return lacking_parameters(self._model)
+
+    async def complete(self, request: Request) -> Completion | Failure:
+        """The model's answer."""
+        return await self._model.complete(request)

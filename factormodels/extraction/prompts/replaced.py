@@ -9,11 +9,8 @@ from pathlib import Path
 
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import (
-    Completion,
-    Failure,
     LanguageModel,
-    Request,
-    lacking_parameters,
+    WrappedModel,
 )
 from factormodels.extraction.prompts import (
     PromptTemplate,
@@ -104,7 +101,7 @@ def copy_prompts(folder: str | os.PathLike[str]) -> list[Path]:
     return list(files)
 
 
-class WithPrompts:
+class WithPrompts(WrappedModel):
     """A language model that stages ask with a user's prompts.
 
     Args:
@@ -113,22 +110,8 @@ class WithPrompts:
     """
 
     def __init__(self, model: LanguageModel, prompts: Prompts) -> None:
-        self._model = model
+        super().__init__(model)
         self.prompts = prompts
-
-    @property
-    def name(self) -> str:
-        """The model's name, as its provider spells it."""
-        return self._model.name
-
-    @property
-    def lacking(self) -> frozenset[str]:
-        """Parameters of requests that the model does not take, as far as it says."""
-        return lacking_parameters(self._model)
-
-    async def complete(self, request: Request) -> Completion | Failure:
-        """The model's answer."""
-        return await self._model.complete(request)
 
 
 def prompts_of(model: LanguageModel | None) -> Prompts:
