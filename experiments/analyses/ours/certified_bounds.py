@@ -12,8 +12,8 @@ from pydantic import Field
 
 from calibration.figures.panels import draw_line, name_floor, nth_look, panel_grid
 from experiments.analyses.context import AnalysisContext
+from experiments.analyses.interval_values import mean_of_clusters, named, tiny, with_interval
 from experiments.analyses.ours.graph_shapes import GraphShape, draw_graph
-from experiments.analyses.resampled import mean_of_clusters, named, tiny, with_interval
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable, data_frame
 from experiments.study.config import STRICT, Count

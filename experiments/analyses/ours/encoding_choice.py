@@ -23,6 +23,7 @@ from calibration.figures.panels import (
 )
 from calibration.grouping import group_by_response
 from experiments.analyses.context import AnalysisContext
+from experiments.analyses.interval_values import tiny
 from experiments.analyses.posteriors import (
     atom_posteriors,
     context_posteriors,
@@ -30,7 +31,6 @@ from experiments.analyses.posteriors import (
     score_change,
     scores_with_intervals,
 )
-from experiments.analyses.resampled import tiny
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
 from experiments.paper.text import number

@@ -14,6 +14,12 @@ from calibration.figures.panels import PAGE, name_floor, nth_look, panels, reach
 from calibration.scores.measures import verdicts
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
+from experiments.analyses.interval_values import (
+    kendall,
+    named,
+    tiny,
+    with_interval,
+)
 from experiments.analyses.posteriors import (
     LabelledAtoms,
     atom_posteriors,
@@ -21,12 +27,6 @@ from experiments.analyses.posteriors import (
     labelled_atoms,
     score_change,
     scores_with_intervals,
-)
-from experiments.analyses.resampled import (
-    kendall,
-    named,
-    tiny,
-    with_interval,
 )
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column

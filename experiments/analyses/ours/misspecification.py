@@ -11,13 +11,13 @@ from pydantic import Field
 from calibration.figures.panels import PAGE, nth_look, panels, reach
 from calibration.scores import smooth_ece
 from experiments.analyses.context import AnalysisContext
+from experiments.analyses.interval_values import difference_of_clusters, named
 from experiments.analyses.posteriors import (
     LabelledAtoms,
     atom_posteriors,
     labelled_atoms,
     scores_with_intervals,
 )
-from experiments.analyses.resampled import difference_of_clusters, named
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
 from experiments.study.config import STRICT, DatasetChoice, Encoding, Probability

@@ -24,6 +24,7 @@ from calibration.learned_priors import (
 )
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
+from experiments.analyses.interval_values import named
 from experiments.analyses.posteriors import (
     LabelledAtoms,
     atom_posteriors,
@@ -31,7 +32,6 @@ from experiments.analyses.posteriors import (
     score_change,
     scores_with_intervals,
 )
-from experiments.analyses.resampled import named
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
 from experiments.study.config import STRICT, Count, DatasetChoice, Probability

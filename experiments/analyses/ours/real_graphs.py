@@ -27,6 +27,13 @@ from calibration.figures.panels import (
 )
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
+from experiments.analyses.interval_values import (
+    Value,
+    difference_of_clusters,
+    mean_of_clusters,
+    named,
+    tiny,
+)
 from experiments.analyses.ours.learned_strengths import problem, taught_classes
 from experiments.analyses.posteriors import (
     LabelledAtoms,
@@ -35,13 +42,6 @@ from experiments.analyses.posteriors import (
     labelled_atoms,
     score_change,
     scores_with_intervals,
-)
-from experiments.analyses.resampled import (
-    Value,
-    difference_of_clusters,
-    mean_of_clusters,
-    named,
-    tiny,
 )
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column

@@ -21,9 +21,9 @@ from calibration.intervals import (
 from calibration.scores import REGISTRY
 from calibration.validation import Floats, Integers
 from experiments.analyses.context import AnalysisContext
+from experiments.analyses.interval_values import named
 from experiments.analyses.papers.sources import SourceName, absence, user_data
 from experiments.analyses.posteriors import LabelledAtoms, scores_with_intervals
-from experiments.analyses.resampled import named
 from experiments.assess.relation_quality import LabelledPair, fit_lexical, labelled_pairs
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column

@@ -13,6 +13,7 @@ from calibration import compare_methods, report
 from calibration.folds import response_folds
 from calibration.intervals import IntervalSettings
 from calibration.significance import MethodTable, score_difference
+from experiments.analyses.interval_values import N_BOOTSTRAP
 from experiments.analyses.ours import (
     encoding_choice,
     inference_error,
@@ -21,7 +22,6 @@ from experiments.analyses.ours import (
     real_graphs,
 )
 from experiments.analyses.posteriors import LabelledAtoms, atom_posteriors, labelled_atoms
-from experiments.analyses.resampled import N_BOOTSTRAP
 from experiments.study.backend_settings import build_backend
 from factormodels.synthetic import labelled_responses
 from tests.calibration.coverage_simulation import draw_two

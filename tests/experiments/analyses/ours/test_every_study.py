@@ -10,6 +10,12 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau
 
+from experiments.analyses.interval_values import (
+    difference_of_clusters,
+    kendall,
+    tiny,
+    with_interval,
+)
 from experiments.analyses.ours import (
     certified_bounds,
     encoding_choice,
@@ -20,7 +26,6 @@ from experiments.analyses.ours import (
 from experiments.analyses.ours.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.ours.prior_learning import truth
 from experiments.analyses.posteriors import atom_posteriors, labelled_atoms, scores_with_intervals
-from experiments.analyses.resampled import difference_of_clusters, kendall, tiny, with_interval
 from experiments.study.backend_settings import build_backend
 from experiments.study.config import BackendChoice
 from factormodels.errors import InputError
