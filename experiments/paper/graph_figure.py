@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal
 
-from calibration.figures.style import paper_style
+from calibration.figures.style import COLOURS, paper_style
 from factormodels import Atom, Context, FactGraph, InputError, RelationKind
 from factormodels.printable import printable
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 RELATION_COLOURS: Mapping[RelationKind, str] = {
-    RelationKind.ENTAILMENT: "#0072B2",
-    RelationKind.CONTRADICTION: "#D55E00",
-    RelationKind.EQUIVALENCE: "#009E73",
+    RelationKind.ENTAILMENT: COLOURS[0],
+    RelationKind.CONTRADICTION: COLOURS[1],
+    RelationKind.EQUIVALENCE: COLOURS[2],
     RelationKind.NEUTRAL: "0.7",
 }
-"""Colours of relations, of the palette that people with any colour vision tell apart."""
+"""Colours of relations."""
 
 RELATION_DASHES: Mapping[RelationKind, Literal["-", "--", "-.", ":"]] = {
     RelationKind.ENTAILMENT: "-",
