@@ -29,7 +29,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("claim_failures", "fastfact", "safe", "self_judgement"),
         *(("pipeline", "preverification"), ("stages",), ("relation_models", "retrieval")),
         *(("prompts",), ("language_model",)),
-        ("concurrency", "optional", "sentences", "word_lists"),
+        ("concurrency", "optional_libraries", "sentences", "word_lists"),
     ),
     "inference": (
         ("compile_kernels", "conformance"),

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from factormodels.extraction.optional import optional_module
+from factormodels.extraction.optional_libraries import optional_module
 
 _ENVIRONMENT = {
     # Prices come with the library and are fetched from nowhere.

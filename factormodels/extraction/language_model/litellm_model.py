@@ -42,7 +42,7 @@ from factormodels.extraction.language_model.model_parameters import (
 )
 from factormodels.extraction.language_model.prices import Prices, model_prices
 from factormodels.extraction.language_model.provider_keys import missing_keys, unneeded_keys
-from factormodels.extraction.optional import optional_module
+from factormodels.extraction.optional_libraries import optional_module
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState

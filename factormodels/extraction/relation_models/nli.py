@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
-from factormodels.extraction.optional import optional_module
+from factormodels.extraction.optional_libraries import optional_module
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.extraction.relation_models.lexical import KINDS
 from factormodels.extraction.relation_models.windows import combined_pairs, window_pairs

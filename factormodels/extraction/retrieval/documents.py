@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from factormodels.errors import InputError
-from factormodels.extraction.optional import optional_module
+from factormodels.extraction.optional_libraries import optional_module
 from factormodels.extraction.retrieval.pdf import pdf_text
 from factormodels.fact_graph import FactGraph
 from factormodels.io.files import read_bytes, read_text

@@ -20,7 +20,7 @@ from factormodels.errors import FactormodelsError, InputError
 from factormodels.extraction.language_model import Completion, Usage
 from factormodels.extraction.language_model.accounting import Ledger
 from factormodels.extraction.language_model.limits import Budget
-from factormodels.extraction.optional import optional_module
+from factormodels.extraction.optional_libraries import optional_module
 
 Vectors = NDArray[np.float32]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from factormodels.errors import InputError
-from factormodels.extraction.optional import optional_module
+from factormodels.extraction.optional_libraries import optional_module
 from factormodels.extraction.retrieval.addresses import (
     PrivateAddressError,
     goes_through_proxy,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import time
 
-from factormodels.extraction.optional import optional_module
+from factormodels.extraction.optional_libraries import optional_module
 
 _SECONDS = 30.0
 """Time for a document: of some files a page alone takes minutes to draw."""

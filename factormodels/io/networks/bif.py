@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from factormodels.errors import InputError, MissingDependencyError
 from factormodels.factor_graph import FactorGraph
 from factormodels.io.json_records import located, shown
-from factormodels.io.networks.directed import find_cycle
+from factormodels.io.networks.cycles import find_cycle
 
 SUM_TOLERANCE = 1e-2
 """How far a distribution may sum from 1: published networks are printed with 2 digits or more."""

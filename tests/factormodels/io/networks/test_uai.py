@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from factormodels import FactorGraph, InputError
 from factormodels.io.networks import uai, uai_results
-from factormodels.io.networks.directed import find_cycle
+from factormodels.io.networks.cycles import find_cycle
 
 # Variables of 2, 2 and 3 states; factors over (0, 1), (1, 2) and the constant.
 MARKOV = """MARKOV
