@@ -95,7 +95,8 @@ def run_in_chunks(
     Returns:
         (code, log Z, whether scaled arithmetic sufficed) as `run_program`, and cluster beliefs.
     """
-    work = new_workspace(program, table_starts)
+    # As Python: NumPy asks for huge pages, without which faults take as long as the arithmetic.
+    work = new_workspace.py_func(program, table_starts)
     log_scale = scale_potentials(table_starts, log_values, work.values, work.spans)
     if log_scale == -np.inf:
         return ZERO, log_scale, True, work.tables
