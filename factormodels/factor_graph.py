@@ -99,6 +99,7 @@ class FactorGraph(Previewed):
         # index, which depends on names alone, is kept.
         derived = object.__new__(type(self))
         derived.__dict__.update({**self.__dict__, **changes})
+        derived.__dict__.pop("structure", None)
         derived._freeze()
         return derived
 
@@ -168,6 +169,18 @@ class FactorGraph(Previewed):
     def index(self) -> Mapping[str, int]:
         """Position of each variable by name."""
         return positions(self.names)
+
+    @cached_property
+    def structure(self) -> tuple[bytes, bytes, bytes]:
+        """What graphs that differ in names, tables and evidence alone have in common: a key.
+
+        It is the bytes of `cardinalities`, `scope_starts` and `scope_variables`.
+        """
+        return (
+            self.cardinalities.tobytes(),
+            self.scope_starts.tobytes(),
+            self.scope_variables.tobytes(),
+        )
 
     def scope(self, factor: int) -> tuple[int, ...]:
         """Scope of factor number `factor` as indices of variables."""
@@ -294,7 +307,7 @@ class FactorGraph(Previewed):
         partition function is that of this graph with its evidence.
         """
         observed = self.evidence != UNOBSERVED
-        if not observed.any():
+        if not np.count_nonzero(observed):
             return self
         keep = self._consistent_entries(observed)
         named = None

@@ -28,7 +28,7 @@ from inference.exact.kernels.cluster_tree import ClusterTree
 from inference.exact.kernels.program import TreeProgram
 from inference.exact.kernels.propagation import DONE, ZERO
 from inference.exact.kernels.solve import plan
-from inference.exact.plans import KEPT, Plan, Run, posterior_of, structure_of
+from inference.exact.plans import KEPT, Plan, Run, posterior_of
 from inference.exact.prediction import BYTES_PER_ENTRY, STEPS_PER_SECOND, Prediction
 from inference.memory import MemoryAllowance, allowance, check_limit, memory_size
 from inference.posterior import LogZKind, Marginals, Posterior, Status
@@ -190,7 +190,7 @@ class Exact(Backend):
             TooLargeError: if the tables would not fit the memory limit.
         """
         searched = (self.seed, self.restarts, self.search_seconds)
-        key = (structure_of(graph), *searched, self.memory_limit)
+        key = (graph.structure, *searched, self.memory_limit)
         kept = KEPT.get(key)
         if kept is not None:
             return kept

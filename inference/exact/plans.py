@@ -207,15 +207,6 @@ class KeptPlans:
 KEPT = KeptPlans()
 
 
-def structure_of(graph: FactorGraph) -> Structure:
-    """What graphs of one plan have in common, for comparing."""
-    return (
-        graph.cardinalities.tobytes(),
-        graph.scope_starts.tobytes(),
-        graph.scope_variables.tobytes(),
-    )
-
-
 def by_structure(graphs: Sequence[FactorGraph]) -> list[list[int]]:
     """Numbers of the graphs that have the same scopes and cardinalities."""
     # Graphs of one fact graph share arrays, and need no comparing.
@@ -225,5 +216,5 @@ def by_structure(graphs: Sequence[FactorGraph]) -> list[list[int]]:
         seen.setdefault(arrays, []).append(number)
     groups: dict[Structure, list[int]] = {}
     for numbers in seen.values():
-        groups.setdefault(structure_of(graphs[numbers[0]]), []).extend(numbers)
+        groups.setdefault(graphs[numbers[0]].structure, []).extend(numbers)
     return list(groups.values())

@@ -13,7 +13,7 @@ from factormodels import FactorGraph
 from factormodels.synthetic import fr2
 from inference import TooLargeError, infer, infer_batch
 from inference.exact.backend import Exact
-from inference.exact.plans import KeptPlans, Key, Plan, by_structure, structure_of
+from inference.exact.plans import KeptPlans, Key, Plan, by_structure
 from tests.inference.answers import assert_right
 from tests.inference.graphs import odd_graph
 
@@ -33,7 +33,7 @@ def other_tables(graph: FactorGraph, seed: int) -> FactorGraph:
 
 def key_of(graph: FactorGraph, seed: int = 0) -> Key:
     exact = Exact()
-    return structure_of(graph), seed, exact.restarts, exact.search_seconds, None
+    return graph.structure, seed, exact.restarts, exact.search_seconds, None
 
 
 def plan_of(graph: FactorGraph) -> Plan:
@@ -59,7 +59,7 @@ def test_plans_are_kept_by_structure_and_settings(kept: KeptPlans) -> None:
         infer(graph, memory_limit=16)
     # The same scopes over other numbers of states are another structure.
     one, other = (FactorGraph.from_factors([n, 2], [([0, 1], np.ones((n, 2)))]) for n in (2, 3))
-    assert structure_of(one) != structure_of(other)
+    assert one.structure != other.structure
     for each in (one, other):
         assert infer(each).log_z == pytest.approx(np.log(each.cardinalities.prod()), abs=1e-14)
     assert kept.get(key_of(graph, seed=1)) is None
