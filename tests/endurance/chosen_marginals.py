@@ -143,7 +143,9 @@ def _families(seeds: range) -> Iterator[tuple[str, Iterator[FactorGraph]]]:
 def _read(path: Path) -> FactorGraph:
     evidence = Path(f"{path}.evid")
     graph = read_uai(path)
-    return graph.with_evidence(read_evidence(evidence)) if evidence.exists() else graph
+    if evidence.exists():
+        graph = graph.with_evidence(read_evidence(evidence))
+    return graph.absorb_evidence()
 
 
 def _shown(values: list[float]) -> str:
