@@ -82,7 +82,8 @@ def test_marginals_are_not_those_of_a_loose_bound() -> None:
     posterior = infer(graph, "auto", memory_limit=300_000, seconds=2.0)
     stats = posterior.stats
     assert stats["gap"] > 1.0
-    assert stats["marginals_by"].startswith(("lbp", "ijgp(", "ais"))
+    # Whose they are depends on the clock; that they are not the loose bound's does not.
+    assert stats["marginals_by"] != stats["upper_by"]
     assert np.abs(posterior.marginals.flat - truth).mean() < 0.02
     # Those of the tightest upper bound are off by 0.16 on average.
     assert posterior.log_z_kind is LogZKind.UPPER
