@@ -65,6 +65,17 @@ def test_plans_are_kept_by_structure_and_settings(kept: KeptPlans) -> None:
     assert kept.get(key_of(graph, seed=1)) is None
 
 
+def test_a_graph_changed_after_it_was_answered_has_another_plan() -> None:
+    graph = fr2(4, 2, density=0.5, seed=0)
+    infer(graph)  # From here on the graph keeps the key of its structure.
+    observed = graph.with_evidence({0: 1})
+    softened = graph.with_soft_evidence({0: [1.0, 3.0]})
+    for changed in (observed, softened):
+        assert changed.absorb_evidence().structure != graph.structure
+        # Sums of 2**12 terms, each rounded to 1e-16.
+        assert_right(changed, infer(changed), 1e-12, rel=1e-12)
+
+
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inference.exact.plans, "_MOST_KEPT", 3)
     graphs = [FactorGraph.from_factors([2] * n, [(range(n), np.ones(2**n))]) for n in range(1, 8)]
