@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from factormodels.factor_graph import FactorGraph
-from inference import builtin
+from inference import builtin_backends
 from inference.backend import (
     Backend,
     FactorBeliefs,
@@ -49,7 +49,7 @@ __all__ = [
     "unregister",
 ]
 
-for _entry in builtin.ENTRIES:
+for _entry in builtin_backends.ENTRIES:
     register(_entry)
 
 

@@ -19,7 +19,7 @@ from factormodels.errors import FactormodelsError
 from factormodels.factor_graph import FactorGraph
 from inference.evidence import checked_graph, with_observed
 from inference.posterior import Posterior
-from inference.team import Team
+from inference.thread_team import Team
 
 
 class InferenceError(FactormodelsError):

@@ -33,10 +33,10 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "inference": (
         ("compile_kernels", "conformance"),
-        *(("warm_up",), ("tasks",), ("auto", "builtin", "peers"), ("anytime",)),
+        *(("warm_up",), ("tasks",), ("auto", "builtin_backends", "peers"), ("anytime",)),
         *(("mini_buckets", "variational"), ("sampling",), ("exact", "messages")),
         *(("batch", "enumeration"), ("memory", "support"), ("kernels", "registry")),
-        *(("backend",), ("evidence", "stacked", "team"), ("posterior", "stop")),
+        *(("backend",), ("evidence", "stacked_graphs", "thread_team"), ("posterior", "stop")),
     ),
     "calibration": (
         ("learned_priors",),

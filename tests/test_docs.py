@@ -216,9 +216,9 @@ def test_every_block_of_a_page_runs(
 
 
 def _forget_backends() -> None:
-    from inference import builtin, entries, unregister
+    from inference import builtin_backends, entries, unregister
 
-    for name in set(entries()) - {entry.name for entry in builtin.ENTRIES}:
+    for name in set(entries()) - {entry.name for entry in builtin_backends.ENTRIES}:
         unregister(name)
 
 

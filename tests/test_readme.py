@@ -119,7 +119,7 @@ def test_the_table_of_backends_is_that_of_the_registry() -> None:
     rows = re.findall(r"^\| `([\w-]+)` \| ([^|]+) \|.*\| ([^|]+) \|$", README, re.M)
     listed = {name: (kind.strip(), extra.strip(" `")) for name, kind, extra in rows}
     packages = {"factormodels", "inference", "calibration", "experiments"}
-    from inference.builtin import ENTRIES
+    from inference.builtin_backends import ENTRIES
 
     assert {name: row for name, row in listed.items() if name not in packages} == {
         entry.name: (entry.log_z_kind, entry.extra or "core") for entry in ENTRIES

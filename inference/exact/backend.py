@@ -32,7 +32,7 @@ from inference.exact.plans import KEPT, Plan, Run, posterior_of
 from inference.exact.prediction import BYTES_PER_ENTRY, STEPS_PER_SECOND, Prediction
 from inference.memory import MemoryAllowance, allowance, check_limit, memory_size
 from inference.posterior import LogZKind, Marginals, Posterior, Status
-from inference.team import Team
+from inference.thread_team import Team
 
 logger = logging.getLogger(__name__)
 

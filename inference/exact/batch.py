@@ -14,7 +14,7 @@ from factormodels.factor_graph import FactorGraph
 from inference.backend import Result, zero_partition
 from inference.exact.kernels.propagation import ZERO
 from inference.exact.plans import Plan, by_structure, posterior_of
-from inference.team import Team
+from inference.thread_team import Team
 
 if TYPE_CHECKING:
     from inference.exact.backend import Conditioned, Exact

@@ -24,9 +24,9 @@ from inference.messages.kernels.solve import (
 )
 from inference.messages.reduction import reduced
 from inference.posterior import LogZKind, Marginals, Posterior, Status
-from inference.stacked import Stacked
+from inference.stacked_graphs import Stacked
 from inference.stop import Stop
-from inference.team import Team
+from inference.thread_team import Team
 
 Schedule = Literal["sweep", "flooding", "residual", "random"]
 Damping = float | Literal["adaptive"]

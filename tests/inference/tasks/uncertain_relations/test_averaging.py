@@ -17,7 +17,7 @@ from inference.exact.backend import Exact
 from inference.messages.lbp import LoopyBeliefPropagation
 from inference.tasks.uncertain_relations import AveragedPosterior, averaged
 from tests.chance import DEVIATIONS
-from tests.inference.uncertain_relations.cases import (
+from tests.inference.tasks.uncertain_relations.cases import (
     ROUNDING,
     contradictory,
     enumerated,

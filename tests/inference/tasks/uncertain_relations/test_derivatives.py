@@ -14,7 +14,7 @@ from factormodels.synthetic import fact_graph
 from inference import InferenceError, ZeroPartitionError, infer
 from inference.exact.backend import Exact
 from inference.tasks.uncertain_relations import sensitivity
-from tests.inference.uncertain_relations.cases import (
+from tests.inference.tasks.uncertain_relations.cases import (
     ROUNDING,
     contradictory,
     enumerated,

@@ -17,7 +17,12 @@ from inference.tasks.uncertain_relations import (
     unseen_pairs,
     value_of_information,
 )
-from tests.inference.uncertain_relations.cases import ROUNDING, enumerated, hub, small_fact_graph
+from tests.inference.tasks.uncertain_relations.cases import (
+    ROUNDING,
+    enumerated,
+    hub,
+    small_fact_graph,
+)
 from tests.refusals import refused
 
 LAW = OutcomeLaw(entailment=0.5, contradiction=0.2, neutral=0.3, strength=0.85)
