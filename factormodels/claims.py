@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from numbers import Real
-from typing import cast
 
 from factormodels.errors import InputError, unknown_name
+from factormodels.validation import validated_id, validated_probability
 
 ATOM_PRIOR = 0.5
 """Default prior of an atom: nothing is assumed about the response (FactReasoner, section 3.1)."""
@@ -26,26 +24,6 @@ class RelationKind(StrEnum):
     CONTRADICTION = "contradiction"
     EQUIVALENCE = "equivalence"
     NEUTRAL = "neutral"
-
-
-def validated_probability(value: object, where: str) -> float:
-    """`value` as a float in [0, 1].
-
-    Raises:
-        InputError: if it is not a number, NaN, or outside [0, 1]; `where` names the place.
-    """
-    # The usual case, which needs no conversion.
-    if type(value) is float and 0.0 <= value <= 1.0:
-        return value
-    # The union spares the common types the slow look-up of the abstract class.
-    if isinstance(value, bool) or not isinstance(value, float | int | Real):
-        raise InputError(
-            f"{where}: the probability {value!r} is not a number; give one between 0 and 1"
-        )
-    number = cast("float", value)
-    if not 0.0 <= number <= 1.0:
-        raise InputError(f"{where}: the probability {number} is not between 0 and 1; correct it")
-    return float(number)
 
 
 _SUM_TOLERANCE = 5e-3
@@ -89,22 +67,6 @@ def validated_distribution(
         )
     # Rounding to the last bit aside, what sums to one is kept as it was written.
     return tuple(shares if abs(total - 1.0) < 1e-12 else (share / total for share in shares))
-
-
-def validated_id(value: object, what: str) -> None:
-    """Check that `value` can name something.
-
-    Raises:
-        InputError: if it is not text or empty; `what` says of what it is the name.
-    """
-    # The usual case: nothing in it can be wrong.
-    if type(value) is str and value and value.isascii():
-        return
-    if not isinstance(value, str) or not value:
-        raise InputError(f"the id {value!r} of {what} is empty or not text; name it")
-    # Names of variables, files and rows are made of it, which are written as UTF-8.
-    if not value.isascii() and re.search("[\ud800-\udfff]", value):
-        raise InputError(f"the id {value!r} of {what} holds half of a character; rename it")
 
 
 def _fine(value: object) -> bool:

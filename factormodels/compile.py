@@ -33,6 +33,7 @@ from factormodels.encodings import (
 )
 from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph, positions
+from factormodels.validation import check_probabilities
 
 if TYPE_CHECKING:
     from factormodels.fact_graph import FactGraph
@@ -349,10 +350,5 @@ def _checked(values: ArrayLike, count: int, whose: str, what: str) -> NDArray[np
             f"an array of shape {array.shape} was given for the {what} of each {whose}; "
             f"its last axis must have {count} entries"
         )
-    bad = ~((array >= 0.0) & (array <= 1.0))
-    if bad.any():
-        at = tuple(np.argwhere(bad)[0].tolist())
-        raise InputError(
-            f"{whose} {at[-1]}: the {what} {float(array[at])!r} is not between 0 and 1; correct it"
-        )
+    check_probabilities(array, whose, what)
     return array

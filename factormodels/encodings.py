@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from factormodels.arrays import frozen
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError, unknown_name
+from factormodels.validation import check_probabilities
 
 Encoding = Callable[[RelationKind, float, float], NDArray[np.float64]]
 """(relation kind, probability, prior of the target) -> log table of shape (2, 2)."""
@@ -249,10 +250,5 @@ def _checked(values: ArrayLike, what: str, count: int) -> NDArray[np.float64]:
             f"{array.shape} is the shape of the array of each relation's {what}; "
             f"give one for each of the {count} relations"
         )
-    bad = ~((array >= 0.0) & (array <= 1.0))
-    if bad.any():
-        at = int(np.argmax(bad))
-        raise InputError(
-            f"relation {at}: the {what} {float(array[at])!r} is not between 0 and 1; correct it"
-        )
+    check_probabilities(array, "relation", what)
     return array

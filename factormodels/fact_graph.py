@@ -12,12 +12,13 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from factormodels.claims import Atom, Context, Relation, RelationKind, validated_id
+from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.compile import CompiledFacts, compile_fact_graph
 from factormodels.encodings import DEFAULT_ENCODING, MIXTURE
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from factormodels.preview import Preview, Previewed, counted
+from factormodels.validation import validated_id
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
-from factormodels.claims import Relation, validated_probability
+from factormodels.claims import Relation
 from factormodels.encodings import DEFAULT_ENCODING, get_encoding
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.published.stances import DEFAULT_STANCES, StanceMapping
+from factormodels.validation import validated_probability
 
 Group = Callable[[FactGraph], str]
 """Names the group (topic, dataset, ...) of a response, which has values of its own."""

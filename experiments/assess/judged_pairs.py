@@ -19,11 +19,12 @@ from calibration.intervals import (
     response_weights,
 )
 from experiments.assess.relation_quality import LabelledPair, distribution
-from factormodels.claims import RelationKind, validated_probability
+from factormodels.claims import RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Judgement, RelationModel, TextPair
 from factormodels.extraction.stages.relations import ask
 from factormodels.io.published.unli import JudgedPair
+from factormodels.validation import validated_probability
 
 CONTRADICTED, ENTAILED = 0.1, 0.9
 """Default bounds of what counts as contradicted and as entailed; a convention of this project."""

@@ -16,7 +16,6 @@ from experiments.assess.retrievers import (
     build_retriever,
 )
 from experiments.assess.threads import LocalRelations
-from factormodels.claims import validated_probability
 from factormodels.encodings import get_encoding
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import LanguageModel
@@ -43,6 +42,7 @@ from factormodels.extraction.safe import safe_stage
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
 from factormodels.extraction.stages.relations import EXTRACTED_VARIANTS, LEAST_PROBABILITY
 from factormodels.fact_graph import FactGraph
+from factormodels.validation import validated_probability
 from inference import Backend
 
 ATOMS = ("given", "sentences", "model")

@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from factormodels.claims import validated_id
 from factormodels.errors import InputError
 from factormodels.io.files import write_text
 from factormodels.io.json_records import as_object, as_text, located, location, shown, text_field
 from factormodels.io.json_text import check_keys, encode
 from factormodels.io.records import json_records, read_content, strictly
+from factormodels.validation import validated_id
 
 
 class ClaimLabel(StrEnum):

@@ -12,7 +12,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.claims import validated_probability
 from factormodels.errors import InputError
 from factormodels.selection.branch import (
     Graph,
@@ -28,6 +27,7 @@ from factormodels.selection.components import (
     connected_components,
     greedy_set,
 )
+from factormodels.validation import validated_probability
 
 EdgeRule = Literal["either", "both"]
 Status = Literal["optimal", "limit"]

@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.claims import Atom, Context, Relation, RelationKind, validated_probability
+from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.compile import CompiledFacts
 from factormodels.encodings import DEFAULT_ENCODING, KIND_CODES
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
 from factormodels.synthetic.laws import Densities, FactLaws, Seed, choose
 from factormodels.synthetic.structure import draw_structure
+from factormodels.validation import validated_probability
 
 DEFAULT_LAWS = FactLaws()
 

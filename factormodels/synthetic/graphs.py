@@ -7,10 +7,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.claims import validated_probability
 from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph, default_names
 from factormodels.synthetic.laws import Seed, whole
+from factormodels.validation import validated_probability
 
 
 def grid(

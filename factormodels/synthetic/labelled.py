@@ -11,7 +11,7 @@ from typing import Any, ParamSpec
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.claims import RelationKind, validated_probability
+from factormodels.claims import RelationKind
 from factormodels.encodings import KIND_CODES
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -28,6 +28,7 @@ from factormodels.synthetic.laws import (
     whole,
 )
 from factormodels.synthetic.structure import ResponseStructure, draw_structure
+from factormodels.validation import validated_probability
 
 _ENTAILMENT = KIND_CODES[RelationKind.ENTAILMENT]
 _CONTRADICTION = KIND_CODES[RelationKind.CONTRADICTION]

@@ -10,8 +10,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.claims import ATOM_PRIOR, CONTEXT_PRIOR, validated_probability
+from factormodels.claims import ATOM_PRIOR, CONTEXT_PRIOR
 from factormodels.errors import InputError
+from factormodels.validation import validated_probability
 
 Seed = int | Sequence[int] | np.random.SeedSequence | np.random.Generator
 """What numpy makes a random generator of."""

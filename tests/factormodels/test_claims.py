@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factormodels import Atom, Context, InputError, Relation, RelationKind
-from factormodels.claims import validated_probability
+from factormodels.validation import validated_probability
 from tests.factormodels.refusals import assert_refused
 
 # What a caller without a type checker writes.

@@ -7,12 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from factormodels.claims import RelationKind, validated_probability
+from factormodels.claims import RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.fact_graph import FactGraph
 from factormodels.io.json_records import as_object, location, shown, text_field
 from factormodels.io.json_text import check_keys, read_json_lines
+from factormodels.validation import validated_probability
 from factormodels.variants import normalised_text
 
 JUDGED_KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL)

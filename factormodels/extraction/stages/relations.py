@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from factormodels.claims import Context, Relation, RelationKind, validated_probability
+from factormodels.claims import Context, Relation, RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import (
     Judgement,
@@ -16,6 +16,7 @@ from factormodels.extraction.relation_models.base import (
     TextPair,
 )
 from factormodels.fact_graph import FactGraph
+from factormodels.validation import validated_probability
 from factormodels.variants import united
 
 EXTRACTED_VARIANTS = ("FR1", "FR2", "FR3")

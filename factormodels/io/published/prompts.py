@@ -17,7 +17,6 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from factormodels.claims import validated_id
 from factormodels.errors import InputError
 from factormodels.io.json_records import (
     as_object,
@@ -28,6 +27,7 @@ from factormodels.io.json_records import (
     text_field,
 )
 from factormodels.io.records import Source
+from factormodels.validation import validated_id
 
 _TEXTS = ("prompt", "question", "question_text", "title")
 _IDS = ("id", "q_id", "question_id")

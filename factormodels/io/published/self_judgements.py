@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from factormodels.claims import Atom, validated_probability
+from factormodels.claims import Atom
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.json_records import (
@@ -27,6 +27,7 @@ from factormodels.io.json_records import (
     texts_field,
 )
 from factormodels.io.records import Source
+from factormodels.validation import validated_probability
 
 VOTES = "votes"
 """Key of the metadata under which each atom has the answers that it was given, a letter each."""

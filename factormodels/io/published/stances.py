@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from factormodels.claims import Relation, RelationKind, validated_probability
+from factormodels.claims import Relation, RelationKind
 from factormodels.errors import InputError
+from factormodels.validation import validated_probability
 
 StanceMapping = Mapping[str, tuple[str, float] | None]
 """Stance -> (kind of relation, its probability), or None for a stance that makes no relation."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from factormodels.claims import validated_id, validated_probability
 from factormodels.errors import InputError
 from factormodels.io.json_records import (
     as_object,
@@ -21,6 +20,7 @@ from factormodels.io.json_records import (
     shown,
 )
 from factormodels.io.records import Source
+from factormodels.validation import validated_id, validated_probability
 
 _PREMISE, _HYPOTHESIS, _PROBABILITY = ("pre", "premise"), ("hyp", "hypothesis"), ("unli", "label")
 

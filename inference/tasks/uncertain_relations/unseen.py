@@ -8,11 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.claims import RelationKind, validated_probability
+from factormodels.claims import RelationKind
 from factormodels.encodings import encode_many
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
+from factormodels.validation import validated_probability
 from inference.exact.backend import Exact
 from inference.tasks.pairs import pairwise_joints
 
