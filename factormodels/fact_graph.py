@@ -17,7 +17,7 @@ from factormodels.compile import CompiledFacts, compile_fact_graph
 from factormodels.encodings import DEFAULT_ENCODING, MIXTURE
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
-from factormodels.preview import Preview, Previewed, counted
+from factormodels.object_repr import Preview, Previewed, counted
 from factormodels.validation import validated_id
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from factormodels.arrays import (
     whole_scope,
 )
 from factormodels.errors import InputError
-from factormodels.preview import Preview, Previewed, counted
+from factormodels.object_repr import Preview, Previewed, counted
 
 if TYPE_CHECKING:
     import pandas as pd

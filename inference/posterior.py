@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.preview import Preview, Previewed, counted
+from factormodels.object_repr import Preview, Previewed, counted
 
 if TYPE_CHECKING:
     import pandas as pd

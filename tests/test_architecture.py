@@ -20,10 +20,10 @@ LIBRARY = ("factormodels", "inference", "calibration")
 
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "factormodels.io": (
-        *(("checking",), ("flat_rows", "labels", "reading", "writing")),
+        *(("file_report",), ("flat_rows", "labels", "reading", "writing")),
         *(("networks", "published", "tables"), ("claim_records", "fact_graph_json")),
         *(("files", "records"), ("json_text",), ("json_records",)),
-        ("opening", "spreadsheet_cells"),
+        ("guarded_opening", "spreadsheet_cells"),
     ),
     "factormodels.extraction": (
         ("claim_failures", "fastfact", "safe", "self_judgement"),

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from factormodels.control_characters import printable
 from factormodels.errors import InputError
 from factormodels.io.files import atomic_path
-from factormodels.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

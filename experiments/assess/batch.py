@@ -27,7 +27,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import fact_graph_text, parse_fact_graph
 from factormodels.io.files import atomic_path
 from factormodels.io.json_text import decode, encode
-from factormodels.preview import counted
+from factormodels.object_repr import counted
 
 CONSUMPTION_KEY = "consumption"
 

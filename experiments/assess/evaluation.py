@@ -49,7 +49,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import write_fact_graphs
 from factormodels.io.files import prepare_folder, write_text
 from factormodels.io.tables import Table
-from factormodels.preview import Preview, Previewed, counted
+from factormodels.object_repr import Preview, Previewed, counted
 from inference import Backend
 from inference.registry import as_backend
 from inference.warm_up import warm_up

@@ -58,7 +58,7 @@ from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.chunks import ChunkSettings
 from factormodels.extraction.retrieval.documents import Document
 from factormodels.fact_graph import FactGraph
-from factormodels.preview import Preview, Previewed, counted
+from factormodels.object_repr import Preview, Previewed, counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from factormodels.errors import InputError
-from factormodels.io.opening import check_regular
+from factormodels.io.guarded_opening import check_regular
 
 logger = logging.getLogger(__name__)
 

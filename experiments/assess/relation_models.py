@@ -13,7 +13,7 @@ from factormodels.extraction.prompts.replaced import OURS, Prompts
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.relation_models.prompted import Method, relation_prompt
 from factormodels.extraction.stages.asking import identity_of
-from factormodels.io.opening import opened
+from factormodels.io.guarded_opening import opened
 
 
 def build_relation_model(

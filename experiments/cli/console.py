@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from factormodels.printable import printable, printable_json
+from factormodels.control_characters import printable, printable_json
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderHook

@@ -42,7 +42,7 @@ from experiments.cli.commands import (
 )
 from experiments.cli.console import say, spell_what_has_no_form, warnings_on_stderr
 from factormodels.errors import FactormodelsError, LimitReachedError
-from factormodels.io.opening import MOST_HELD, parse_size, size_limit, size_text
+from factormodels.io.guarded_opening import MOST_HELD, parse_size, size_limit, size_text
 
 _COLLECTIONS = (50_000, 20, 100)
 """How many more objects there are before young ones are looked through for circles; how many times

@@ -33,7 +33,7 @@ from factormodels.extraction.self_judgement import (
 from factormodels.extraction.sentences import split_sentences
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
 from factormodels.fact_graph import FactGraph
-from factormodels.preview import counted
+from factormodels.object_repr import counted
 
 METADATA_KEY = "self_judgements"
 LABELLER = "factscore"

@@ -16,7 +16,7 @@ from experiments.study.config import plain_hash
 from experiments.study.plain_yaml import jsonable
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.files import results_folder, write_text
-from factormodels.preview import Preview, Previewed
+from factormodels.object_repr import Preview, Previewed
 
 if TYPE_CHECKING:
     import pandas as pd

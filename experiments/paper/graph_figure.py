@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from calibration.figures.style import COLOURS, paper_style
 from factormodels import Atom, Context, FactGraph, InputError, RelationKind
-from factormodels.printable import printable
+from factormodels.control_characters import printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibration.figures.style import COLOURS, paper_style
+from factormodels.control_characters import printable
 from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
-from factormodels.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

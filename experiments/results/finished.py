@@ -11,7 +11,7 @@ from experiments.paper.study_table import AGREEMENT, chosen, keys, troubles
 from experiments.paper.table import PaperColumn
 from experiments.results.rows import read_rows
 from experiments.study.config import Study
-from factormodels.preview import Preview, Previewed, counted
+from factormodels.object_repr import Preview, Previewed, counted
 
 if TYPE_CHECKING:
     import pandas as pd

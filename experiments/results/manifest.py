@@ -19,7 +19,7 @@ from typing import Any
 import factormodels
 from experiments.study.config import Study, as_plain, config_hash
 from experiments.study.data import StudyData
-from factormodels.io.opening import opened
+from factormodels.io.guarded_opening import opened
 
 _PACKAGES = (
     "distributed",

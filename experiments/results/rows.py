@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from experiments.results.files import ROWS
 from experiments.study.cell_names import CELL
 from factormodels.errors import InputError, MissingDependencyError
-from factormodels.io.opening import check_regular
+from factormodels.io.guarded_opening import check_regular
 from factormodels.io.spreadsheet_cells import FORMULA, NUMBER
 
 if TYPE_CHECKING:

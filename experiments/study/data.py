@@ -15,7 +15,7 @@ from experiments.study.reading import LoadedStudy
 from experiments.study.stored_graphs import GraphsHash, StoredGraphs, gathered
 from factormodels.errors import FactormodelsError, InputError, nearest, unknown_name
 from factormodels.fact_graph import FactGraph
-from factormodels.io.opening import first_line
+from factormodels.io.guarded_opening import first_line
 from factormodels.variants import variant as variant_of
 
 _NETWORK = re.compile(r"\s*(MARKOV|BAYES|network)\b", re.IGNORECASE)

@@ -15,8 +15,8 @@ from factormodels.factor_graph import FactorGraph
 from factormodels.io import read_any
 from factormodels.io.fact_graph_json import DIALECT
 from factormodels.io.files import read_text
+from factormodels.io.guarded_opening import exists
 from factormodels.io.json_text import decode
-from factormodels.io.opening import exists
 from factormodels.variants import variant as variant_of
 
 DEFAULT_VARIANT = "given"

@@ -26,8 +26,8 @@ from experiments.study.errors import Step, StudyError, study_error
 from experiments.study.plain_yaml import parse_assignment, parse_yaml
 from factormodels.errors import InputError, nearest
 from factormodels.io.files import read_text
+from factormodels.io.guarded_opening import exists
 from factormodels.io.json_records import shown
-from factormodels.io.opening import exists
 
 Checked = TypeVar("Checked")
 

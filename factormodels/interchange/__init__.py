@@ -5,7 +5,7 @@ PGMax. A library is imported by the function that needs it.
 """
 
 from factormodels.interchange.frames import FactGraphFrames, from_frames, to_frames
-from factormodels.interchange.networks import from_networkx, to_networkx
+from factormodels.interchange.networkx_graphs import from_networkx, to_networkx
 from factormodels.interchange.pgmax_graphs import from_pgmax, to_pgmax
 from factormodels.interchange.pgmpy_models import from_pgmpy, to_pgmpy
 from factormodels.interchange.pyagrum_models import from_pyagrum, to_pyagrum

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from factormodels.errors import InputError
-from factormodels.io.opening import decoded, read_whole
+from factormodels.io.guarded_opening import decoded, read_whole
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
@@ -35,7 +35,7 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 
     Raises:
         InputError: if there is no such file, it is no regular one, it cannot be read or unpacked,
-            or is larger than `factormodels.io.opening.size_limit` allows.
+            or is larger than `factormodels.io.guarded_opening.size_limit` allows.
     """
     return read_whole(path)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from factormodels.errors import InputError
-from factormodels.io.opening import STANDARD_INPUT, source_name
+from factormodels.io.guarded_opening import STANDARD_INPUT, source_name
 
 _SHOWN = 60
 

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from factormodels.errors import InputError
+from factormodels.io.guarded_opening import read_lines
 from factormodels.io.json_records import location, shown
-from factormodels.io.opening import read_lines
 
 _STRING_OR_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*"|-?Infinity|NaN|-?\d[-+.\deE]*', re.DOTALL)
 

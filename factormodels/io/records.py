@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from factormodels.errors import InputError
+from factormodels.io.guarded_opening import read_text_or_lines
 from factormodels.io.json_records import location
 from factormodels.io.json_text import decode, decode_elements
-from factormodels.io.opening import read_text_or_lines
 
 Source = str | os.PathLike[str]
 

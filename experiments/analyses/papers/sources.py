@@ -13,7 +13,7 @@ from experiments.study.config import known
 from experiments.study.plain_yaml import parse_yaml
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.files import read_text
-from factormodels.io.opening import exists
+from factormodels.io.guarded_opening import exists
 
 DATA_FILE = "factormodels-data.yaml"
 """The file that says where data are, looked for in the current folder."""

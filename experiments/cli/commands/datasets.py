@@ -15,7 +15,7 @@ from experiments.paper.text import counted
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from factormodels.io.checking import FileReport
+    from factormodels.io.file_report import FileReport
 
 
 class _Datasets(help_text.Group):
@@ -89,7 +89,7 @@ def _check(
       factormodels datasets check r2_compiled_anon.jsonl
       factormodels datasets check longfact --format longfact
     """
-    from factormodels.io.checking import check_paths
+    from factormodels.io.file_report import check_paths
 
     reports, passed = check_paths(paths, format_name)
     _show_reports(output(), reports, passed, most)

@@ -13,9 +13,9 @@ from factormodels.extraction.optional_libraries import optional_module
 from factormodels.extraction.retrieval.pdf import pdf_text
 from factormodels.fact_graph import FactGraph
 from factormodels.io.files import read_bytes, read_text
+from factormodels.io.guarded_opening import exists
 from factormodels.io.json_records import as_object, location, text_field
 from factormodels.io.json_text import read_json_lines
-from factormodels.io.opening import exists
 
 _RECORD_KEYS = "text, and optionally title and link"
 

@@ -18,8 +18,8 @@ from calibration.table_markup import csv_records, csv_text, read_csv
 from experiments.cli.console import output, plain_table, show_table
 from experiments.paper.table import data_frame
 from experiments.results.rows import read_rows
+from factormodels.control_characters import printable, printable_json
 from factormodels.io.spreadsheet_cells import quoted, unquoted
-from factormodels.printable import printable, printable_json
 from tests.experiments.conftest import EXAMPLE, Invoke, call, environment, study_file
 
 HOSTILE = "half \ud83d of \x1b[2J\x1b]0;title\x07 and \x9b31m\x7f \u202e evil\r$\\frac$"

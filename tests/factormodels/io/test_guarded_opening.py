@@ -16,13 +16,13 @@ import pytest
 from factormodels import read, read_many
 from factormodels.errors import InputError
 from factormodels.io import read_any, read_each, read_prompts
-from factormodels.io.checking import check_file
 from factormodels.io.fact_graph_json import read_fact_graph
+from factormodels.io.file_report import check_file
 from factormodels.io.files import read_bytes, read_text, write_text
+from factormodels.io.guarded_opening import parse_size, read_lines, size_limit, size_text
 from factormodels.io.json_text import decode, read_json_lines
 from factormodels.io.networks.uai import read_uai
 from factormodels.io.networks.uai_results import read_evidence, read_marginals
-from factormodels.io.opening import parse_size, read_lines, size_limit, size_text
 from tests.memory import at_most
 from tests.refusals import refused
 

@@ -15,8 +15,8 @@ import pytest
 
 from factormodels import InputError, read_many
 from factormodels.io import read_judged_pairs, read_prompts
-from factormodels.io.checking import FileReport, check_file, check_paths
 from factormodels.io.claim_records import read_records
+from factormodels.io.file_report import FileReport, check_file, check_paths
 from factormodels.io.json_text import element_line
 from factormodels.io.published.formats import format_named
 from tests.factormodels.io.published.release_records import (

@@ -13,9 +13,9 @@ from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_records import ClaimRecord, Setting
 from factormodels.io.files import read_bytes
+from factormodels.io.guarded_opening import exists
 from factormodels.io.json_records import location, shown
 from factormodels.io.json_text import element_line
-from factormodels.io.opening import exists
 from factormodels.io.published.factscore import AtomPassages
 from factormodels.io.published.formats import (
     FORMAT_NAMES,
