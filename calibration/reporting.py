@@ -30,7 +30,7 @@ from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.scores.intervals.coverage import coverage_warning
 from calibration.scores.registry import REGISTRY
 from calibration.scores.summary import summarise
-from calibration.significance.estimated import EstimatedMeasure, estimate_measures
+from calibration.significance.estimated_measures import EstimatedMeasure, estimate_measures
 from calibration.significance.method_measures import JudgedClaims, measures_named, response_k
 from calibration.significance.summary_intervals import summary_intervals
 from calibration.significance.table import MethodTable, compare_methods

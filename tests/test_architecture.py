@@ -53,7 +53,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("table_markup", "tabular", "validation"),
     ),
     "calibration.scores": (
-        *(("table",), ("intervals",), ("families", "summary")),
+        *(("table",), ("intervals",), ("sample_scores", "summary")),
         *(("miscalibration", "ranking", "selective"), ("joint_uncertainty", "pointwise")),
         *(("measures",), ("registry",)),
     ),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from calibration.curves.calibration_profile import CalibrationProfile, calibration_profile
 from calibration.curves.corp import CorpCurve, corp_curve
 from calibration.curves.groups import GroupCalibration, group_calibration
 from calibration.curves.histograms import LabelHistogram, label_histogram
-from calibration.curves.profile import CalibrationProfile, calibration_profile
-from calibration.curves.reliability import ReliabilityBins, reliability_bins
+from calibration.curves.reliability_bins import ReliabilityBins, reliability_bins
 from calibration.curves.risk import RiskCurve, risk_curve
 
 __all__ = [

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.curves.label_draws import calibrated
-from calibration.curves.reliability import HISTOGRAM_BINS
+from calibration.curves.reliability_bins import HISTOGRAM_BINS
 from calibration.forecasts import Sample, forecasts
 from calibration.intervals import (
     bootstrap_settings,

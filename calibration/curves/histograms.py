@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.curves.reliability import HISTOGRAM_BINS
+from calibration.curves.reliability_bins import HISTOGRAM_BINS
 from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.tabular import Tabular
 from calibration.validation import Integers

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from calibration.figures.curves import (
-    corp_diagram,
-    group_figure,
-    risk_coverage_figure,
-    score_histograms,
-)
-from calibration.figures.profile import calibration_plot
-from calibration.figures.reliability import reliability_diagram
+from calibration.figures.calibration_plot import calibration_plot
+from calibration.figures.corp_diagram import corp_diagram
+from calibration.figures.group_figure import group_figure
+from calibration.figures.reliability_diagram import reliability_diagram
+from calibration.figures.risk_coverage_figure import risk_coverage_figure
+from calibration.figures.score_histograms import score_histograms
 from calibration.figures.style import (
     COLOURS,
     DASHES,

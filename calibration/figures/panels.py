@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
+from calibration.validation import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -113,6 +114,15 @@ def together(curves: Mapping[str, Curve], same: Callable[[Curve, Curve], bool]) 
 def coincide(one: ArrayLike, other: ArrayLike, apart: float = COINCIDE) -> bool:
     """Whether values lie nowhere farther apart than that."""
     return np.allclose(one, other, rtol=0, atol=apart, equal_nan=True)
+
+
+def steps_coincide(one: tuple[Floats, Floats], other: tuple[Floats, Floats]) -> bool:
+    """Whether two curves of steps lie on each other, by the area between them.
+
+    Where one steps a little earlier than the other they are far apart, but only there.
+    """
+    at = np.linspace(0.0, 1.0, 501)
+    return bool(np.abs(np.interp(at, *one) - np.interp(at, *other)).mean() <= COINCIDE / 2)
 
 
 def nth_colour(at: int) -> str:

@@ -20,8 +20,8 @@ from enum import StrEnum
 import numpy as np
 
 from calibration.intervals import student_quantile
+from calibration.learned_priors.backend_likelihoods import Engine
 from calibration.learned_priors.design import design
-from calibration.learned_priors.engines import Engine
 from calibration.learned_priors.parameters import Parameters
 from calibration.learned_priors.specification import Specification
 from calibration.learned_priors.uncertainty import CONFOUNDED

@@ -15,8 +15,8 @@ from functools import cached_property
 
 import numpy as np
 
+from calibration.learned_priors.backend_likelihoods import Beliefs, Engine
 from calibration.learned_priors.design import Design, design
-from calibration.learned_priors.engines import Beliefs, Engine
 from calibration.learned_priors.parameters import Parameters
 from calibration.learned_priors.specification import Specification
 from calibration.validation import Floats, Integers

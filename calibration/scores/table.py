@@ -18,11 +18,11 @@ from calibration.forecasts import (
     logit_clip,
 )
 from calibration.labels import LabelPolicy
-from calibration.scores.families import SAMPLE_SCORES, context_of, sample_scores
 from calibration.scores.intervals.coverage import coverage_warning
 from calibration.scores.intervals.score_intervals import NO_INTERVAL, score_intervals
 from calibration.scores.miscalibration.logistic_calibration import Smoother, smoother_named
 from calibration.scores.registry import REGISTRY
+from calibration.scores.sample_scores import SAMPLE_SCORES, context_of, sample_scores
 from calibration.tabular import TableOf
 from calibration.validation import open_interval, whole_number
 from factormodels.errors import InputError

@@ -10,8 +10,8 @@ from enum import StrEnum
 import numpy as np
 
 from calibration.intervals import IntervalSettings
-from calibration.scores.families import SAMPLE_SCORES
 from calibration.scores.intervals.coverage import coverage_warning
+from calibration.scores.sample_scores import SAMPLE_SCORES
 from calibration.significance.differences import jackknife_ends, score_difference
 from calibration.significance.equivalence import equivalence_margin, equivalence_of
 from calibration.significance.method_measures import JudgedClaims, Measure, measures_named

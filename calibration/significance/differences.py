@@ -25,7 +25,6 @@ from calibration.intervals import (
     student_quantile,
 )
 from calibration.labels import LabelPolicy, apply_policy
-from calibration.scores.families import ScoreContext, context_of, sample_scores
 from calibration.scores.intervals.coverage import coverage_warning
 from calibration.scores.intervals.deviations import paired_deviations
 from calibration.scores.intervals.samples import scores_of_samples
@@ -34,6 +33,7 @@ from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.scores.pointwise import LOSSES
 from calibration.scores.ranking import auroc, clustered_auroc
 from calibration.scores.registry import REGISTRY
+from calibration.scores.sample_scores import ScoreContext, context_of, sample_scores
 from calibration.scores.summary import grouped_measures
 from calibration.significance.method_measures import MEASURES, JudgedClaims, response_k
 from calibration.significance.paired import bootstrap_difference, paired_difference

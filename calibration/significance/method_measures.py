@@ -25,7 +25,6 @@ from calibration.forecasts import (
 )
 from calibration.grouping import Grouping
 from calibration.intervals import RatioSums, Scale
-from calibration.scores.families import SAMPLE_SCORES, context_of, sample_scores
 from calibration.scores.measures import (
     DECISION_TOLERANCE,
     choose_k,
@@ -36,6 +35,7 @@ from calibration.scores.measures import (
 )
 from calibration.scores.ranking import auroc
 from calibration.scores.registry import REGISTRY, ScoreDefinition
+from calibration.scores.sample_scores import SAMPLE_SCORES, context_of, sample_scores
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
 

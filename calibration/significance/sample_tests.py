@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from calibration.forecasts import Forecasts, Sample, forecasts
 from calibration.grouping import group_by_response
 from calibration.intervals import Statistic, response_weights
-from calibration.scores.families import context_of
 from calibration.scores.intervals.samples import scores_of_samples
 from calibration.scores.ranking import concordance
+from calibration.scores.sample_scores import context_of
 from calibration.significance.method_measures import JudgedClaims
 from calibration.significance.outcome import Alternative
 from calibration.significance.paired import swap_masks

@@ -19,7 +19,7 @@ from calibration.significance.comparison import (
     paired_test_named,
 )
 from calibration.significance.corrections import Correction, adjust, stars
-from calibration.significance.estimated import EstimatedMeasure, estimate_measures
+from calibration.significance.estimated_measures import EstimatedMeasure, estimate_measures
 from calibration.significance.method_measures import (
     MEASURES,
     USUAL_MEASURES,

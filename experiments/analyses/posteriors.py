@@ -120,7 +120,7 @@ def scores_with_intervals(
         NAME, NAME_lower and NAME_upper of each, "calibration_" left out.
     """
     from calibration.intervals import IntervalSettings
-    from calibration.significance.estimated import estimate_measures
+    from calibration.significance.estimated_measures import estimate_measures
     from calibration.significance.method_measures import JudgedClaims, measures_named, response_k
 
     settings = IntervalSettings(n_bootstrap=N_BOOTSTRAP, seed=seed)

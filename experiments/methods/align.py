@@ -468,7 +468,7 @@ def _sentences(
 
 def _figure(responses: Sequence[AnnotatedResponse]) -> dict[str, PaperFigure]:
     """The pipeline's number of claims against people's, a point per response."""
-    from calibration.figures.sheet import panel_figure
+    from calibration.figures.single_panel import panel_figure
 
     own = _counts(responses, _own_claims, lambda claim: claim.verdict).verifiable
     human = _counts(responses, _human_claims, lambda claim: claim.human).verifiable

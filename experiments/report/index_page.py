@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibration.figures.panels import MOST_CURVES
-from calibration.figures.reliability import coinciding
+from calibration.figures.reliability_diagram import coinciding
 from experiments.paper import study_table as tables
 from experiments.paper.table import PaperColumn
 from experiments.paper.text import small

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from calibration.curves.reliability import ReliabilityBins
+    from calibration.curves.reliability_bins import ReliabilityBins
     from experiments.study.config import Reliability
 
 SAME_CURVE = 5e-3
@@ -227,7 +227,7 @@ def _readable(curves: Sequence[Curve]) -> list[Curve]:
 
 
 def _bins(curve: Curve, policy: str, binning: Reliability, seed: int) -> ReliabilityBins:
-    from calibration.curves.reliability import reliability_bins
+    from calibration.curves.reliability_bins import reliability_bins
     from calibration.labels import apply_policy
 
     scored = apply_policy(curve.p, curve.label, curve.response, policy)

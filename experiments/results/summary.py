@@ -16,7 +16,7 @@ from calibration.labels import apply_policy
 from calibration.scores.measures import entropy_warnings
 from calibration.scores.registry import MEASURES
 from calibration.scores.summary import Summary, summarise
-from calibration.significance.estimated import estimate_measures
+from calibration.significance.estimated_measures import estimate_measures
 from calibration.significance.method_measures import JudgedClaims, measures_named, response_k
 from calibration.significance.summary_intervals import WITH_INTERVALS, summary_intervals
 from experiments.results.judgements import Judgements, read_judgements

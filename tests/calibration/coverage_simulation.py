@@ -48,10 +48,10 @@ from calibration.intervals import (
     response_weights,
 )
 from calibration.scores import SCORES, score_table
-from calibration.scores.families import ScoreContext, context_of, sample_scores
 from calibration.scores.intervals.coverage import SIMULATED_RESPONSES
 from calibration.scores.miscalibration.logistic import sigmoid
 from calibration.scores.registry import MEASURES, REGISTRY
+from calibration.scores.sample_scores import ScoreContext, context_of, sample_scores
 from calibration.scores.summary import summarise
 from calibration.significance.differences import score_difference
 from calibration.significance.summary_intervals import summary_intervals

@@ -15,7 +15,6 @@ import numpy as np
 
 from calibration.forecasts import Forecasts, ScoreStatus, clipped_logits
 from calibration.intervals import DeviationScores, Functional
-from calibration.scores.families import ScoreContext
 from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.scores.miscalibration.binning import (
     bin_numbers,
@@ -32,6 +31,7 @@ from calibration.scores.miscalibration.logistic_calibration import (
 )
 from calibration.scores.miscalibration.smooth import mesh_smoothing, smooth_errors, smooth_scores
 from calibration.scores.pointwise import LOSSES
+from calibration.scores.sample_scores import ScoreContext
 from calibration.validation import Floats, Integers
 
 MOST_GROUPS = 256

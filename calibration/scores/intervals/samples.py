@@ -8,9 +8,9 @@ import numpy as np
 
 from calibration.forecasts import Extremes, Forecasts, Sample, clipped_logits
 from calibration.intervals import Statistic, of_samples
-from calibration.scores.families import ScoreContext, sample_scores
 from calibration.scores.miscalibration.binning import equal_width_starts
 from calibration.scores.miscalibration.logistic_calibration import MOST_POINTS
+from calibration.scores.sample_scores import ScoreContext, sample_scores
 from calibration.scores.selective import verdict_ranking
 from calibration.validation import Floats
 

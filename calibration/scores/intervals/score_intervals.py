@@ -25,13 +25,13 @@ from calibration.intervals import (
     reach,
     response_weights,
 )
-from calibration.scores.families import ScoreContext
 from calibration.scores.intervals.deviations import DEVIATION_SCORES
 from calibration.scores.intervals.samples import scores_of_samples
 from calibration.scores.miscalibration.decomposition import uncertainty
 from calibration.scores.pointwise import LOSSES, point_losses
 from calibration.scores.ranking import clustered_auroc
 from calibration.scores.registry import REGISTRY
+from calibration.scores.sample_scores import ScoreContext
 from calibration.validation import Floats, Integers
 
 _STEP = 1e-6

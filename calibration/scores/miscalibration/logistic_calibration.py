@@ -34,7 +34,7 @@ from calibration.scores.miscalibration.logistic import (
     fit_logistic,
     sigmoid,
 )
-from calibration.scores.miscalibration.mesh import LAGRANGE, Mesh, mesh_of
+from calibration.scores.miscalibration.mesh_sums import LAGRANGE, Mesh, mesh_of
 from calibration.validation import Floats, member_named
 
 KNOT_QUANTILES = (0.05, 0.35, 0.65, 0.95)

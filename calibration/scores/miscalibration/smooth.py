@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from calibration.forecasts import Estimate, Sample, pooled
 from calibration.labels import LabelPolicy
-from calibration.scores.miscalibration.mesh import SPLINE, mesh_of
+from calibration.scores.miscalibration.mesh_sums import SPLINE, mesh_of
 from calibration.validation import Floats, open_interval
 
 _CELLS = 1 << 14

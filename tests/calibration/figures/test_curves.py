@@ -23,7 +23,7 @@ from calibration.curves import (
     label_histogram,
     risk_curve,
 )
-from calibration.figures.curves import (
+from calibration.figures import (
     corp_diagram,
     group_figure,
     risk_coverage_figure,

@@ -11,9 +11,9 @@ from scipy.stats import norm, t
 
 from calibration.forecasts import forecasts
 from calibration.intervals import DeviationScores, inverted_intervals, response_weights
-from calibration.scores.families import context_of, sample_scores
 from calibration.scores.intervals.deviations import DEVIATION_SCORES
 from calibration.scores.miscalibration.logistic_calibration import Smoother
+from calibration.scores.sample_scores import context_of, sample_scores
 from calibration.validation import Floats
 from tests.calibration.coverage_simulation import draw
 

@@ -23,7 +23,7 @@ from calibration.intervals import (
     mean_interval,
 )
 from calibration.scores import REGISTRY, score_table
-from calibration.scores.families import SAMPLE_SCORES, context_of, sample_scores
+from calibration.scores.sample_scores import SAMPLE_SCORES, context_of, sample_scores
 from calibration.significance import (
     paired_bootstrap,
     paired_equivalence,

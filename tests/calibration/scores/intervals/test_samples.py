@@ -7,11 +7,11 @@ import pytest
 from scipy.optimize import isotonic_regression
 
 from calibration.forecasts import Extremes, forecasts
-from calibration.scores.families import context_of, sample_scores
 from calibration.scores.intervals.deviations import _isotonic_terms
 from calibration.scores.intervals.samples import COMPILED, scores_of_samples
 from calibration.scores.miscalibration.decomposition import expected_loss
 from calibration.scores.pointwise import LOSSES
+from calibration.scores.sample_scores import context_of, sample_scores
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibration.curves.profile import CalibrationProfile
-from calibration.figures.curves import draw_label_bars
-from calibration.figures.sheet import panel_figure
+from calibration.curves.calibration_profile import CalibrationProfile
+from calibration.figures.score_histograms import draw_label_bars
+from calibration.figures.single_panel import panel_figure
 from calibration.figures.style import COLOURS
 from calibration.scores.registry import REGISTRY
 from factormodels.errors import InputError

@@ -13,7 +13,7 @@ from matplotlib.patches import Rectangle
 from calibration import reliability_bins, save_figure, score_table
 from calibration.curves import calibration_profile, label_histogram
 from calibration.figures import calibration_plot
-from calibration.figures.profile import annotation
+from calibration.figures.calibration_plot import annotation
 from calibration.scores import calibration_line, flexible_curve
 from tests.calibration.drawn import TITLE, assert_column_wide, assert_within, heading_of, legend_of
 from tests.refusals import refused

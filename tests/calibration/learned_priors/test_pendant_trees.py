@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from calibration.learned_priors import Free, Specification, Temperature, fit
-from calibration.learned_priors.pendants import beliefs_without_pendants
+from calibration.learned_priors.pendant_trees import beliefs_without_pendants
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind
 from factormodels.factor_graph import FactorGraph
 from inference import get_backend

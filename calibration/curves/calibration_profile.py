@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.curves.histograms import LabelHistogram, label_histogram
-from calibration.curves.reliability import ReliabilityBins, reliability_bins
+from calibration.curves.reliability_bins import ReliabilityBins, reliability_bins
 from calibration.forecasts import LOGIT_CLIP, Sample, ScoreStatus, forecasts, logit_clip
 from calibration.intervals import (
     bootstrap_settings,
@@ -20,13 +20,13 @@ from calibration.intervals import (
     response_weights,
 )
 from calibration.labels import LabelPolicy
-from calibration.scores.families import context_of, sample_scores
 from calibration.scores.miscalibration.logistic import sigmoid
 from calibration.scores.miscalibration.logistic_calibration import (
     Smoother,
     curve_of,
     smoother_named,
 )
+from calibration.scores.sample_scores import context_of, sample_scores
 from calibration.scores.table import ScoreTable, score_table
 from calibration.tabular import Tabular
 from calibration.validation import Floats

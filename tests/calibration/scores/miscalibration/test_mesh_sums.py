@@ -9,7 +9,7 @@ import pytest
 
 import calibration.scores.miscalibration.logistic_calibration as module
 from calibration.scores import calibration_line, flexible_calibration, score_table
-from calibration.scores.miscalibration.mesh import LAGRANGE, SPLINE, mesh_of
+from calibration.scores.miscalibration.mesh_sums import LAGRANGE, SPLINE, mesh_of
 
 
 def test_interpolating_deposits_keep_sums_of_cubics() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from calibration.curves.reliability import HISTOGRAM_BINS, ReliabilityBins
+from calibration.curves.reliability_bins import HISTOGRAM_BINS, ReliabilityBins
 from calibration.figures.panels import COLUMN, MOST_CURVES, PAGE, coincide, parts, together
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from calibration.validation import Floats, Integers

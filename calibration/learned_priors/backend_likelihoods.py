@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from calibration.learned_priors.pendants import AGREEING, beliefs_without_pendants
+from calibration.learned_priors.pendant_trees import AGREEING, beliefs_without_pendants
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph

@@ -1,0 +1,52 @@
+"""What figures of `calibration.curves` share: their check, and what they say of bands and terms."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from calibration.curves import CorpCurve, GroupCalibration, RiskCurve
+from factormodels.errors import InputError
+
+
+def check_curves(methods: Mapping[str, Any], kind: type[Any], maker: str) -> None:
+    """Check that there are curves of one kind, which `maker` returns.
+
+    Raises:
+        InputError: if there is none, or one is something else.
+    """
+    if not methods:
+        raise InputError("methods is empty; give at least one method by name")
+    for name, curve in methods.items():
+        if not isinstance(curve, kind):
+            raise InputError(
+                f"methods[{name!r}] is of type {type(curve).__name__}; give what {maker} returns"
+            )
+
+
+def span(values: Sequence[float]) -> str:
+    """A number, or the least and the largest where they differ as printed."""
+    ends = dict.fromkeys(f"{end:.4f}" for end in (min(values), max(values)))
+    return " to ".join(ends)
+
+
+def band_note(curves: Sequence[CorpCurve | RiskCurve | GroupCalibration]) -> str:
+    """Say what the bands or intervals are, and of how many responses."""
+    first = curves[0]
+    bands = {curve.band for curve in curves if isinstance(curve, CorpCurve)}
+    if bands == {"none"}:
+        return "No band"
+    kind = "intervals" if isinstance(first, GroupCalibration) else "confidence bands"
+    if len(bands) == 1:
+        kind = f"{bands.pop()} bands"
+    elif bands:
+        kind = "bands"
+    levels = {curve.level for curve in curves}
+    note = f"{100 * levels.pop():g}% {kind}" if len(levels) == 1 else kind
+    numbers = {curve.n_responses for curve in curves}
+    if len(numbers) > 1:
+        return note
+    n_responses = numbers.pop()
+    if n_responses is None:
+        return f"{note}, atoms independent"
+    return f"{note}, {n_responses:,} responses"

@@ -1,0 +1,100 @@
+"""Risk-coverage curves of one or more methods, in one figure."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibration.curves import RiskCurve
+from calibration.figures.curve_notes import band_note, check_curves, span
+from calibration.figures.panels import (
+    alike,
+    name_lines,
+    panel_grid,
+    parts,
+    steps_coincide,
+)
+from calibration.figures.reliability_diagram import draw_band
+from calibration.figures.style import COLOURS, DASHES
+from factormodels.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_NAME_CHARACTERS = 20
+"""Letters in a line of a name beside a curve."""
+
+_NAME_LINE = 0.15
+"""Height of such a line, in inches."""
+
+
+def risk_coverage_figure(methods: Mapping[str, RiskCurve], *, title: str | None = None) -> Figure:
+    """Risk-coverage curves of one or more methods, with their bands.
+
+    A curve's name stands beside its end, with its area (AURC) and how much of that is in excess of
+    the least that its errors allow. Methods whose curves coincide are drawn once and named
+    together; more than three curves are spread over several panels.
+
+    Args:
+        methods: curves by the name that the figure shows, drawn in this order, all of one rule.
+        title: text above the figure, or None.
+
+    Returns:
+        A matplotlib Figure as wide as a column (3.4 inches), or as a page (6.9 inches) where there
+        are several panels; `save_figure` writes it.
+
+    Raises:
+        InputError: if there is no method, one is not a RiskCurve, or their rules differ.
+    """
+    check_curves(methods, RiskCurve, "risk_curve")
+    rules = {curve.rule for curve in methods.values()}
+    if len(rules) > 1:
+        raise InputError(
+            "methods have the rules 'claim' and 'verdict'; draw each in its own figure"
+        )
+
+    def entry(names: Sequence[str]) -> str:
+        areas = span([methods[name].area for name in names])
+        excess = span([methods[name].excess for name in names])
+        name = textwrap.fill(" = ".join(names), _NAME_CHARACTERS)
+        return f"{name}\nAURC {areas}\nexcess {excess}"
+
+    grouped = parts(alike(methods, _same_risk))
+    shown = [{entry(names): methods[names[0]] for names in part} for part in grouped]
+    lines = max(sum(1 + name.count("\n") for name in panel) for panel in shown)
+    height = max(2.3, lines * _NAME_LINE + 1.0)
+    highest = max(float(curve.upper.max()) for curve in methods.values())
+    of_verdicts = rules.pop() == "verdict"
+    across = "Coverage: share of verdicts kept" if of_verdicts else "Coverage: share of claims kept"
+    with panel_grid(len(shown), (height, height), most=2, sharex=True, sharey=True) as (
+        figure,
+        places,
+    ):
+        for axes, panel in zip(places, shown, strict=True):
+            drawn = {}
+            for row, (name, curve) in enumerate(panel.items()):
+                draw_band(axes, curve.coverage, curve.lower, curve.upper, COLOURS[row])
+                (drawn[name],) = axes.plot(
+                    curve.coverage, curve.risk, color=COLOURS[row], linestyle=DASHES[row],
+                    linewidth=1.2, zorder=3,
+                )  # fmt: skip
+            axes.set(xlim=(0, 1), ylim=(0, min(1.0, highest * 1.05) or 1.0))
+            axes.set_xticks(np.linspace(0, 1, 6))
+            name_lines(axes, drawn)
+        characters = 58 if len(places) == 1 else 120
+        note = textwrap.wrap(band_note(list(methods.values())), characters)
+        figure.supxlabel("\n".join([across, *note]), fontsize=8.0)
+        figure.supylabel(
+            "Risk: share of them wrong" if of_verdicts else "Risk: share of them false",
+            fontsize=8.0,
+        )
+        if title:
+            figure.suptitle(textwrap.fill(title, characters), fontsize=8.5, parse_math=False)
+    return figure
+
+
+def _same_risk(one: RiskCurve, other: RiskCurve) -> bool:
+    return steps_coincide((one.coverage, one.risk), (other.coverage, other.risk))
