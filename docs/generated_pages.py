@@ -106,12 +106,12 @@ def reference_page(package: str) -> str:
 
 def schemas_page() -> str:
     """Page of the JSON Schemas."""
-    from experiments.analyses.schemas import SCHEMAS, schema
+    from experiments.analyses.schemas_by_name import SCHEMAS, schema
 
     parts = [
         "# JSON Schemas\n",
         "Draft 2020-12; `factormodels schema NAME` prints them, "
-        "`experiments.analyses.schemas.schema` "
+        "`experiments.analyses.schemas_by_name.schema` "
         "returns them. [Data formats](../guide/data-formats.md) says what they are of.\n",
     ]
     for name in SCHEMAS:

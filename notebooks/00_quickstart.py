@@ -28,8 +28,8 @@ import pandas as pd
 from calibration import reliability_bins, reliability_diagram
 from experiments import evaluate, posteriors, run_study, score
 from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.latex_table import PaperColumn, PaperTable, interval_column
 from experiments.paper.notebook import preview, results_folder, write_results
-from experiments.paper.table import PaperColumn, PaperTable, interval_column
 from factormodels.factor_graph import FactorGraph
 from inference import infer
 

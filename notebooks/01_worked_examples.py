@@ -45,8 +45,8 @@ from matplotlib.figure import Figure
 
 from calibration.figures.style import COLOURS, paper_style
 from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.latex_table import PaperColumn, PaperTable
 from experiments.paper.notebook import fast, preview, write_results
-from experiments.paper.table import PaperColumn, PaperTable
 from factormodels import datasets
 from inference import entries, get_backend
 from inference.tasks import without_variables

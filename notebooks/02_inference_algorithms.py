@@ -40,8 +40,8 @@ from matplotlib.figure import Figure
 from calibration.figures.style import COLOURS, MARKERS, paper_style
 from experiments.bench.families import select
 from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.latex_table import PaperColumn, PaperTable
 from experiments.paper.notebook import fast, preview, write_results
-from experiments.paper.table import PaperColumn, PaperTable
 from experiments.results.frontier import pareto
 from factormodels.synthetic import grid
 from inference import Status, get_backend

@@ -48,8 +48,8 @@ from calibration.learned_priors import (
     stance_class,
 )
 from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.latex_table import PaperColumn, PaperTable
 from experiments.paper.notebook import fast, preview, write_results
-from experiments.paper.table import PaperColumn, PaperTable
 from factormodels import datasets
 from factormodels.variants import variant
 

@@ -74,8 +74,8 @@ from experiments.analyses.ours.sigma_on_labels import in_sample
 from experiments.analyses.ours.sigma_shift import prediction_row
 from experiments.analyses.papers.sources import user_data
 from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.latex_table import PaperColumn, PaperTable, interval_column
 from experiments.paper.notebook import fast, preview, write_results
-from experiments.paper.table import PaperColumn, PaperTable, interval_column
 from experiments.study.judged_claims import ClaimColumns, judged_claims, judged_graphs
 from experiments.study.labelled_claims import claims_of_graphs
 from factormodels import datasets

@@ -58,8 +58,8 @@ from experiments.padding.robustness import (
     selected,
 )
 from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.latex_table import PaperColumn, PaperTable, interval_column
 from experiments.paper.notebook import fast, preview, write_results
-from experiments.paper.table import PaperColumn, PaperTable, interval_column
 from factormodels import datasets
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 

@@ -49,8 +49,8 @@ from calibration.scores.measures import choose_k, f1_of_counts
 from experiments.analyses.papers.judged_claims import counts_of, judged_graphs
 from experiments.assess.costs import METHODS, Load
 from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.latex_table import PaperColumn, PaperTable
 from experiments.paper.notebook import fast, preview, write_results
-from experiments.paper.table import PaperColumn, PaperTable
 from experiments.study.labelled_claims import claims_of_graphs
 from factormodels import datasets
 from factormodels.extraction.preverification import choose_threshold

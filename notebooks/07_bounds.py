@@ -44,8 +44,8 @@ from matplotlib.figure import Figure
 
 from calibration.figures.style import COLOURS, paper_style
 from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.latex_table import PaperColumn, PaperTable
 from experiments.paper.notebook import fast, preview, write_results
-from experiments.paper.table import PaperColumn, PaperTable
 from factormodels import FactorGraph, datasets
 from factormodels.synthetic import (
     Densities,

@@ -49,8 +49,8 @@ from experiments.assess.costs import METHODS, Load
 from experiments.assess.setup import language_model
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.graph_figure import draw_fact_graph
+from experiments.paper.latex_table import PaperColumn, PaperTable
 from experiments.paper.notebook import preview, write_results
-from experiments.paper.table import PaperColumn, PaperTable
 from factormodels import RelationKind, datasets
 from factormodels.extraction.language_model.accounting import Consumption, Ledger
 from factormodels.extraction.language_model.litellm_model import LitellmSettings

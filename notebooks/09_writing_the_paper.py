@@ -43,9 +43,9 @@ from matplotlib.figure import Figure
 from calibration.figures.style import COLOURS, MARKERS, paper_style
 from experiments.paper import study_table as tables
 from experiments.paper.artefacts import Artefacts, Origin, PaperFigure
+from experiments.paper.latex_table import PaperColumn, PaperTable
 from experiments.paper.notebook import fast, preview, results_folder, write_results
 from experiments.paper.page import Paper, PaperSection, page_image, write_paper
-from experiments.paper.table import PaperColumn, PaperTable
 from experiments.results import significance
 from experiments.run.runner import Execution, design, run_study
 from experiments.study.config import config_hash

@@ -39,8 +39,8 @@ from calibration import corp_curve
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from experiments.analyses.ours import learned_strengths, real_graphs
 from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.latex_table import PaperColumn, PaperTable, interval_column
 from experiments.paper.notebook import fast, preview, write_results
-from experiments.paper.table import PaperColumn, PaperTable, interval_column
 from factormodels import datasets
 from factormodels.variants import variant
 from inference import infer

@@ -22,7 +22,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "factormodels.io": (
         *(("file_report",), ("flat_rows", "labels", "reading", "writing")),
         *(("networks", "published", "tables"), ("claim_records", "fact_graph_json")),
-        *(("files", "records"), ("json_text",), ("json_records",)),
+        *(("appended_records", "files", "records"), ("json_text",), ("json_records",)),
         ("guarded_opening", "spreadsheet_cells"),
     ),
     "factormodels.extraction": (

@@ -151,7 +151,7 @@ def schema_keys(place: dict[str, Any], definitions: dict[str, Any], path: str) -
 
 
 def test_the_tables_of_keys_have_every_key_of_a_study(helper: Any) -> None:
-    from experiments.analyses.schemas import schema
+    from experiments.analyses.schemas_by_name import schema
 
     definitions = schema("study")["$defs"]
     # Single entries may stand without their list, where the schema has their keys once more.

@@ -16,7 +16,7 @@ from calibration.self_knowledge import (
     self_knowledge,
 )
 from calibration.table_markup import csv_text, escape_latex, latex_table, markdown_table
-from experiments.paper.table import PaperColumn, PaperTable, data_frame
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
 from experiments.paper.text import interval, number
 from experiments.study.labelled_claims import LabelledClaims
 from factormodels.io.files import results_folder, write_text

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from experiments.assess.journal import JournalErrors, KeyedJournal, open_keyed_journal
 from experiments.assess.response import (
     METADATA_KEY,
     AssessedResponse,
@@ -24,6 +23,7 @@ from factormodels.extraction.language_model.accounting import Account, charged_t
 from factormodels.extraction.pipeline import Stage, StageError, run_stages
 from factormodels.extraction.stages.retrieval import METADATA_KEY as RETRIEVAL_KEY
 from factormodels.fact_graph import FactGraph
+from factormodels.io.appended_records import JournalErrors, KeyedJournal, open_keyed_journal
 from factormodels.io.fact_graph_json import fact_graph_text, parse_fact_graph
 from factormodels.io.files import atomic_path
 from factormodels.io.json_text import decode, encode

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from math import ceil
 
 from experiments.assess.costs import CLAIMS_PER_SENTENCE
-from experiments.assess.retrievers import RETRIEVERS
+from experiments.assess.retrievers_by_name import RETRIEVERS
 from experiments.assess.setup import Choices
 from factormodels.claims import Atom, Context
 from factormodels.errors import InputError

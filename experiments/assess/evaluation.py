@@ -26,8 +26,8 @@ from experiments.assess.response import (
     summarise_judged,
     with_core,
 )
+from experiments.assess.response_columns import GUESSED, ResponseColumns, responses_of_table
 from experiments.assess.setup import AssessmentOptions, language_model, make_plan
-from experiments.assess.tabled import GUESSED, ResponseColumns, responses_of_table
 from experiments.study.inputs import graphs_of, is_dataset
 from factormodels.claims import RelationKind
 from factormodels.encodings import DEFAULT_ENCODING

@@ -38,14 +38,14 @@ from experiments.assess.fastfact_tables import (
     method_table,
     response_table,
 )
-from experiments.assess.retrievers import (
+from experiments.assess.response_columns import ResponseColumns
+from experiments.assess.retrievers_by_name import (
     WebAccess,
     document_digest,
     read_sources,
     web_retriever,
 )
 from experiments.assess.setup import stride_of
-from experiments.assess.tabled import ResponseColumns
 from factormodels.errors import InputError, options_as_arguments, unknown_name
 from factormodels.extraction.claim_failures import claim_failures_stage
 from factormodels.extraction.fastfact import FastFactSettings, fastfact_stage

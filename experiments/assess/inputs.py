@@ -7,7 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from experiments.assess.tabled import GUESSED, ResponseColumns, guessed_column, responses_of_table
+from experiments.assess.response_columns import (
+    GUESSED,
+    ResponseColumns,
+    guessed_column,
+    responses_of_table,
+)
 from experiments.study.inputs import is_dataset, read_graphs
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph

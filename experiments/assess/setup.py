@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.assess.relation_models import build_relation_model, relation_model_facts
+from experiments.assess.relation_models_by_name import build_relation_model, relation_model_facts
 from experiments.assess.response import AssessmentView
-from experiments.assess.retrievers import (
+from experiments.assess.retrievers_by_name import (
     GIVEN,
     RETRIEVERS,
     SearchOptions,
@@ -63,7 +63,7 @@ class AssessmentOptions(SearchOptions):
         question_contexts: whether the question is searched for, beside the atoms.
         method: where the language model's probabilities of relations come from: automatic (as the
             model allows), logprobs, verbalised or samples.
-        retriever: "given", or one of `experiments.assess.retrievers.RETRIEVERS`.
+        retriever: "given", or one of `experiments.assess.retrievers_by_name.RETRIEVERS`.
         summarise: whether the language model cuts passages down to what bears on their claims.
         relations: one of `RELATIONS`.
         window: tokens that the language model takes; None for what is known of it.
@@ -100,7 +100,7 @@ class Choices:
         atoms: one of `ATOMS`.
         stride: sentences per call of the atomizer; None for all.
         revise: whether atoms are rewritten.
-        retriever: "given", or one of `experiments.assess.retrievers.RETRIEVERS`.
+        retriever: "given", or one of `experiments.assess.retrievers_by_name.RETRIEVERS`.
         top_k: passages per query; 0 for the retriever "given".
         searcher: the retriever; None for "given".
         relations: one of `RELATIONS`.

@@ -12,10 +12,10 @@ from experiments.cli.console import messages, silent
 from experiments.cli.progress import run_progress, step_progress, text_progress
 from experiments.report.writing import write_pages
 from experiments.results.files import study_folder
-from experiments.results.finished import StudyRun
+from experiments.results.study_run import StudyRun
 from experiments.run import runner
-from experiments.run.folder import FinishedUnits
 from experiments.run.outputs import Results
+from experiments.run.resumption import FinishedUnits
 from experiments.run.runner import Execution, StudyDesign
 from experiments.study.reading import Configuration, LoadedStudy, Overrides, load_study
 from factormodels.errors import InputError, options_as_arguments

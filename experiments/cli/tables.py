@@ -12,8 +12,8 @@ from rich.text import Text
 
 from calibration.scores.registry import DEFAULT_MEASURES
 from experiments.cli.console import ANY_WIDTH, heading, plain_table, show_table
+from experiments.paper.latex_table import PaperCell, PaperColumn, PaperTable, blocks, is_right
 from experiments.paper.study_table import AGREEMENT, TIMES, chosen, keys, size_of, troubles
-from experiments.paper.table import PaperCell, PaperColumn, PaperTable, blocks, is_right
 from experiments.paper.text import duration
 from experiments.results.agreement import short_table
 from factormodels.errors import LimitReachedError

@@ -28,7 +28,7 @@ from experiments.analyses.papers.judged_claims import VERDICTS
 from experiments.methods.findings import Findings
 from experiments.methods.inputs import parted_options
 from experiments.paper.artefacts import PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.paper.text import counted
 from factormodels.errors import InputError, options_as_arguments
 from factormodels.io.files import read_text

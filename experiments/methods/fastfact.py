@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from experiments.methods.findings import Findings
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.latex_table import PaperColumn, PaperTable
 from experiments.paper.text import ABSENT, counted
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from experiments.paper.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
-from experiments.paper.table import PaperTable, blocks
+from experiments.paper.latex_table import PaperTable, blocks
 from experiments.study.config import plain_hash
 from experiments.study.plain_yaml import jsonable
 from factormodels.errors import InputError, unknown_name

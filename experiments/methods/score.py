@@ -13,7 +13,7 @@ from calibration.scores.registry import REGISTRY
 from experiments.methods.findings import Findings
 from experiments.methods.inputs import name_of, parted_options, table_of
 from experiments.paper.artefacts import PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.paper.text import number
 from experiments.study.cell_names import CELL
 from experiments.study.columns import LABEL, MODEL, PROBABILITY, RESPONSE, Columns

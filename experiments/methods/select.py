@@ -17,14 +17,14 @@ from experiments.assess.core import claims_with_sources
 from experiments.assess.evaluation import CACHE, metered_model
 from experiments.assess.inputs import load_responses
 from experiments.assess.setup import AssessmentOptions, relation_model
-from experiments.methods.asked_claims import calls_table
 from experiments.methods.findings import Findings, no_figures
 from experiments.methods.inputs import parted_options
 from experiments.methods.select_tables import study_figures, study_tables, uncertain_table
+from experiments.methods.self_judged_claims import calls_table
 from experiments.padding.robustness import CoreChoices
 from experiments.padding.selection_study import selection_study
 from experiments.padding.uncertain_selection import uncertain_rows
-from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.paper.text import counted
 from factormodels.errors import InputError, options_as_arguments
 from factormodels.extraction.language_model import Failure, LanguageModel

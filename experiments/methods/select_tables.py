@@ -9,7 +9,7 @@ from dataclasses import asdict
 from experiments.padding.selection_study import QUANTITIES, SelectionStudy, factuality_figure
 from experiments.padding.uncertain_selection import UncertainRow
 from experiments.paper.artefacts import PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
 
 
 def study_tables(study: SelectionStudy) -> dict[str, PaperTable]:

@@ -38,11 +38,11 @@ from experiments.assess.evaluation import (
     as_responses,
     metered_model,
 )
-from experiments.methods.asked_claims import AskedClaims, Asking, ask_claims, calls_table
 from experiments.methods.findings import Findings
 from experiments.methods.inputs import name_of, parted_options, table_of
+from experiments.methods.self_judged_claims import AskedClaims, Asking, ask_claims, calls_table
 from experiments.paper.artefacts import PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.paper.text import counted, number, p_value
 from experiments.study.inputs import is_dataset
 from experiments.study.judged_claims import (

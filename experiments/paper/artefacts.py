@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from calibration.table_markup import csv_text
-from experiments.paper import table as paper_table
-from experiments.paper.table import PaperTable
+from experiments.paper import latex_table as paper_table
+from experiments.paper.latex_table import PaperTable
 from factormodels.errors import InputError
 from factormodels.io.files import write_text
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from experiments.paper.fitting import Width
+    from experiments.paper.table_width import Width
 
 
 @dataclass(frozen=True)

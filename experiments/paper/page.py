@@ -16,7 +16,7 @@ from typing import Any
 
 from calibration.table_markup import escape_latex
 from experiments.paper.artefacts import Origin
-from experiments.paper.table import PACKAGES, PaperTable, blocks, is_right
+from experiments.paper.latex_table import PACKAGES, PaperTable, blocks, is_right
 from factormodels.errors import InputError
 from factormodels.extraction.optional_libraries import optional_module
 from factormodels.io.files import atomic_path, write_text

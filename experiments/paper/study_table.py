@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from calibration.scores.registry import DEFAULT_MEASURES, REGISTRY
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.latex_table import PaperColumn, PaperTable
 from experiments.paper.text import counted, duration, small
 from experiments.study.cell_names import NO_GRAPH, shown
 

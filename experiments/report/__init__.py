@@ -48,7 +48,7 @@ class CallableRoom(ModuleType):
                 the report cannot be written.
         """
         from experiments.report.assessed import make_assessed_report
-        from experiments.report.finished import make_report
+        from experiments.report.from_run_folder import make_report
         from factormodels.errors import options_as_arguments
 
         files = [f"{name}={os.fspath(path)}" for name, path in (data or {}).items()]

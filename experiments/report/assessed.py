@@ -15,13 +15,13 @@ import numpy as np
 
 from experiments.assess.batch import CONSUMPTION_KEY
 from experiments.assess.response import METADATA_KEY
-from experiments.report.subject import Watch
+from experiments.report.reported_datasets import Watch
 from experiments.report.writing import write_report
 from experiments.results.manifest import code_identity, manifest
 from experiments.results.rows import FAILED, RowsFile, write_rows
 from experiments.results.significance import COLUMNS
-from experiments.run.folder import finished_units
 from experiments.run.outputs import RunContents, row_tables, whole_summary
+from experiments.run.resumption import finished_units
 from experiments.run.text_models import ASSESSING, JUDGED, RELATIONS
 from experiments.run.units import UnitResult, encode
 from experiments.study.config import Priors, Study

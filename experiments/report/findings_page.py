@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.paper.artefacts import Artefacts, Origin
-from experiments.paper.table import PaperCell, PaperTable, blocks, is_right
+from experiments.paper.latex_table import PaperCell, PaperTable, blocks, is_right
 from experiments.report.pages import environment, page
 from experiments.report.plots import inline_svg
 from factormodels.io.files import atomic_path

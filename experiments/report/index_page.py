@@ -12,11 +12,11 @@ import numpy as np
 from calibration.figures.panels import MOST_CURVES
 from calibration.figures.reliability_diagram import coinciding
 from experiments.paper import study_table as tables
-from experiments.paper.table import PaperColumn
+from experiments.paper.latex_table import PaperColumn
 from experiments.paper.text import small
 from experiments.report import plots
+from experiments.report.reported_datasets import Part
 from experiments.report.response_page import brier, precision
-from experiments.report.subject import Part
 from experiments.report.texts import ABSENT, Number, change, fixed, in_turn, interval
 from experiments.results.agreement import AgreeingCells, agreeing_cells, short_table
 from experiments.results.diagrams import drawn_diagrams

@@ -18,9 +18,9 @@ from experiments.assess.evidence import (
     evidence_of_atoms,
     recorded_context,
 )
-from experiments.report.graph_shapes import Drawing, drawing_of
+from experiments.report.graph_drawing import Drawing, drawing_of
 from experiments.report.removals import ViewRemovals
-from experiments.report.subject import Answer, Part, Place
+from experiments.report.reported_datasets import Answer, Part, Place
 from experiments.report.texts import ABSENT, change, fixed, label_word
 from experiments.results.rows import UNANSWERED
 from factormodels.claims import Atom, Context, RelationKind

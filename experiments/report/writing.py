@@ -11,8 +11,8 @@ from tempfile import mkdtemp
 from experiments.report.index_page import ask_for_index_page
 from experiments.report.pages import INDEX, RESPONSE, environment, page
 from experiments.report.removals import REPORT_SECONDS, removals_of
+from experiments.report.reported_datasets import Part, Step, Watch, parts_of
 from experiments.report.response_page import response_page
-from experiments.report.subject import Part, Step, Watch, parts_of
 from experiments.results.files import move_into_place
 from experiments.run.outputs import RunContents
 from experiments.run.processes import Helper

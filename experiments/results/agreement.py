@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calibration.scores.registry import DEFAULT_MEASURES
 from experiments.paper import study_table
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.latex_table import PaperColumn, PaperTable
 from experiments.results.diagrams import SAME_CURVE
 from experiments.results.judgements import read_judgements
 from experiments.results.rows import RowsFile

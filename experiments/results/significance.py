@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.latex_table import PaperColumn, PaperTable
 from experiments.results.folds import cross_fitted_folds
 from experiments.results.judgements import Judgements, read_judgements
 from experiments.results.rows import CellRows, RowsFile

@@ -20,7 +20,6 @@ from calibration.folds import response_folds
 from calibration.learned_priors import CrossFitting, LearnedPriors, Specification, cross_fitting
 from calibration.learned_priors.learned import apply
 from calibration.learned_priors.parameters import Parameter, Parameters, ParameterScale
-from experiments.assess.journal import KeyedJournal
 from experiments.paper.text import counted
 from experiments.results.rows import FAILED
 from experiments.run.learning import KEEP, LEARN, specification
@@ -33,6 +32,7 @@ from experiments.study.design import GraphView, StudyCell
 from experiments.study.reading import LoadedStudy
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.fact_graph import FactGraph
+from factormodels.io.appended_records import KeyedJournal
 from inference import Backend
 
 if TYPE_CHECKING:

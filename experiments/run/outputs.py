@@ -19,8 +19,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from calibration.table_markup import csv_text
+from experiments.paper import latex_table as paper_table
 from experiments.paper import study_table as tables
-from experiments.paper import table as paper_table
 from experiments.paper.artefacts import Origin
 from experiments.results import significance
 from experiments.results.agreement import AgreeingCells, agreeing_cells, short_table
@@ -39,9 +39,9 @@ from experiments.results.rows import (
 )
 from experiments.results.sentences import sentences
 from experiments.results.summary import TIMES, StudySummary, summarise_study
-from experiments.run.folder import FinishedUnits
 from experiments.run.learned_priors import CrossFittedPriors, priors_table
 from experiments.run.processes import Helper
+from experiments.run.resumption import FinishedUnits
 from experiments.run.selections import Selections, remarks_of, selections_table
 from experiments.run.text_models import TextUse, facts_of
 from experiments.study.cell_names import CELL

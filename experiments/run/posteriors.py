@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from experiments.results.rows import as_frame
-from experiments.run.folder import finished_units
 from experiments.run.outputs import row_tables
+from experiments.run.resumption import finished_units
 from experiments.run.units import TaskQueue, decode
 from experiments.run.workers import in_this_process
 from experiments.study.data import StudyData

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from experiments.assess.journal import Journal
 from experiments.results.rows import FAILED, UNANSWERED
-from experiments.run.folder import (
+from experiments.run.learned_priors import CrossFittedPriors, PriorRequest, fit_all, prior_requests
+from experiments.run.outputs import Pages, Results, get_ready, write_results
+from experiments.run.processes import Child, Helper
+from experiments.run.resumption import (
     PRIORS,
     SELECTIONS,
     TEXTS,
@@ -24,9 +26,6 @@ from experiments.run.folder import (
     open_run,
     read_finished,
 )
-from experiments.run.learned_priors import CrossFittedPriors, PriorRequest, fit_all, prior_requests
-from experiments.run.outputs import Pages, Results, get_ready, write_results
-from experiments.run.processes import Child, Helper
 from experiments.run.selections import SelectionSolver, select_all, selection_solvers
 from experiments.run.text_models import (
     TextAnswers,
@@ -55,6 +54,7 @@ from experiments.study.data import StudyData, load_data
 from experiments.study.design import StudyAlgorithm, StudyCell, algorithms, cells
 from experiments.study.reading import LoadedStudy
 from factormodels.extraction.language_model.accounting import Ledger
+from factormodels.io.appended_records import Journal
 from inference import Backend
 
 logger = logging.getLogger(__name__)

@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.assess.journal import KeyedJournal
-from experiments.assess.relation_models import content_hash
+from experiments.assess.relation_models_by_name import content_hash
 from experiments.assess.setup import AssessmentOptions, relation_model
 from experiments.padding.robustness import CoreChoices
 from experiments.paper.text import counted
@@ -22,6 +21,7 @@ from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.relation_models.recorded import recorded_in_graphs
 from factormodels.fact_graph import FactGraph
+from factormodels.io.appended_records import KeyedJournal
 from factormodels.selection import (
     Core,
     SolverSettings,

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.assess.journal import KeyedJournal
-from experiments.assess.relation_models import build_relation_model, relation_model_facts
+from experiments.assess.relation_models_by_name import build_relation_model, relation_model_facts
 from experiments.assess.setup import language_model
 from experiments.results.rows import FAILED
 from experiments.run.units import UnitResult, sentence
@@ -50,6 +49,7 @@ from factormodels.extraction.stages.relations import (
     with_relations,
 )
 from factormodels.fact_graph import FactGraph
+from factormodels.io.appended_records import KeyedJournal
 from factormodels.variants import merge_duplicate_contexts
 
 RELATIONS, ASSESSING = "relation_models", "assessors"

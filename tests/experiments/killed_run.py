@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.assess.journal import JournalErrors, read_journal
 from experiments.run.runner import Execution, StudyDesign, design, run_study
 from experiments.run.units import decode, encode
 from experiments.study.reading import load_study
+from factormodels.io.appended_records import JournalErrors, read_journal
 from inference import get_backend
 from inference.warm_up import warm_up
 from tests.experiments import strange

@@ -192,8 +192,8 @@ def targets(finished: Path) -> tuple[Target, ...]:
 def prepare(folder: Path) -> None:
     """Fill a folder with what targets begin from: a finished run, journals, a cache."""
     from experiments import run_study
-    from experiments.assess.journal import JournalErrors, open_journal, open_keyed_journal
     from factormodels.extraction.language_model.cache import AnswerCache
+    from factormodels.io.appended_records import JournalErrors, open_journal, open_keyed_journal
 
     if (folder / "prepared").exists():
         return
@@ -384,7 +384,7 @@ def _table_of_run(path: Path) -> object:
 
 
 def _journal(path: Path) -> object:
-    from experiments.assess.journal import JournalErrors, open_journal, open_keyed_journal
+    from factormodels.io.appended_records import JournalErrors, open_journal, open_keyed_journal
 
     errors = JournalErrors("it is busy", "it is foreign", "it is damaged")
     keyed = b"key" in path.read_bytes()

@@ -15,7 +15,7 @@ from experiments.analyses.context import AnalysisContext
 from experiments.analyses.interval_values import mean_of_clusters, named, tiny, with_interval
 from experiments.analyses.ours.graph_shapes import GraphShape, draw_graph
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable, data_frame
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
 from experiments.study.config import STRICT, Count
 from factormodels.factor_graph import FactorGraph
 from inference import infer

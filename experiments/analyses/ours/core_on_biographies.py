@@ -18,7 +18,7 @@ from experiments.analyses.papers.sources import SourceName
 from experiments.padding.assessors import by_labels
 from experiments.padding.robustness import CoreChoices, padded_scores, padding_gains
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
 from experiments.study.config import STRICT, Count
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph

@@ -32,7 +32,7 @@ from experiments.analyses.posteriors import (
     scores_with_intervals,
 )
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
 from experiments.paper.text import number
 from experiments.study.config import STRICT, DatasetChoice
 from factormodels.claims import RelationKind

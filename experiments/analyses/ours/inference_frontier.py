@@ -27,7 +27,7 @@ from experiments.analyses.interval_values import mean_of_clusters, named, tiny, 
 from experiments.analyses.ours.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.posteriors import built_backends
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable, data_frame
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
 from experiments.paper.text import duration
 from experiments.results.frontier import FLOOR, pareto
 from experiments.study.config import STRICT, BackendChoice, Count, Probability, Strength

@@ -37,7 +37,7 @@ from experiments.analyses.posteriors import (
     scores_with_intervals,
 )
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
 from experiments.study.config import STRICT, DatasetChoice
 from factormodels.claims import Context, Relation, RelationKind
 from factormodels.encodings import DEFAULT_ENCODING

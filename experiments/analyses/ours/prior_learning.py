@@ -12,7 +12,7 @@ from pydantic import Field
 from calibration.figures.panels import PAGE, draw_interval, nth_look, panels
 from experiments.analyses.context import AnalysisContext
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable, data_frame
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
 from experiments.run import learning
 from experiments.run.learning import Learning
 from experiments.study.config import STRICT, DatasetChoice, Encoding

@@ -33,7 +33,7 @@ from experiments.analyses.posteriors import (
     scores_with_intervals,
 )
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
 from experiments.study.config import STRICT, Count, DatasetChoice, Probability
 from factormodels.claims import Atom
 from factormodels.fact_graph import FactGraph

@@ -26,7 +26,7 @@ from experiments.analyses.papers.sources import SourceName, absence, user_data
 from experiments.analyses.posteriors import LabelledAtoms, scores_with_intervals
 from experiments.assess.relation_quality import LabelledPair, fit_lexical, labelled_pairs
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
 from experiments.study.config import STRICT, Count
 from factormodels import datasets
 from factormodels.claims import RelationKind

@@ -37,7 +37,7 @@ from experiments.analyses.papers.self_judgement import SOURCE
 from experiments.analyses.papers.sources import DATA_FILE, user_data
 from experiments.analyses.posteriors import atom_posteriors
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
 from experiments.paper.text import p_value
 from experiments.results.manifest import file_hash
 from experiments.study.config import STRICT, Count, DatasetChoice, Probability

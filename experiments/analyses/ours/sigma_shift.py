@@ -26,7 +26,7 @@ from calibration.self_knowledge import (
 )
 from experiments.analyses.context import AnalysisContext
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable, data_frame
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
 from experiments.study.config import STRICT, Count, Probability
 from factormodels.errors import InputError
 

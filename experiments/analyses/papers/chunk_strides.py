@@ -14,7 +14,7 @@ from experiments.analyses.papers.published import Published, with_published
 from experiments.analyses.papers.sources import SourceName
 from experiments.assess.costs import stride_ablation
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable, data_frame
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
 from experiments.study.config import STRICT, Count
 from factormodels.errors import InputError
 

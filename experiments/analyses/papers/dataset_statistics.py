@@ -10,7 +10,7 @@ from pydantic import Field
 from calibration.figures.panels import nth_colour, nth_dash, small_multiples
 from experiments.analyses.context import AnalysisContext
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable, data_frame
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
 from experiments.study.config import STRICT, DatasetChoice
 from experiments.study.data import StudyData
 

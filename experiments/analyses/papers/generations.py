@@ -17,7 +17,7 @@ from experiments.analyses.papers.published import (
 )
 from experiments.analyses.papers.sources import SourceName
 from experiments.paper.artefacts import Artefacts
-from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.study.config import STRICT
 from experiments.study.data import StudyData
 from factormodels.errors import InputError

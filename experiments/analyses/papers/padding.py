@@ -29,7 +29,7 @@ from experiments.padding.robustness import (
     robustness_table,
 )
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.study.config import STRICT, Count, Probability
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph

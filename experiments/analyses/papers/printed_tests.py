@@ -17,7 +17,7 @@ from experiments.analyses.papers.published import (
     with_published,
 )
 from experiments.paper.artefacts import Artefacts
-from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.study.config import STRICT
 
 if TYPE_CHECKING:

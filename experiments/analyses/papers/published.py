@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable, data_frame
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
 from experiments.study.config import STRICT
 from factormodels.errors import InputError
 

@@ -26,7 +26,7 @@ from experiments.assess.relation_quality import (
     relation_forecasts,
 )
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
 from experiments.study.config import STRICT, Count
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError

@@ -21,7 +21,7 @@ from experiments.analyses.papers.sources import SourceName
 from experiments.padding.assessors import by_labels
 from experiments.padding.robustness import CoreChoices, selected
 from experiments.paper.artefacts import Artefacts
-from experiments.paper.table import PaperColumn, PaperTable, data_frame, text_columns
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.study.config import STRICT
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError

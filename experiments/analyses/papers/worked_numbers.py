@@ -16,7 +16,7 @@ from experiments.analyses.papers.published import (
     with_published,
 )
 from experiments.paper.artefacts import Artefacts
-from experiments.paper.table import PaperColumn, PaperTable, data_frame
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
 from experiments.study.config import STRICT
 from factormodels.claims import Context as Passage
 from factormodels.claims import Relation, RelationKind

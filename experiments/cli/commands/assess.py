@@ -188,7 +188,7 @@ def command(
     with ExitStack() as places:
         elsewhere = None
         if output_to.dask is not None:
-            from experiments.run.assessing import on_cluster
+            from experiments.run.assessment_on_dask import on_cluster
 
             elsewhere = places.enter_context(
                 on_cluster(output_to.dask, algorithm, plan.stages, local=local)

@@ -127,7 +127,7 @@ def command(
         --algorithm wmb --ibound 6 --output-file {out}'
       factormodels bench --compare results/old results/bench
     """
-    from experiments.bench.session import BenchRequest, run_session
+    from experiments.bench.benchmark_run import BenchRequest, run_session
 
     console = output()
     if compare is not None:

@@ -55,7 +55,7 @@ def command(
     from inference.warm_up import warm_up
 
     if source.is_dir():
-        from experiments.report.finished import read_subject
+        from experiments.report.from_run_folder import read_subject
 
         graphs = tuple(graph for one in read_subject(source).data for graph in one.graphs)
     else:

@@ -399,7 +399,7 @@ def _show_unsettled(console: Console, planned: StudyDesign, selections: Selectio
 
 def _show_kept(console: Console, planned: StudyDesign, folder: Path) -> None:
     """Say how many units of a run that ended early are kept, if any."""
-    from experiments.run.folder import n_answers
+    from experiments.run.resumption import n_answers
     from experiments.run.runner import n_finished
 
     # This comes on top of another error, which it must not hide.

@@ -29,7 +29,7 @@ def command(
     """
     import json
 
-    from experiments.analyses.schemas import SCHEMAS, schema
+    from experiments.analyses.schemas_by_name import SCHEMAS, schema
 
     if name is None:
         for each in SCHEMAS:

@@ -243,7 +243,12 @@ def _ask(
     from experiments.assess.setup import language_model
     from experiments.cli.progress import activity, response_progress
     from experiments.cli.tables import ledger_at_limit
-    from experiments.methods.asked_claims import Asking, ask_claims, check_askable, planned_calls
+    from experiments.methods.self_judged_claims import (
+        Asking,
+        ask_claims,
+        check_askable,
+        planned_calls,
+    )
     from experiments.methods.self_knowledge import find_in_answers, settings_of_asked
     from factormodels.extraction.language_model.accounting import Consumption, Ledger
     from factormodels.extraction.prompts.replaced import read_prompts

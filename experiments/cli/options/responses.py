@@ -51,7 +51,7 @@ class ResponseOptions:
     def load(self, source: Path) -> LoadedResponses:
         """The responses of a file that these options name."""
         from experiments.assess.inputs import load_responses
-        from experiments.assess.tabled import ResponseColumns
+        from experiments.assess.response_columns import ResponseColumns
 
         return load_responses(
             source,

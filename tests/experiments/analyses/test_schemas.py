@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
-from experiments.analyses.schemas import SCHEMAS, schema
+from experiments.analyses.schemas_by_name import SCHEMAS, schema
 from experiments.analyses.study import load_analysis
 from experiments.study.inputs import with_evidence_file
 from experiments.study.plain_yaml import parse_yaml

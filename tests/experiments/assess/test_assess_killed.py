@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from experiments.assess.journal import JournalErrors, read_journal
 from factormodels import read_many
+from factormodels.io.appended_records import JournalErrors, read_journal
 from tests.experiments.conftest import Invoke, environment, write_batch
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from experiments.assess.inputs import load_responses
-from experiments.assess.tabled import ResponseColumns, guessed_column
+from experiments.assess.response_columns import ResponseColumns, guessed_column
 from experiments.cli.main import app
 from factormodels import read_many
 from tests.experiments.conftest import Invoke

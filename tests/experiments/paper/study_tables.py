@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.paper.fitting import text_width
-from experiments.paper.table import PaperColumn, PaperTable, blocks, data_frame
+from experiments.paper.latex_table import PaperColumn, PaperTable, blocks, data_frame
+from experiments.paper.table_width import text_width
 
 KEPT = Path(__file__).with_suffix(".json")
 

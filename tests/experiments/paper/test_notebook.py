@@ -9,8 +9,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.paper.latex_table import PaperColumn, PaperTable
 from experiments.paper.notebook import FAST, RESULTS, fast, preview, results_folder, write_results
-from experiments.paper.table import PaperColumn, PaperTable
 from factormodels.errors import InputError
 
 

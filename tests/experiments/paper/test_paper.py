@@ -15,8 +15,8 @@ from matplotlib.figure import Figure
 from pypdf import PdfReader
 
 from experiments.paper.artefacts import Origin, write_figure, write_table
+from experiments.paper.latex_table import PaperColumn, PaperTable
 from experiments.paper.page import Paper, PaperSection, latex_document, page_image, write_paper
-from experiments.paper.table import PaperColumn, PaperTable
 from factormodels.errors import InputError
 
 ORIGIN = Origin("odd & names", "0123456789abcdef" * 4)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.report import removals, subject, writing
+from experiments.report import removals, reported_datasets, writing
 from experiments.results.rows import read_rows
 from experiments.study.config import PriorSetting
 from experiments.study.design import GraphView
@@ -96,7 +96,7 @@ def test_there_is_a_page_per_response_and_every_link_leads_somewhere(
 def test_a_page_stands_by_itself_and_runs_nothing_but_our_script(
     run: Path, pages: dict[str, Element]
 ) -> None:
-    folder = Path(subject.__file__).parent / "templates"
+    folder = Path(reported_datasets.__file__).parent / "templates"
     script = (folder / "report.js").read_text(encoding="utf-8")
     for name, page in pages.items():
         assert page.one("script").text == script
@@ -311,7 +311,7 @@ def test_equal_runs_have_equal_reports_and_the_manifest_lists_them(
 def test_many_responses_have_few_pages_and_the_report_says_so(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(subject, "MAX_CELLS", 3)
+    monkeypatch.setattr(reported_datasets, "MAX_CELLS", 3)
     write_data(folder)
     out = run_study(folder, STUDY, "report.responses=1")
     assert len(list((out / "report").iterdir())) == 2

@@ -16,7 +16,7 @@ import pytest
 
 from calibration.folds import response_folds
 from experiments.report import removals
-from experiments.report.finished import read_subject
+from experiments.report.from_run_folder import read_subject
 from experiments.results.rows import read_rows
 from experiments.run.units import strengthened
 from experiments.study.config import PriorSetting

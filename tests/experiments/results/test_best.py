@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from experiments.paper import latex_table as paper_table
 from experiments.paper import study_table as tables
-from experiments.paper import table as paper_table
 from experiments.results.best import significantly_best
 from experiments.results.rows import SCHEMA, RowsFile, write_rows
 from experiments.results.summary import summarise_study

@@ -16,8 +16,8 @@ import pytest
 from rich.console import Console
 
 from experiments.cli.tables import show_study_table
+from experiments.paper import latex_table as paper_table
 from experiments.paper import study_table as tables
-from experiments.paper import table as paper_table
 from experiments.paper.artefacts import Origin
 from experiments.results.agreement import agreeing_cells, short_table
 from experiments.results.diagrams import MAX_CURVES, distinct_curves, write_diagrams

@@ -19,15 +19,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from experiments.assess.journal import (
-    Journal,
-    JournalErrors,
-    KeyedJournal,
-    open_journal,
-    open_keyed_journal,
-    read_journal,
-    read_keyed_journal,
-)
 from experiments.results.manifest import code_identity
 from experiments.run.text_models import TextModel
 from experiments.run.units import decode, schema
@@ -36,6 +27,15 @@ from experiments.study.data import StudyData
 from experiments.study.design import StudyCell
 from factormodels.errors import InputError
 from factormodels.io import json_text
+from factormodels.io.appended_records import (
+    Journal,
+    JournalErrors,
+    KeyedJournal,
+    open_journal,
+    open_keyed_journal,
+    read_journal,
+    read_keyed_journal,
+)
 from factormodels.io.files import prepare_folder, read_text, remove_empty, write_text
 
 JOURNAL = "journal"

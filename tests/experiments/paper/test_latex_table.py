@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from experiments.cli.tables import show_paper_table
-from experiments.paper import table as paper_table
+from experiments.paper import latex_table as paper_table
 from experiments.paper.artefacts import (
     Artefacts,
     Origin,
@@ -20,7 +20,7 @@ from experiments.paper.artefacts import (
     write_figure,
     write_table,
 )
-from experiments.paper.table import PaperColumn, PaperTable
+from experiments.paper.latex_table import PaperColumn, PaperTable
 from factormodels.errors import InputError
 
 ORIGIN = Origin("a-study", "ab" * 32)

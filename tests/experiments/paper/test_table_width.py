@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.paper import table as paper_table
-from experiments.paper.fitting import MEASURES, Width, fitted, text_width
-from experiments.paper.table import PaperColumn, PaperTable, data_frame, interval_column
+from experiments.paper import latex_table as paper_table
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
+from experiments.paper.table_width import MEASURES, Width, fitted, text_width
 from experiments.study.reading import embedded_studies
 from tests.experiments.paper.study_tables import kept_tables, table_of
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from experiments.results.schemas import manifest_schema, row_schema
+from experiments.results.run_schemas import manifest_schema, row_schema
 from experiments.study.config import LEARNED, Priors, Study, short_keys
 from experiments.study.inputs import evidence_schema
 from factormodels.errors import InputError, unknown_name

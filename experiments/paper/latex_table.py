@@ -14,7 +14,7 @@ from experiments.paper.text import ABSENT, interval, number
 if TYPE_CHECKING:
     import pandas as pd
 
-    from experiments.paper.fitting import Form, Width
+    from experiments.paper.table_width import Form, Width
 
 PACKAGES = (r"\usepackage{array, booktabs, siunitx}", r"\sisetup{detect-weight = true}")
 """What the preamble of a document that takes the tables in must say."""
@@ -151,9 +151,9 @@ def latex(table: PaperTable, comments: Sequence[str] = (), width: Width | None =
     Args:
         table: the table.
         comments: lines for the head of the file, such as its origin.
-        width: what it is to fit, as `experiments.paper.fitting` says; as wide as it gets if None.
+        width: what it is to fit, as `table_width.Width` says; as wide as it gets if None.
     """
-    from experiments.paper.fitting import fitted, interval_size
+    from experiments.paper.table_width import fitted, interval_size
 
     head = [line for text in comments for line in text.splitlines()]
     head += [*PACKAGES, *filter(None, (table.caption, table.note))]
@@ -250,7 +250,7 @@ def _parts(form: Form) -> Iterator[list[Block]]:
 
 def _breakable(cell: PaperCell, cap: float, form: Form) -> str:
     """A text of which no word is wider than its column."""
-    from experiments.paper.fitting import text_width
+    from experiments.paper.table_width import text_width
 
     words = []
     for word in cell.text.split(" "):

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from experiments.assess.relation_models import content_hash
+from experiments.assess.relation_models_by_name import content_hash
 from experiments.study.inputs import is_dataset, read_graphs
 from factormodels.errors import InputError
 from factormodels.extraction.language_model.limits import Budget

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from experiments.assess.journal import (
+from factormodels.errors import InputError
+from factormodels.io.appended_records import (
     JournalErrors,
     open_journal,
     open_keyed_journal,
     read_journal,
     read_keyed_journal,
 )
-from factormodels.errors import InputError
 from tests.memory import at_most
 
 RECORDS = [b"first", b"", b"the third one", b"\0" * 9]

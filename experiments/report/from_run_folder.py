@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibration.table_markup import csv_records
-from experiments.report.kept import kept_priors, with_kept_relations
-from experiments.report.subject import Watch
+from experiments.report.kept_relations_and_priors import kept_priors, with_kept_relations
+from experiments.report.reported_datasets import Watch
 from experiments.report.writing import write_report
 from experiments.results.files import MANIFEST, REPORT, ROWS, read_manifest
 from experiments.results.manifest import file_hash, manifest_text

@@ -7,8 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from experiments.paper.latex_table import PaperColumn
 from experiments.paper.study_table import AGREEMENT, chosen, keys, troubles
-from experiments.paper.table import PaperColumn
 from experiments.results.rows import read_rows
 from experiments.study.config import Study
 from factormodels.object_repr import Preview, Previewed, counted

@@ -9,8 +9,8 @@ from typing import Any
 
 from experiments.assess.batch import ALONE, BatchOptions, Report, assess_responses
 from experiments.assess.fastfact_tables import columns_of
-from experiments.assess.retrievers import RETRIEVERS, SearchOptions, build_retriever
-from experiments.paper.table import PaperColumn, PaperTable, data_frame
+from experiments.assess.retrievers_by_name import RETRIEVERS, SearchOptions, build_retriever
+from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
 from factormodels.claims import Atom
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model.accounting import Consumption, Ledger

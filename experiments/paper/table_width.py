@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, Literal
 
-from experiments.paper.table import PaperCell, PaperColumn, PaperTable, blocks, is_right
+from experiments.paper.latex_table import PaperCell, PaperColumn, PaperTable, blocks, is_right
 
 Width = Literal["column", "page", "slides"]
 """Of two columns (ACL's style), of a page (article), of a slide (beamer)."""
