@@ -72,7 +72,7 @@ from calibration.self_knowledge.balance import judged_counts
 from calibration.significance.mcnemar import clustered_mcnemar_counts, mcnemar_counts
 from experiments.analyses.ours.sigma_on_labels import in_sample
 from experiments.analyses.ours.sigma_shift import prediction_row
-from experiments.analyses.papers.sources import user_data
+from experiments.analyses.papers.shared.sources import user_data
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable, interval_column
 from experiments.paper.notebook import fast, preview, write_results

@@ -46,7 +46,7 @@ from calibration.claims.counts import (
 )
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from calibration.scores.measures import choose_k, f1_of_counts
-from experiments.analyses.papers.judged_claims import counts_of, judged_graphs
+from experiments.analyses.papers.shared.judged_claims import counts_of, judged_graphs
 from experiments.assess.costs import METHODS, Load
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable

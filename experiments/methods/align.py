@@ -24,7 +24,7 @@ from calibration.intervals import (
     estimate_all,
     mean_interval,
 )
-from experiments.analyses.papers.judged_claims import VERDICTS
+from experiments.analyses.papers.shared.judged_claims import VERDICTS
 from experiments.methods.findings import Findings
 from experiments.methods.inputs import parted_options
 from experiments.paper.artefacts import PaperFigure

@@ -355,7 +355,7 @@ def _override(path: Path) -> object:
 
 
 def _user_data(path: Path) -> object:
-    from experiments.analyses.papers.sources import user_data
+    from experiments.analyses.papers.shared.sources import user_data
 
     (path.parent / "file.jsonl").touch()
     return user_data(path)

@@ -13,7 +13,7 @@ from pydantic import Field
 from calibration.figures.panels import draw_line, name_floor, nth_look, panel_grid
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.interval_values import mean_of_clusters, named, tiny, with_interval
-from experiments.analyses.ours.graph_shapes import GraphShape, draw_graph
+from experiments.analyses.ours.shared.graph_shapes import GraphShape, draw_graph
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
 from experiments.study.config import STRICT, Count

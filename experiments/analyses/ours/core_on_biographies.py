@@ -12,9 +12,9 @@ from pydantic import Field
 from calibration.figures.panels import name_lines, nth_colour, nth_marker, panels, reach
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.interval_values import difference_of_clusters, mean_of_clusters, named
-from experiments.analyses.papers.loading import load
 from experiments.analyses.papers.padding import LABELS, with_a_true_claim
-from experiments.analyses.papers.sources import SourceName
+from experiments.analyses.papers.shared.loading import load
+from experiments.analyses.papers.shared.sources import SourceName
 from experiments.padding.assessors import by_labels
 from experiments.padding.robustness import CoreChoices, padded_scores, padding_gains
 from experiments.paper.artefacts import Artefacts, PaperFigure

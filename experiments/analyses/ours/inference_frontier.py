@@ -24,7 +24,7 @@ from calibration.figures.panels import (
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.interval_values import mean_of_clusters, named, tiny, with_interval
-from experiments.analyses.ours.graph_shapes import GraphShape, draw_graph
+from experiments.analyses.ours.shared.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.posteriors import built_backends
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame

@@ -22,7 +22,7 @@ from calibration.scores import REGISTRY
 from calibration.validation import Floats, Integers
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.interval_values import named
-from experiments.analyses.papers.sources import SourceName, absence, user_data
+from experiments.analyses.papers.shared.sources import SourceName, absence, user_data
 from experiments.analyses.posteriors import LabelledAtoms, scores_with_intervals
 from experiments.assess.relation_quality import LabelledPair, fit_lexical, labelled_pairs
 from experiments.paper.artefacts import Artefacts, PaperFigure

@@ -34,7 +34,7 @@ from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.ours.prior_transfer import ENCODING, RARE
 from experiments.analyses.papers.self_judgement import SOURCE
-from experiments.analyses.papers.sources import DATA_FILE, user_data
+from experiments.analyses.papers.shared.sources import DATA_FILE, user_data
 from experiments.analyses.posteriors import atom_posteriors
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column

@@ -1,4 +1,4 @@
 """Analyses in the form of a paper's table or figure, for `experiments/configs/papers`.
 
-Beside them stands what they share: printed numbers, the user's data, verdicts on claims.
+In `shared` stands what they share: printed numbers, the user's data, verdicts on claims.
 """

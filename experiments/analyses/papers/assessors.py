@@ -12,16 +12,21 @@ from pydantic import Field
 
 from calibration.significance import paired_t_test
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.papers.assessor_measures import DIRECTIONS, PROMPTS, Assessed, assessed
-from experiments.analyses.papers.loading import load_evidence
-from experiments.analyses.papers.published import (
+from experiments.analyses.papers.shared.assessor_measures import (
+    DIRECTIONS,
+    PROMPTS,
+    Assessed,
+    assessed,
+)
+from experiments.analyses.papers.shared.loading import load_evidence
+from experiments.analyses.papers.shared.published import (
     Published,
     printed,
     records,
     rows_of,
     with_published,
 )
-from experiments.analyses.papers.sources import SourceName
+from experiments.analyses.papers.shared.sources import SourceName
 from experiments.paper.artefacts import Artefacts
 from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.study.config import STRICT, BackendName, Count, Encoding, Variant, known

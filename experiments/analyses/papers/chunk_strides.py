@@ -9,9 +9,9 @@ from pydantic import Field
 
 from calibration.figures.panels import name_lines, nth_look, small_multiples
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.papers.loading import language_model, load
-from experiments.analyses.papers.published import Published, with_published
-from experiments.analyses.papers.sources import SourceName
+from experiments.analyses.papers.shared.loading import language_model, load
+from experiments.analyses.papers.shared.published import Published, with_published
+from experiments.analyses.papers.shared.sources import SourceName
 from experiments.assess.costs import stride_ablation
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame

@@ -12,7 +12,7 @@ from pydantic import Field
 from calibration.claims.agreement import claim_edits, label_agreement, mean_edits
 from calibration.claims.counts import count_alignment, f1_at_k_prime
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.papers.judged_claims import (
+from experiments.analyses.papers.shared.judged_claims import (
     JudgedResponse,
     counts_of,
     fastfact_pipeline,
@@ -21,15 +21,15 @@ from experiments.analyses.papers.judged_claims import (
     run_pipeline,
     sentence_pipeline,
 )
-from experiments.analyses.papers.loading import Loaded, language_model, load, load_by_model
-from experiments.analyses.papers.published import (
+from experiments.analyses.papers.shared.loading import Loaded, language_model, load, load_by_model
+from experiments.analyses.papers.shared.published import (
     Published,
     printed,
     printed_rows,
     records,
     with_published,
 )
-from experiments.analyses.papers.sources import SourceName
+from experiments.analyses.papers.shared.sources import SourceName
 from experiments.paper.artefacts import Artefacts
 from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.study.config import STRICT, Count

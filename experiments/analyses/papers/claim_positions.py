@@ -8,9 +8,9 @@ from typing import ClassVar, Literal
 from calibration.figures.positions import label_panels, position_figure
 from calibration.self_knowledge import IntervalSettings, label_positions
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.papers.loading import load
-from experiments.analyses.papers.published import Published, with_published
-from experiments.analyses.papers.sources import SourceName
+from experiments.analyses.papers.shared.loading import load
+from experiments.analyses.papers.shared.published import Published, with_published
+from experiments.analyses.papers.shared.sources import SourceName
 from experiments.analyses.positions import position_table
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.study.config import STRICT, Count

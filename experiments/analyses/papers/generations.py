@@ -9,13 +9,13 @@ import numpy as np
 
 from calibration.self_knowledge import filter_refusals
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.papers.loading import load
-from experiments.analyses.papers.published import (
+from experiments.analyses.papers.shared.loading import load
+from experiments.analyses.papers.shared.published import (
     Published,
     printed_rows,
     with_published,
 )
-from experiments.analyses.papers.sources import SourceName
+from experiments.analyses.papers.shared.sources import SourceName
 from experiments.paper.artefacts import Artefacts
 from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.study.config import STRICT

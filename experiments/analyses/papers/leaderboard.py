@@ -13,9 +13,9 @@ from calibration.claims.counts import f1_at_k_prime
 from calibration.figures.panels import PAGE, draw_interval, nth_colour, panels
 from calibration.intervals import mean_interval
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.papers.judged_claims import counts_of, judged_graphs
-from experiments.analyses.papers.loading import load_by_model
-from experiments.analyses.papers.published import (
+from experiments.analyses.papers.shared.judged_claims import counts_of, judged_graphs
+from experiments.analyses.papers.shared.loading import load_by_model
+from experiments.analyses.papers.shared.published import (
     Published,
     printed_rows,
     with_published,

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.papers.loading import Loaded, language_model, load
-from experiments.analyses.papers.published import (
+from experiments.analyses.papers.shared.loading import Loaded, language_model, load
+from experiments.analyses.papers.shared.published import (
     Published,
     printed,
     records,
     with_published,
 )
-from experiments.analyses.papers.sources import SourceName, UserData
+from experiments.analyses.papers.shared.sources import SourceName, UserData
 from experiments.padding.assessors import Assessor, by_inference, by_labels, by_prompt
 from experiments.padding.gaming import paddings_of
 from experiments.padding.robustness import (

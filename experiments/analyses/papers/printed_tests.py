@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.papers.assessor_measures import DIRECTIONS
-from experiments.analyses.papers.published import (
+from experiments.analyses.papers.shared.assessor_measures import DIRECTIONS
+from experiments.analyses.papers.shared.published import (
     Published,
     printed,
     records,

@@ -13,9 +13,9 @@ from pydantic import Field
 from calibration.figures.panels import nth_colour, nth_dash, small_multiples
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.papers.loading import language_model, load
-from experiments.analyses.papers.published import Published, with_published
-from experiments.analyses.papers.sources import SourceName, UserData
+from experiments.analyses.papers.shared.loading import language_model, load
+from experiments.analyses.papers.shared.published import Published, with_published
+from experiments.analyses.papers.shared.sources import SourceName, UserData
 from experiments.analyses.posteriors import LabelledAtoms, scores_with_intervals
 from experiments.assess.relation_quality import (
     LabelledPair,

@@ -11,13 +11,13 @@ import numpy as np
 from pydantic import Field
 
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.papers.loading import load
-from experiments.analyses.papers.published import (
+from experiments.analyses.papers.shared.loading import load
+from experiments.analyses.papers.shared.published import (
     Published,
     printed_rows,
     with_published,
 )
-from experiments.analyses.papers.sources import SourceName
+from experiments.analyses.papers.shared.sources import SourceName
 from experiments.padding.assessors import by_labels
 from experiments.padding.robustness import CoreChoices, selected
 from experiments.paper.artefacts import Artefacts

@@ -24,8 +24,8 @@ from calibration.self_knowledge import (
     self_knowledge,
 )
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.papers.published import Published, with_published
-from experiments.analyses.papers.sources import UserData, absence, user_data
+from experiments.analyses.papers.shared.published import Published, with_published
+from experiments.analyses.papers.shared.sources import UserData, absence, user_data
 from experiments.analyses.positions import position_table
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.results.manifest import file_hash

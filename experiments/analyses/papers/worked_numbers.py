@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from calibration.scores.measures import entropy_measure, f1_at_k, factual_precision
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.papers.published import (
+from experiments.analyses.papers.shared.published import (
     Published,
     printed,
     rows_of,

@@ -19,7 +19,7 @@ from calibration.self_knowledge import IntervalSettings
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.ours import core_on_biographies
 from experiments.analyses.ours.core_on_biographies import kept_rows
-from experiments.analyses.papers.sources import DATA_FILE
+from experiments.analyses.papers.shared.sources import DATA_FILE
 from experiments.padding.robustness import CoreChoices
 from experiments.padding.selection_study import selection_study
 from experiments.padding.uncertain_selection import uncertain_rows

@@ -23,8 +23,8 @@ from experiments.analyses.ours import (
     inference_frontier,
     misspecification,
 )
-from experiments.analyses.ours.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.ours.prior_learning import truth
+from experiments.analyses.ours.shared.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.posteriors import atom_posteriors, labelled_atoms, scores_with_intervals
 from experiments.study.backend_settings import build_backend
 from experiments.study.config import BackendChoice

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from experiments.analyses.papers.sources import VARIABLE
+from experiments.analyses.papers.shared.sources import VARIABLE
 from factormodels import datasets
 from tests.experiments.conftest import Invoke
 from tests.pages import findings

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from experiments.analyses.papers.sources import DATA_FILE, SOURCES, VARIABLE
+from experiments.analyses.papers.shared.sources import DATA_FILE, SOURCES, VARIABLE
 from experiments.analyses.study import AnalysisResults, load_analysis, run_analysis
 from experiments.study.reading import embedded_studies, read_raw
 from factormodels import datasets

@@ -15,8 +15,8 @@ from scipy.stats import pearsonr, ttest_ind
 
 from calibration.claims.counts import f1_at_k_prime
 from calibration.self_knowledge import sigma
-from experiments.analyses.papers.judged_claims import judged_graphs
-from experiments.analyses.papers.published import printed, rows_of
+from experiments.analyses.papers.shared.judged_claims import judged_graphs
+from experiments.analyses.papers.shared.published import printed, rows_of
 from factormodels.claims import Atom
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph

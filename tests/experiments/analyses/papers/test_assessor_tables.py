@@ -16,8 +16,8 @@ from scipy.stats import ttest_rel
 from calibration.scores.summary import summarise
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers import assessors
-from experiments.analyses.papers.loading import Block, Evidence, related
-from experiments.analyses.papers.sources import VARIABLE
+from experiments.analyses.papers.shared.loading import Block, Evidence, related
+from experiments.analyses.papers.shared.sources import VARIABLE
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import Completion, Request, Token, Usage
 from factormodels.extraction.language_model.cache import AnswerCache, CachedModel

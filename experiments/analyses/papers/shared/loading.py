@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.analyses.context import AnalysisContext, AskedModel
-from experiments.analyses.papers.sources import ModelAccess, UserData, absence, user_data
+from experiments.analyses.papers.shared.sources import ModelAccess, UserData, absence, user_data
 from experiments.study.config import DatasetChoice
 from experiments.study.data import StudyData
 from factormodels.errors import InputError

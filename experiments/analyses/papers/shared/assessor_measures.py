@@ -17,7 +17,7 @@ from calibration.scores.measures import (
     f1_of_counts,
     verdicts,
 )
-from experiments.analyses.papers.loading import Block
+from experiments.analyses.papers.shared.loading import Block
 from factormodels.extraction.stages.assessors import assess, posteriors
 from factormodels.extraction.stages.relations import missing_relations, unanswered_atoms
 from factormodels.fact_graph import FactGraph

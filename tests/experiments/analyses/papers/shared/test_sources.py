@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.analyses.papers.sources import DATA_FILE, VARIABLE, user_data
+from experiments.analyses.papers.shared.sources import DATA_FILE, VARIABLE, user_data
 from factormodels.errors import InputError
 
 

@@ -24,7 +24,7 @@ def printed(name: str) -> pd.DataFrame:
     """A file of printed numbers by its stem, such as `factreasoner_tables`."""
     import pandas as pd
 
-    folder = resources.files(__package__) / "printed"
+    folder = resources.files("experiments.analyses.papers") / "printed"
     with (folder / f"{name}.csv").open(encoding="utf-8") as file:
         return pd.read_csv(file, dtype=dict.fromkeys(TEXTS, str))
 

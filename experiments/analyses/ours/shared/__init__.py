@@ -1,0 +1,1 @@
+"""What analyses of our own share: the shapes of synthetic graphs."""
