@@ -28,7 +28,7 @@ from inference.exact.kernels.cluster_tree import ClusterTree
 from inference.exact.kernels.program import TreeProgram
 from inference.exact.kernels.propagation import DONE, ZERO
 from inference.exact.kernels.solve import plan
-from inference.exact.plans import KEPT, Plan, Run, posterior_of
+from inference.exact.plans import KEPT, Key, Plan, Run, posterior_of
 from inference.exact.prediction import BYTES_PER_ENTRY, STEPS_PER_SECOND, Prediction
 from inference.memory import MemoryAllowance, allowance, check_limit, memory_size
 from inference.posterior import LogZKind, Marginals, Posterior, Status
@@ -44,7 +44,8 @@ class Exact(Backend):
     """All marginals and log Z by variable elimination, or by conditioning where that is cheaper.
 
     The elimination order is greedy (minimum fill and minimum table size in turn, with seeded
-    restarts where tables are large enough to repay them); forests are solved in linear time.
+    restarts where tables are large enough to repay them); forests are solved in linear time. The
+    orders of the last structures are kept, and for ten seconds the memory of large tables.
     Arithmetic is on scaled potentials, or in log space where a product could underflow. Before
     anything is allocated, width, memory and time are predicted. Where few variables (the atoms of
     a short response) leave all others independent, and there are many of the others, a sum over
@@ -184,15 +185,14 @@ class Exact(Backend):
         return calibrate
 
     def method(self, graph: FactorGraph) -> Plan | Conditioned:
-        """How graphs of this graph's structure are solved; plans of small tables are kept.
+        """How graphs of this graph's structure are solved; plans are kept.
 
         Raises:
             TooLargeError: if the tables would not fit the memory limit.
         """
-        searched = (self.seed, self.restarts, self.search_seconds)
-        key = (graph.structure, *searched, self.memory_limit)
+        key = self._key(graph)
         kept = KEPT.get(key)
-        if kept is not None:
+        if kept is not None and (kept.small or kept.prediction.bytes <= self.allowed_bytes()):
             return kept
         cheaper = self._cheaper(graph)
         if cheaper is not None:
@@ -200,6 +200,14 @@ class Exact(Backend):
         plan = self.cluster_plan(graph)
         KEPT.keep(key, plan)
         return plan
+
+    def asked_before(self, graph: FactorGraph) -> bool:
+        """Whether a batch had this graph's structure before, so that its plan is worth keeping."""
+        return KEPT.asked_before(self._key(graph))
+
+    def _key(self, graph: FactorGraph) -> Key:
+        searched = (self.seed, self.restarts, self.search_seconds)
+        return (graph.structure, *searched, self.memory_limit)
 
     def cluster_plan(self, graph: FactorGraph, *, refuse: bool = True) -> Plan:
         """Cluster tree of a graph without evidence by the best order found, and what it costs.

@@ -3,26 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from operator import call
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from factormodels.errors import FactormodelsError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Result, zero_partition
 from inference.exact.kernels.propagation import ZERO
-from inference.exact.plans import Plan, by_structure, posterior_of
+from inference.exact.plans import MOST_KEPT, Plan, Run, by_structure, posterior_of, runs_of
+from inference.exact.prediction import BYTES_PER_ENTRY
 from inference.thread_team import Team
 
 if TYPE_CHECKING:
     from inference.exact.backend import Conditioned, Exact
 
 _ENTRIES_PER_PART = 2**15
-"""Entries of factors that a thread takes at a time: some 40 graphs of 124 variables, 10 ms."""
+"""Entries of factors that a thread takes at a time: some 40 graphs of 124 variables, 6 ms."""
 
-_SECONDS_PER_PART = 0.05
+_SECONDS_PER_PART = 0.005
+"""Of arithmetic as it is predicted, which is more than it takes."""
+
+_FEWEST_SECONDS = 0.0002
+"""A part that took less would cost as much to hand out."""
+
+_PARTS_PER_WORKER = 4
 
 _FEWEST_ALIKE = 8
 """Graphs of one structure that are worth a part of their own."""
@@ -46,9 +54,9 @@ def solve_each(exact: Exact, graphs: Sequence[FactorGraph], team: Team) -> list[
         (many if len(numbers) >= _FEWEST_ALIKE else few).append(numbers)
     batch = _Batch(exact, graphs, team.workers)
     plans = team.map(batch.plan, [numbers[0] for numbers in many])
-    parts = list(batch.parts_of_few(few))
-    for numbers, plan in zip(many, plans, strict=True):
-        parts += batch.parts_of_many(numbers, plan) if plan else batch.parts_of_few([numbers])
+    planned = [(numbers, plan) for numbers, plan in zip(many, plans, strict=True) if plan]
+    few += [numbers for numbers, plan in zip(many, plans, strict=True) if not plan]
+    parts = [*batch.parts_of_many(planned), *batch.parts_of_few(few)]
     for found in team.map(call, parts):
         results.update(found)
     alone = [number for number, result in results.items() if result is None]
@@ -73,25 +81,34 @@ class _Batch:
             return None
         return method if isinstance(method, Plan) and self._side_by_side(method) else None
 
-    def parts_of_few(self, groups: Iterable[list[int]]) -> Iterator[Part]:
+    def parts_of_few(self, groups: Sequence[list[int]]) -> Iterator[Part]:
         """Parts that plan and run structures of few graphs, one after another."""
+        run = self._several if len(groups) <= MOST_KEPT else self._different
+        sizes = [len(numbers) * self._entries(numbers[0]) for numbers in groups]
+        size = min(_ENTRIES_PER_PART, sum(sizes) / (_PARTS_PER_WORKER * self.workers))
         begun: list[list[int]] = []
         entries = 0
-        for numbers in groups:
+        for numbers, added in zip(groups, sizes, strict=True):
             begun.append(numbers)
-            first = self.graphs[numbers[0]]
-            entries += len(numbers) * (len(first.log_values) + len(first.scope_variables))
-            if entries >= _ENTRIES_PER_PART:
-                yield partial(self._several, begun)
+            entries += added
+            if entries >= size:
+                yield partial(run, begun)
                 begun, entries = [], 0
         if begun:
-            yield partial(self._several, begun)
+            yield partial(run, begun)
 
-    def parts_of_many(self, numbers: list[int], plan: Plan) -> list[Part]:
+    def parts_of_many(self, planned: Sequence[tuple[list[int], Plan]]) -> Iterator[Part]:
         """Parts that run a plan for many graphs of its structure."""
-        size = max(1, round(_SECONDS_PER_PART / plan.prediction.seconds))
-        starts = range(0, len(numbers), size)
-        return [partial(self._alike, numbers[start : start + size], plan) for start in starts]
+        total = sum(len(numbers) * plan.prediction.seconds for numbers, plan in planned)
+        seconds = min(_SECONDS_PER_PART, total / (_PARTS_PER_WORKER * self.workers))
+        for numbers, plan in planned:
+            size = max(1, round(max(seconds, _FEWEST_SECONDS) / plan.prediction.seconds))
+            for start in range(0, len(numbers), size):
+                yield partial(self._alike, numbers[start : start + size], plan)
+
+    def _entries(self, number: int) -> int:
+        graph = self.graphs[number]
+        return len(graph.log_values) + len(graph.scope_variables)
 
     def one_by_one(self, numbers: list[int], *, share: bool) -> Found:
         """Results of graphs of one structure, a call for each.
@@ -119,7 +136,36 @@ class _Batch:
         return found
 
     def _several(self, groups: list[list[int]]) -> Found:
-        return [pair for numbers in groups for pair in self.one_by_one(numbers, share=True)]
+        """Results of graphs of different structures; plans are kept of those asked for again."""
+        again = [self.exact.asked_before(self.graphs[numbers[0]]) for numbers in groups]
+        kept = [numbers for numbers, known in zip(groups, again, strict=True) if known]
+        new = [numbers for numbers, known in zip(groups, again, strict=True) if not known]
+        found = [pair for numbers in kept for pair in self.one_by_one(numbers, share=True)]
+        return found + self._different(new)
+
+    def _different(self, groups: list[list[int]]) -> Found:
+        """Results of graphs of different structures, planned and run in compiled code."""
+        numbers = list(chain.from_iterable(groups))
+        if not numbers:
+            return []
+        exact = self.exact
+        start = time.perf_counter()
+        graphs = [self.graphs[number] for number in numbers]
+        max_entries = exact.allowed_bytes() / BYTES_PER_ENTRY / self.workers
+        runs = runs_of(graphs, exact.seed, exact.restarts, exact.effort(), max_entries)
+        seconds = (time.perf_counter() - start) / len(numbers)
+        found: Found = []
+        apart = set()
+        for number, graph, run in zip(numbers, graphs, runs, strict=True):
+            if run is None:
+                apart.add(number)
+            else:
+                stats = {**run[1].stats(exact.seed), "seconds": seconds}
+                found.append((number, _result(graph, stats, run[0])))
+        for group in groups if apart else ():
+            left = [number for number in group if number in apart]
+            found += self.one_by_one(left, share=True)
+        return found
 
     def _alike(self, numbers: list[int], plan: Plan) -> Found:
         start = time.perf_counter()
@@ -128,10 +174,14 @@ class _Batch:
         stats = plan.prediction.stats(self.exact.seed)
         stats["seconds"] = (time.perf_counter() - start) / len(numbers)
         return [
-            (number, zero_partition() if run.code == ZERO else posterior_of(graph, stats, run))
+            (number, _result(graph, stats, run))
             for number, graph, run in zip(numbers, graphs, runs, strict=True)
         ]
 
     def _side_by_side(self, plan: Plan) -> bool:
         limit = self.exact.allowed_bytes()
         return plan.small and plan.prediction.bytes * self.workers <= limit
+
+
+def _result(graph: FactorGraph, stats: dict[str, Any], run: Run) -> Result:
+    return zero_partition() if run.code == ZERO else posterior_of(graph, stats, run)

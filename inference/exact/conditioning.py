@@ -11,15 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
-from inference.exact.kernels.conditioning_cover import pairwise_cover
+from inference.exact.kernels.conditioning_cover import may_have_a_cover, pairwise_cover
 from inference.exact.kernels.conditioning_model import CoverModel, cover_model, potentials, spreads
 from inference.exact.kernels.conditioning_states import Split, batches, inner_couplings, sum_states
 from inference.kernels.interaction import interaction_graph
 
-LARGEST_COVER = 32
-"""The states of a cover of more variables take hours to go through."""
-
-_FEWEST_FACTORS = 300
+FEWEST_FACTORS = 300
 """Elimination solves smaller graphs before it could be told whether conditioning is cheaper."""
 
 _SECONDS_PER_STATE = 2e-8
@@ -63,11 +60,11 @@ def conditioning(graph: FactorGraph) -> Conditioning | None:
     Source: Pearl 1988, "Probabilistic reasoning in intelligent systems", section 4.3, with a
     cover in the place of a loop cutset.
     """
-    if not _may_have_a_cover(graph):
+    scopes = (graph.scope_starts, graph.scope_variables)
+    if not may_have_a_cover(graph.n_variables, *scopes, FEWEST_FACTORS):
         return None
-    scopes = (graph.cardinalities, graph.scope_starts, graph.scope_variables)
-    starts, neighbours = interaction_graph(*scopes)
-    suits, cover = pairwise_cover(*scopes[:2], starts, neighbours, LARGEST_COVER)
+    starts, neighbours = interaction_graph(graph.cardinalities, *scopes)
+    suits, cover = pairwise_cover(graph.cardinalities, graph.scope_starts, starts, neighbours)
     if not suits:
         return None
     rest = graph.n_variables - len(cover)
@@ -125,15 +122,6 @@ def condition(
     marginals /= marginals.sum(axis=1, keepdims=True)
     log_z = float(log_largest + np.log(total) + log_scale + model.constant)
     return log_z, marginals.ravel()
-
-
-def _may_have_a_cover(graph: FactorGraph) -> bool:
-    """Whether there are enough factors, and so many at few variables; cheap to ask."""
-    arities = np.diff(graph.scope_starts)
-    if len(arities) < _FEWEST_FACTORS or arities.max(initial=0) > 2:
-        return False
-    degrees = np.sort(np.bincount(graph.scope_variables[np.repeat(arities, arities) == 2]))
-    return bool(degrees[-LARGEST_COVER:].sum() >= np.count_nonzero(arities == 2))
 
 
 def _parts(n_cover: int) -> tuple[int, int, int]:

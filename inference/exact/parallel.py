@@ -34,7 +34,6 @@ from inference.exact.kernels.propagation import (
     descend_all,
     finish_marginals,
     finish_message,
-    new_workspace,
     scale_potentials,
     take_answer,
     would_underflow,
@@ -81,25 +80,25 @@ def run_in_chunks(
     cardinalities: NDArray[np.int64],
     table_starts: NDArray[np.int64],
     log_values: NDArray[np.float64],
+    work: Workspace,
     marginals: NDArray[np.float64],
     threads: int,
-) -> tuple[int, float, bool, NDArray[np.float64]]:
+) -> tuple[int, float, bool]:
     """Run a program with several threads.
 
     Args:
         program, tree: of a structure.
         cardinalities, table_starts, log_values: of the factor graph.
+        work: what is written to; its tables are the clusters' beliefs afterwards.
         marginals: float64, out.
         threads: number of threads; the result does not depend on it.
 
     Returns:
-        (code, log Z, whether scaled arithmetic sufficed) as `run_program`, and cluster beliefs.
+        (code, log Z, whether scaled arithmetic sufficed) as `run_program`.
     """
-    # As Python: NumPy asks for huge pages, without which faults take as long as the arithmetic.
-    work = new_workspace.py_func(program, table_starts)
     log_scale = scale_potentials(table_starts, log_values, work.values, work.spans)
     if log_scale == -np.inf:
-        return ZERO, log_scale, True, work.tables
+        return ZERO, log_scale, True
     with ThreadPoolExecutor(threads) as pool:
         run = _Pass(program, tree, table_starts, cardinalities, work, marginals, pool)
         code, log_z = _ascend(run)
@@ -113,7 +112,7 @@ def run_in_chunks(
     else:
         constants = tree.constant_factors
         code, log_z = propagate_log(program, table_starts, log_values, constants, work, marginals)
-    return code, log_z, scaled, work.tables
+    return code, log_z, scaled
 
 
 def _stretches(steps: NDArray[np.int64]) -> Iterator[tuple[int, int, bool]]:

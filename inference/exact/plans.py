@@ -13,17 +13,32 @@ from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
 from inference.backend import zero_partition
+from inference.exact.conditioning import FEWEST_FACTORS
 from inference.exact.kernels.cluster_tree import ClusterTree
 from inference.exact.kernels.program import TreeProgram
 from inference.exact.kernels.propagation import ZERO, Workspace, new_workspace
-from inference.exact.kernels.solve import plant_program, run_for_each, run_program
+from inference.exact.kernels.solve import (
+    APART,
+    plan_and_run_each,
+    plant_program,
+    run_for_each,
+    run_program,
+)
 from inference.exact.parallel import LOG2_CHUNKED_TABLE, run_in_chunks
 from inference.exact.prediction import Prediction
+from inference.exact.workspaces import SPARE, large_workspace
 from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.stacked_graphs import Stacked
 
-_MOST_KEPT = 256
+MOST_KEPT = 256
 _MOST_BYTES = 2**26
 """Plans that are kept, and the memory of their programs and workspaces."""
+
+_MOST_REMEMBERED = 2**14
+"""Structures of which it is known that they were asked for."""
+
+_OPERATIONS_AT_A_TIME = 1e9
+"""After about a second of them, compiled code returns, so that an interrupt is heard."""
 
 Structure = tuple[bytes, bytes, bytes]
 
@@ -88,14 +103,18 @@ class Plan:
 
     @property
     def bytes(self) -> float:
-        """Memory that keeping this plan takes."""
+        """Memory that keeping this plan takes: workspaces of large tables are not kept with it."""
         arrays = (*self.tree, *self.program)
-        return self.prediction.bytes + sum(array.nbytes for array in arrays)
+        tables = self.prediction.bytes if self.small else 0.0
+        return tables + sum(array.nbytes for array in arrays)
 
     def run(self, log_values: NDArray[np.float64], threads: Callable[[], int]) -> Run:
         """Marginals and log Z under log tables; `threads` is asked where tables are large."""
         if not self.small:
-            return self.calibrate(log_values, threads)[0]
+            large = SPARE.take(self.program, self.table_starts)
+            found = self._run_in_chunks(log_values, large, threads())
+            SPARE.give(large)
+            return found
         try:
             work = self._spare.pop()
         except IndexError:
@@ -130,17 +149,22 @@ class Plan:
         if self.small:
             work = new_workspace(self.program, self.table_starts)
             return self._run(log_values, work), work.tables
+        large = large_workspace(self.program, self.table_starts)
+        return self._run_in_chunks(log_values, large, threads()), large.tables
+
+    def _run_in_chunks(self, log_values: NDArray[np.float64], work: Workspace, threads: int) -> Run:
         marginals = np.zeros(self.n_states)
-        code, log_z, scaled, tables = run_in_chunks(
+        code, log_z, scaled = run_in_chunks(
             self.program,
             self.tree,
             self.cardinalities,
             self.table_starts,
             log_values,
+            work,
             marginals,
-            threads(),
+            threads,
         )
-        return Run(code, log_z, marginals, scaled), tables
+        return Run(code, log_z, marginals, scaled)
 
     def _run(self, log_values: NDArray[np.float64], work: Workspace) -> Run:
         marginals = np.empty(self.n_states)
@@ -153,6 +177,52 @@ class Plan:
             marginals,
         )
         return Run(code, log_z, marginals, scaled)
+
+
+def runs_of(
+    graphs: Sequence[FactorGraph], seed: int, restarts: int, effort: float, max_entries: float
+) -> list[tuple[Run, Prediction] | None]:
+    """Plan and run graphs without evidence; those of one structure follow each other.
+
+    The settings are those of `Plan.of`. No plan is kept.
+
+    Returns:
+        The run of each graph, and what was predicted of it; None for one that has to be solved
+        apart: its tables are large, or conditioning may be cheaper.
+    """
+    count = len(graphs)
+    stacked = Stacked.of(graphs)
+    codes = np.empty(count, dtype=np.int64)
+    log_zs = np.empty(count)
+    scaled = np.empty(count, dtype=np.bool_)
+    costs = np.empty((count, 4))
+    marginals = np.empty(stacked.state_starts[-1])
+    done = 0
+    while done < count:
+        done = plan_and_run_each(
+            *stacked.arrays,
+            stacked.places,
+            stacked.state_starts,
+            seed,
+            restarts,
+            effort,
+            max_entries,
+            LOG2_CHUNKED_TABLE,
+            FEWEST_FACTORS,
+            _OPERATIONS_AT_A_TIME,
+            done,
+            codes,
+            log_zs,
+            scaled,
+            costs,
+            marginals,
+        )
+    parts = np.split(marginals, stacked.state_starts[1:-1])
+    runs = map(Run, codes.tolist(), log_zs.tolist(), parts, scaled.tolist())
+    return [
+        None if run.code == APART else (run, Prediction.of(*cost))
+        for run, cost in zip(runs, costs.tolist(), strict=True)
+    ]
 
 
 def posterior_of(graph: FactorGraph, stats: Mapping[str, Any], run: Run) -> Posterior:
@@ -179,6 +249,7 @@ class KeptPlans:
     def __init__(self) -> None:
         self._plans: OrderedDict[Key, tuple[Plan, float]] = OrderedDict()
         self._bytes = 0.0
+        self._asked: dict[int, None] = {}
         self._lock = Lock()
 
     def get(self, key: Key) -> Plan | None:
@@ -190,17 +261,30 @@ class KeptPlans:
             self._plans.move_to_end(key)
             return kept[0]
 
+    def asked_before(self, key: Key) -> bool:
+        """Whether this was asked for the structure before, or its plan is kept."""
+        with self._lock:
+            if key in self._plans:
+                return True
+            number = hash(key)
+            if number in self._asked:
+                return True
+            self._asked[number] = None
+            if len(self._asked) > _MOST_REMEMBERED:
+                del self._asked[next(iter(self._asked))]
+            return False
+
     def keep(self, key: Key, plan: Plan) -> None:
-        """Keep a plan of small tables, and let go of what was asked for longest ago."""
+        """Keep a plan, unless it is large, and let go of what was asked for longest ago."""
         size = plan.bytes
-        if not plan.small or size > _MOST_BYTES / 4:
+        if size > _MOST_BYTES / 4:
             return
         with self._lock:
             if key in self._plans:
                 return
             self._plans[key] = plan, size
             self._bytes += size
-            while self._bytes > _MOST_BYTES or len(self._plans) > _MOST_KEPT:
+            while self._bytes > _MOST_BYTES or len(self._plans) > MOST_KEPT:
                 self._bytes -= self._plans.popitem(last=False)[1][1]
 
 

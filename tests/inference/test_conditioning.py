@@ -20,7 +20,7 @@ from tests.oracle import oracle
 
 @pytest.fixture
 def at_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inference.exact.conditioning, "_FEWEST_FACTORS", 0)
+    monkeypatch.setattr(inference.exact.conditioning, "FEWEST_FACTORS", 0)
 
 
 def binary_graph(seed: int) -> FactorGraph:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -9,11 +11,18 @@ import pytest
 
 import inference.exact.backend
 import inference.exact.plans
+import inference.exact.workspaces
 from factormodels import FactorGraph
+from factormodels.errors import FactormodelsError
 from factormodels.synthetic import fr2
-from inference import TooLargeError, infer, infer_batch
+from inference import Posterior, TooLargeError, ZeroPartitionError, infer, infer_batch
+from inference.batch import batch_results
+from inference.evidence import with_observed
 from inference.exact.backend import Exact
-from inference.exact.plans import KeptPlans, Key, Plan, by_structure
+from inference.exact.plans import MOST_KEPT, KeptPlans, Key, Plan, by_structure
+from inference.exact.workspaces import SpareWorkspace, large_workspace
+from inference.memory import MemoryAllowance
+from inference.thread_team import Team
 from tests.inference.answers import assert_right
 from tests.inference.graphs import odd_graph
 
@@ -77,7 +86,7 @@ def test_a_graph_changed_after_it_was_answered_has_another_plan() -> None:
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inference.exact.plans, "_MOST_KEPT", 3)
+    monkeypatch.setattr(inference.exact.plans, "MOST_KEPT", 3)
     graphs = [FactorGraph.from_factors([2] * n, [(range(n), np.ones(2**n))]) for n in range(1, 8)]
     keys = [key_of(graph) for graph in graphs]
     plans = KeptPlans()
@@ -116,3 +125,121 @@ def test_a_batch_of_many_settings_of_many_structures_is_one_run_for_each() -> No
             assert one.marginals.flat.tobytes() == alone.marginals.flat.tobytes()
             assert one.log_z == alone.log_z
             assert one.stats.keys() == alone.stats.keys()
+
+
+def test_a_batch_of_more_structures_than_are_kept_is_one_run_for_each() -> None:
+    graphs = [odd_graph(seed) for seed in range(400)]
+    graphs += [fr2(4, 2, density=0.4, seed=seed) for seed in range(40)]
+    # Contradictions, a structure that conditioning may solve, and a few that follow each other.
+    graphs.append(FactorGraph.from_factors([2], [([0], [0.0, 0.0])]))
+    graphs += [other_tables(fr2(26, 5, density=0.02, seed=1), seed) for seed in range(3)]
+    assert len(by_structure([graph.absorb_evidence() for graph in graphs])) > MOST_KEPT
+    alone = [Exact().attempt(graph.absorb_evidence()) for graph in graphs]
+    for threads in (1, 3):
+        results = batch_results(graphs, Exact(), threads)
+        for graph, one, expected in zip(graphs, results, alone, strict=True):
+            if isinstance(expected, FactormodelsError):
+                assert str(one) == str(expected)
+                continue
+            assert isinstance(one, Posterior)
+            values = with_observed(graph, expected.marginals).flat
+            assert one.marginals.flat.tobytes() == values.tobytes()
+            assert one.log_z == expected.log_z
+            assert one.stats.keys() == expected.stats.keys() | {"seconds"}
+    assert {type(result) for result in alone} == {Posterior, ZeroPartitionError}
+
+
+def test_large_tables_of_a_batch_of_many_structures_are_refused_as_alone() -> None:
+    graphs = [fr2(8, 2, density=0.5, seed=seed) for seed in range(MOST_KEPT + 10)]
+    bytes_needed = sorted(Exact().predict(graph).bytes for graph in graphs)
+    exact = Exact(memory_limit=int(bytes_needed[len(graphs) // 2]))
+    results = batch_results(graphs, exact, 2)
+    expected = [exact.attempt(graph) for graph in graphs]
+    kinds = [type(result) for result in expected]
+    assert [type(result) for result in results] == kinds
+    assert set(kinds) == {Posterior, TooLargeError}
+
+
+def test_a_structure_that_batches_ask_for_again_is_kept(kept: KeptPlans) -> None:
+    graphs = [fr2(4, 2, density=0.4, seed=seed).absorb_evidence() for seed in range(5)]
+    keys = [key_of(graph) for graph in graphs]
+    answers = []
+    for _ in range(3):
+        answers.append([one.marginals.flat.tobytes() for one in infer_batch(graphs, Exact())])
+        known = [kept.get(key) is not None for key in keys]
+        assert known == [len(answers) > 1] * 5
+    assert answers[0] == answers[1] == answers[2]
+
+
+def test_what_was_asked_for_is_remembered_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inference.exact.plans, "_MOST_REMEMBERED", 2)
+    keys = [key_of(FactorGraph.from_factors([n], [])) for n in (2, 3, 4)]
+    plans = KeptPlans()
+    assert [plans.asked_before(key) for key in keys] == [False] * 3
+    assert [plans.asked_before(key) for key in reversed(keys)] == [True, True, False]
+
+
+def test_a_large_plan_that_is_kept_is_refused_when_memory_is_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(inference.exact.plans, "LOG2_CHUNKED_TABLE", 1.0)
+    graph = fr2(6, 2, density=0.5, seed=0)
+    infer(graph)
+    short = MemoryAllowance(1000, "a test")
+    monkeypatch.setattr(inference.exact.backend, "allowance", lambda _: short)
+    with pytest.raises(TooLargeError, match="a test"):
+        infer(graph)
+
+
+def test_the_workspace_of_large_tables_is_used_again_by_one_at_a_time() -> None:
+    large, small = plan_of(fr2(8, 3, density=0.4, seed=0)), plan_of(fr2(3, 2, density=0.4, seed=0))
+    spare = SpareWorkspace()
+    first = spare.take(large.program, large.table_starts)
+    spare.give(first)
+    part = spare.take(small.program, small.table_starts)
+    assert all(np.shares_memory(a, b) for a, b in zip(first, part, strict=True))
+    fresh = large_workspace(small.program, small.table_starts)
+    assert [a.shape for a in part] == [a.shape for a in fresh]
+    other = spare.take(small.program, small.table_starts)
+    assert not any(np.shares_memory(a, b) for a, b in zip(first, other, strict=True))
+    spare.give(part)  # The whole is kept, though a part of it was taken.
+    again = spare.take(large.program, large.table_starts)
+    assert all(np.shares_memory(a, b) for a, b in zip(first, again, strict=True))
+
+
+def test_a_workspace_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_of(fr2(3, 2, density=0.4, seed=0))
+    spare = SpareWorkspace()
+    monkeypatch.setattr(inference.exact.workspaces, "_SECONDS", 0.01)
+    work = spare.take(plan.program, plan.table_starts)
+    kept = weakref.ref(work.tables)
+    spare.give(work)
+    del work
+    for _ in range(3000):
+        if kept() is None:
+            break
+        time.sleep(0.01)
+    assert kept() is None
+    # More than a share of the memory is not kept at all.
+    monkeypatch.setattr(inference.exact.workspaces, "_SHARE", 0.0)
+    first = spare.take(plan.program, plan.table_starts)
+    spare.give(first)
+    second = spare.take(plan.program, plan.table_starts)
+    assert not np.shares_memory(first.tables, second.tables)
+
+
+def test_a_team_drops_what_has_not_begun_when_a_part_fails() -> None:
+    begun: list[int] = []
+
+    def part(number: int) -> int:
+        begun.append(number)
+        if number == 3:
+            raise ValueError("three")
+        time.sleep(0.001)
+        return number
+
+    with Team(2) as team:
+        assert team.map(part, range(3)) == [0, 1, 2]
+        with pytest.raises(ValueError, match="three"):
+            team.map(part, range(3, 10_000))
+    assert len(begun) < 100

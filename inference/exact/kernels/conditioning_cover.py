@@ -6,20 +6,42 @@ import numpy as np
 
 from inference.kernels.compiled import kernel
 
+LARGEST_COVER = 32
+"""The states of a cover of more variables take hours to go through."""
+
 
 @kernel
-def pairwise_cover(cardinalities, scope_starts, starts, neighbours, most):
+def may_have_a_cover(n_variables, scope_starts, scope_variables, fewest_factors):
+    """Whether there are enough factors, and so many at few variables; cheap to ask."""
+    n_factors = len(scope_starts) - 1
+    if n_factors < fewest_factors:
+        return False
+    degrees = np.zeros(n_variables, dtype=np.int64)
+    pairs = 0
+    for factor in range(n_factors):
+        arity = scope_starts[factor + 1] - scope_starts[factor]
+        if arity > 2:
+            return False
+        if arity == 2:
+            pairs += 1
+            for slot in range(scope_starts[factor], scope_starts[factor + 1]):
+                degrees[scope_variables[slot]] += 1
+    degrees.sort()
+    return np.sum(degrees[-LARGEST_COVER:]) >= pairs
+
+
+@kernel
+def pairwise_cover(cardinalities, scope_starts, starts, neighbours):
     """Whether a binary, pairwise graph has a small cover of its pairs, and a greedy one.
 
     The variable with the most pairs that are not covered is taken first, of equal ones the first.
 
     Args:
         starts, neighbours: the interaction graph.
-        most: how many variables the cover may have.
 
     Returns:
         suits: whether every variable has two states, every factor at most two variables, and the
-            cover at most `most`.
+            cover at most `LARGEST_COVER`.
         cover: int64, its variables, in ascending order.
     """
     n = len(cardinalities)
@@ -34,14 +56,14 @@ def pairwise_cover(cardinalities, scope_starts, starts, neighbours, most):
         return False, np.empty(0, dtype=np.int64)
     degrees = starts[1:] - starts[:-1]
     chosen = np.zeros(n, dtype=np.bool_)
-    for taken in range(most + 1):
+    for taken in range(LARGEST_COVER + 1):
         best = 0
         for v in range(n):
             if degrees[v] > degrees[best]:
                 best = v
         if n == 0 or degrees[best] == 0:
             return True, np.flatnonzero(chosen)
-        if taken == most:
+        if taken == LARGEST_COVER:
             break
         chosen[best] = True
         degrees[best] = 0

@@ -71,18 +71,26 @@ class Workspace(NamedTuple):
     spans: NDArray[np.float64]
 
 
-@kernel
-def new_workspace(program, table_starts):
-    """Workspace for a program, for one run after another."""
+@inlined_kernel
+def workspace_sizes(program, table_starts):
+    """Numbers of entries of the arrays of a `Workspace` for a program."""
     steps = program.steps
     n_clusters = len(steps) - 1
     n_factors = len(table_starts) - 1
     n_messages = steps[n_clusters, MESSAGE]
+    n_values = table_starts[n_factors] + n_messages
+    return n_values, n_messages, steps[n_clusters, TABLE], n_factors + 2 * n_clusters
+
+
+@kernel
+def new_workspace(program, table_starts):
+    """Workspace for a program, for one run after another."""
+    values, answers, tables, spans = workspace_sizes(program, table_starts)
     return Workspace(
-        np.empty(table_starts[n_factors] + n_messages, dtype=np.float64),
-        np.empty(n_messages, dtype=np.float64),
-        np.empty(steps[n_clusters, TABLE], dtype=np.float64),
-        np.empty(n_factors + 2 * n_clusters, dtype=np.float64),
+        np.empty(values, dtype=np.float64),
+        np.empty(answers, dtype=np.float64),
+        np.empty(tables, dtype=np.float64),
+        np.empty(spans, dtype=np.float64),
     )
 
 

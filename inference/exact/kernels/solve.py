@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from inference.exact.kernels.cluster_tree import bucket_sizes, build_tree, cost
+from inference.exact.kernels.conditioning_cover import may_have_a_cover
 from inference.exact.kernels.joins import with_joins
 from inference.exact.kernels.log_propagation import propagate_log
 from inference.exact.kernels.ordering import elimination_order
@@ -13,6 +16,9 @@ from inference.kernels.interaction import interaction_graph
 
 _MERGE_LIMIT = 64
 """Clusters are merged up to this many entries, where a step costs as much as the entries."""
+
+APART = -1
+"""Code of a graph that `plan_and_run_each` leaves to be solved apart."""
 
 
 @kernel
@@ -101,3 +107,70 @@ def run_for_each(
             program, table_starts, log_values[k * size : (k + 1) * size], constant_factors, work,
             marginals[k],
         )  # fmt: skip
+
+
+@kernel
+def plan_and_run_each(
+    all_cardinalities, all_scope_starts, all_scope_variables, all_table_starts, all_log_values,
+    places, state_starts, seed, restarts, effort, most_entries, largest_table, fewest_factors,
+    most_work, first, codes, log_zs, scaled, costs, marginals,
+):  # fmt: skip
+    """Plan and run graphs, one after another; return where it stopped.
+
+    A plan serves the graphs that follow each other and have the same structure; none is kept.
+    Nothing passes between compiled code and Python from graph to graph, so that threads do not
+    wait for each other.
+
+    Args:
+        all_cardinalities, all_scope_starts, all_scope_variables, all_table_starts, all_log_values,
+            places, state_starts: the graphs, as `inference.stacked_graphs.Stacked` has them.
+        seed, restarts, effort: of the search for an order, as `plant` takes them.
+        most_entries, largest_table: entries of all tables, and log2 of those of the largest, from
+            which on a graph is left.
+        fewest_factors: from which on it may be left for conditioning.
+        most_work: operations after which it stops, so that the caller can look for an interrupt.
+        first: the graph to begin with.
+        codes: int64 (n_graphs,), out: DONE, ZERO, or APART for a graph that is left: too large, or
+            one that conditioning may solve sooner.
+        log_zs: float64 (n_graphs,), out.
+        scaled: bool (n_graphs,), out: whether scaled arithmetic sufficed.
+        costs: float64 (n_graphs, 4), out: induced width, log2 of the largest table, entries, work.
+        marginals: float64, out: those of all graphs, one after another.
+    """
+    done = 0.0
+    k = first
+    while k < len(codes) and done <= most_work:
+        cardinalities = all_cardinalities[places[k, 0, 0] : places[k, 0, 1]]
+        scope_starts = all_scope_starts[places[k, 1, 0] : places[k, 1, 1]]
+        scope_variables = all_scope_variables[places[k, 2, 0] : places[k, 2, 1]]
+        table_starts = all_table_starts[places[k, 3, 0] : places[k, 3, 1]]
+        end = k + 1
+        while end < len(codes) and (
+            np.array_equal(cardinalities, all_cardinalities[places[end, 0, 0] : places[end, 0, 1]])
+            and np.array_equal(
+                scope_starts, all_scope_starts[places[end, 1, 0] : places[end, 1, 1]]
+            )
+            and np.array_equal(
+                scope_variables, all_scope_variables[places[end, 2, 0] : places[end, 2, 1]]
+            )
+        ):
+            end += 1
+        codes[k:end] = APART
+        if not may_have_a_cover(len(cardinalities), scope_starts, scope_variables, fewest_factors):
+            fits, tree, program, width, largest, entries, work = plant_program(
+                cardinalities, scope_starts, scope_variables, table_starts, seed, restarts, effort,
+                most_entries,
+            )  # fmt: skip
+            if fits and largest < largest_table:
+                space = new_workspace(program, table_starts)
+                for j in range(k, end):
+                    values = all_log_values[places[j, 4, 0] : places[j, 4, 1]]
+                    own = marginals[state_starts[j] : state_starts[j + 1]]
+                    codes[j], log_zs[j], scaled[j] = run_program(
+                        program, table_starts, values, tree.constant_factors, space, own
+                    )
+                    costs[j, 0], costs[j, 1], costs[j, 2] = width, largest, entries
+                    costs[j, 3] = work
+                    done += work
+        k = end
+    return k

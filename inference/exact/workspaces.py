@@ -1,0 +1,68 @@
+"""Workspaces of large tables: in huge pages, and the last one kept for the next run."""
+
+from __future__ import annotations
+
+from threading import Lock, Timer
+
+import numpy as np
+from numpy.typing import NDArray
+
+from inference.exact.kernels.program import TreeProgram
+from inference.exact.kernels.propagation import Workspace, workspace_sizes
+from inference.memory import allowance
+
+_SECONDS = 10.0
+"""How long a workspace is kept."""
+
+_SHARE = 1.0 / 8.0
+"""Of the memory that tables may take without a limit: larger workspaces are not kept."""
+
+
+def large_workspace(program: TreeProgram, table_starts: NDArray[np.int64]) -> Workspace:
+    """Workspace for a program of large tables."""
+    # NumPy asks for huge pages, without which faults take as long as the arithmetic.
+    return Workspace(*map(np.empty, workspace_sizes(program, table_starts)))
+
+
+class SpareWorkspace:
+    """The workspace of the last run with large tables, for the next that fits into it.
+
+    Memory that the system hands out anew has to be cleared, and on a virtual machine often to be
+    fetched from its host, which takes several times as long as the arithmetic.
+    """
+
+    def __init__(self) -> None:
+        self._kept: Workspace | None = None
+        self._timer: Timer | None = None
+        self._lock = Lock()
+
+    def take(self, program: TreeProgram, table_starts: NDArray[np.int64]) -> Workspace:
+        """Workspace for a program, which nothing else uses until it is given back."""
+        kept = self._exchange(None)
+        sizes = workspace_sizes(program, table_starts)
+        if kept is None or any(len(a) < n for a, n in zip(kept, sizes, strict=True)):
+            return large_workspace(program, table_starts)
+        return Workspace(*(a[:n] for a, n in zip(kept, sizes, strict=True)))
+
+    def give(self, work: Workspace) -> None:
+        """Keep a workspace for some seconds, unless it is a large part of the memory."""
+        if sum(array.nbytes for array in work) <= _SHARE * allowance(None).bytes:
+            # What was taken may be the first part of what was kept.
+            whole = (a if a.base is None else a.base for a in work)
+            self._exchange(Workspace(*whole))
+
+    def _exchange(self, work: Workspace | None) -> Workspace | None:
+        """Keep another workspace, or none; return the one that was kept."""
+        timer = Timer(_SECONDS, self._exchange, [None]) if work is not None else None
+        with self._lock:
+            kept, self._kept = self._kept, work
+            before, self._timer = self._timer, timer
+        if before is not None:
+            before.cancel()
+        if timer is not None:
+            timer.daemon = True
+            timer.start()
+        return kept
+
+
+SPARE = SpareWorkspace()
