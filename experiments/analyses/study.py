@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, field
 from pathlib import Path, PurePath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
@@ -17,7 +17,7 @@ from experiments.analyses.registry import Analysis, analysis, names
 from experiments.paper.artefacts import Artefacts, Origin, write_artefacts
 from experiments.results.files import MANIFEST, publish, temporary_folder
 from experiments.results.manifest import environment, file_hash, manifest_text
-from experiments.study.config import STRICT, Seed, file_name, known, plain_hash
+from experiments.study.config import STRICT, Seed, TableWidth, file_name, known, plain_hash
 from experiments.study.reading import RawStudy, expand_shorthands, model_of
 from factormodels.io.files import write_text
 
@@ -39,7 +39,7 @@ class AnalysisStudy:
     analysis: Annotated[str, known(names, "analysis")]
     description: str = ""
     seed: Seed = 0
-    width: Literal["column", "page", "slides"] = "page"
+    width: TableWidth = "page"
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 

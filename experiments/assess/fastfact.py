@@ -40,6 +40,7 @@ from experiments.assess.fastfact_tables import (
 )
 from experiments.assess.response_columns import ResponseColumns
 from experiments.assess.retrievers_by_name import (
+    RETRIEVERS,
     WebAccess,
     document_digest,
     read_sources,
@@ -64,7 +65,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-RETRIEVERS = ("local", "wikipedia", "google")
+PAGE_RETRIEVERS = tuple(name for name, entry in RETRIEVERS.items() if entry.by_pages)
+"""Names of the retrievers that find the pages of which the best pieces are read."""
 
 KPrime = float | str | Mapping[str, float] | None
 """K' of every response, the column that holds it, K' by id of response; or nobody counted."""
@@ -78,7 +80,7 @@ class PageEvidence(WebAccess):
     """Where evidence is searched, and how much of it is read.
 
     Attributes:
-        retriever: one of `RETRIEVERS`; None: local where there are documents.
+        retriever: one of `PAGE_RETRIEVERS`; None: local where there are documents.
         documents: folder or file of documents, or the documents; None: the input's own passages.
         pages: pages that are read per claim.
         pieces: pieces of these that are shown to the verifier, the best by BM25.
@@ -459,8 +461,8 @@ def _retriever(
             "there is no evidence: name a folder with --documents, or a source with --retriever "
             "wikipedia or google"
         )
-    if name not in RETRIEVERS:
-        raise InputError(unknown_name(f"--retriever {name!r}", name, RETRIEVERS))
+    if name not in PAGE_RETRIEVERS:
+        raise InputError(unknown_name(f"--retriever {name!r}", name, PAGE_RETRIEVERS))
     size = {"pages": evidence.pages, "pieces": evidence.pieces, **asdict(chunks)}
     facts = {"retriever": name, **size}
     if name == "local":

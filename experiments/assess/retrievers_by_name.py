@@ -88,10 +88,13 @@ class RetrieverEntry(NamedTuple):
     Attributes:
         build: makes it.
         reads_documents: whether it searches documents on this disk.
+        by_pages: whether FaStfact's verification, which reads the best pieces of whole pages, has
+            it too.
     """
 
     build: Callable[[Sequence[FactGraph], SearchOptions], Built]
     reads_documents: bool = False
+    by_pages: bool = True
 
 
 def build_retriever(
@@ -241,7 +244,7 @@ def _top(options: SearchOptions) -> dict[str, Any]:
 RETRIEVERS: Mapping[str, RetrieverEntry] = MappingProxyType(
     {
         "local": RetrieverEntry(_local, reads_documents=True),
-        "dense": RetrieverEntry(_dense, reads_documents=True),
+        "dense": RetrieverEntry(_dense, reads_documents=True, by_pages=False),
         "wikipedia": RetrieverEntry(partial(_web, "wikipedia")),
         "google": RetrieverEntry(partial(_web, "google")),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from inspect import cleandoc
 from typing import Any
 
@@ -17,6 +18,12 @@ def unwrapped(text: str | None) -> str:
     return "\n\n".join(
         part if part.startswith("  ") else part.replace("\n", " ") for part in paragraphs
     )
+
+
+def choices(names: Iterable[str], default: str | None = None) -> str:
+    """Names to choose from, such as "implication (default), conditional or mixture"."""
+    *first, last = (f"{name} (default)" if name == default else name for name in names)
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 class Command(TyperCommand):

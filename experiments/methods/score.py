@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from experiments.methods.inputs import Data
 
 COMMAND = "score"
-RECALIBRATIONS = ("platt", "temperature", "beta", "isotonic", "histogram", "venn-abers", "best")
 
 SCORES = (
     *("brier", "corp_brier_miscalibration", "corp_brier_discrimination", "corp_brier_uncertainty"),
@@ -100,7 +99,8 @@ class ScoreSettings:
 
     Attributes:
         reference: the model that the others are tested against; None: the first.
-        recalibrate: recalibrations, learned on other responses: names of `RECALIBRATIONS`.
+        recalibrate: recalibrations, learned on other responses: names of
+            `calibration.recalibration.RECALIBRATORS`, with - for _ if you like.
         folds: folds of responses of these.
         n_bootstrap: replicates of the bootstrap.
         resamples: permutations of each test.
@@ -169,11 +169,8 @@ def find_scores(
               if name in ("p", "by", "true", "irrelevant", "recalibrate")}  # fmt: skip
     columns, settings = parted_options({**options, **listed}, ScoreColumns, ScoreSettings)
     recalibrations = tuple(name.replace("_", "-") for name in settings.recalibrate)
-    for name in recalibrations:
-        if name not in RECALIBRATIONS:
-            raise InputError(
-                f"--recalibrate {name}: it is unknown; use some of {', '.join(RECALIBRATIONS)}"
-            )
+    if recalibrations:
+        _check_recalibrations(recalibrations)
     frame, remarks = _frame(table_of(data), columns)
     # Of a score that is not among these.
     with entropy_warnings():
@@ -478,6 +475,17 @@ def _tests(blocks: Sequence[_Block]) -> PaperTable | None:
         note="Permutation tests, corrected by Holm over all scores and models of the same data. "
         "In brackets: intervals of the difference." + (_COVERS if measured else ""),
     )
+
+
+def _check_recalibrations(asked: Sequence[str]) -> None:
+    from calibration.recalibration import RECALIBRATORS
+
+    offered = [name.replace("_", "-") for name in RECALIBRATORS]
+    for name in asked:
+        if name not in offered:
+            raise InputError(
+                f"--recalibrate {name}: it is unknown; use some of {', '.join(offered)}"
+            )
 
 
 def _recalibrated(

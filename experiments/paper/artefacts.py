@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from experiments.paper.table_width import Width
+    from experiments.study.config import TableWidth
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def write_table(
     folder: str | os.PathLike[str],
     stem: str,
     origin: Origin,
-    width: Width = "page",
+    width: TableWidth = "page",
 ) -> tuple[Path, ...]:
     """Write a table as STEM.csv (all columns of its frame), STEM.tex and STEM.md.
 
@@ -144,7 +144,7 @@ def write_artefacts(
     artefacts: Artefacts,
     folder: str | os.PathLike[str],
     origin: Origin,
-    width: Width = "page",
+    width: TableWidth = "page",
 ) -> tuple[Path, ...]:
     """Write every table and figure, and return the paths of the files.
 

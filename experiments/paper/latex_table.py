@@ -14,7 +14,8 @@ from experiments.paper.text import ABSENT, interval, number
 if TYPE_CHECKING:
     import pandas as pd
 
-    from experiments.paper.table_width import Form, Width
+    from experiments.paper.table_width import Form
+    from experiments.study.config import TableWidth
 
 PACKAGES = (r"\usepackage{array, booktabs, siunitx}", r"\sisetup{detect-weight = true}")
 """What the preamble of a document that takes the tables in must say."""
@@ -145,13 +146,13 @@ def is_right(column: PaperColumn) -> bool:
     return column.right or column.digits is not None
 
 
-def latex(table: PaperTable, comments: Sequence[str] = (), width: Width | None = None) -> str:
+def latex(table: PaperTable, comments: Sequence[str] = (), width: TableWidth | None = None) -> str:
     """A table as LaTeX, to be taken in by a document whose preamble says `PACKAGES`.
 
     Args:
         table: the table.
         comments: lines for the head of the file, such as its origin.
-        width: what it is to fit, as `table_width.Width` says; as wide as it gets if None.
+        width: what it is to fit; as wide as it gets if None.
     """
     from experiments.paper.table_width import fitted, interval_size
 

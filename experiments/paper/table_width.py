@@ -9,12 +9,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from experiments.paper.latex_table import PaperCell, PaperColumn, PaperTable, blocks, is_right
 
-Width = Literal["column", "page", "slides"]
-"""Of two columns (ACL's style), of a page (article), of a slide (beamer)."""
+if TYPE_CHECKING:
+    from experiments.study.config import TableWidth
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class TableRoom:
     lines: int
 
 
-MEASURES: dict[Width, TableRoom] = {
+MEASURES: dict[TableWidth, TableRoom] = {
     "column": TableRoom(219.0, 7.0, 2.0, 60),
     # That of article; NeurIPS has 397 points, ACL over both columns 455.
     "page": TableRoom(345.0, 8.0, 3.0, 42),
@@ -121,7 +121,7 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
     return wide * (_BOLD if bold else 1.0)
 
 
-def fitted(table: PaperTable, width: Width) -> Form:
+def fitted(table: PaperTable, width: TableWidth) -> Form:
     """The form of a table in which it says most within a width.
 
     In this order: intervals beside the numbers, below them, none; then abbreviations; then long

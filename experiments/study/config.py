@@ -158,6 +158,8 @@ Variant = Annotated[str, known(lambda: VARIANTS, "variant")]
 Encoding = Annotated[str, known(lambda: ENCODINGS, "encoding")]
 BackendName = Annotated[str, known(entries, "backend")]
 MeasureName = Annotated[str, known(lambda: REGISTRY, "measure")]
+# Of two columns (ACL's style), of a page (article), of a slide (beamer).
+TableWidth = Literal["column", "page", "slides"]
 
 # --- Data -------------------------------------------------------------------------------------
 
@@ -910,7 +912,7 @@ class Study:
     significance: Significance = field(default_factory=Significance)
     reliability: Reliability = field(default_factory=Reliability)
     report: Report = field(default_factory=Report)
-    width: Literal["column", "page", "slides"] = "page"
+    width: TableWidth = "page"
     outputs: Annotated[
         tuple[Literal["csv", "latex", "markdown", "reliability", "report"], ...],
         AfterValidator(distinct),

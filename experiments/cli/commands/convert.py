@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 
 from experiments.cli.console import output
+from experiments.cli.help_text import choices
 from experiments.cli.options import shared
 from experiments.paper.text import counted
+from factormodels.encodings import DEFAULT_ENCODING, ENCODINGS
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io import write, write_many
@@ -40,8 +42,7 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="Encoding of relations in a .uai file: implication (default), conditional or "
-            "mixture.",
+            help=f"Encoding of relations in a .uai file: {choices(ENCODINGS, DEFAULT_ENCODING)}.",
         ),
     ] = None,
     response: shared.ResponseId = None,

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from experiments.cli.help_text import choices
 from experiments.cli.options import shared
+from factormodels.encodings import DEFAULT_ENCODING, ENCODINGS
 
 
 def command(
@@ -34,9 +36,7 @@ def command(
     ] = None,
     encoding: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME", help="Encoding: implication (default), conditional or mixture."
-        ),
+        typer.Option(metavar="NAME", help=f"Encoding: {choices(ENCODINGS, DEFAULT_ENCODING)}."),
     ] = None,
     backend: Annotated[
         str, typer.Option(metavar="NAME", help="Algorithm whose posteriors to show.")

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from experiments.cli.console import messages, output, plain_table, show_table, write_json
+from experiments.cli.help_text import choices
 from experiments.cli.options import shared
 from experiments.paper.text import counted, duration, verdict
 from factormodels.claims import Atom, Context
+from factormodels.encodings import DEFAULT_ENCODING, ENCODINGS
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
@@ -64,8 +66,8 @@ def command(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="How a relation of a fact graph becomes a table: implication (default), "
-            "conditional or mixture.",
+            help="How a relation of a fact graph becomes a table: "
+            f"{choices(ENCODINGS, DEFAULT_ENCODING)}.",
         ),
     ] = None,
     variant: Annotated[

@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+from experiments.cli.help_text import choices
+from factormodels.encodings import ENCODINGS
+
 ResponseId = Annotated[
     str | None,
     typer.Option(metavar="ID", help="Which response to use, if the file holds many."),
@@ -22,7 +25,7 @@ BackendSettings = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="A setting of the backend; repeatable."),
 ]
 
-Encoding = Annotated[str, typer.Option(metavar="NAME", help="implication, conditional or mixture.")]
+Encoding = Annotated[str, typer.Option(metavar="NAME", help=f"{choices(ENCODINGS)}.")]
 
 ApiBase = Annotated[
     str | None, typer.Option(metavar="URL", help="Address of a server with a compatible API.")

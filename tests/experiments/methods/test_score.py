@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from calibration.recalibration import RECALIBRATORS
 from experiments import score
 from experiments.methods.findings import Findings
 from factormodels.errors import InputError
@@ -185,3 +186,8 @@ def test_the_command_writes_what_it_prints(tmp_path: Path, invoke: Invoke) -> No
     wrong = invoke("score", str(path), "--by", "modle")
     assert wrong.exit_code == 2
     assert "did you mean 'model'" in wrong.stderr
+
+
+def test_the_help_names_every_recalibration(invoke: Invoke) -> None:
+    shown = invoke("score", "--help").stdout
+    assert [name for name in RECALIBRATORS if name.replace("_", "-") not in shown] == []

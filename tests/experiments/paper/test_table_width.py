@@ -12,11 +12,12 @@ import pytest
 
 from experiments.paper import latex_table as paper_table
 from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
-from experiments.paper.table_width import MEASURES, Width, fitted, text_width
+from experiments.paper.table_width import MEASURES, fitted, text_width
+from experiments.study.config import TableWidth
 from experiments.study.reading import embedded_studies
 from tests.experiments.paper.study_tables import kept_tables, table_of
 
-DOCUMENTS: dict[Width, tuple[str, ...]] = {
+DOCUMENTS: dict[TableWidth, tuple[str, ...]] = {
     "page": (
         r"\documentclass{article}",
         # The text width of NeurIPS.
@@ -61,7 +62,7 @@ TABLES = {
 
 @pytest.mark.parametrize("width", MEASURES)
 @pytest.mark.parametrize("name", TABLES)
-def test_a_table_fits_and_says_what_it_left_out(name: str, width: Width) -> None:
+def test_a_table_fits_and_says_what_it_left_out(name: str, width: TableWidth) -> None:
     form = fitted(TABLES[name], width)
     assert form.width <= MEASURES[width].width
     shown = {column.title for column in form.table.columns}
@@ -100,7 +101,7 @@ def test_tables_of_every_embedded_study_are_kept() -> None:
 
 
 @pytest.mark.parametrize("width", MEASURES)
-def test_tables_of_studies_fit_by_measured_widths(width: Width) -> None:
+def test_tables_of_studies_fit_by_measured_widths(width: TableWidth) -> None:
     for each in kept_tables():
         form = fitted(table_of(each), width)
         assert form.width <= MEASURES[width].width, each["studies"]
@@ -109,7 +110,7 @@ def test_tables_of_studies_fit_by_measured_widths(width: Width) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no LaTeX")
 @pytest.mark.parametrize("width", MEASURES)
-def test_latex_sets_no_table_too_wide(width: Width, tmp_path: Path) -> None:
+def test_latex_sets_no_table_too_wide(width: TableWidth, tmp_path: Path) -> None:
     found = subprocess.run(
         ["kpsewhich", "siunitx.sty", "beamer.cls"], capture_output=True, text=True
     )
