@@ -30,6 +30,13 @@ _CERTIFICATES = 1.5
 """How much longer than at first a later certificate of the bound may take."""
 
 
+_SECONDS_PER_ENTRY = 4e-7
+"""Order of magnitude of the time that a forest's certificate takes per entry of the tables."""
+
+_FIRST_CERTIFICATE = 0.4
+"""Share of the time that the first certificate may take."""
+
+
 @dataclass(frozen=True)
 class TreeReweighted(Backend):
     """Tree-reweighted belief propagation (Wainwright, Jaakkola & Willsky 2005).
@@ -93,7 +100,7 @@ class TreeReweighted(Backend):
     def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
         """`solve` within what time is left."""
         model = reduced(graph)
-        forests = Forests.drawn(*spanning_forests(model, self.forests, self.seed))
+        forests = Forests.drawn(*spanning_forests(model, self._affordable(model, stop), self.seed))
         if np.isfinite(stop.remaining):
             # What one iteration and the forests take is known only after it.
             begun = stop.elapsed
@@ -141,6 +148,13 @@ class TreeReweighted(Backend):
                 "seed": self.seed,
             },
         )
+
+    def _affordable(self, model: Reduced, stop: Stop) -> int:
+        """How many forests to begin with: fewer where time is short for a graph so large."""
+        if not np.isfinite(stop.remaining):
+            return self.forests
+        each = _SECONDS_PER_ENTRY * len(model.log_values)
+        return max(2, min(self.forests, int(_FIRST_CERTIFICATE * stop.remaining / each)))
 
     def _next(
         self, graph: FactorGraph, model: Reduced, best: _Run, share: float, stop: Stop

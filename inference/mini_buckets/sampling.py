@@ -105,7 +105,6 @@ class MiniBucketSampling(Backend):
             InferenceError: if neither a draw nor a search found one that has.
         """
         stop = Stop(self.seconds)
-        end = math.inf if self.seconds is None else time.monotonic() + self.seconds
         support = possible_states(graph)
         smaller = support.graph
         left = _ORDER_SHARE * stop.remaining
@@ -127,7 +126,7 @@ class MiniBucketSampling(Backend):
         if found.splits == 0:
             exact = WeightedMiniBuckets(i_bound=i_bound, seed=self.seed, restarts=self.restarts)
             return exact.solve(graph)
-        parts = self._draws(smaller, order, found, end)
+        parts = self._draws(smaller, order, found, stop)
         constant = support.log_constant
         stats: dict[str, Any] = {
             "samples": _PART * len(parts),
@@ -178,7 +177,7 @@ class MiniBucketSampling(Backend):
         )
 
     def _draws(
-        self, graph: FactorGraph, order: NDArray[np.int64], found: Any, end: float
+        self, graph: FactorGraph, order: NDArray[np.int64], found: Any, stop: Stop
     ) -> list[_Part]:
         starts = state_starts(graph)
         took = 0.0
@@ -186,11 +185,15 @@ class MiniBucketSampling(Backend):
         def run(number: int) -> _Part | None:
             nonlocal took
             began = time.monotonic()
-            if began + took > end:
+            if stop.remaining <= took:
                 return None
             log_weights, sums = np.empty(_PART), np.zeros(starts[-1])
             random = random_state(np.random.SeedSequence([self.seed, 1, number]))
-            draw_weighted(*arrays_of(graph), order, found, random, log_weights, sums, starts)
+            arrays = arrays_of(graph)
+            if not draw_weighted(
+                *arrays, order, found, random, log_weights, sums, starts, stop.flag
+            ):
+                return None
             took = time.monotonic() - began
             # No weight exceeds the bound, but for rounding.
             return _Part(np.minimum(log_weights, found.bound), sums)
@@ -198,8 +201,8 @@ class MiniBucketSampling(Backend):
         workers = os.cpu_count() or 1
         parts: list[_Part] = []
         wanted = -(-self.samples // _PART)
-        with ThreadPoolExecutor(workers) as pool:
-            while len(parts) < wanted or time.monotonic() < end < math.inf:
+        with stop.within(), ThreadPoolExecutor(workers) as pool:
+            while len(parts) < wanted or 0.0 < stop.remaining < math.inf:
                 first = len(parts)
                 count = max(wanted - first, 4 * workers)
                 results = list(pool.map(run, range(first, first + count)))

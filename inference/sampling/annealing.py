@@ -228,19 +228,17 @@ class AnnealedImportance(Backend):
         population = Particles(path, self.particles, [self.seed, 1])
         least = part.elapsed
         steps = [0.0]
-        while steps[-1] < 1.0:
-            if part.over or len(steps) > _MOST_STEPS:
-                rest = np.linspace(steps[-1], 1.0, _LAST_STEPS + 1)[1:]
-                return np.concatenate([steps, rest]), least
-            following = next_inverse_temperature(
-                steps[-1], population.energies, population.shares(), self.share
-            )
-            population.advance(
-                np.array([steps[-1], following]), max(self.resample, 0.5), self.sweeps, Stop()
-            )
-            steps.append(following)
-            if not population.alive:
-                break
+        in_time = True
+        with part.within():
+            while steps[-1] < 1.0 and population.alive and in_time and len(steps) <= _MOST_STEPS:
+                following = next_inverse_temperature(
+                    steps[-1], population.energies, population.shares(), self.share
+                )
+                pair = np.array([steps[-1], following])
+                in_time = population.advance(pair, max(self.resample, 0.5), self.sweeps, part)
+                steps.append(following)
+        if population.alive and steps[-1] < 1.0:
+            return np.append(steps, np.linspace(steps[-1], 1.0, _LAST_STEPS + 1)[1:]), least
         if steps[-1] < 1.0:
             steps.append(1.0)
         return np.array(steps), least
@@ -264,6 +262,8 @@ class AnnealedImportance(Backend):
             states = np.zeros((0, path.graph.n_variables), dtype=np.int64)
             kept: list[NDArray[np.int64]] | None = [] if keep else None
             sums = population.average(self.draws, stop, kept)
+            if sums is None:
+                return None
             if kept:
                 states = np.concatenate(kept)
             elif keep:
@@ -272,7 +272,7 @@ class AnnealedImportance(Backend):
 
         workers = os.cpu_count() or 1
         found: list[_Group] = []
-        with ThreadPoolExecutor(workers) as pool:
+        with stop.within(), ThreadPoolExecutor(workers) as pool:
             first = 0
             batch = self.groups
             while batch:

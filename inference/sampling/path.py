@@ -109,7 +109,7 @@ class Particles:
         self._log_z = np.zeros(1)
         self.states = forest_draws(path.forest, particles, for_draws)
         self.energies = np.zeros((particles, 2))
-        self._move(path.fixed, 0, np.zeros(0))
+        self._move(path.fixed, 0, np.zeros(0), Stop().flag)
 
     @property
     def alive(self) -> bool:
@@ -138,10 +138,11 @@ class Particles:
             steps: float64, the inverse temperatures.
             resample: share of effective particles below which they are drawn anew by weight.
             sweeps: how often all blocks are drawn at each.
-            stop: the time; no step begins that would take longer.
+            stop: the time, and the flag that ends a step; no step begins that would take longer.
 
         Returns:
-            Whether the last was reached in time, or nothing is left to be taken there.
+            Whether the last was reached in time, or nothing is left to be taken there; if not, the
+            particles are of no use.
         """
         path = self._path
         at, count, pace = 0, 1, 0.0
@@ -164,7 +165,10 @@ class Particles:
                 self.energies,
                 self._log_weights,
                 self._log_z,
+                stop.flag,
             )
+            if stop.flag[0]:
+                return False
             at += count
             # Between looks at the clock there are as many steps as fit a tenth of a second.
             pace = (time.monotonic() - began) / count
@@ -173,18 +177,25 @@ class Particles:
 
     def average(
         self, draws: int, stop: Stop, kept: list[NDArray[np.int64]] | None = None
-    ) -> NDArray[np.float64]:
+    ) -> NDArray[np.float64] | None:
         """Weighted sums of conditional probabilities at inverse temperature 1, flat over states.
 
         Args:
             draws: sweeps over all blocks.
-            stop: the time; the first sweep is made whatever it takes, others if they fit.
+            stop: the time, and the flag that ends a sweep; no sweep but the first begins that would
+                take longer.
             kept: a list to which the states after every sweep are added; None: they are not kept.
+
+        Returns:
+            The sums over the sweeps that ended in time; None if there is none.
         """
         sums = np.zeros(state_starts(self._path.graph)[-1])
-        for _ in range(draws if self.alive else 0):
+        for sweep in range(draws if self.alive else 0):
             began = time.monotonic()
-            self._move(self._path.graph.log_values, 1, sums)
+            before = sums.copy()
+            self._move(self._path.graph.log_values, 1, sums, stop.flag)
+            if stop.flag[0]:
+                return before if sweep else None
             if kept is not None:
                 kept.append(self.states.copy())
             if stop.remaining <= time.monotonic() - began:
@@ -192,7 +203,11 @@ class Particles:
         return sums
 
     def _move(
-        self, log_values: NDArray[np.float64], sweeps: int, sums: NDArray[np.float64]
+        self,
+        log_values: NDArray[np.float64],
+        sweeps: int,
+        sums: NDArray[np.float64],
+        stop: NDArray[np.int64],
     ) -> None:
         graph = self._path.graph
         move_particles(
@@ -208,6 +223,7 @@ class Particles:
             self.energies,
             self.shares(),
             sums,
+            stop,
         )
 
 

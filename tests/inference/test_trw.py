@@ -53,7 +53,7 @@ def test_the_bound_holds_wherever_a_run_stops(settings: dict[str, Any]) -> None:
 def test_a_run_stopped_early_says_so_and_bounds_less_tightly() -> None:
     for seed in range(10):
         graph = grid(4, 4, coupling=2.0, field=1.0, seed=seed)
-        early, late = infer(graph, "trw", max_iterations=1), infer(graph, "trw")
+        early, late = infer(graph, "trw", max_iterations=1, weight_updates=0), infer(graph, "trw")
         assert early.status is Status.NOT_CONVERGED
         assert late.status is Status.CONVERGED
         # The fixed point is the least bound of all splits into the same forests.
@@ -167,3 +167,13 @@ def test_the_gradient_is_the_total_correlation() -> None:
     assert (moved - log_z) / 1e-5 == pytest.approx(slope, rel=1e-2, abs=1e-4)
     assert slope < 0.0
     assert not has_cycle([sorted(model.scope_variables[2 * f : 2 * f + 2]) for f in forest], 5)
+
+
+def test_fewer_forests_are_begun_with_where_time_is_short() -> None:
+    graph = grid(60, 60, coupling=1.0, field=1.0, seed=0)
+    short = infer(graph, "trw", seconds=0.01)
+    assert (
+        short.stats["forests"]
+        < infer(graph, "trw", max_iterations=1, weight_updates=0).stats["forests"]
+    )
+    assert given(short) >= given(infer(graph, "cavi"))

@@ -156,9 +156,11 @@ def potential(scope_starts, scope_variables, table_starts, cardinalities, log_va
 @kernel
 def draw_weighted(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, order, found, random,
-    log_weights, sums, state_starts,
+    log_weights, sums, state_starts, stop,
 ):  # fmt: skip
     """Draw assignments from mini-buckets, with the logarithms of their weights f / q.
+
+    Return whether all were drawn.
 
     Args:
         found: what `tightened` returned.
@@ -167,6 +169,7 @@ def draw_weighted(
         sums: float64 (n_states,), zeros; filled with the weights of the draws in each state, in
             units of the largest weight.
         state_starts: int64 (n_variables + 1,).
+        stop: int64 (1,), looked up before every draw.
     """
     mini, tree = found.mini, found.tree
     n = len(cardinalities)
@@ -177,6 +180,8 @@ def draw_weighted(
     states = np.zeros(n, dtype=np.int64)
     unit = -np.inf
     for number in range(len(log_weights)):
+        if stop[0] != 0:
+            return False
         log_q = 0.0
         possible = True
         for place in range(n - 1, -1, -1):
@@ -228,3 +233,4 @@ def draw_weighted(
         share = math.exp(log_weight - unit)
         for v in range(n):
             sums[state_starts[v] + states[v]] += share
+    return True

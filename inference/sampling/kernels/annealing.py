@@ -51,9 +51,11 @@ def _find(root, node):
 @kernel
 def move_particles(
     cardinalities, scope_starts, scope_variables, table_starts, factor_starts, factors, blocks,
-    log_values, slopes, zeros, sweeps, states, random, energies, weights, sums,
+    log_values, slopes, zeros, sweeps, states, random, energies, weights, sums, stop,
 ):  # fmt: skip
     """Draw every block of every particle in turn, and add up what tempering multiplies.
+
+    Where it is stopped, what it changes is left half done, and of no use.
 
     Args:
         log_values: float64 (n_entries,), the tables under which the draws are made.
@@ -67,6 +69,7 @@ def move_particles(
         weights: float64 (n_particles,), weights of the particles in `sums`.
         sums: float64 (n_states,), to which the conditional probabilities of every draw are added;
             of length 0, none are.
+        stop: int64 (1,), looked up before every particle.
     """
     n = len(cardinalities)
     state_starts = state_offsets(cardinalities)
@@ -85,6 +88,8 @@ def move_particles(
     digits = np.empty(largest_link, dtype=np.int64)
     summed = len(sums) > 0
     for particle in range(len(states)):
+        if stop[0] != 0:
+            return
         own = states[particle]
         for f in range(n_factors):
             places[f] = table_starts[f]
@@ -186,7 +191,7 @@ def _kept(before, after, energies, weights):
 def anneal(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, factor_starts, factors,
     blocks, fixed, slopes, zeros, steps, resample, sweeps, states, random, energies, log_weights,
-    log_z,
+    log_z, stop,
 ):  # fmt: skip
     """Take particles through inverse temperatures: reweigh, draw anew by weight, move; in turn.
 
@@ -197,9 +202,7 @@ def anneal(
         resample: share of effective particles below which they are drawn anew.
         log_weights: float64 (n_particles,), moved along.
         log_z: float64 (1,), to which the mean weight is added when particles are drawn anew.
-
-    Returns:
-        Whether a particle has a positive weight.
+        stop: int64 (1,), looked up before every particle, as in `move_particles`.
     """
     count = len(states)
     tempered = np.empty(len(fixed), dtype=np.float64)
@@ -217,7 +220,7 @@ def anneal(
                 largest = log_weights[particle]
                 best = particle
         if largest == -np.inf:
-            return False
+            return
         total = squares = 0.0
         for particle in range(count):
             weight = np.exp(log_weights[particle] - largest)
@@ -251,5 +254,7 @@ def anneal(
         move_particles(
             cardinalities, scope_starts, scope_variables, table_starts, factor_starts, factors,
             blocks, tempered, slopes, zeros, sweeps, states, random, energies, none, none,
+            stop,
         )  # fmt: skip
-    return True
+        if stop[0] != 0:
+            return
