@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from calibration.table_markup import csv_text
-from experiments.paper import latex_table as paper_table
+from experiments.paper import latex_table
 from experiments.paper.latex_table import PaperTable
 from factormodels.errors import InputError
 from factormodels.io.files import write_text
@@ -99,8 +99,8 @@ def write_table(
     comments = origin.comments()
     texts = {
         f"{stem}.csv": csv_text(table.frame),
-        f"{stem}.tex": paper_table.latex(table, comments, width),
-        f"{stem}.md": paper_table.markdown(table, comments),
+        f"{stem}.tex": latex_table.latex(table, comments, width),
+        f"{stem}.md": latex_table.markdown(table, comments),
     }
     for name, text in texts.items():
         write_text(base / name, text)

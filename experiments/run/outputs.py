@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from calibration.table_markup import csv_text
-from experiments.paper import latex_table as paper_table
+from experiments.paper import latex_table
 from experiments.paper import study_table as tables
 from experiments.paper.artefacts import Origin
 from experiments.results import significance
@@ -195,10 +195,10 @@ def write_results(
             papers["significance"] = significance.paper(tests, study)
         for stem, table in papers.items():
             if "latex" in study.outputs:
-                latex = paper_table.latex(table, origin.comments(), study.width)
+                latex = latex_table.latex(table, origin.comments(), study.width)
                 write_text(file(f"{stem}.tex"), latex)
             if "markdown" in study.outputs:
-                write_text(file(f"{stem}.md"), paper_table.markdown(table, origin.comments()))
+                write_text(file(f"{stem}.md"), latex_table.markdown(table, origin.comments()))
         sizes = {dataset.name: len(dataset.graphs) for dataset in data}
         missing = sum(sizes[cell.dataset] for cell in cells) - finished.table.num_rows
         # Before the report, since its pages show the manifest; the files' hashes come afterwards.
