@@ -48,9 +48,8 @@ class Stacked:
         return cls(graphs, tuple(arrays), places, state_starts)
 
     @classmethod
-    def of_settings(cls, graphs: Sequence[FactorGraph], rows: NDArray[np.float64]) -> Stacked:
-        """Arrays of graphs of one structure under (n_graphs, n_entries) log tables."""
-        graph = graphs[0]
+    def of_settings(cls, graph: FactorGraph, rows: NDArray[np.float64]) -> Stacked:
+        """Arrays of a graph under (n_settings, n_entries) log tables."""
         arrays = [getattr(graph, name) for name in _ARRAYS[:-1]]
         places = np.zeros((len(rows), len(_ARRAYS), 2), dtype=np.int64)
         places[:, :-1, 1] = [len(array) for array in arrays]
@@ -58,7 +57,7 @@ class Stacked:
         places[:, -1, 0] = places[:, -1, 1] - rows.shape[1]
         states = int(graph.cardinalities.sum())
         starts = states * np.arange(len(rows) + 1)
-        return cls(graphs, (*arrays, _read_only(rows).ravel()), places, starts)
+        return cls([graph] * len(rows), (*arrays, _read_only(rows).ravel()), places, starts)
 
     def marginals(self, k: int, values: NDArray[np.float64]) -> Marginals:
         """Marginals of the graph of number `k`, given those of all, flat."""
@@ -66,11 +65,10 @@ class Stacked:
         part = values[self.state_starts[k] : self.state_starts[k + 1]]
         return Marginals.of(graph, part)
 
-    @property
-    def entries(self) -> NDArray[np.int64]:
-        """Number of entries of the tables of each graph, and of its scopes."""
-        result: NDArray[np.int64] = np.diff(self.places[:, (2, 4)])[:, :, 0].sum(axis=1)
-        return result
+
+def entries_of(graph: FactorGraph) -> int:
+    """Entries of a graph's tables and scopes: about what a pass over it costs."""
+    return len(graph.log_values) + len(graph.scope_variables)
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
-from itertools import chain
 from queue import Empty, SimpleQueue
 from typing import Any, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 _T = TypeVar("_T")
+
+PARTS_PER_WORKER = 4
+"""Fewest parts of a batch for each thread, so that none waits long for the last."""
 
 
 class Team:
@@ -67,22 +68,19 @@ class Team:
                     waiting.get_nowait()
         return found
 
-    def share(
-        self,
-        run: Callable[[int, int], list[_T]],
-        costs: NDArray[np.float64],
-        *,
-        alone: bool = False,
-    ) -> list[_T]:
-        """What `run` returns for ranges that make up ``range(len(costs))``, in order.
 
-        Args:
-            run: what to call with the first number of a range and the one after its last.
-            costs: the cost of every number; ranges cost about 1.
-            alone: whether no two ranges may run at the same time.
-        """
-        parts = (np.cumsum(costs) - costs).astype(np.int64)
-        firsts = np.flatnonzero(np.diff(parts, prepend=-1)).tolist()
-        lasts = [*firsts[1:], len(costs)]
-        found = map(run, firsts, lasts) if alone else self.map(run, firsts, lasts)
-        return list(chain.from_iterable(found))
+def ranges(costs: Sequence[float], largest: float, workers: int) -> list[tuple[int, int]]:
+    """Ranges that make up ``range(len(costs))``, in order: parts for a team of so many workers.
+
+    Args:
+        costs: the cost of every number, in any unit.
+        largest: about what a range may cost at most; less if there were too few for the workers.
+        workers: number of threads.
+    """
+    ends = np.cumsum(costs)
+    if not len(ends) or not ends[-1]:
+        return [(0, len(ends))] if len(ends) else []
+    size = min(largest, ends[-1] / (PARTS_PER_WORKER * workers))
+    parts = ((ends - costs) / size).astype(np.int64)
+    firsts = np.flatnonzero(np.diff(parts, prepend=-1)).tolist()
+    return list(zip(firsts, [*firsts[1:], len(ends)], strict=True))

@@ -16,7 +16,8 @@ from inference.backend import Result, zero_partition
 from inference.exact.kernels.propagation import ZERO
 from inference.exact.plans import MOST_KEPT, Plan, Run, by_structure, posterior_of, runs_of
 from inference.exact.prediction import BYTES_PER_ENTRY
-from inference.thread_team import Team
+from inference.stacked_graphs import entries_of
+from inference.thread_team import PARTS_PER_WORKER, Team, ranges
 
 if TYPE_CHECKING:
     from inference.exact.backend import Conditioned, Exact
@@ -29,8 +30,6 @@ _SECONDS_PER_PART = 0.005
 
 _FEWEST_SECONDS = 0.0002
 """A part that took less would cost as much to hand out."""
-
-_PARTS_PER_WORKER = 4
 
 _FEWEST_ALIKE = 8
 """Graphs of one structure that are worth a part of their own."""
@@ -81,34 +80,21 @@ class _Batch:
             return None
         return method if isinstance(method, Plan) and self._side_by_side(method) else None
 
-    def parts_of_few(self, groups: Sequence[list[int]]) -> Iterator[Part]:
+    def parts_of_few(self, groups: list[list[int]]) -> Iterator[Part]:
         """Parts that plan and run structures of few graphs, one after another."""
         run = self._several if len(groups) <= MOST_KEPT else self._different
-        sizes = [len(numbers) * self._entries(numbers[0]) for numbers in groups]
-        size = min(_ENTRIES_PER_PART, sum(sizes) / (_PARTS_PER_WORKER * self.workers))
-        begun: list[list[int]] = []
-        entries = 0
-        for numbers, added in zip(groups, sizes, strict=True):
-            begun.append(numbers)
-            entries += added
-            if entries >= size:
-                yield partial(run, begun)
-                begun, entries = [], 0
-        if begun:
-            yield partial(run, begun)
+        costs = [len(numbers) * entries_of(self.graphs[numbers[0]]) for numbers in groups]
+        for first, last in ranges(costs, _ENTRIES_PER_PART, self.workers):
+            yield partial(run, groups[first:last])
 
     def parts_of_many(self, planned: Sequence[tuple[list[int], Plan]]) -> Iterator[Part]:
         """Parts that run a plan for many graphs of its structure."""
         total = sum(len(numbers) * plan.prediction.seconds for numbers, plan in planned)
-        seconds = min(_SECONDS_PER_PART, total / (_PARTS_PER_WORKER * self.workers))
+        seconds = min(_SECONDS_PER_PART, total / (PARTS_PER_WORKER * self.workers))
         for numbers, plan in planned:
             size = max(1, round(max(seconds, _FEWEST_SECONDS) / plan.prediction.seconds))
             for start in range(0, len(numbers), size):
                 yield partial(self._alike, numbers[start : start + size], plan)
-
-    def _entries(self, number: int) -> int:
-        graph = self.graphs[number]
-        return len(graph.log_values) + len(graph.scope_variables)
 
     def one_by_one(self, numbers: list[int], *, share: bool) -> Found:
         """Results of graphs of one structure, a call for each.

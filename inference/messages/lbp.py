@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -24,9 +25,9 @@ from inference.messages.kernels.solve import (
 )
 from inference.messages.reduction import reduced
 from inference.posterior import LogZKind, Marginals, Posterior, Status
-from inference.stacked_graphs import Stacked
+from inference.stacked_graphs import Stacked, entries_of
 from inference.stop import Stop
-from inference.thread_team import Team
+from inference.thread_team import Team, ranges
 
 Schedule = Literal["sweep", "flooding", "residual", "random"]
 Damping = float | Literal["adaptive"]
@@ -147,7 +148,8 @@ class LoopyBeliefPropagation(Backend):
         """
         if self.diagnostics:
             return super().solve_batch(graphs, threads)
-        return self._pass_messages(Stacked.of(graphs), threads)
+        costs = [entries_of(graph) for graph in graphs]
+        return self._pass_messages(lambda part: Stacked.of(graphs[part]), costs, threads)
 
     def solve_settings(
         self, graph: FactorGraph, log_values: NDArray[np.float64], threads: int = 1
@@ -155,62 +157,60 @@ class LoopyBeliefPropagation(Backend):
         """Posteriors of a graph under many log tables in one compiled loop."""
         if self.diagnostics:
             return super().solve_settings(graph, log_values, threads)
-        graphs = [graph] * len(log_values)
-        return self._pass_messages(Stacked.of_settings(graphs, log_values), threads)
+        costs = [entries_of(graph)] * len(log_values)
+        return self._pass_messages(
+            lambda part: Stacked.of_settings(graph, log_values[part]), costs, threads
+        )
 
-    def _pass_messages(self, stacked: Stacked, threads: int) -> list[Result]:
+    def _pass_messages(
+        self, stack: Callable[[slice], Stacked], costs: Sequence[int], threads: int
+    ) -> list[Result]:
+        """Posteriors of graphs, of which `stack` returns a part."""
+        parts = ranges(costs, _ENTRIES_PER_PART, threads)
+        with Team(threads) as team:
+            found = team.map(lambda part: self._part(stack(slice(*part))), parts)
+        return list(chain.from_iterable(found))
+
+    def _part(self, stacked: Stacked) -> list[Result]:
         # Loaded when used: the kernels of batches are those of `exact` too.
         from inference.messages.kernels.batch import pass_messages_for_each
 
-        count = len(stacked.graphs)
+        start = time.perf_counter()
+        count = len(stacked.places)
         codes = np.empty(count, dtype=np.int64)
         log_zs = np.empty(count)
         marginals = np.empty(stacked.state_starts[-1])
         iterations = np.empty(count, dtype=np.int64)
         residuals = np.empty(count)
-        settings = self.kernel_settings()
+        pass_messages_for_each(
+            *stacked.arrays,
+            stacked.places,
+            stacked.state_starts,
+            *self.kernel_settings(),
+            codes,
+            log_zs,
+            marginals,
+            iterations,
+            residuals,
+        )
         stats = {"schedule": self.schedule, "damping": self.damping}
         if self.schedule == "random":
             stats["seed"] = self.seed
-
-        def run(first: int, last: int) -> list[Result]:
-            start = time.perf_counter()
-            pass_messages_for_each(
-                *stacked.arrays,
-                stacked.places,
-                stacked.state_starts,
-                *settings,
-                first,
-                last,
-                codes,
-                log_zs,
-                marginals,
-                iterations,
-                residuals,
+        seconds = (time.perf_counter() - start) / count
+        found = (codes.tolist(), log_zs.tolist(), iterations.tolist(), residuals.tolist())
+        return [
+            zero_partition()
+            if code == schedules.ZERO
+            else Posterior(
+                marginals=stacked.marginals(k, marginals),
+                log_z=log_z,
+                log_z_kind=LogZKind.BETHE,
+                status=_status(code),
+                stats={"iterations": passes, "residual": residual, **stats, "seconds": seconds},
+                backend=self.name,
             )
-            seconds = (time.perf_counter() - start) / (last - first)
-            found = (
-                codes[first:last].tolist(),
-                log_zs[first:last].tolist(),
-                iterations[first:last].tolist(),
-                residuals[first:last].tolist(),
-            )
-            return [
-                zero_partition()
-                if code == schedules.ZERO
-                else Posterior(
-                    marginals=stacked.marginals(k, marginals),
-                    log_z=log_z,
-                    log_z_kind=LogZKind.BETHE,
-                    status=_status(code),
-                    stats={"iterations": passes, "residual": residual, **stats, "seconds": seconds},
-                    backend=self.name,
-                )
-                for k, (code, log_z, passes, residual) in enumerate(zip(*found, strict=True), first)
-            ]
-
-        with Team(threads) as team:
-            return team.share(run, stacked.entries / _ENTRIES_PER_PART)
+            for k, (code, log_z, passes, residual) in enumerate(zip(*found, strict=True))
+        ]
 
     def prepare_beliefs(self, graph: FactorGraph) -> BeliefFunction | None:
         """Factor beliefs as a function of the log tables, for pairs of binary variables."""

@@ -1,8 +1,4 @@
-"""Many graphs, or many settings of the tables of one, in one call (compiled).
-
-`first` and `last` say which are handled; their places in the results alone are written to, so that
-threads can share the models between them.
-"""
+"""Many graphs, or many settings of the tables of one, in one call (compiled)."""
 
 import numpy as np
 
@@ -16,7 +12,7 @@ from inference.messages.kernels.solve import NOT_PAIRS, reduce_and_solve_pairs, 
 def pass_messages_for_each(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, places, state_starts,
     schedule, damping, tolerance, max_iterations, seed,
-    first, last, codes, log_zs, marginals, iterations, residuals,
+    codes, log_zs, marginals, iterations, residuals,
 ):  # fmt: skip
     """Run belief propagation on each of many graphs.
 
@@ -33,7 +29,7 @@ def pass_messages_for_each(
         iterations: int64 (n_graphs,), out.
         residuals: float64 (n_graphs,), out: the last ones.
     """
-    for k in range(first, last):
+    for k in range(len(codes)):
         cards = cardinalities[places[k, 0, 0] : places[k, 0, 1]]
         scopes = scope_starts[places[k, 1, 0] : places[k, 1, 1]]
         variables = scope_variables[places[k, 2, 0] : places[k, 2, 1]]
