@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from experiments.cli.tables import show_paper_table
-from experiments.paper import latex_table as paper_table
+from experiments.paper import latex_table
 from experiments.paper.artefacts import (
     Artefacts,
     Origin,
@@ -49,7 +49,7 @@ def table() -> PaperTable:
 
 
 def test_latex_aligns_numbers_and_bolds_the_best_alone() -> None:
-    text = paper_table.latex(table(), ORIGIN.comments())
+    text = latex_table.latex(table(), ORIGIN.comments())
     lines = text.splitlines()
     assert lines[:2] == ["% study a-study", f"% config sha256 {'ab' * 32}"]
     assert r"% \usepackage{array, booktabs, siunitx}" in lines
@@ -72,7 +72,7 @@ def test_latex_aligns_numbers_and_bolds_the_best_alone() -> None:
 
 
 def test_markdown_shows_the_same_numbers() -> None:
-    lines = paper_table.markdown(table(), ORIGIN.comments()).splitlines()
+    lines = latex_table.markdown(table(), ORIGIN.comments()).splitlines()
     assert lines[0] == f"<!-- study a-study; config sha256 {'ab' * 32} -->"
     assert "What a table shows." in lines
     assert r"| A & B | **0.097** [0.080, 0.110] | 0.1\*\*\* | 1,234 |" in lines
@@ -119,7 +119,7 @@ def test_a_long_table_says_how_much_of_it_is_left_out() -> None:
 
 def test_a_negative_number_gets_its_place() -> None:
     frame = pd.DataFrame({"x": [-12.25, 3.5]})
-    text = paper_table.latex(PaperTable(frame, (PaperColumn("x", "x", digits=2),)))
+    text = latex_table.latex(PaperTable(frame, (PaperColumn("x", "x", digits=2),)))
     assert "S[table-format = -2.2]" in text
 
 

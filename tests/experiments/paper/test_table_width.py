@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.paper import latex_table as paper_table
+from experiments.paper import latex_table
 from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
 from experiments.paper.table_width import MEASURES, fitted, text_width
 from experiments.study.config import TableWidth
@@ -70,7 +70,7 @@ def test_a_table_fits_and_says_what_it_left_out(name: str, width: TableWidth) ->
         assert column.title in shown or column.title in form.note
     # A table has names and a number at least.
     assert len(form.table.columns) >= 3
-    text = paper_table.latex(TABLES[name], (), width)
+    text = latex_table.latex(TABLES[name], (), width)
     for row in TABLES[name].frame["m0"]:
         assert f"{row:.3f}" in text
     heads = re.findall(r"\\begin\{tabular\}", text)
@@ -84,7 +84,7 @@ def test_intervals_stand_beside_then_below_then_go() -> None:
     assert not beside.below
     assert any(column.interval for column in beside.table.columns)
     assert below.below
-    assert "[" in paper_table.latex(table(3, 4), (), "page")
+    assert "[" in latex_table.latex(table(3, 4), (), "page")
     assert not any(column.interval for column in gone.table.columns)
     assert "impl. implication" in gone.note
 
@@ -118,7 +118,7 @@ def test_latex_sets_no_table_too_wide(width: TableWidth, tmp_path: Path) -> None
         pytest.skip("there is no siunitx or no beamer")
     of_studies = {f"study-{at}": table_of(each) for at, each in enumerate(kept_tables())}
     for name, one in (TABLES | of_studies).items():
-        (tmp_path / f"{name}.tex").write_text(paper_table.latex(one, (), width))
+        (tmp_path / f"{name}.tex").write_text(latex_table.latex(one, (), width))
     around = ("", "")
     if width == "slides":
         around = (r"\begin{frame}[allowframebreaks]", r"\end{frame}")
@@ -126,7 +126,7 @@ def test_latex_sets_no_table_too_wide(width: TableWidth, tmp_path: Path) -> None
         # What is set for the narrower page stands on the wider one as it is.
         names = [*TABLES, *(of_studies if head == DOCUMENTS[width][0] else ())]
         tables = [f"{around[0]}\n\\input{{{name}}}\n{around[1]}\n" for name in names]
-        parts = [head, *paper_table.PACKAGES, r"\begin{document}", *tables, r"\end{document}"]
+        parts = [head, *latex_table.PACKAGES, r"\begin{document}", *tables, r"\end{document}"]
         (tmp_path / "paper.tex").write_text("\n".join(parts))
         command = ["pdflatex", "-draftmode", "-interaction=nonstopmode", "-halt-on-error"]
         said = subprocess.run(

@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 
 from experiments.cli.tables import show_study_table
-from experiments.paper import latex_table as paper_table
+from experiments.paper import latex_table
 from experiments.paper import study_table as tables
 from experiments.paper.artefacts import Origin
 from experiments.results.agreement import agreeing_cells, short_table
@@ -193,7 +193,7 @@ def two_datasets(file_of: FileOf) -> pd.DataFrame:
 
 
 def test_the_latex_table_is_well_formed(two_datasets: pd.DataFrame) -> None:
-    text = paper_table.latex(tables.paper(two_datasets, "s"), ("study s", "config 1"))
+    text = latex_table.latex(tables.paper(two_datasets, "s"), ("study s", "config 1"))
     lines = text.splitlines()
     assert lines[:2] == ["% study s", "% config 1"]
     rows = [line.replace(r"\&", "") for line in lines if line.endswith(r"\\")]
@@ -207,7 +207,7 @@ def test_the_latex_table_is_well_formed(two_datasets: pd.DataFrame) -> None:
 
 
 def test_the_markdown_table_is_well_formed(two_datasets: pd.DataFrame) -> None:
-    text = paper_table.markdown(tables.paper(two_datasets, "s"))
+    text = latex_table.markdown(tables.paper(two_datasets, "s"))
     table = [line for line in text.splitlines() if line.startswith("|")]
     headings = {line.replace(r"\|", "").count("|") for line in table}
     assert len(headings) == 1
@@ -219,8 +219,8 @@ def test_the_markdown_table_is_well_formed(two_datasets: pd.DataFrame) -> None:
 def test_files_hold_no_timings(two_datasets: pd.DataFrame) -> None:
     other = two_datasets.assign(seconds_total=99.0, seconds_median=98.0)
     first, second = (tables.paper(cells, "x") for cells in (two_datasets, other))
-    assert paper_table.latex(first) == paper_table.latex(second)
-    assert paper_table.markdown(first) == paper_table.markdown(second)
+    assert latex_table.latex(first) == latex_table.latex(second)
+    assert latex_table.markdown(first) == latex_table.markdown(second)
     assert not any("seconds" in str(name) for name in first.frame)
 
 
