@@ -247,7 +247,7 @@ class Exact(Backend):
         return Conditioned(prediction, plan)
 
     def _elimination(self, graph: FactorGraph, restarts: int) -> Prediction:
-        *_, width, largest, entries, work = plan(
+        *_, cost = plan(
             graph.cardinalities,
             graph.scope_starts,
             graph.scope_variables,
@@ -255,7 +255,7 @@ class Exact(Backend):
             restarts,
             self.effort(),
         )
-        return Prediction.of(width, largest, entries, work)
+        return Prediction.of(cost)
 
     def _threads(self) -> int:
         return self.threads if self.threads is not None else os.cpu_count() or 1

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from factormodels.factor_graph import FactorGraph
 from inference.backend import zero_partition
 from inference.exact.conditioning import FEWEST_FACTORS
-from inference.exact.kernels.cluster_tree import ClusterTree
+from inference.exact.kernels.cluster_tree import ClusterTree, Cost
 from inference.exact.kernels.program import TreeProgram
 from inference.exact.kernels.propagation import ZERO, Workspace, new_workspace
 from inference.exact.kernels.solve import (
@@ -82,7 +82,7 @@ class Plan:
         cls, graph: FactorGraph, seed: int, restarts: int, effort: float, max_entries: float
     ) -> Plan:
         """Plan for a graph without evidence; see `kernels.solve.plant` for the settings."""
-        fits, tree, program, *cost = plant_program(
+        fits, tree, program, cost = plant_program(
             graph.cardinalities,
             graph.scope_starts,
             graph.scope_variables,
@@ -93,7 +93,7 @@ class Plan:
             max_entries,
         )
         arrays = graph.cardinalities, graph.table_starts
-        prediction = Prediction.of(*cost)
+        prediction = Prediction.of(cost)
         return cls(fits, tree, program, prediction, *arrays, int(graph.cardinalities.sum()))
 
     @property
@@ -220,7 +220,7 @@ def runs_of(
     parts = np.split(marginals, stacked.state_starts[1:-1])
     runs = map(Run, codes.tolist(), log_zs.tolist(), parts, scaled.tolist())
     return [
-        None if run.code == APART else (run, Prediction.of(*cost))
+        None if run.code == APART else (run, Prediction.of(Cost(int(cost[0]), *cost[1:])))
         for run, cost in zip(runs, costs.tolist(), strict=True)
     ]
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from inference.backend import PredictedCost
+from inference.exact.kernels.cluster_tree import Cost
 
 Method = Literal["elimination", "conditioning"]
 
@@ -36,10 +37,10 @@ class Prediction(PredictedCost):
     method: Method = "elimination"
 
     @classmethod
-    def of(cls, width: float, log2_largest: float, entries: float, work: float) -> Prediction:
+    def of(cls, cost: Cost) -> Prediction:
         """Prediction for what the kernels count: entries, and operations."""
-        seconds = work * _SECONDS_PER_OPERATION
-        return cls(seconds, entries * BYTES_PER_ENTRY, int(width), log2_largest)
+        seconds = cost.work * _SECONDS_PER_OPERATION
+        return cls(seconds, cost.entries * BYTES_PER_ENTRY, int(cost.width), cost.log2_largest)
 
     def stats(self, seed: int) -> dict[str, Any]:
         """What a posterior tells of its run, but for its arithmetic and the seconds it took."""

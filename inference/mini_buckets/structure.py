@@ -45,8 +45,8 @@ def elimination(
     """
     scopes = (graph.cardinalities, graph.scope_starts, graph.scope_variables)
     steps = min(_SEARCH_STEPS, seconds * STEPS_PER_SECOND)
-    order, *_, width, _, _, _ = plan(*scopes, seed, restarts, steps)
-    return order, int(width)
+    order, _, cost = plan(*scopes, seed, restarts, steps)
+    return order, int(cost.width)
 
 
 def narrowed(

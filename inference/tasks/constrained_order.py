@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
 from inference.exact.backend import Exact
-from inference.exact.kernels.cluster_tree import bucket_sizes
+from inference.exact.kernels.cluster_tree import Buckets, buckets_of
 from inference.exact.kernels.ordering import elimination_order
 from inference.kernels.interaction import interaction_graph
 from inference.tasks.requests import listed, require_memory
@@ -117,16 +117,12 @@ def _order_of_components(
     ]
     cliques = _cliques(np.stack([borders[:, 0], copies], axis=1))
     both = np.concatenate([cards[inside], cards[borders[:, 1]]])
-    order, starts, places, parent = _search(both, [*edges, *cliques], np.arange(len(both)), exact)
-    return inside[_with_borders_last(order, starts, places, parent, len(inside))]
+    order, buckets = _search(both, [*edges, *cliques], np.arange(len(both)), exact)
+    return inside[_with_borders_last(order, buckets, len(inside))]
 
 
 def _with_borders_last(
-    order: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    places: NDArray[np.int64],
-    parent: NDArray[np.int64],
-    n_inside: int,
+    order: NDArray[np.int64], buckets: Buckets, n_inside: int
 ) -> NDArray[np.int64]:
     """Order of the vertices below `n_inside` when each tree is rooted at its border.
 
@@ -143,11 +139,12 @@ def _with_borders_last(
         bucket = place
         while bucket >= 0:
             # A vertex met first in this bucket leaves when the turned way goes on from it.
-            for other in places[starts[bucket] : starts[bucket + 1]].tolist():
+            start, end = buckets.starts[bucket], buckets.starts[bucket + 1]
+            for other in buckets.places[start:end].tolist():
                 if not turned[other]:
                     turned[other] = True
                     leaves.append(other)
-            bucket = int(parent[bucket])
+            bucket = int(buckets.parents[bucket])
         tail.extend(reversed(leaves))
     sequence = np.concatenate([np.flatnonzero(~turned), np.array(tail, dtype=np.int64)])
     vertices = order[sequence]
@@ -166,7 +163,7 @@ def _search(
     scopes: list[NDArray[np.int64]],
     number: NDArray[np.int64],
     exact: Exact,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[NDArray[np.int64], Buckets]:
     """Elimination order of a graph of its own and the buckets it makes.
 
     Args:
@@ -176,7 +173,7 @@ def _search(
         exact: settings of the search.
 
     Returns:
-        order, starts, places and parent as `bucket_sizes` returns them.
+        The order and its buckets.
     """
     arities = np.concatenate([np.full(len(part), part.shape[1]) for part in scopes])
     scope_starts = np.concatenate([[0], np.cumsum(arities)])
@@ -186,5 +183,4 @@ def _search(
         array.flags.writeable = False
     starts, neighbours = interaction_graph(cards, scope_starts, scope_variables)
     order = elimination_order(cards, starts, neighbours, exact.seed, exact.restarts, exact.effort())
-    _, _, starts, places, parent = bucket_sizes(cards, scope_starts, scope_variables, order)
-    return order, starts, places, parent
+    return order, buckets_of(cards, scope_starts, scope_variables, order)

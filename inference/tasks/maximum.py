@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.backend import zero_partition
 from inference.exact.backend import Exact
-from inference.exact.kernels.cluster_tree import bucket_sizes, build_tree
+from inference.exact.kernels.cluster_tree import Buckets, buckets_of, build_tree
 from inference.exact.kernels.joins import with_joins
 from inference.exact.kernels.ordering import elimination_order
 from inference.kernels.interaction import interaction_graph
@@ -123,11 +123,11 @@ def _maximum(
     log2_cap = np.log2(allowed.bytes / _BYTES_PER_TABLE_ENTRY)
     order = choose_order(absorbed, maximised, exact, log2_cap)
     structure = (absorbed.cardinalities, absorbed.scope_starts, absorbed.scope_variables)
-    _, owner, starts, places, parent = bucket_sizes(*structure, order)
+    buckets = buckets_of(*structure, order)
     require_memory(
-        elimination_bytes(absorbed.cardinalities[order], starts, places), allowed, "elimination"
+        elimination_bytes(absorbed.cardinalities[order], buckets), allowed, "elimination"
     )
-    tree = build_tree(absorbed.cardinalities, order, owner, starts, places, parent, 0)
+    tree = build_tree(absorbed.cardinalities, order, buckets, 0)
     tree = with_joins(*structure, with_joins(*structure, tree))
     value, states = maximise(
         *structure, absorbed.table_starts, absorbed.log_values, tree, maximised
@@ -138,12 +138,10 @@ def _maximum(
     return Assignment(tuple(graph.names[variable] for variable in wanted), states, value)
 
 
-def elimination_bytes(
-    cardinalities: NDArray[np.int64], starts: NDArray[np.int64], places: NDArray[np.int64]
-) -> float:
+def elimination_bytes(cardinalities: NDArray[np.int64], buckets: Buckets) -> float:
     """What elimination takes, from the buckets and the cardinalities by place."""
     if not len(cardinalities):
         return 0.0
-    sizes = np.exp2(np.add.reduceat(np.log2(cardinalities)[places], starts[:-1]))
+    sizes = np.exp2(np.add.reduceat(np.log2(cardinalities)[buckets.places], buckets.starts[:-1]))
     messages = (sizes / cardinalities).sum()
     return float(_BYTES_PER_MESSAGE_ENTRY * messages + _BYTES_PER_TABLE_ENTRY * sizes.max())

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.backend import InferenceError, TooLargeError, zero_partition
-from inference.exact.kernels.cluster_tree import bucket_sizes, build_tree
+from inference.exact.kernels.cluster_tree import buckets_of, build_tree
 from inference.kernels.interaction import factors_by_variable, interaction_graph
 from inference.kernels.random_numbers import below, uniform
 from inference.kernels.support.boxes import restrict
@@ -380,13 +380,13 @@ class _Incumbent:
         new_place[free] = np.arange(len(free))
         order = new_place[order]
         order = order[order >= 0]
-        _, owner, starts, places, parent = bucket_sizes(*structure, order)
-        if elimination_bytes(cardinalities[order], starts, places) > self.allowed:
+        buckets = buckets_of(*structure, order)
+        if elimination_bytes(cardinalities[order], buckets) > self.allowed:
             self._log2_most -= 1.0
             return
         if temperature > 0.0:
             tables = tables + temperature * self._noise.gumbel(size=len(tables))
-        tree = build_tree(cardinalities, order, owner, starts, places, parent, 0)
+        tree = build_tree(cardinalities, order, buckets, 0)
         everything = np.ones(len(free), dtype=np.bool_)
         _, states = maximise(*structure, table_starts, tables, tree, everything)
         self._current[free] = states

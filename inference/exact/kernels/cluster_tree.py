@@ -41,6 +41,39 @@ class ClusterTree(NamedTuple):
     constant_factors: NDArray[np.int64]
 
 
+class Buckets(NamedTuple):
+    """What the buckets of an elimination order hold.
+
+    Attributes:
+        owner: int64 (n_factors,), place of the bucket that each factor belongs to; -1 for
+            a factor over single-state variables only.
+        starts, places: int64, the places in the order (not the indices) of the variables of every
+            bucket, in descending order, so that the eliminated one comes last.
+        parents: int64 (n,), place of each bucket's parent, -1 at a root.
+    """
+
+    owner: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    places: NDArray[np.int64]
+    parents: NDArray[np.int64]
+
+
+class Cost(NamedTuple):
+    """What elimination along an order costs.
+
+    Attributes:
+        width: induced width, the most variables that share a bucket, less one.
+        log2_largest: log2 of the entries of the largest table.
+        entries: entries of all tables and messages together.
+        work: multiplications and additions of both passes.
+    """
+
+    width: int
+    log2_largest: float
+    entries: float
+    work: float
+
+
 @inlined_kernel
 def _sort_descending(values, size):
     """Sort the first `size` values, largest first."""
@@ -58,17 +91,8 @@ def _sort_descending(values, size):
 
 
 @kernel
-def bucket_sizes(cardinalities, scope_starts, scope_variables, order):
-    """Eliminate symbolically; return what the buckets of `order` hold.
-
-    Returns:
-        position: int64 (n,), place of each variable in `order`.
-        owner: int64 (n_factors,), place of the bucket that each factor belongs to; -1 for
-            a factor over single-state variables only.
-        starts, places: int64, the places (not the indices) of the variables of every bucket, in
-            descending order, so that the eliminated one comes last.
-        parent: int64 (n,), place of each bucket's parent, -1 at a root.
-    """
+def buckets_of(cardinalities, scope_starts, scope_variables, order):
+    """`Buckets` of an elimination order, found by eliminating symbolically."""
     n = len(cardinalities)
     position = np.empty(n, dtype=np.int64)
     for i in range(n):
@@ -121,19 +145,13 @@ def bucket_sizes(cardinalities, scope_starts, scope_variables, order):
             parent[i] = bucket[size - 2]
             sibling[i] = first_child[parent[i]]
             first_child[parent[i]] = i
-    return position, owner, starts, places[: starts[n]], parent
+    return Buckets(owner, starts, places[: starts[n]], parent)
 
 
 @kernel
-def cost(cardinalities, order, owner, starts, places, parent):
-    """Predict what elimination along `order` costs.
-
-    Returns:
-        width: induced width, the most variables that share a bucket, less one.
-        largest: log2 of the largest table.
-        entries: entries of all tables and messages together.
-        work: multiplications and additions of both passes.
-    """
+def cost_of(cardinalities, order, buckets):
+    """`Cost` of elimination along an order, predicted from its buckets."""
+    owner, starts, places, parent = buckets
     n = len(order)
     inputs = np.ones(n, dtype=np.float64)
     for factor in range(len(owner)):
@@ -157,16 +175,17 @@ def cost(cardinalities, order, owner, starts, places, parent):
         if parent[i] >= 0:
             # ... and one sum for the child's answer, besides its message as an input.
             inputs[parent[i]] += 2.0
-    return width, largest, entries, work
+    return Cost(width, largest, entries, work)
 
 
 @kernel
-def build_tree(cardinalities, order, owner, starts, places, parent, merge_limit):
-    """Cluster tree of the buckets.
+def build_tree(cardinalities, order, buckets, merge_limit):
+    """Cluster tree of the buckets of an order.
 
     A parent bucket that adds nothing to a child's separator is merged into that child while the
     table stays within `merge_limit` entries: small clusters cost more in steps than in entries.
     """
+    owner, starts, places, parent = buckets
     n = len(order)
     cluster = np.full(n, -1, dtype=np.int64)
     first = np.empty(n, dtype=np.int64)

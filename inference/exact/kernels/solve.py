@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.exact.kernels.cluster_tree import bucket_sizes, build_tree, cost
+from inference.exact.kernels.cluster_tree import Buckets, buckets_of, build_tree, cost_of
 from inference.exact.kernels.conditioning_cover import may_have_a_cover
 from inference.exact.kernels.joins import with_joins
 from inference.exact.kernels.log_propagation import propagate_log
@@ -23,14 +23,11 @@ APART = -1
 
 @kernel
 def plan(cardinalities, scope_starts, scope_variables, seed, restarts, effort):
-    """(order, owner, starts, places, parent, width, log2 largest table, entries, work)."""
+    """(order, buckets, cost) of the best elimination order found."""
     starts, neighbours = interaction_graph(cardinalities, scope_starts, scope_variables)
     order = elimination_order(cardinalities, starts, neighbours, seed, restarts, effort)
-    _, owner, starts, places, parent = bucket_sizes(
-        cardinalities, scope_starts, scope_variables, order
-    )
-    width, largest, entries, work = cost(cardinalities, order, owner, starts, places, parent)
-    return order, owner, starts, places, parent, width, largest, entries, work
+    buckets = buckets_of(cardinalities, scope_starts, scope_variables, order)
+    return order, buckets, cost_of(cardinalities, order, buckets)
 
 
 @kernel
@@ -40,21 +37,21 @@ def plant(cardinalities, scope_starts, scope_variables, seed, restarts, effort, 
     Returns:
         fits: whether tables and messages stay within `max_entries`; if not, the tree is empty.
         tree: the cluster tree.
-        width, largest, entries, work: induced width, log2 of the largest table, entries of all
-            tables and messages, multiplications and additions.
+        cost: the `Cost` of the order.
     """
-    order, owner, starts, places, parent, width, largest, entries, work = plan(
+    order, buckets, cost = plan(
         cardinalities, scope_starts, scope_variables, seed, restarts, effort
     )
-    fits = entries <= max_entries
+    fits = cost.entries <= max_entries
     if not fits:
-        order, owner = order[:0], owner[:0]
-    tree = build_tree(cardinalities, order, owner, starts, places, parent, _MERGE_LIMIT)
+        order = order[:0]
+        buckets = Buckets(buckets.owner[:0], buckets.starts, buckets.places, buckets.parents)
+    tree = build_tree(cardinalities, order, buckets, _MERGE_LIMIT)
     if fits:
         # Twice, since the joins of the largest clusters are large clusters themselves.
         tree = with_joins(cardinalities, scope_starts, scope_variables, tree)
         tree = with_joins(cardinalities, scope_starts, scope_variables, tree)
-    return fits, tree, width, largest, entries, work
+    return fits, tree, cost
 
 
 @kernel
@@ -62,11 +59,11 @@ def plant_program(
     cardinalities, scope_starts, scope_variables, table_starts, seed, restarts, effort, max_entries
 ):
     """What `plant` returns, with the program of the tree after it."""
-    fits, tree, width, largest, entries, work = plant(
+    fits, tree, cost = plant(
         cardinalities, scope_starts, scope_variables, seed, restarts, effort, max_entries
     )
     program = write_program(cardinalities, scope_starts, scope_variables, table_starts, tree)
-    return fits, tree, program, width, largest, entries, work
+    return fits, tree, program, cost
 
 
 @kernel
@@ -134,7 +131,7 @@ def plan_and_run_each(
             one that conditioning may solve sooner.
         log_zs: float64 (n_graphs,), out.
         scaled: bool (n_graphs,), out: whether scaled arithmetic sufficed.
-        costs: float64 (n_graphs, 4), out: induced width, log2 of the largest table, entries, work.
+        costs: float64 (n_graphs, 4), out: the `Cost` of each.
         marginals: float64, out: those of all graphs, one after another.
     """
     done = 0.0
@@ -157,11 +154,11 @@ def plan_and_run_each(
             end += 1
         codes[k:end] = APART
         if not may_have_a_cover(len(cardinalities), scope_starts, scope_variables, fewest_factors):
-            fits, tree, program, width, largest, entries, work = plant_program(
+            fits, tree, program, cost = plant_program(
                 cardinalities, scope_starts, scope_variables, table_starts, seed, restarts, effort,
                 most_entries,
             )  # fmt: skip
-            if fits and largest < largest_table:
+            if fits and cost.log2_largest < largest_table:
                 space = new_workspace(program, table_starts)
                 for j in range(k, end):
                     values = all_log_values[places[j, 4, 0] : places[j, 4, 1]]
@@ -169,8 +166,8 @@ def plan_and_run_each(
                     codes[j], log_zs[j], scaled[j] = run_program(
                         program, table_starts, values, tree.constant_factors, space, own
                     )
-                    costs[j, 0], costs[j, 1], costs[j, 2] = width, largest, entries
-                    costs[j, 3] = work
-                    done += work
+                    costs[j, 0], costs[j, 1] = cost.width, cost.log2_largest
+                    costs[j, 2], costs[j, 3] = cost.entries, cost.work
+                    done += cost.work
         k = end
     return k

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.exact.kernels.cluster_tree import bucket_sizes
+from inference.exact.kernels.cluster_tree import buckets_of
 from inference.kernels.compiled import kernel
 from inference.kernels.grouping import group
 from inference.mini_buckets.kernels.proposal import message_index, potential
@@ -109,9 +109,7 @@ def pseudo_tree(cardinalities, scope_starts, scope_variables, order, mini, cache
         cache_limit: most entries that are kept by context in all; small contexts come first.
     """
     n = len(cardinalities)
-    _, owner, starts, places, above = bucket_sizes(
-        cardinalities, scope_starts, scope_variables, order
-    )
+    owner, starts, places, above = buckets_of(cardinalities, scope_starts, scope_variables, order)
     parents = above.copy()
     sizes = np.ones(n + 1, dtype=np.int64)
     for place in range(n):
