@@ -35,7 +35,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("compile_kernels", "conformance"),
         *(("warm_up",), ("tasks",), ("auto", "builtin_backends", "peers"), ("anytime",)),
         *(("mini_buckets", "variational"), ("sampling",), ("exact", "messages")),
-        *(("batch", "enumeration"), ("memory", "support"), ("kernels", "registry")),
+        *(("batch", "enumeration"), ("memory", "possible_states"), ("kernels", "registry")),
         *(("backend",), ("evidence", "stacked_graphs", "thread_team"), ("posterior", "stop")),
     ),
     "calibration": (

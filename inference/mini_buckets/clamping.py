@@ -24,9 +24,9 @@ from inference.backend import InferenceError, ZeroPartitionError
 from inference.evidence import with_observed
 from inference.exact.backend import Exact
 from inference.exact.kernels.solve import plan
+from inference.possible_states import assignment, entries_within, possible_states
 from inference.posterior import Marginals
 from inference.stop import Stop
-from inference.support import assignment, entries_within, possible_states
 
 _ORDER_STEPS = 1e8
 CLAMPED_AT_MOST = 150

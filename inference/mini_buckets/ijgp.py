@@ -19,9 +19,9 @@ from inference.mini_buckets.structure import (
     narrowed,
     pass_cost,
 )
+from inference.possible_states import arrays_of
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.stop import Stop, check_seconds
-from inference.support import arrays_of
 
 _ORDER_SHARE = 0.1
 """Share of a limit of time that the search for an elimination order may take."""

@@ -20,10 +20,16 @@ from inference.mini_buckets.kernels.partition import LARGEST_OVERLAP
 from inference.mini_buckets.kernels.proposal import draw_weighted, tightened
 from inference.mini_buckets.structure import check_i_bound, elimination, narrowed
 from inference.mini_buckets.wmb import WeightedMiniBuckets
+from inference.possible_states import (
+    arrays_of,
+    assignment,
+    possible_states,
+    random_state,
+    state_starts,
+)
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.sampling.estimates import CONFIDENCE, log_mean, ratio_errors
 from inference.stop import Stop, check_seconds
-from inference.support import arrays_of, assignment, possible_states, random_state, state_starts
 
 _PART = 256
 """Draws that one call of a kernel makes; every such part has a seed of its own."""

@@ -17,6 +17,13 @@ from numpyro.infer import DiscreteGibbs
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, TooLargeError
+from inference.possible_states import (
+    Support,
+    arrays_of,
+    assignment,
+    hard_factors,
+    possible_states,
+)
 from inference.posterior import Posterior
 from inference.sampling.chains import (
     BATCHES,
@@ -26,13 +33,6 @@ from inference.sampling.chains import (
     with_observed,
 )
 from inference.sampling.kernels.chain import slot_strides
-from inference.support import (
-    Support,
-    arrays_of,
-    assignment,
-    hard_factors,
-    possible_states,
-)
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from factormodels.errors import InputError, MissingDependencyError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.backend import InferenceError, zero_partition
+from inference.possible_states import possible_states
 from inference.posterior import Status
-from inference.support import possible_states
 
 _LARGEST_COST = 1e15
 """Whole numbers beyond this are not exact as doubles, and their sums would overflow."""

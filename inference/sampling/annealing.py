@@ -16,12 +16,12 @@ from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.backend import Backend, InferenceError, TooLargeError
 from inference.evidence import checked_graph
 from inference.memory import allowance, check_limit
+from inference.possible_states import Support, assignment, possible_states, state_starts
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.sampling.estimates import CONFIDENCE, WeightedDraws, log_mean, ratio_errors
 from inference.sampling.kernels.annealing import next_inverse_temperature
 from inference.sampling.path import AnnealingPath, Particles, annealing_path, forest_draws
 from inference.stop import Stop, check_seconds
-from inference.support import Support, assignment, possible_states, state_starts
 
 _LAST_STEPS = 8
 """Steps to the end of the schedule where the time for it runs out."""

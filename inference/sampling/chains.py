@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from factormodels.errors import InputError, MissingDependencyError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
+from inference.possible_states import Support, state_starts
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.sampling.diagnostics import effective_sample_size, split_chains, split_r_hat
-from inference.support import Support, state_starts
 
 if TYPE_CHECKING:
     from xarray import DataTree

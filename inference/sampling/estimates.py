@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
+from inference.possible_states import state_starts
 from inference.posterior import Status
-from inference.support import state_starts
 
 CONFIDENCE = 0.95
 """The probability with which intervals of log Z hold, unless another is asked for."""

@@ -14,6 +14,16 @@ from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend
 from inference.kernels.interaction import factors_by_variable
+from inference.possible_states import (
+    Support,
+    arrays_of,
+    assignment,
+    hard_factors,
+    hard_groups,
+    possible_states,
+    random_state,
+    state_starts,
+)
 from inference.posterior import Posterior, Status
 from inference.sampling.chains import (
     BATCHES,
@@ -25,16 +35,6 @@ from inference.sampling.chains import (
 from inference.sampling.kernels.blocks import Blocks, choose_blocks, root_blocks
 from inference.sampling.kernels.chain import run_chain
 from inference.sampling.kernels.tempering import run_tempered_chain
-from inference.support import (
-    Support,
-    arrays_of,
-    assignment,
-    hard_factors,
-    hard_groups,
-    possible_states,
-    random_state,
-    state_starts,
-)
 
 _MOST_TEMPERATURES = 100
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from factormodels.factor_graph import FactorGraph
 from inference.exact.backend import Exact
 from inference.kernels.interaction import factors_by_variable
+from inference.possible_states import arrays_of, hard_factors, random_state, state_starts
 from inference.posterior import Posterior
 from inference.sampling.gibbs import blocks_of
 from inference.sampling.kernels.annealing import (
@@ -23,7 +24,6 @@ from inference.sampling.kernels.annealing import (
 from inference.sampling.kernels.blocks import Blocks, root_blocks
 from inference.sampling.kernels.chain import run_chain
 from inference.stop import Stop
-from inference.support import arrays_of, hard_factors, random_state, state_starts
 
 _LOOK_SECONDS = 0.1
 """How often particles look at the clock."""

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
 from inference.kernels.interaction import factors_by_variable
+from inference.possible_states import arrays_of, state_starts
 from inference.sampling.kernels.chain import slot_strides
 from inference.stop import Stop
-from inference.support import arrays_of, state_starts
 from inference.tasks.kernels.dual import decode, dual_bound, return_values, tighten_dual
 
 _ENDS_BELOW = 1e-5

@@ -17,8 +17,8 @@ from inference.backend import TooLargeError
 from inference.exact.backend import Exact
 from inference.exact.kernels.cluster_tree import ClusterTree
 from inference.kernels.interaction import factors_by_variable
+from inference.possible_states import arrays_of
 from inference.posterior import Status
-from inference.support import arrays_of
 from inference.tasks.kernels.log_messages import conditionals, log_messages
 from inference.tasks.kernels.removal import posteriors_without
 from inference.tasks.kernels.subtrees import subtrees

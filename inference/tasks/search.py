@@ -23,8 +23,7 @@ from inference.memory import allowance
 from inference.mini_buckets.kernels.partition import LARGEST_OVERLAP
 from inference.mini_buckets.kernels.proposal import Tightened, potential, tightened
 from inference.mini_buckets.structure import elimination, narrowed, pass_cost
-from inference.posterior import Status
-from inference.support import (
+from inference.possible_states import (
     Support,
     arrays_of,
     assignment,
@@ -32,6 +31,7 @@ from inference.support import (
     random_state,
     state_starts,
 )
+from inference.posterior import Status
 from inference.tasks.dual import Dual, decoded, tightened_dual
 from inference.tasks.kernels.and_or import begin, greedy, open_bound, pseudo_tree, search_on
 from inference.tasks.kernels.local_search import local_search

@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend
-from inference.posterior import LogZKind, Marginals, Posterior, Status
-from inference.stop import Stop, check_seconds
-from inference.support import (
+from inference.possible_states import (
     Support,
     arrays_of,
     entries_within,
@@ -24,6 +22,8 @@ from inference.support import (
     restricted,
     state_starts,
 )
+from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.stop import Stop, check_seconds
 from inference.variational.kernels.mean_field import ascend, evidence_lower_bound
 
 _MOST_RESTARTS = 100_000

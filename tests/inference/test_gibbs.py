@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from factormodels import FactorGraph, InputError
 from factormodels.errors import MissingDependencyError
 from factormodels.synthetic import fr2, grid
-from inference import InferenceError, Status, infer, support
+from inference import InferenceError, Status, infer
 from inference.kernels.interaction import factors_by_variable
+from inference.possible_states import random_state
 from inference.sampling.chains import R_HAT_LIMIT, by_variable, to_arviz
 from inference.sampling.gibbs import BlockGibbs
 from inference.sampling.kernels.blocks import choose_blocks
-from inference.support import random_state
 from tests.inference.exactness import errors
 from tests.inference.graphs import frustrated, has_cycle, moderate, odd_graph
 from tests.oracle import oracle
@@ -235,7 +235,7 @@ def test_a_space_that_may_fall_apart_has_not_converged() -> None:
 
 
 def test_no_start_is_an_error_and_not_a_wrong_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(support, "SEARCH_ENTRIES", 1)
+    monkeypatch.setattr("inference.possible_states.SEARCH_ENTRIES", 1)
     apart = 1.0 - np.eye(3)
     pairs = [(i, j) for i in range(4) for j in range(i)]
     graph = FactorGraph.from_factors([3] * 4, [(pair, apart) for pair in pairs])

@@ -16,7 +16,7 @@ from inference.messages.kernels.schedules import CONVERGED, NOT_CONVERGED
 from inference.messages.kernels.solve import NOT_PAIRS, reduce_and_solve_pairs, solve
 from inference.messages.lbp import LoopyBeliefPropagation, Schedule
 from inference.messages.reduction import reduced
-from inference.support import arrays_of
+from inference.possible_states import arrays_of
 from tests.inference.answers import assert_agree, assert_near
 from tests.inference.graphs import signed_pairs
 

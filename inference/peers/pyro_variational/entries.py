@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
+from inference.possible_states import arrays_of
 from inference.sampling.kernels.chain import slot_strides
-from inference.support import arrays_of
 
 
 @dataclass(frozen=True, eq=False)

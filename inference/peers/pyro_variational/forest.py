@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
 from inference.peers.pyro_variational.entries import factor_groups
-from inference.support import hard_factors
+from inference.possible_states import hard_factors
 
 TOP = 0
 """The node above all roots, which has no variable and a single state."""

@@ -14,8 +14,7 @@ from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend
 from inference.peers.pyro_variational.bound import Term, ascend, one_thread
 from inference.peers.pyro_variational.entries import factor_groups
-from inference.posterior import LogZKind, Marginals, Posterior, Status
-from inference.support import (
+from inference.possible_states import (
     Support,
     arrays_of,
     hard_factors,
@@ -24,6 +23,7 @@ from inference.support import (
     restricted,
     state_starts,
 )
+from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.variational.cavi import check_ascents, random_product
 from inference.variational.kernels.mean_field import evidence_lower_bound
 

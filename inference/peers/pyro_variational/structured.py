@@ -17,8 +17,14 @@ from inference.peers.pyro_variational.bound import ascend, one_thread
 from inference.peers.pyro_variational.entries import FactorGroup, factor_groups
 from inference.peers.pyro_variational.forest import TOP, Forest, rooted, spanning_factors
 from inference.peers.pyro_variational.forest_guide import ForestGuide, forest_guide, owned_entries
+from inference.possible_states import (
+    grown_box,
+    hard_factors,
+    possible_states,
+    restricted,
+    state_starts,
+)
 from inference.posterior import LogZKind, Marginals, Posterior, Status
-from inference.support import grown_box, hard_factors, possible_states, restricted, state_starts
 from inference.variational.cavi import CoordinateAscent, check_ascents
 
 _BYTES = 8

@@ -11,7 +11,7 @@ from factormodels import FactorGraph
 from factormodels.synthetic import grid, random_graph
 from inference import ZeroPartitionError
 from inference.mini_buckets.structure import elimination
-from inference.support import arrays_of, possible_states
+from inference.possible_states import arrays_of, possible_states
 from inference.tasks import map_assignment, search_map
 from inference.tasks.dual import tightened_dual
 from inference.tasks.kernels.and_or import begin, open_bound, pseudo_tree, search_on

@@ -11,7 +11,7 @@ import pytest
 from factormodels import FactorGraph
 from factormodels.synthetic import grid, random_graph
 from inference import ZeroPartitionError
-from inference.support import possible_states
+from inference.possible_states import possible_states
 from inference.tasks import map_assignment
 from inference.tasks.dual import decoded, tightened_dual
 from tests.inference.graphs import frustrated, odd_graph, tangled_graph

@@ -7,8 +7,8 @@ import pytest
 
 from factormodels import FactorGraph
 from factormodels.synthetic import random_graph
-from inference import InferenceError, ZeroPartitionError, infer, support
-from inference.support import (
+from inference import InferenceError, ZeroPartitionError, infer
+from inference.possible_states import (
     assignment,
     grown_box,
     hard_factors,
@@ -106,7 +106,7 @@ def test_a_contradiction_that_only_a_search_finds() -> None:
 
 
 def test_a_search_that_takes_too_long_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(support, "SEARCH_ENTRIES", 10_000)
+    monkeypatch.setattr("inference.possible_states.SEARCH_ENTRIES", 10_000)
     with pytest.raises(InferenceError, match=r"no assignment .* was found.* 'exact'"):
         assignment(pigeons(9), seed_of(0))
 
