@@ -21,12 +21,9 @@ from calibration.scores.measures import (
     f1_at_k,
     factual_precision,
     mean_surprisal,
-    recall_at_k,
 )
 from calibration.scores.miscalibration.calibration_error import (
     calibration_error,
-    classwise_error,
-    confidence_error,
     ece_sweep,
 )
 from calibration.scores.miscalibration.decomposition import (
@@ -43,11 +40,9 @@ from calibration.scores.miscalibration.goodness_of_fit import (
 from calibration.scores.miscalibration.logistic_calibration import (
     CalibrationLine,
     FlexibleCalibration,
-    FlexibleCurve,
     Smoother,
     calibration_line,
     flexible_calibration,
-    flexible_curve,
 )
 from calibration.scores.miscalibration.smooth import smooth_ece
 from calibration.scores.pointwise import (
@@ -55,7 +50,6 @@ from calibration.scores.pointwise import (
     brier,
     f1_true,
     log_loss,
-    mean_absolute_error_of_precision,
     precision_errors,
     spherical,
 )
@@ -82,7 +76,6 @@ __all__ = [
     "Decisions",
     "Extremes",
     "FlexibleCalibration",
-    "FlexibleCurve",
     "MurphyDecomposition",
     "ResponseMeasures",
     "RiskCoverage",
@@ -99,8 +92,6 @@ __all__ = [
     "calibration_error",
     "calibration_line",
     "choose_k",
-    "classwise_error",
-    "confidence_error",
     "corp_decomposition",
     "decisions",
     "ece_sweep",
@@ -110,15 +101,12 @@ __all__ = [
     "f1_true",
     "factual_precision",
     "flexible_calibration",
-    "flexible_curve",
     "hosmer_lemeshow",
     "log_loss",
-    "mean_absolute_error_of_precision",
     "mean_surprisal",
     "measure_responses",
     "murphy_decomposition",
     "precision_errors",
-    "recall_at_k",
     "risk_coverage",
     "score_table",
     "smooth_ece",

@@ -84,37 +84,14 @@ def factual_precision(p: ArrayLike, *, tolerance: float = DECISION_TOLERANCE) ->
     return counts.supported / counts.n_atoms
 
 
-def recall_of_counts(supported: ArrayLike, k: ArrayLike) -> Floats:
-    """R_K = min(S/K, 1) elementwise, for numbers S of supported atoms and K > 0."""
-    recall: Floats = np.minimum(np.asarray(supported, dtype=np.float64) / np.asarray(k), 1.0)
-    return recall
-
-
 def f1_of_counts(supported: ArrayLike, n_atoms: ArrayLike, k: ArrayLike) -> Floats:
     """F1@K elementwise, for S supported of n atoms each and K > 0; 0 where S = 0."""
     true = np.asarray(supported, dtype=np.float64)
     precision = true / np.asarray(n_atoms)
-    recall = recall_of_counts(true, k)
+    recall = np.minimum(true / np.asarray(k), 1.0)
     # Pr and R_K are 0 together, exactly where S is: adding 1 there only averts 0/0.
     harmonic_mean: Floats = 2 * precision * recall / (precision + recall + (true == 0))
     return harmonic_mean
-
-
-def recall_at_k(supported: int, k: float) -> float:
-    """R_K = min(S/K, 1), recall up to the K-th supported atom.
-
-    FactReasoner, section 3.1 and appendix B, equation 6; Wei et al. 2024.
-
-    Args:
-        supported: the number S of supported atoms.
-        k: the number K of supported atoms that is full recall; above 0, whole or not.
-
-    Raises:
-        InputError: if S is negative or K is not above 0.
-    """
-    if not is_number(supported) or not 0 <= supported < math.inf:
-        raise InputError(f"supported is {supported!r}; give the number of supported atoms")
-    return float(recall_of_counts(supported, _given_k(k)))
 
 
 def f1_at_k(p: ArrayLike, k: float, *, tolerance: float = DECISION_TOLERANCE) -> float:

@@ -187,20 +187,3 @@ def precision_errors(
     supported = verdicts(atoms.p, decision_tolerance(tolerance)) > 0
     # Counts are subtracted before they are divided, so that equal precisions differ by 0 exactly.
     return np.abs(grouping.sums(supported) - grouping.sums(atoms.y)) / grouping.sizes
-
-
-def mean_absolute_error_of_precision(
-    p: ArrayLike,
-    y: Any,
-    responses: Any,
-    *,
-    tolerance: float = DECISION_TOLERANCE,
-    unlabelled: str = LabelPolicy.EXCLUDE,
-) -> float:
-    """MAE, the mean over responses of |Pr - Pr*| (FactReasoner, section 4, equation 2).
-
-    Arguments are those of `precision_errors`.
-    """
-    return float(
-        precision_errors(p, y, responses, tolerance=tolerance, unlabelled=unlabelled).mean()
-    )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.bench.report import gather, geometric
 from experiments.bench.results import FamilyResult
-from experiments.results.frontier import FLOOR, pareto
+from experiments.results.frontier import FLOOR, draw_frontier
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,12 +94,8 @@ def _panel(
     found: Mapping[str, tuple[float, float]],
     looks: Mapping[str, Mapping[str, Any]],
 ) -> None:
-    axes.set(xscale="log", yscale="log", xlabel="seconds per warm call", ylabel=what, title=title)
-    front = pareto(found)
-    # Error against time: what is reached at a time stays reached until the next point.
-    axes.step(*zip(*front, strict=True), where="post", color="0.75", linewidth=0.8, zorder=1)
-    for name, (seconds, error) in found.items():
-        axes.plot([seconds], [error], zorder=2, **looks[name])
+    axes.set(xlabel="seconds per warm call", ylabel=what, title=title)
+    draw_frontier(axes, found, looks)
     # A single decade would be cut to nothing, and one value has no decade.
     for limits, setter in ((axes.get_xlim(), axes.set_xlim), (axes.get_ylim(), axes.set_ylim)):
         if limits[1] / limits[0] < 10.0:

@@ -34,8 +34,6 @@ from calibration.scores import (
     accuracy,
     auprc,
     calibration_line,
-    classwise_error,
-    confidence_error,
     decisions,
     ece_sweep,
     entropy_measure,
@@ -43,7 +41,6 @@ from calibration.scores import (
     f1_true,
     flexible_calibration,
     hosmer_lemeshow,
-    mean_absolute_error_of_precision,
     mean_surprisal,
     measure_responses,
     murphy_decomposition,
@@ -63,14 +60,11 @@ PAIR_FUNCTIONS: list[Callable[..., Any]] = [
     accuracy,
     f1_true,
     reliability_bins,
-    lambda p, y, **how: mean_absolute_error_of_precision(p, y, ["r"] * len(p), **how),
     spherical,
     corp_decomposition,
     murphy_decomposition,
     calibration_error,
     ece_sweep,
-    classwise_error,
-    confidence_error,
     smooth_ece,
     calibration_line,
     flexible_calibration,
@@ -235,7 +229,7 @@ def test_weights_are_checked(function: Callable[..., Any], weights: Any, message
 def test_every_weighted_score_is_checked() -> None:
     # Two scores and the reliability diagram take no weights, nor do those of responses and the
     # histogram.
-    assert len(WEIGHTED_FUNCTIONS) == 20
+    assert len(WEIGHTED_FUNCTIONS) == 18
 
 
 @pytest.mark.parametrize(

@@ -100,43 +100,6 @@ def ece_sweep(
     return mean_absolute(sweep_bins(pooled(p, y, weights, unlabelled)))
 
 
-def confidence_error(
-    p: ArrayLike,
-    y: Any,
-    *,
-    weights: ArrayLike | None = None,
-    n_bins: int = 10,
-    unlabelled: str = LabelPolicy.EXCLUDE,
-) -> float:
-    """Expected calibration error of the verdict: its confidence against its accuracy.
-
-    The verdict is true if p > 1/2, and its confidence max(p, 1 - p) (Guo, Pleiss, Sun and
-    Weinberger 2017, equation 3). Arguments and errors are those of `calibration_error`.
-    """
-    sample = pooled(p, y, weights, unlabelled)
-    return mean_absolute(verdict_bins(sample, whole_number(n_bins, "n_bins", 1)))
-
-
-def classwise_error(
-    p: ArrayLike,
-    y: Any,
-    *,
-    weights: ArrayLike | None = None,
-    n_bins: int = 10,
-    unlabelled: str = LabelPolicy.EXCLUDE,
-) -> float:
-    """Mean over both classes of the expected calibration error of their probability.
-
-    Kull et al. 2019. Bins of 1 - p are not mirrored bins of p where an atom is on an
-    edge, which always belongs to the bin below; elsewhere this is the error of p alone.
-    Arguments and errors are those of `calibration_error`.
-    """
-    sample = pooled(p, y, weights, unlabelled)
-    n_bins = whole_number(n_bins, "n_bins", 1)
-    true = mean_absolute(equal_width(sample, n_bins))
-    return (true + mean_absolute(false_class_bins(sample, n_bins))) / 2
-
-
 def mean_absolute(bins: Binned) -> float:
     """Weighted mean over bins of |mean p - share of true atoms|."""
     return float(np.abs(bins.true - bins.sum_p).sum() / bins.weight.sum())
@@ -194,7 +157,11 @@ def n_sweep_bins(sample: Sample) -> int:
 
 
 def verdict_bins(sample: Sample, n_bins: int) -> Binned:
-    """Bins of the confidence of the verdict, where ``true`` is weight on right verdicts."""
+    """Bins of the confidence of the verdict, where ``true`` is weight on right verdicts.
+
+    The verdict is true if p > 1/2, and its confidence max(p, 1 - p) (Guo, Pleiss, Sun and
+    Weinberger 2017, equation 3).
+    """
 
     def build() -> _Runs:
         supported = sample.p > 0.5 + DECISION_TOLERANCE
@@ -204,7 +171,11 @@ def verdict_bins(sample: Sample, n_bins: int) -> Binned:
 
 
 def false_class_bins(sample: Sample, n_bins: int) -> Binned:
-    """Bins of 1 - p, where ``true`` is weight on false atoms."""
+    """Bins of 1 - p, where ``true`` is weight on false atoms (Kull et al. 2019).
+
+    They are not mirrored bins of p where an atom is on an edge, which always belongs to the bin
+    below.
+    """
 
     def build() -> _Runs:
         return _runs(1 - sample.p, np.zeros(sample.p.size, dtype=bool), n_bins)

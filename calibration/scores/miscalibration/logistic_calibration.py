@@ -109,23 +109,6 @@ class FlexibleCalibration:
     n_clipped: float = 0
 
 
-@dataclass(frozen=True, eq=False)
-class FlexibleCurve:
-    """A flexible calibration curve.
-
-    Attributes:
-        p: float64 (m,), the distinct probabilities, ascending.
-        curve: float64 (m,), share of true atoms at each; nan where `status` says why.
-        status: ``ok``, ``clipped``, ``one_class`` or ``separated``.
-        smoother: ``spline`` or ``loess``.
-    """
-
-    p: Floats
-    curve: Floats
-    status: ScoreStatus
-    smoother: Smoother
-
-
 def calibration_line(
     p: ArrayLike,
     y: Any,
@@ -209,26 +192,6 @@ def flexible_calibration(
         status=scores["ici"].status,
         n_clipped=n_clipped,
     )
-
-
-def flexible_curve(
-    p: ArrayLike,
-    y: Any,
-    *,
-    weights: ArrayLike | None = None,
-    smoother: str = Smoother.SPLINE,
-    clip: float = LOGIT_CLIP,
-    unlabelled: str = LabelPolicy.EXCLUDE,
-) -> FlexibleCurve:
-    """The curve that `flexible_calibration` measures distances from; arguments are its own.
-
-    Raises:
-        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad setting.
-    """
-    chosen, clip = smoother_named(smoother), logit_clip(clip)
-    sample = pooled(p, y, weights, unlabelled)
-    curve, status = curve_of(sample, sample, clip, smoother=chosen)
-    return FlexibleCurve(sample.p, curve, status, chosen)
 
 
 def line_scores(

@@ -29,7 +29,7 @@ from experiments.analyses.posteriors import built_backends
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
 from experiments.paper.text import duration
-from experiments.results.frontier import FLOOR, pareto
+from experiments.results.frontier import FLOOR, draw_frontier, pareto
 from experiments.study.config import STRICT, BackendChoice, Count, Probability, Strength
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph, digest
@@ -444,7 +444,11 @@ def frontier_figure(measured: pd.DataFrame) -> Figure:
                 place.set_axis_off()
             for place, level in zip(row, own, strict=False):
                 chosen = (measured["axis"] == axis) & (measured["level"] == level)
-                _panel(place, measured[chosen], looks)
+                points = frontier_points(measured[chosen])
+                found = {
+                    name: (at, max(error, DRAWN_FLOOR)) for name, (at, error) in points.items()
+                }
+                draw_frontier(place, found, looks)
                 place.set_title(f"{axis} {level:g}", pad=2.0)
         name_floor(axes[0][0], DRAWN_FLOOR, 2)
         for place in axes[-1]:
@@ -477,25 +481,14 @@ def _level_names(axis: str, own: pd.DataFrame, levels: Sequence[float]) -> list[
     return [f"{shares[level]:.2f}\n({level:g})" for level in levels]
 
 
-def _panel(place: Axes, group: pd.DataFrame, looks: dict[str, dict[str, Any]]) -> None:
-    found = {
-        name: (seconds, max(error, DRAWN_FLOOR))
-        for name, (seconds, error) in frontier_points(group).items()
-    }
-    front = pareto(found)
-    place.set(xscale="log", yscale="log")
-    place.step(*zip(*front, strict=True), where="post", color="0.7", linewidth=0.8, zorder=1)
-    for name, (seconds, error) in found.items():
-        look = {**looks[name], "linestyle": "none"}
-        place.plot([seconds], [error], zorder=2, clip_on=False, **look)
-
-
 def _looks(backends: Iterable[str]) -> dict[str, dict[str, Any]]:
     from calibration.figures.style import COLOURS
 
     return {
         str(name): {
             "color": nth_colour(at),
+            "linestyle": "none",
+            "clip_on": False,
             "marker": nth_marker(at),
             "markersize": 3.5,
             # The palette begins anew after its end: from there on markers are hollow.
@@ -506,7 +499,7 @@ def _looks(backends: Iterable[str]) -> dict[str, dict[str, Any]]:
 
 
 def _legend(figure: Figure, place: Axes, looks: dict[str, dict[str, Any]]) -> None:
-    handles = [place.plot([], [], **{**look, "linestyle": "none"})[0] for look in looks.values()]
+    handles = [place.plot([], [], **look)[0] for look in looks.values()]
     figure.legend(
         handles,
         list(looks),

@@ -14,7 +14,9 @@ from calibration import reliability_bins, save_figure, score_table
 from calibration.curves import calibration_profile, label_histogram
 from calibration.figures import calibration_plot
 from calibration.figures.calibration_plot import annotation
-from calibration.scores import calibration_line, flexible_curve
+from calibration.forecasts import LOGIT_CLIP, pooled
+from calibration.scores import calibration_line
+from calibration.scores.miscalibration.logistic_calibration import Smoother, curve_of
 from tests.calibration.drawn import TITLE, assert_column_wide, assert_within, heading_of, legend_of
 from tests.refusals import refused
 
@@ -30,9 +32,10 @@ def test_a_profile_is_what_its_parts_say(smoother: str) -> None:
     p, y, responses = claims()
     how: dict[str, Any] = {"responses": responses, "n_bootstrap": 30, "seed": 2}
     found = calibration_profile(p, y, smoother=smoother, scores=["ici", "brier"], **how)
-    curve = flexible_curve(p, y, smoother=smoother)
+    sample = pooled(p, y)
+    curve, _ = curve_of(sample, sample, LOGIT_CLIP, smoother=Smoother(smoother))
     # Between points the curve is drawn straight.
-    expected = np.interp(found.at, curve.p, curve.curve)
+    expected = np.interp(found.at, sample.p, curve)
     np.testing.assert_allclose(found.curve, expected, atol=1e-9)
     line = calibration_line(p, y)
     logit = np.log(found.at / (1 - found.at))

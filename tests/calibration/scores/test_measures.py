@@ -17,7 +17,6 @@ from calibration.scores import (
     entropy_measure,
     expected_precision,
     mean_surprisal,
-    recall_at_k,
 )
 from calibration.significance.paired import paired_bootstrap
 from calibration.validation import is_missing, is_number
@@ -45,7 +44,6 @@ def test_hand_values() -> None:
     assert decisions(p) == Decisions(supported=2, contradicted=1, undecided=1)
     assert decisions(p).n_atoms == 4
     assert factual_precision(p) == 0.5
-    assert recall_at_k(2, 3) == 2 / 3
     # 2 * 1/2 * 2/3 / (1/2 + 2/3) = 4/7, up to rounding.
     assert f1_at_k(p, 3) == pytest.approx(4 / 7, abs=1e-15)
     assert expected_precision(p) == pytest.approx(0.55, abs=1e-15)
@@ -94,19 +92,19 @@ def test_agreement_with_scipy() -> None:
         # The same sums in another order of rounding.
         assert entropy_measure(p) == pytest.approx(entr(p).mean() / math.log(10), abs=1e-12)
         precision = factual_precision(p)
-        recall = recall_at_k(decisions(p).supported, k)
+        recall = min(decisions(p).supported / k, 1.0)
         assert f1_at_k(p, k) == pytest.approx(hmean([precision, recall]), abs=1e-12)
 
 
 def test_no_supported_atom_gives_f1_of_zero() -> None:
     assert f1_at_k([0.5, 0.1], 3) == 0.0
     assert factual_precision([0.5, 0.1]) == 0.0
-    assert recall_at_k(0, 3) == 0.0
 
 
 def test_recall_stops_at_one() -> None:
-    assert recall_at_k(5, 5) == recall_at_k(50, 5) == 1.0
-    assert recall_at_k(1, 6.5) == 1 / 6.5
+    # Precision is 1, so F1@K is 2 R / (1 + R).
+    assert f1_at_k([0.9] * 5, 5) == f1_at_k([0.9] * 50, 5) == 1.0
+    assert f1_at_k([0.9], 6.5) == pytest.approx(2 / 7.5, abs=1e-15)
 
 
 def test_decisions_forgive_rounding_but_not_more() -> None:
@@ -152,11 +150,7 @@ def test_an_unknown_policy_for_k_is_named(k: str) -> None:
 
 @pytest.mark.parametrize("k", [0, -1, math.nan, math.inf, True, None])
 def test_k_is_above_zero(k: Any) -> None:
-    for call in (
-        lambda: choose_k(k, [3]),
-        lambda: f1_at_k([0.7], k),
-        lambda: recall_at_k(1, k),
-    ):
+    for call in (lambda: choose_k(k, [3]), lambda: f1_at_k([0.7], k)):
         refused(f"k is {k!r}; give a number above 0", call)
 
 
@@ -171,8 +165,3 @@ def test_a_whole_number_that_no_float_holds_is_refused_in_a_sentence() -> None:
 @pytest.mark.parametrize("counts", [[], [0, 2], [1.5], [[1, 2]], 3])
 def test_counts_of_atoms_are_checked(counts: Any) -> None:
     refused("atom_counts is", choose_k, "median", counts)
-
-
-@pytest.mark.parametrize("supported", [-1, math.nan, "2", None, True])
-def test_the_number_of_supported_atoms_is_checked(supported: Any) -> None:
-    refused("supported is", recall_at_k, supported, 3)

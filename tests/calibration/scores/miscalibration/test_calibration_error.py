@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 
 from calibration import reliability_bins
-from calibration.scores import calibration_error, classwise_error, confidence_error, ece_sweep
+from calibration.scores import calibration_error, ece_sweep, score_table
 from tests.refusals import refused
 
 P = [0.1, 0.3, 0.35, 0.6, 0.8, 0.9]
 Y = [0, 1, 0, 1, 1, 0]
+
+
+def scored(p: list[float], y: list[int], score: str, n_bins: int) -> float:
+    return score_table(p, y, scores=[score], n_bins=n_bins, n_bootstrap=0)[0].value
 
 
 def test_hand_values() -> None:
@@ -26,9 +30,9 @@ def test_hand_values() -> None:
     assert calibration_error(P, Y, n_bins=3, norm="l2", debiased=True) == 0.0
     # Verdicts F F F T T T with confidence 0.9, 0.7, 0.65, 0.6, 0.8, 0.9; right R W R R R W.
     # Over two bins all are in the upper one: mean confidence 4.55/6, accuracy 4/6.
-    assert confidence_error(P, Y, n_bins=2) == pytest.approx(0.55 / 6, abs=1e-15)
+    assert scored(P, Y, "ece_confidence", 2) == pytest.approx(0.55 / 6, abs=1e-15)
     # Bins of 1 - p mirror those of p, none being on an edge.
-    assert classwise_error(P, Y, n_bins=3) == pytest.approx(errors.mean(), abs=1e-15)
+    assert scored(P, Y, "ece_classwise", 3) == pytest.approx(errors.mean(), abs=1e-15)
     # Two bins of three atoms have shares 1/3 and 2/3, three bins equal ones: they ascend; four
     # bins hold 2, 1, 1 and 2 atoms with shares 1/2, 0, ...: they do not.
     assert ece_sweep(P, Y) == pytest.approx(errors.mean(), abs=1e-15)
@@ -41,7 +45,7 @@ def test_an_edge_belongs_to_the_bin_below_in_either_class() -> None:
     assert ece == pytest.approx((abs(0.7 - 1) + 0.1) / 3, abs=1e-15)
     # 1 - p: 0.1 and 0.5 with no false atom, 0.8 with one.
     false = (0.6 + 0.2) / 3
-    assert classwise_error(p, y, n_bins=2) == pytest.approx((ece + false) / 2, abs=1e-15)
+    assert scored(p, y, "ece_classwise", 2) == pytest.approx((ece + false) / 2, abs=1e-15)
 
 
 @pytest.mark.parametrize("strategy", ["uniform", "quantile"])

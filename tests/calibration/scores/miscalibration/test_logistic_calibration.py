@@ -7,13 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from calibration.forecasts import ScoreStatus
-from calibration.scores import (
-    calibration_line,
-    flexible_calibration,
-    flexible_curve,
-    score_table,
-)
+from calibration.forecasts import ScoreStatus, pooled
+from calibration.scores import calibration_line, flexible_calibration, score_table
+from calibration.scores.miscalibration.loess import loess_curve
 from calibration.scores.miscalibration.logistic import fit_logistic, sigmoid
 from calibration.scores.miscalibration.logistic_calibration import (
     restricted_cubic_spline,
@@ -186,8 +182,8 @@ def test_loess_is_that_of_r() -> None:
     mean, median, ninety, largest = r_values("stats", "loess")
     # Normal equations here, a QR decomposition there.
     assert (found.ici, found.emax) == pytest.approx((mean, largest), abs=1e-10)
-    curve = flexible_curve(p, y, smoother="loess")
-    distance = np.abs(np.interp(p, curve.p, curve.curve) - p)
+    sample = pooled(p, y)
+    distance = np.abs(np.interp(p, sample.p, loess_curve(sample)) - p)
     # R's quantiles are between two atoms, ours are of one.
     assert np.quantile(distance, [0.5, 0.9]) == pytest.approx([median, ninety], abs=1e-10)
     assert found.e50 == np.quantile(distance, 0.5, method="inverted_cdf")
@@ -205,22 +201,21 @@ def test_loess_takes_a_weight_for_so_many_atoms_and_few_distinct_probabilities()
     repeated = flexible_calibration(np.repeat(p, weights), np.repeat(y, weights), smoother="loess")
     assert weighted.ici == pytest.approx(repeated.ici, abs=1e-10)
     # At two probabilities the curve goes through both shares.
-    two = flexible_curve([0.2] * 4 + [0.8] * 4, [1, 0, 0, 0, 1, 1, 1, 0], smoother="loess")
-    np.testing.assert_allclose(two.curve, [0.25, 0.75], atol=1e-9)
+    two = pooled([0.2] * 4 + [0.8] * 4, [1, 0, 0, 0, 1, 1, 1, 0])
+    np.testing.assert_allclose(loess_curve(two), [0.25, 0.75], atol=1e-9)
     # A quadratic share is found without error, wherever it is not cut.
     grid = np.repeat(np.linspace(0.05, 0.95, 40), 2)
-    exact = flexible_curve(grid, np.tile([0, 1], 40), weights=np.stack(
-        [1 - np.linspace(0.05, 0.95, 40) ** 2, np.linspace(0.05, 0.95, 40) ** 2], axis=1
-    ).ravel() * 9, smoother="loess")  # fmt: skip
-    np.testing.assert_allclose(exact.curve, exact.p**2, atol=1e-9)
+    shares = np.stack([1 - grid[::2] ** 2, grid[::2] ** 2], axis=1).ravel()
+    exact = pooled(grid, np.tile([0, 1], 40), shares * 9)
+    np.testing.assert_allclose(loess_curve(exact), exact.p**2, atol=1e-9)
 
 
 def test_a_curve_that_is_not_defined_says_why() -> None:
     for smoother in ("spline", "loess"):
-        found = flexible_curve([0.2, 0.8], [1, 1], smoother=smoother)
+        found = flexible_calibration([0.2, 0.8], [1, 1], smoother=smoother)
         assert found.status == "one_class"
-        assert np.isnan(found.curve).all()
-    refused("smoother is 'lowess'; choose one of spline", flexible_curve, [0.1], [1],
+        assert np.isnan(found.ici)
+    refused("smoother is 'lowess'; choose one of spline", flexible_calibration, [0.1], [1],
             smoother="lowess")  # fmt: skip
     refused("extremes is 'drop'; choose one of clip, leave-out", calibration_line, [0.1], [1],
             extremes="drop")  # fmt: skip
