@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ast
 import fnmatch
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.processes import run_python
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -162,15 +163,6 @@ def doubled_classes() -> dict[str, list[str]]:
     return {name: modules for name, modules in places.items() if len(modules) > 1}
 
 
-def run_python(code: str) -> str:
-    """Return what a fresh interpreter prints."""
-    result = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
-    assert result.returncode == 0, result.stderr
-    return result.stdout
-
-
 @pytest.mark.parametrize("package", LAYERS)
 def test_imports_run_downwards(package: str) -> None:
     paths = sources(package)
@@ -241,7 +233,7 @@ def test_an_upward_import_is_seen_in_every_spelling(
 
 @pytest.mark.parametrize("packages", [(package,) for package in LIBRARY] + [LIBRARY])
 def test_an_import_loads_nothing_heavy(packages: tuple[str, ...]) -> None:
-    loaded = run_python(
+    loaded, _ = run_python(
         f"import sys, {', '.join(packages)}; print(*{{m.partition('.')[0] for m in sys.modules}})"
     )
     modules = set(loaded.split())
@@ -251,7 +243,7 @@ def test_an_import_loads_nothing_heavy(packages: tuple[str, ...]) -> None:
 
 def test_an_import_loads_little() -> None:
     # What is loaded is counted, since seconds depend on what else the machine does.
-    loaded = run_python(f"import sys, {', '.join(LIBRARY)}; print(len(sys.modules))")
+    loaded, _ = run_python(f"import sys, {', '.join(LIBRARY)}; print(len(sys.modules))")
     assert int(loaded) < MOST_MODULES
 
 

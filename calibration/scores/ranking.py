@@ -76,15 +76,7 @@ def auprc(
 
     The sum over thresholds, from the highest p down, of precision times the recall gained, as in
     scikit-learn's ``average_precision_score``. Not defined, nan, if no atom is true.
-
-    Args:
-        p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False, None where unlabelled.
-        weights: how many atoms each counts as, (n,), or None.
-        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
-
-    Raises:
-        InputError: for bad arrays, lengths that differ, or no labelled atom.
+    Arguments and errors are those of `auroc`.
     """
     return ranking_scores(pooled(p, y, weights, unlabelled))["auprc"].value
 

@@ -53,7 +53,7 @@ def name_of(data: Data) -> str:
 
 
 def parted_options(options: Mapping[str, Any], *kinds: type) -> tuple[Any, ...]:
-    """Settings of several dataclasses from one set of named arguments; lists become tuples.
+    """Settings of several dataclasses from named arguments; lists become tuples, None the default.
 
     Raises:
         InputError: for a name that is a field of none of them.
@@ -64,7 +64,9 @@ def parted_options(options: Mapping[str, Any], *kinds: type) -> tuple[Any, ...]:
         if name not in every:
             raise InputError(unknown_name(f"the argument {name!r}", name, every))
     given = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in options.items()
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in options.items()
+        if value is not None
     }
     return tuple(
         kind(**{name: value for name, value in given.items() if name in own})

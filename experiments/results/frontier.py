@@ -35,4 +35,4 @@ def draw_frontier(
     # What is reached at a time stays reached until the next point.
     axes.step(*zip(*pareto(found), strict=True), where="post", color="0.7", linewidth=0.8, zorder=1)
     for name, (seconds, error) in found.items():
-        axes.plot([seconds], [error], zorder=2, **looks[name])
+        axes.plot([seconds], [error], zorder=2, clip_on=False, **looks[name])

@@ -205,8 +205,7 @@ def test_the_default_scores_are_those_of_a_calibration_table() -> None:
 
 def test_bad_input_is_named() -> None:
     frame = claims()
-    with pytest.raises(InputError, match="frame has no column 'truth'; set y to one of sharp, "):
-        report(frame, "sharp", "truth")
+    refused("frame has no column 'truth'; set y to one of sharp, ", report, frame, "sharp", "truth")
     refused("p names several columns and model", report, frame, model="answer", **WIDE)
     refused("frame is not a table", report, 3)
     refused("frame is empty", report, [])
@@ -215,8 +214,7 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(InputError, match="model 'sharp': p\\[0\\] is 'x', not a number"):
         report(frame.assign(sharp="x"), "sharp", "label", "answer")
     twice = pd.concat([long(frame), long(frame)])
-    with pytest.raises(InputError, match="model 'sharp' has a claim twice"):
-        report(twice, **LONG, claim="claim", **QUICKLY)
+    refused("model 'sharp' has a claim twice", report, twice, **LONG, claim="claim", **QUICKLY)
     nameless = long(frame)
     nameless["model"] = [None, *nameless["model"][1:]]
     refused("column 'model' is empty in row 0", report, nameless, **LONG)

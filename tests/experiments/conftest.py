@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 Result = Any
-Invoke = Callable[..., Result]
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -150,10 +149,11 @@ def network_file(folder: Path) -> Path:
     return path
 
 
-@pytest.fixture
-def invoke() -> Invoke:
-    """Call the command line in this process; returns exit_code, stdout and stderr."""
-    return lambda *arguments: CliRunner().invoke(app, list(map(str, arguments)))
+def invoke(*arguments: object, code: int = 0, **options: Any) -> Result:
+    """Call the command line in this process, which ends with `code`."""
+    result = CliRunner().invoke(app, list(map(str, arguments)), **options)
+    assert result.exit_code == code, f"{result.output}\n{result.exception!r}"
+    return result
 
 
 def call(*arguments: object, **options: Any) -> subprocess.CompletedProcess[str]:

@@ -14,6 +14,7 @@ from factormodels.compile import CompiledFacts, side_by_side
 from factormodels.encodings import ENCODINGS, encode_many
 from factormodels.factor_graph import FactorGraph
 from factormodels.synthetic import Uniform, fact_graph, labelled_responses
+from tests.refusals import refused
 
 ARRAYS = ("cardinalities", "scope_starts", "scope_variables", "table_starts", "evidence")
 """What the factor graphs of all settings share."""
@@ -156,8 +157,7 @@ def test_responses_stand_side_by_side_and_each_is_a_part_of_them() -> None:
 def test_names_that_meet_side_by_side_are_refused() -> None:
     first, second = (fact_graph(1, 1, seed=0).compiled for _ in range(2))
     meeting = replace(second, names=("r/a1", "c1"))
-    with pytest.raises(InputError, match="'q/r/a1' is given twice; names are unique"):
-        side_by_side({"q/r": first, "q": meeting})
+    refused("'q/r/a1' is given twice; names are unique", side_by_side, {"q/r": first, "q": meeting})
 
 
 def facts() -> CompiledFacts:
@@ -202,19 +202,15 @@ def test_arrays_that_others_may_write_to_are_copied() -> None:
     ],
 )
 def test_arrays_that_are_no_facts_are_refused(changes: dict[str, object], match: str) -> None:
-    with pytest.raises(InputError, match=match):
-        replace(facts(), **changes)  # type: ignore[arg-type]
+    refused(match, replace, facts(), **changes)
 
 
 def test_settings_that_are_none_are_refused() -> None:
     made = facts()
     with pytest.raises(InputError, match=r"variable 2: the prior 2\.0 is not between 0 and 1"):
         made.log_values([[0.5, 0.5, 0.5], [0.5, 0.5, 2.0]])
-    with pytest.raises(InputError, match="relation 0: the probability nan is not"):
-        made.log_values(probabilities=[np.nan, 0.5])
-    with pytest.raises(InputError, match=r"shape \(2,\) .* prior of each variable"):
-        made.log_values([0.5, 0.5])
+    refused("relation 0: the probability nan is not", made.log_values, probabilities=[np.nan, 0.5])
+    refused(r"shape \(2,\) .* prior of each variable", made.log_values, [0.5, 0.5])
     with pytest.raises(InputError, match="2 settings were given for one factor graph; give one"):
         made.to_factor_graph(probabilities=[[0.5, 0.5]] * 2)
-    with pytest.raises(InputError, match=r"'odds' .*implication, conditional"):
-        made.to_factor_graph(encoding="odds")
+    refused(r"'odds' .*implication, conditional", made.to_factor_graph, encoding="odds")

@@ -8,10 +8,11 @@ import networkx as nx
 import pandas as pd
 import pytest
 
-from factormodels import Atom, Context, FactGraph, InputError, MissingDependencyError, Relation
+from factormodels import Atom, Context, FactGraph, MissingDependencyError, Relation
 from factormodels.claims import RelationKind
 from factormodels.datasets import load
 from factormodels.interchange import from_frames, from_networkx, to_frames, to_networkx
+from tests.refusals import refused
 
 GRAPH = FactGraph(
     "r1",
@@ -82,25 +83,20 @@ def test_a_frame_from_a_spreadsheet_needs_few_columns() -> None:
     ],
 )
 def test_wrong_frames_are_refused(atoms: dict[str, list[object]], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        from_frames("mine", pd.DataFrame(atoms))
+    refused(message, from_frames, "mine", pd.DataFrame(atoms))
 
 
 def test_wrong_networkx_graphs_are_refused() -> None:
-    with pytest.raises(InputError, match="give a networkx DiGraph"):
-        from_networkx(nx.Graph(id="g"))
-    with pytest.raises(InputError, match="no attribute 'id'"):
-        from_networkx(nx.DiGraph())
+    refused("give a networkx DiGraph", from_networkx, nx.Graph(id="g"))
+    refused("no attribute 'id'", from_networkx, nx.DiGraph())
     graph = nx.DiGraph(id="g")
     graph.add_node("a", type="claim")
-    with pytest.raises(InputError, match="node 'a' has the type 'claim'; use 'atom' or 'context'"):
-        from_networkx(graph)
+    refused("node 'a' has the type 'claim'; use 'atom' or 'context'", from_networkx, graph)
     graph = nx.DiGraph(id="g")
     graph.add_node("a", type="atom")
     graph.add_node("c", type="context")
     graph.add_edge("c", "a", kind="entailment")
-    with pytest.raises(InputError, match="edge 'c' -> 'a': 'probability' is missing; add it"):
-        from_networkx(graph)
+    refused("edge 'c' -> 'a': 'probability' is missing; add it", from_networkx, graph)
 
 
 def test_networkx_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from factormodels.synthetic import Beta, Constant, Uniform, labelled_responses
 from tests.chance import DEVIATIONS, assert_share
 from tests.factormodels.refusals import assert_refused
 from tests.oracle import oracle
+from tests.refusals import refused
 
 
 def star_posteriors(graph: FactGraph) -> list[tuple[float, bool]]:
@@ -298,8 +299,7 @@ def test_as_many_contexts_copy_as_were_asked_for() -> None:
     ],
 )
 def test_distortions_out_of_range_are_refused(arguments: dict[str, float], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        responses(**arguments)
+    refused(said, responses, **arguments)
 
 
 def test_numbers_of_a_law_of_ones_own_are_checked() -> None:

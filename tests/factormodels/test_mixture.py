@@ -12,11 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind
+from factormodels import Atom, Context, FactGraph, Relation, RelationKind
 from factormodels.encodings import KIND_CODES, encode_many, mixture, rest_of
 from factormodels.io.fact_graph_json import fact_graph_object, parse_fact_graph
 from tests.factormodels.refusals import assert_refused
 from tests.oracle import oracle
+from tests.refusals import refused
 
 ENTAILMENT, CONTRADICTION, EQUIVALENCE, NEUTRAL = RelationKind
 HALF = [0.5, 0.5]
@@ -247,5 +248,4 @@ def test_every_kind_with_a_factor_has_its_number() -> None:
 
 def test_a_graph_offers_mixture_where_an_encoding_is_unknown() -> None:
     graph = FactGraph("r", (Atom("a"),), (Context("c"),), (Relation("c", "a", ENTAILMENT, 0.9),))
-    with pytest.raises(InputError, match=r"did you mean 'mixture'\?.*conditional, mixture"):
-        graph.to_factor_graph("mixtur")
+    refused(r"did you mean 'mixture'\?.*conditional, mixture", graph.to_factor_graph, "mixtur")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -60,10 +58,7 @@ def test_machine_code_for_a_type_that_is_gone_is_compiled_anew(tmp_path: Path) -
     for name in ("Before", "After"):
         (package / "caller.py").write_text(source.format(name))
         code = "from kernels.caller import run\nprint(run())"
-        result = subprocess.run(
-            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
-        )
-        assert result.stdout == "4\n"
+        assert run_python(code, folder=tmp_path)[0] == "4\n"
 
 
 def increase(x: int) -> int:

@@ -87,15 +87,7 @@ def ece_sweep(
 
     Bins are of equal weight; the largest number of them is taken up to which the shares of true
     atoms ascend from bin to bin, 1000 at most (Roelofs, Cain, Shlens and Mozer 2022, algorithm 1).
-
-    Args:
-        p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False, None where unlabelled.
-        weights: how many atoms each counts as, (n,), or None.
-        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
-
-    Raises:
-        InputError: for bad arrays, lengths that differ, or no labelled atom.
+    Arguments and errors are those of `calibration_error`.
     """
     return mean_absolute(sweep_bins(pooled(p, y, weights, unlabelled)))
 

@@ -46,15 +46,7 @@ def spiegelhalter(
 
     Z = sum (y - p)(1 - 2p) / sqrt(sum (1 - 2p)^2 p (1 - p)), standard normal if the forecasts are
     calibrated and atoms independent; atoms of one response seldom are, so that |Z| is too large.
-
-    Args:
-        p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False, None where unlabelled.
-        weights: how many atoms each counts as, (n,), or None.
-        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
-
-    Raises:
-        InputError: for bad arrays, lengths that differ, or no labelled atom.
+    Arguments and errors are those of `hosmer_lemeshow`.
     """
     scores = spiegelhalter_scores(pooled(p, y, weights, unlabelled))
     z = scores["spiegelhalter_z"]

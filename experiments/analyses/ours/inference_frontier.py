@@ -488,7 +488,6 @@ def _looks(backends: Iterable[str]) -> dict[str, dict[str, Any]]:
         str(name): {
             "color": nth_colour(at),
             "linestyle": "none",
-            "clip_on": False,
             "marker": nth_marker(at),
             "markersize": 3.5,
             # The palette begins anew after its end: from there on markers are hollow.

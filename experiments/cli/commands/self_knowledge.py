@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,8 +14,6 @@ from experiments.cli.options import shared
 from experiments.cli.options.grouped import grouped
 from experiments.cli.options.model import ModelOptions
 from factormodels.errors import InputError
-
-COLUMNS = "Columns of the table"
 
 
 @dataclass(frozen=True)
@@ -48,14 +46,99 @@ class AskOptions(ModelOptions):
     ] = None
 
 
-MEASURES = "What is measured"
-
-
 def _column(help_text: str) -> typer.models.OptionInfo:
-    option: typer.models.OptionInfo = typer.Option(
-        metavar="COLUMN", help=help_text, rich_help_panel=COLUMNS
-    )
+    option: typer.models.OptionInfo = typer.Option(metavar="COLUMN", help=help_text)
     return option
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """Columns of the table."""
+
+    response: Annotated[str | None, _column("Id of the response.")] = None
+    label: Annotated[str | None, _column("The human label of the claim.")] = None
+    true: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WORD", help="A label that means true; all others are then false; repeatable."
+        ),
+    ] = None
+    irrelevant: Annotated[
+        list[str] | None,
+        typer.Option(metavar="WORD", help="A label of claims that do not count; repeatable."),
+    ] = None
+    judgement: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[SETTING=]COLUMN",
+            help="What the model says: correct/incorrect, yes/no, A/B/C; repeatable by setting.",
+        ),
+    ] = None
+    confidence: Annotated[str | None, _column("Its confidence, from 0 to 1.")] = None
+    votes: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Several answers per claim: a column of lists, or repeated, a column each.",
+        ),
+    ] = None
+    claim: Annotated[str | None, _column("Id of the claim, if several rows are about one.")] = None
+    sentence: Annotated[str | None, _column("Index of its sentence, from 1.")] = None
+    sentences: Annotated[str | None, _column("Number of sentences of the response.")] = None
+    position: Annotated[str | None, _column("Relative position, instead of a sentence.")] = None
+    in_order: Annotated[
+        bool,
+        typer.Option(
+            "--in-order",
+            help="Claims are in the order of their response: use their order as position.",
+        ),
+    ] = False
+    model_column: Annotated[str | None, _column("The model being judged.")] = None
+    condition: Annotated[
+        str | None, _column("What distinguishes answers, such as with and without retrieval.")
+    ] = None
+    setting: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN|NAME",
+            help="How the model was asked: a column, or direct_asking, question_answering or "
+            "none_of_the_above.",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class MeasureOptions:
+    """What is measured."""
+
+    threshold: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            max=1,
+            metavar="T",
+            help="Confidence or share of votes that counts as judged correct; by default 0.5, "
+            "or a majority of votes.",
+        ),
+    ] = None
+    sweep: Annotated[
+        str | None,
+        typer.Option(metavar="T,T,...", help="Other thresholds to tabulate, such as 0.5,0.7,0.9."),
+    ] = None
+    neither: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="How to count 'none of the above': incorrect or exclude."
+        ),
+    ] = "incorrect"
+    interval: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Intervals over responses: bootstrap, delta, or automatic: delta under 60 "
+            "responses, where it covers better.",
+        ),
+    ] = "automatic"
 
 
 @grouped
@@ -68,108 +151,14 @@ def command(
             "JSON Lines or JSON.",
         ),
     ],
-    response: Annotated[str | None, _column("Id of the response.")] = None,
-    label: Annotated[str | None, _column("The human label of the claim.")] = None,
-    true: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="WORD",
-            help="A label that means true; all others are then false; repeatable.",
-            rich_help_panel=COLUMNS,
-        ),
-    ] = None,
-    irrelevant: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="WORD",
-            help="A label of claims that do not count; repeatable.",
-            rich_help_panel=COLUMNS,
-        ),
-    ] = None,
-    judgement: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="[SETTING=]COLUMN",
-            help="What the model says: correct/incorrect, yes/no, A/B/C; repeatable by setting.",
-            rich_help_panel=COLUMNS,
-        ),
-    ] = None,
-    confidence: Annotated[str | None, _column("Its confidence, from 0 to 1.")] = None,
-    votes: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Several answers per claim: a column of lists, or repeated, a column each.",
-            rich_help_panel=COLUMNS,
-        ),
-    ] = None,
-    claim: Annotated[str | None, _column("Id of the claim, if several rows are about one.")] = None,
-    sentence: Annotated[str | None, _column("Index of its sentence, from 1.")] = None,
-    sentences: Annotated[str | None, _column("Number of sentences of the response.")] = None,
-    position: Annotated[str | None, _column("Relative position, instead of a sentence.")] = None,
-    in_order: Annotated[
-        bool,
-        typer.Option(
-            "--in-order",
-            help="Claims are in the order of their response: use their order as position.",
-            rich_help_panel=COLUMNS,
-        ),
-    ] = False,
-    model_column: Annotated[str | None, _column("The model being judged.")] = None,
-    condition: Annotated[
-        str | None, _column("What distinguishes answers, such as with and without retrieval.")
-    ] = None,
-    setting: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN|NAME",
-            help="How the model was asked: a column, or direct_asking, question_answering or "
-            "none_of_the_above.",
-            rich_help_panel=COLUMNS,
-        ),
-    ] = None,
-    threshold: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            max=1,
-            metavar="T",
-            help="Confidence or share of votes that counts as judged correct; by default 0.5, "
-            "or a majority of votes.",
-            rich_help_panel=MEASURES,
-        ),
-    ] = None,
-    sweep: Annotated[
-        str | None,
-        typer.Option(
-            metavar="T,T,...",
-            help="Other thresholds to tabulate, such as 0.5,0.7,0.9.",
-            rich_help_panel=MEASURES,
-        ),
-    ] = None,
     bins: shared.PositionBins = 5,
-    neither: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="How to count 'none of the above': incorrect or exclude.",
-            rich_help_panel=MEASURES,
-        ),
-    ] = "incorrect",
-    interval: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Intervals over responses: bootstrap, delta, or automatic: delta under 60 "
-            "responses, where it covers better.",
-            rich_help_panel=MEASURES,
-        ),
-    ] = "automatic",
     seed: shared.BootstrapSeed = 0,
     out: findings.OutFolder = None,
     report: findings.ReportPage = None,
     json_: findings.Json = False,
     *,
+    columns: ColumnOptions,
+    measures: MeasureOptions,
     ask: AskOptions,
 ) -> None:
     """Measure Self-Known, Self-Unknown and sigma of judged claims.
@@ -194,29 +183,9 @@ def command(
     from experiments.cli.progress import activity
     from experiments.methods.self_knowledge import find_self_knowledge
 
-    wanted = {
-        "response": response,
-        "claim": claim,
-        "sentence": sentence,
-        "sentences": sentences,
-        "position": position,
-        "in_order": in_order,
-        "label": label,
-        "true": true or (),
-        "irrelevant": irrelevant or (),
-        "judgement": judgement or (),
-        "confidence": confidence,
-        "votes": votes or (),
-        "model": model_column,
-        "condition": condition,
-        "setting": setting,
-        "threshold": threshold,
-        "sweep": findings.numbers(sweep, "--sweep"),
-        "bins": bins,
-        "neither": neither,
-        "interval": interval,
-        "seed": seed,
-    }
+    wanted = {**asdict(columns), **asdict(measures), "bins": bins, "seed": seed}
+    wanted["model"] = wanted.pop("model_column")
+    wanted["sweep"] = findings.numbers(measures.sweep, "--sweep")
     if ask.model is not None:
         _ask(file, wanted, ask, out, report, json_)
         return

@@ -13,7 +13,7 @@ from experiments.analyses.registry import analysis, names
 from experiments.study.plain_yaml import parse_yaml
 from experiments.study.reading import embedded_studies
 from factormodels import datasets
-from tests.experiments.conftest import Invoke, study_file
+from tests.experiments.conftest import invoke, study_file
 
 STATISTICS = """
 study: sizes
@@ -37,10 +37,9 @@ def test_every_embedded_study_says_what_it_is_for() -> None:
         assert parse_yaml(text, name)["description"]
 
 
-def test_an_analysis_writes_tables_figures_and_a_manifest(folder: Path, invoke: Invoke) -> None:
+def test_an_analysis_writes_tables_figures_and_a_manifest(folder: Path) -> None:
     study_file(folder, STATISTICS)
-    result = invoke("run", "study.yaml")
-    assert result.exit_code == 0, result.stderr
+    invoke("run", "study.yaml")
     out = folder / "results" / "sizes"
     manifest = json.loads((out / "manifest.json").read_text())
     assert set(manifest["files"]) == {path.name for path in out.iterdir()} - {"manifest.json"}
@@ -60,11 +59,11 @@ def test_an_analysis_writes_tables_figures_and_a_manifest(folder: Path, invoke: 
     )
 
 
-def test_two_runs_write_the_same_bytes(folder: Path, invoke: Invoke) -> None:
+def test_two_runs_write_the_same_bytes(folder: Path) -> None:
     study_file(folder, STATISTICS)
     contents = []
     for _ in range(2):
-        assert invoke("run", "study.yaml", "--out", "out").exit_code == 0
+        invoke("run", "study.yaml", "--out", "out")
         contents.append({path.name: path.read_bytes() for path in (folder / "out").iterdir()})
     assert contents[0] == contents[1]
 
@@ -83,30 +82,25 @@ def test_two_runs_write_the_same_bytes(folder: Path, invoke: Invoke) -> None:
     ],
 )
 def test_a_mistake_is_one_sentence_and_writes_nothing(
-    override: str, said: str, folder: Path, invoke: Invoke
+    override: str, said: str, folder: Path
 ) -> None:
     study_file(folder, STATISTICS)
-    result = invoke("run", "study.yaml", override)
-    assert result.exit_code == 2
+    result = invoke("run", "study.yaml", override, code=2)
     assert said in result.stderr
     assert "Traceback" not in result.stderr
     assert not (folder / "results").exists()
 
 
-def test_options_of_units_are_refused(folder: Path, invoke: Invoke) -> None:
+def test_options_of_units_are_refused(folder: Path) -> None:
     study_file(folder, STATISTICS)
-    result = invoke("run", "study.yaml", "--workers", "2")
-    assert result.exit_code == 2
+    result = invoke("run", "study.yaml", "--workers", "2", code=2)
     assert "--workers is for studies of units" in result.stderr
 
 
-def test_a_study_must_be_named(invoke: Invoke) -> None:
-    result = invoke("run")
-    assert result.exit_code == 2
-    assert "name a study" in result.stderr
+def test_a_study_must_be_named() -> None:
+    assert "name a study" in invoke("run", code=2).stderr
 
 
-def test_embedded_studies_are_listed(invoke: Invoke) -> None:
+def test_embedded_studies_are_listed() -> None:
     result = invoke("run", "--list")
-    assert result.exit_code == 0
     assert all(name in result.stdout for name in embedded_studies())

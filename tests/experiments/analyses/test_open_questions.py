@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from experiments.study.reading import embedded_studies
-from tests.experiments.conftest import Invoke
+from tests.experiments.conftest import invoke
 
 pytestmark = pytest.mark.slow
 
@@ -89,12 +89,9 @@ def agree(printed: str, found: str) -> bool:
 
 
 @pytest.mark.parametrize("study", STUDIES)
-def test_the_numbers_of_the_page_are_those_of_its_command(
-    study: str, folder: Path, invoke: Invoke
-) -> None:
+def test_the_numbers_of_the_page_are_those_of_its_command(study: str, folder: Path) -> None:
     assert f"    factormodels run {study}\n" in PAGE
-    result = invoke("run", study, *UNSHOWN.get(study, []), "--out", "out")
-    assert result.exit_code == 0, result.stderr
+    invoke("run", study, *UNSHOWN.get(study, []), "--out", "out")
     stems = {path.stem for path in (folder / "out").iterdir()}
     for path in (folder / "out").glob("*.pdf"):
         # A figure that could go into a paper comes with its picture and its data.

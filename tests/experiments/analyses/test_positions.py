@@ -15,9 +15,9 @@ import pytest
 from calibration.self_knowledge import IntervalSettings, write_records
 from experiments.analyses.positions import analyse
 from experiments.study.labelled_claims import load_claims
-from factormodels.errors import InputError
 from tests.calibration.self_knowledge.claims import in_sentence, random_records
-from tests.experiments.conftest import Invoke
+from tests.experiments.conftest import invoke
+from tests.refusals import refused
 
 QUICK = IntervalSettings(n_bootstrap=20)
 
@@ -67,9 +67,8 @@ def test_null_annotations_are_counted_and_left_out(biographies: Path) -> None:
     assert table["unsupported_number"].estimate[-2] == pytest.approx((1 + 2) / 2, abs=1e-15)
 
 
-def test_one_command_writes_table_and_figure(biographies: Path, invoke: Invoke) -> None:
+def test_one_command_writes_table_and_figure(biographies: Path) -> None:
     result = invoke("positions", str(biographies), "--out", "results")
-    assert result.exit_code == 0, result.stderr
     summary = "11 labelled claims in 6 of 7 sentences; 2 of 3 responses are annotated"
     assert summary in result.stdout
     names = {path.name for path in Path("results").iterdir()}
@@ -92,24 +91,23 @@ def test_one_command_writes_table_and_figure(biographies: Path, invoke: Invoke) 
     assert "| supported, share | -- (empty) | 1.000 [" in Path("results/positions.md").read_text()
 
 
-def test_the_same_command_writes_the_same_bytes(biographies: Path, invoke: Invoke) -> None:
+def test_the_same_command_writes_the_same_bytes(biographies: Path) -> None:
     for out in ("one", "two"):
-        assert invoke("positions", str(biographies), "--out", out).exit_code == 0
+        invoke("positions", str(biographies), "--out", out)
     for path in Path("one").iterdir():
         assert path.read_bytes() == (Path("two") / path.name).read_bytes()
 
 
-def test_records_with_judgements_give_self_knowledge_too(folder: Path, invoke: Invoke) -> None:
+def test_records_with_judgements_give_self_knowledge_too(folder: Path) -> None:
     write_records(random_records(0), folder / "records.jsonl")
     result = invoke("positions", "records.jsonl", "--interval", "delta", "--bins", "3")
-    assert result.exit_code == 0, result.stderr
     for name in ("direct asking", "none of the above", "Self-Known", "sigma", "33.3-66.7%"):
         assert name in result.stdout
     write_records(in_sentence("x", 1, 2, "S NS IR"), folder / "labels.jsonl")
     assert "Self-Known" not in invoke("positions", "labels.jsonl").stdout
 
 
-def test_bad_input_is_one_sentence(biographies: Path, invoke: Invoke, folder: Path) -> None:
+def test_bad_input_is_one_sentence(biographies: Path, folder: Path) -> None:
     (folder / "unlabelled.jsonl").write_text(json.dumps(biography(None)) + "\n")
     for arguments, message in (
         (["unlabelled.jsonl"], "no atom has a human label"),
@@ -117,15 +115,13 @@ def test_bad_input_is_one_sentence(biographies: Path, invoke: Invoke, folder: Pa
         ([str(biographies), "--interval", "wald"], "interval method is 'wald'"),
         ([str(biographies), "--out", "people.jsonl/x"], "cannot be made"),
     ):
-        result = invoke("positions", *arguments)
-        assert result.exit_code == 2
+        result = invoke("positions", *arguments, code=2)
         assert message in result.stderr
         assert result.stderr.count("\n") == 1
 
 
 def test_a_graph_without_sentences_is_refused(graph_file: Path) -> None:
-    with pytest.raises(InputError, match="'figure-1' does not say how many sentences"):
-        load_claims(graph_file)
+    refused("'figure-1' does not say how many sentences", load_claims, graph_file)
 
 
 def test_position_table_of_the_real_biographies(shared_data: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,8 @@ from experiments.study.reading import (
 )
 from factormodels import FactGraph, FactorGraph, InputError, datasets
 from factormodels.io.fact_graph_json import fact_graph_object, parse_fact_graph
-from tests.experiments.conftest import EXAMPLE, Invoke, study_file
+from tests.experiments.conftest import EXAMPLE, invoke, study_file
+from tests.factormodels.io.published.release_records import places
 from tests.factormodels.io.test_fact_graph_json import BAD_VALUES, FULL, plain_object
 from tests.refusals import refused
 
@@ -89,16 +89,6 @@ def test_the_schema_refuses_what_the_reader_refuses(spoil: Any) -> None:
     spoil(value)
     assert refusal(value) is not None
     agree_on_fact_graph(value)
-
-
-def places(value: Any, place: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """Yield the places of all values within a value, itself first."""
-    yield place
-    items: Any = value.items() if isinstance(value, dict) else ()
-    if isinstance(value, list):
-        items = enumerate(value)
-    for key, inner in items:
-        yield from places(inner, (*place, key))
 
 
 def at(value: Any, place: tuple[Any, ...]) -> Any:
@@ -313,7 +303,7 @@ def test_unknown_keys_are_refused_by_both_at_every_depth(tmp_path: Path) -> None
             assert not STUDY.is_valid(value), place
 
 
-def test_rows_and_manifests_of_runs_are_valid(folder: Path, invoke: Invoke) -> None:
+def test_rows_and_manifests_of_runs_are_valid(folder: Path) -> None:
     from experiments.results.rows import read_rows
 
     (folder / "graph.json").write_text(json.dumps(EXAMPLE), encoding="utf-8")
@@ -373,11 +363,8 @@ def test_evidence_may_name_a_state_where_states_have_names(tmp_path: Path) -> No
     assert validator("evidence").is_valid({"c1": "yes"})
 
 
-def test_the_command_prints_a_schema_or_lists_them(invoke: Invoke) -> None:
-    listed = invoke("schema")
-    assert [line.split()[0] for line in listed.stdout.splitlines()] == list(SCHEMAS)
+def test_the_command_prints_a_schema_or_lists_them() -> None:
+    assert [line.split()[0] for line in invoke("schema").stdout.splitlines()] == list(SCHEMAS)
     for name in SCHEMAS:
         assert json.loads(invoke("schema", name).stdout) == schema(name)
-    refused = invoke("schema", "fact-grap")
-    assert refused.exit_code == 2
-    assert "did you mean 'fact-graph'?" in refused.stderr
+    assert "did you mean 'fact-graph'?" in invoke("schema", "fact-grap", code=2).stderr

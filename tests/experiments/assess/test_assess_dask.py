@@ -9,7 +9,7 @@ import pytest
 
 from factormodels import read_many
 from tests.experiments.assess.test_assess_model import provider
-from tests.experiments.conftest import Invoke, cluster_here, write_batch
+from tests.experiments.conftest import cluster_here, invoke, write_batch
 from tests.factormodels.extraction.server import ScriptedServer
 
 pytestmark = [pytest.mark.service, pytest.mark.slow]
@@ -29,14 +29,13 @@ def notes(keyed: Path) -> Path:
     return keyed
 
 
-def test_a_cluster_gives_the_same_result(notes: Path, invoke: Invoke, cluster: str) -> None:
+def test_a_cluster_gives_the_same_result(notes: Path, cluster: str) -> None:
     base = ("assess", "batch.jsonl", "--documents", "notes", "--variant", "FR1", "--variant", "FR3")
     with ScriptedServer(provider) as server:
         model = ("--model", "openai/scripted", "--api-base", server.url, "--atoms", "sentences")
         for name, options in (("local", ()), ("asked", model)):
             for out, more in ((f"{name}.jsonl", ()), (f"{name}-there.jsonl", ("--dask", cluster))):
-                result = invoke(*base, *options, *more, "--out", out)
-                assert result.exit_code == 1, result.output
+                result = invoke(*base, *options, *more, "--out", out, code=1)
                 assert "none failed: there is no sentence in the response" in result.stderr
             here, there = (notes / f"{name}{end}.jsonl" for end in ("", "-there"))
             assert len(read_many(here)) == 6
@@ -44,7 +43,6 @@ def test_a_cluster_gives_the_same_result(notes: Path, invoke: Invoke, cluster: s
 
 
 @pytest.mark.usefixtures("notes")
-def test_a_cluster_that_does_not_answer_is_named(invoke: Invoke) -> None:
-    result = invoke("assess", "batch.jsonl", "--documents", "notes", "--dask", "nowhere")
-    assert result.exit_code == 2
+def test_a_cluster_that_does_not_answer_is_named() -> None:
+    result = invoke("assess", "batch.jsonl", "--documents", "notes", "--dask", "nowhere", code=2)
     assert "--dask nowhere: no Dask scheduler answers there" in result.stderr

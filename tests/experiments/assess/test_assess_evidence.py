@@ -14,7 +14,7 @@ from experiments import evaluate
 from factormodels import read_many
 from factormodels.extraction.language_model import Completion, Request
 from factormodels.extraction.retrieval.google import KEY_VARIABLE
-from tests.experiments.conftest import Invoke
+from tests.experiments.conftest import invoke
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.web_server import Answer, Asked, web_server
 
@@ -64,9 +64,8 @@ def row(stdout: str, name: str) -> dict[str, str]:
     return dict(zip(heading, found, strict=True))
 
 
-def test_snippets_are_evidence_and_no_pair_is_missing(release_like: Path, invoke: Invoke) -> None:
+def test_snippets_are_evidence_and_no_pair_is_missing(release_like: Path) -> None:
     result = invoke("assess", "alder.json", "--variant", "FR2", "--out", "out.jsonl")
-    assert result.exit_code == 0, result.output
     (graph,) = read_many(release_like / "out.jsonl")
     told = graph.metadata["relations"]
     # Two of three claims and four of five snippets are different.
@@ -80,18 +79,17 @@ def test_snippets_are_evidence_and_no_pair_is_missing(release_like: Path, invoke
     ("name", "contexts"), [("flaherty_google", 68), ("flaherty_wikipedia", 21)]
 )
 def test_no_pair_of_the_release_s_files_is_missing(
-    name: str, contexts: int, folder: Path, invoke: Invoke, shared_data: Path
+    name: str, contexts: int, folder: Path, shared_data: Path
 ) -> None:
     file = shared_data / "factreasoner" / f"{name}.json"
-    result = invoke("assess", file, "--out", "out.jsonl")
-    assert result.exit_code == 0, result.output
+    invoke("assess", file, "--out", "out.jsonl")
     (graph,) = read_many(folder / "out.jsonl")
     told = graph.metadata["relations"]
     assert (told["asked"], told["missing"]) == (26 * contexts, [])
     assert told["entailment"] > 0
 
 
-def test_fr1_is_the_same_alone_and_beside_others(release_like: Path, invoke: Invoke) -> None:
+def test_fr1_is_the_same_alone_and_beside_others(release_like: Path) -> None:
     alone = invoke("assess", "alder.json", "--variant", "FR1")
     variants = ("--variant", "FR1", "--variant", "FR2", "--variant", "FR3")
     beside = invoke("assess", "alder.json", *variants, "--out", "out.jsonl")
@@ -101,14 +99,11 @@ def test_fr1_is_the_same_alone_and_beside_others(release_like: Path, invoke: Inv
     evidence = graph.metadata["assessment"]["FR1"]["atoms"]["a1"]["evidence"]
     assert {item["context"] for item in evidence} == {"c2"}
     again = invoke("infer", "out.jsonl", "--variant", "FR1")
-    assert again.exit_code == 0, again.output
     p = graph.metadata["assessment"]["FR1"]["atoms"]["a1"]["p"]
     assert f"{p:.3f}" in again.stdout
 
 
-def test_a_claim_made_twice_is_judged_once_and_counted_twice(
-    release_like: Path, invoke: Invoke
-) -> None:
+def test_a_claim_made_twice_is_judged_once_and_counted_twice(release_like: Path) -> None:
     result = invoke("assess", "alder.json", "--out", "out.jsonl")
     assert "3 atoms, 2 labelled" in result.stdout
     assert "1 claim said before" in result.stdout
@@ -125,17 +120,16 @@ def test_a_claim_made_twice_is_judged_once_and_counted_twice(
     assert found.summary.precision[0] == pytest.approx((found.claims.p > 0.5).mean())
 
 
-def test_fr1_without_provenance_is_refused(release_like: Path, invoke: Invoke) -> None:
+def test_fr1_without_provenance_is_refused(release_like: Path) -> None:
     record: dict[str, Any] = json.loads((release_like / "alder.json").read_text())
     for atom in record["atoms"]:
         atom["contexts"] = []
     (release_like / "none.json").write_text(json.dumps(record))
-    result = invoke("assess", "none.json", "--variant", "FR1", "--variant", "FR2")
-    assert result.exit_code == 2
+    result = invoke("assess", "none.json", "--variant", "FR1", "--variant", "FR2", code=2)
     assert "which claim a passage was retrieved for" in result.output
 
 
-def test_the_least_probability_is_an_option(release_like: Path, invoke: Invoke) -> None:
+def test_the_least_probability_is_an_option(release_like: Path) -> None:
     invoke("assess", "alder.json", "--out", "all.jsonl", "--least", "0")
     invoke("assess", "alder.json", "--out", "none.jsonl", "--least", "1")
     kinds = []
@@ -144,7 +138,7 @@ def test_the_least_probability_is_an_option(release_like: Path, invoke: Invoke) 
         told = graph.metadata["relations"]
         kinds.append(told["entailment"] + told["contradiction"])
     assert kinds[0] > kinds[1] == 0
-    assert invoke("assess", "alder.json", "--least", "1.5").exit_code == 2
+    invoke("assess", "alder.json", "--least", "1.5", code=2)
 
 
 @pytest.mark.usefixtures("release_like")
@@ -166,12 +160,8 @@ def test_the_least_probability_is_an_option(release_like: Path, invoke: Invoke) 
         ),
     ],
 )
-def test_options_that_do_not_fit_are_refused(
-    options: list[str], message: str, invoke: Invoke
-) -> None:
-    result = invoke("assess", "alder.json", *options)
-    assert result.exit_code == 2
-    assert message in " ".join(result.output.split())
+def test_options_that_do_not_fit_are_refused(options: list[str], message: str) -> None:
+    assert message in " ".join(invoke("assess", "alder.json", *options, code=2).output.split())
 
 
 def wikipedia(asked: Asked, articles: Mapping[str, str]) -> Answer:
@@ -185,31 +175,22 @@ def wikipedia(asked: Asked, articles: Mapping[str, str]) -> Answer:
 
 
 @pytest.mark.service
-def test_a_search_of_one_s_own_is_asked_once_for_claims_and_question(
-    release_like: Path, invoke: Invoke
-) -> None:
+def test_a_search_of_one_s_own_is_asked_once_for_claims_and_question(release_like: Path) -> None:
     articles = {"Cape Alder": "The lighthouse was finished in 1871."}
     options = ["--retriever", "wikipedia", "--question-contexts", "--contact", "me@example.org"]
     with web_server(lambda asked, _: wikipedia(asked, articles)) as server:
         options += ["--search-base", f"{server.url}/w/api.php"]
-        refused = invoke("assess", "alder.json", *options)
-        assert refused.exit_code == 1
+        refused = invoke("assess", "alder.json", *options, code=1)
         assert "--allow-private-hosts" in " ".join(refused.output.split())
         assert server.asked == []
-        result = invoke(
-            "assess", "alder.json", *options, "--allow-private-hosts", "--out", "o.jsonl"
-        )
-        assert result.exit_code == 0, result.output
+        invoke("assess", "alder.json", *options, "--allow-private-hosts", "--out", "o.jsonl")
         # Two different claims and the question are searched for, one page is read.
         assert len(server.asked) == 4
         assert "me@example.org" in server.asked[0].headers["user-agent"]
         searched = {one.query["srsearch"] for one in server.asked if "srsearch" in one.query}
         assert "Question Tell me about the Cape Alder lighthouse." in searched
         del server.asked[:]
-        again = invoke(
-            "assess", "alder.json", *options, "--allow-private-hosts", "--out", "p.jsonl"
-        )
-        assert again.exit_code == 0
+        invoke("assess", "alder.json", *options, "--allow-private-hosts", "--out", "p.jsonl")
         assert server.asked == []
     assert (release_like / "o.jsonl").read_text() == (release_like / "p.jsonl").read_text()
     (graph,) = read_many(release_like / "o.jsonl")
@@ -219,7 +200,7 @@ def test_a_search_of_one_s_own_is_asked_once_for_claims_and_question(
 
 @pytest.mark.service
 def test_a_search_of_google_is_paid_once_though_a_page_fails(
-    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(KEY_VARIABLE, "serper-key-0123456789")
     monkeypatch.chdir(folder)
@@ -241,13 +222,11 @@ def test_a_search_of_google_is_paid_once_though_a_page_fails(
     with web_server(script) as server:
         options += ["--search-base", f"{server.url}/search"]
         for name in ("1", "2", "3"):
-            done = invoke("assess", "answer.txt", *options, "--out", f"{name}.jsonl")
-            assert done.exit_code == 0, done.output
+            invoke("assess", "answer.txt", *options, "--out", f"{name}.jsonl")
         assert server.paths().count("/search") == 10
         assert sorted(set(server.paths())) == ["/gone", "/page", "/search"]
         assert len(server.asked) == 12
-    replayed = invoke("assess", "answer.txt", *options, "--replay", "--out", "r.jsonl")
-    assert replayed.exit_code == 0, replayed.output
+    invoke("assess", "answer.txt", *options, "--replay", "--out", "r.jsonl")
     assert len({(folder / f"{name}.jsonl").read_text() for name in "123r"}) == 1
 
 
@@ -280,7 +259,7 @@ def test_summaries_take_the_place_of_passages() -> None:
 
 
 @pytest.mark.service
-def test_embeddings_find_documents(folder: Path, invoke: Invoke) -> None:
+def test_embeddings_find_documents(folder: Path) -> None:
     pytest.importorskip("litellm", reason="litellm, of the extra llm, is not installed")
     (folder / "notes").mkdir()
     (folder / "notes" / "red.txt").write_text("The bridge is red.")
@@ -308,11 +287,9 @@ def test_embeddings_find_documents(folder: Path, invoke: Invoke) -> None:
     options = ["--documents", "notes", "--embeddings", "openai/some", "--top-k", "1"]
     with web_server(script) as server:
         options += ["--embeddings-base", f"{server.url}/v1"]
-        first = invoke("assess", "answer.txt", *options, "--out", "o.jsonl")
-        assert first.exit_code == 0, first.output
+        invoke("assess", "answer.txt", *options, "--out", "o.jsonl")
         asked = len(server.asked)
-        again = invoke("assess", "answer.txt", *options, "--out", "p.jsonl")
-        assert again.exit_code == 0, again.output
+        invoke("assess", "answer.txt", *options, "--out", "p.jsonl")
         assert len(server.asked) == asked == 2
     (graph,) = read_many(folder / "o.jsonl")
     assert graph.metadata["retrieval"]["retriever"] == "dense"

@@ -20,7 +20,7 @@ import pytest
 
 from factormodels import read_many
 from factormodels.io.appended_records import JournalErrors, read_journal
-from tests.experiments.conftest import Invoke, environment, write_batch
+from tests.experiments.conftest import environment, invoke, write_batch
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 
 pytestmark = [pytest.mark.service, pytest.mark.kill]
@@ -107,13 +107,10 @@ def batch(keyed: Path) -> Path:
     return keyed
 
 
-def test_a_killed_batch_goes_on_without_repeating_a_finished_call(
-    batch: Path, invoke: Invoke
-) -> None:
+def test_a_killed_batch_goes_on_without_repeating_a_finished_call(batch: Path) -> None:
     undisturbed = Provider()
     with ScriptedServer(undisturbed) as server:
-        whole = invoke(*command(server.url, "whole"))
-    assert whole.exit_code == 0, whole.output
+        invoke(*command(server.url, "whole"))
     assert max(undisturbed.answered.values()) == 1
 
     provider = Provider()
@@ -140,7 +137,6 @@ def test_a_killed_batch_goes_on_without_repeating_a_finished_call(
         provider.limit = 10**9
         provider.go_on.set()
         resumed = invoke(*command(server.url, "killed"))
-    assert resumed.exit_code == 0, resumed.output
     assert f"{finished} responses were finished by an earlier run" in resumed.stderr
     assert max(provider.answered.values()) == 1
     assert provider.answered == undisturbed.answered

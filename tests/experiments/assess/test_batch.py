@@ -14,7 +14,7 @@ import pytest
 from experiments.assess.threads import OneAtATime, as_ready
 from factormodels import read_many
 from tests.experiments.assess.test_assess_model import provider, stage_of
-from tests.experiments.conftest import Invoke, write_batch
+from tests.experiments.conftest import invoke, write_batch
 from tests.factormodels.extraction.server import Reply, ScriptedServer
 
 N = 12
@@ -53,7 +53,7 @@ class Refusing:
 
 
 @pytest.mark.service
-def test_results_are_in_order_and_one_limit_holds(notes: Path, invoke: Invoke) -> None:
+def test_results_are_in_order_and_one_limit_holds(notes: Path) -> None:
     together = threading.Barrier(LIMIT, timeout=60)
 
     def slow(request: dict[str, Any], number: int) -> Reply:
@@ -65,7 +65,6 @@ def test_results_are_in_order_and_one_limit_holds(notes: Path, invoke: Invoke) -
 
     with ScriptedServer(slow) as server:
         result = invoke(*arguments(server.url, "--concurrency", str(LIMIT)))
-    assert result.exit_code == 0, result.output
     assert [graph.id for graph in read_many(notes / "o.jsonl")] == [f"r{i:02}" for i in range(N)]
     assert server.most_at_once == LIMIT
     # A row per response, and what all of them took is not mixed up.
@@ -80,13 +79,10 @@ def test_results_are_in_order_and_one_limit_holds(notes: Path, invoke: Invoke) -
 
 
 @pytest.mark.service
-def test_responses_that_an_outage_cut_off_are_not_scored_and_asked_again(
-    notes: Path, invoke: Invoke
-) -> None:
+def test_responses_that_an_outage_cut_off_are_not_scored_and_asked_again(notes: Path) -> None:
     script = Refusing("3", "7")
     with ScriptedServer(script) as server:
-        first = invoke(*arguments(server.url))
-        assert first.exit_code == 1
+        first = invoke(*arguments(server.url), code=1)
         assert "r03, r07 failed: an outage cut off 1 call: " in first.stderr
         assert (
             "2 responses without a result: the same command asks for what is missing"
@@ -97,7 +93,6 @@ def test_responses_that_an_outage_cut_off_are_not_scored_and_asked_again(
         assert "10 responses, 20 atoms" in first.stdout
         script.refused, script.asked = (), []
         second = invoke(*arguments(server.url))
-        assert second.exit_code == 0, second.output
         # The two pairs that were cut off, and nothing else.
         assert len(script.asked) == 2
         assert "10 responses were finished by an earlier run" in second.stderr
@@ -106,15 +101,14 @@ def test_responses_that_an_outage_cut_off_are_not_scored_and_asked_again(
     (notes / "o.jsonl").unlink()
     (notes / "answers.sqlite").unlink()
     with ScriptedServer(Refusing()) as server:
-        assert invoke(*arguments(server.url)).exit_code == 0
+        invoke(*arguments(server.url))
     assert (notes / "o.jsonl").read_bytes() == whole
 
 
 @pytest.mark.service
-def test_an_outage_is_accepted_on_request(notes: Path, invoke: Invoke) -> None:
+def test_an_outage_is_accepted_on_request(notes: Path) -> None:
     with ScriptedServer(Refusing("3")) as server:
         result = invoke(*arguments(server.url, "--partial"))
-    assert result.exit_code == 0, result.output
     graphs = read_many(notes / "o.jsonl")
     assert [len(graph.metadata["relations"]["missing"]) for graph in graphs] == [
         int(i == 3) for i in range(N)
@@ -123,7 +117,7 @@ def test_an_outage_is_accepted_on_request(notes: Path, invoke: Invoke) -> None:
 
 
 @pytest.mark.service
-def test_what_failed_is_asked_again_on_request_alone(notes: Path, invoke: Invoke) -> None:
+def test_what_failed_is_asked_again_on_request_alone(notes: Path) -> None:
     def mute(request: dict[str, Any], number: int) -> Reply:
         question = request["messages"][-1]["content"]
         if stage_of(request) == "relations" and "Train 3 " in question:
@@ -134,18 +128,17 @@ def test_what_failed_is_asked_again_on_request_alone(notes: Path, invoke: Invoke
 
     with ScriptedServer(mute) as server:
         # The journal stays, since one response has no result.
-        assert invoke(*arguments(server.url)).exit_code == 1
+        invoke(*arguments(server.url), code=1)
     script = Refusing("5")
     with ScriptedServer(script) as server:
-        again = invoke(*arguments(server.url))
-        assert again.exit_code == 1
+        again = invoke(*arguments(server.url), code=1)
         assert not any("Train 3 " in one for one in script.asked)
         assert "1 relations missing" in again.stderr
-        retried = invoke(*arguments(server.url, "--retry-failed"))
+        retried = invoke(*arguments(server.url, "--retry-failed"), code=1)
         assert any("Train 3 " in one for one in script.asked)
         assert "relations missing" not in retried.stderr
         script.refused = ()
-        assert invoke(*arguments(server.url)).exit_code == 0
+        invoke(*arguments(server.url))
     graphs = read_many(notes / "o.jsonl")
     assert len(graphs) == N
     assert not any(graph.metadata["relations"]["missing"] for graph in graphs)

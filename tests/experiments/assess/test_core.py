@@ -17,7 +17,7 @@ from experiments.cli.options.core import CoreOptions
 from factormodels import Atom, FactGraph, read_many
 from tests.experiments.assess.test_assess_model import arguments, notes, provider, stage_of
 from tests.experiments.assess.test_fastfact import answer
-from tests.experiments.conftest import Invoke
+from tests.experiments.conftest import invoke
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.server import ScriptedServer
 from tests.refusals import refused
@@ -103,16 +103,15 @@ def test_fastfact_gives_both_scores(tmp_path: Path) -> None:
 
 
 @pytest.mark.service
-def test_calls_for_selection_are_those_that_the_server_counts(notes: Path, invoke: Invoke) -> None:
+def test_calls_for_selection_are_those_that_the_server_counts(notes: Path) -> None:
     text = "Trains cross the bridge. Cars cross it."
     (notes / "batch.jsonl").write_text(json.dumps({"id": "r0", "response": text}))
     core = ("--select", "core", "--domain", "things", "--select-relations", "model")
     with ScriptedServer(provider) as server:
-        plain = invoke(*arguments(server.url, "plain.jsonl", "--cache", "a.sqlite"))
+        invoke(*arguments(server.url, "plain.jsonl", "--cache", "a.sqlite"))
         without = Counter(map(stage_of, server.requests))
         result = invoke(*arguments(server.url, "o.jsonl", "--cache", "b.sqlite", *core))
         asked = Counter(map(stage_of, server.requests)) - without
-    assert plain.exit_code == result.exit_code == 0, result.output
     (graph,) = read_many(notes / "o.jsonl")
     told = graph.metadata["core"]
     assert asked["relations"] > without["relations"]

@@ -24,7 +24,7 @@ from factormodels.extraction.retrieval.document_pages import build_document_page
 from factormodels.extraction.retrieval.documents import Document
 from factormodels.extraction.retrieval.google import KEY_VARIABLE
 from factormodels.io.fact_graph_json import write_fact_graphs
-from tests.experiments.conftest import Invoke, write_batch
+from tests.experiments.conftest import invoke, write_batch
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.questions import claim_of, question_of, sentences_of
 from tests.factormodels.extraction.server import Reply, ScriptedServer
@@ -112,16 +112,13 @@ def arguments(url: str, *more: str) -> list[str]:
 
 
 def rows_of(result: Any, table: str, key: str) -> dict[str, Any]:
-    assert result.exit_code == 0, result.output
     return {row[key]: row for row in json.loads(result.stdout)[table]}
 
 
 @pytest.mark.service
 @pytest.mark.usefixtures("notes")
 @pytest.mark.parametrize(("stride", "chunks"), [("all", 2), ("2", 4), ("1", 7)])
-def test_calls_by_stage_are_those_that_the_server_counts(
-    invoke: Invoke, stride: str, chunks: int
-) -> None:
+def test_calls_by_stage_are_those_that_the_server_counts(stride: str, chunks: int) -> None:
     options = ("--stride", stride, "--audit", "1", "--json")
     with ScriptedServer(readable) as server:
         first = rows_of(invoke(*arguments(server.url, *options)), "cost", "stage")
@@ -148,10 +145,9 @@ def test_calls_by_stage_are_those_that_the_server_counts(
 
 @pytest.mark.service
 @pytest.mark.usefixtures("notes")
-def test_the_terminal_shows_scores_failures_and_costs(invoke: Invoke) -> None:
+def test_the_terminal_shows_scores_failures_and_costs() -> None:
     with ScriptedServer(provider) as server:
         result = invoke(*arguments(server.url, "--k-prime", "3"))
-    assert result.exit_code == 0, result.output
     # r0: one supported, two not, one irrelevant; r1: one supported, one not, one not read.
     assert re.search(r"^r0 +1 +2 +1 +0 +0\.333 +3 ", result.stdout, re.M)
     assert re.search(r"^r1 +1 +1 +0 +1 +0\.500 +3 ", result.stdout, re.M)
@@ -167,12 +163,9 @@ def test_the_terminal_shows_scores_failures_and_costs(invoke: Invoke) -> None:
 
 
 @pytest.mark.service
-def test_without_a_count_by_people_there_is_a_curve_and_no_score(
-    notes: Path, invoke: Invoke
-) -> None:
+def test_without_a_count_by_people_there_is_a_curve_and_no_score(notes: Path) -> None:
     with ScriptedServer(provider) as server:
         result = invoke(*arguments(server.url, "--tables", "tables"))
-    assert result.exit_code == 0, result.output
     assert "K', the number of claims that people find, is not known of 2 responses" in result.stdout
     header, *lines = (notes / "tables" / "responses.csv").read_text().splitlines()
     place = header.split(",").index("f1")
@@ -188,7 +181,7 @@ def test_without_a_count_by_people_there_is_a_curve_and_no_score(
 
 
 @pytest.mark.service
-def test_a_run_goes_on_where_it_was_left(notes: Path, invoke: Invoke) -> None:
+def test_a_run_goes_on_where_it_was_left(notes: Path) -> None:
     def failing(request: dict[str, Any], number: int) -> Reply:
         question = question_of(request)
         if stage_of(question) == "pre-verification" and "Elm" in question:
@@ -196,15 +189,13 @@ def test_a_run_goes_on_where_it_was_left(notes: Path, invoke: Invoke) -> None:
         return provider(request, number)
 
     with ScriptedServer(failing) as server:
-        result = invoke(*arguments(server.url, "--out", "o.jsonl"))
-    assert result.exit_code == 1
+        result = invoke(*arguments(server.url, "--out", "o.jsonl"), code=1)
     assert "r1 failed: no claims were extracted" in result.stderr
     assert [graph.id for graph in read_many(notes / "o.jsonl")] == ["r0"]
     (notes / "answers.sqlite").unlink()
     with ScriptedServer(provider) as server:
         result = invoke(*arguments(server.url, "--out", "o.jsonl"))
         questions = [question_of(one) for one in server.requests]
-    assert result.exit_code == 0, result.output
     # The first response is taken from the journal, so that only the second is asked about.
     assert not any("Alder is tall" in question for question in questions)
     graphs = read_many(notes / "o.jsonl")
@@ -216,7 +207,7 @@ def test_a_run_goes_on_where_it_was_left(notes: Path, invoke: Invoke) -> None:
 
 @pytest.mark.service
 def test_searches_of_the_web_are_those_that_its_server_counts(
-    notes: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+    notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(KEY_VARIABLE, "serper-key-0123456789")
 
@@ -393,17 +384,15 @@ def test_an_evaluation_is_saved_and_read_back(tmp_path: Path) -> None:
         (["--model", "openai/x", "--retriever", "google", "--max-cost", "1"], "--price-search"),
     ],
 )
-def test_what_does_not_fit_is_one_sentence(invoke: Invoke, options: list[str], said: str) -> None:
-    result = invoke("fastfact", "batch.jsonl", *options, "--dry-run")
-    assert result.exit_code == 2, result.output
+def test_what_does_not_fit_is_one_sentence(options: list[str], said: str) -> None:
+    result = invoke("fastfact", "batch.jsonl", *options, "--dry-run", code=2)
     assert said in result.stderr
     assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.usefixtures("notes")
-def test_a_dry_run_counts_and_sends_nothing(invoke: Invoke) -> None:
+def test_a_dry_run_counts_and_sends_nothing() -> None:
     result = invoke(*arguments("http://127.0.0.1:9/v1", "--stride", "2", "--dry-run"))
-    assert result.exit_code == 0, result.output
     assert re.search(r"^pre-verification +4$", result.stdout, re.M)
     assert not Path("answers.sqlite").exists()
 

@@ -9,13 +9,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from typer.testing import CliRunner
 
 from experiments.assess.inputs import load_responses
 from experiments.assess.response_columns import ResponseColumns, guessed_column
-from experiments.cli.main import app
 from factormodels import read_many
-from tests.experiments.conftest import Invoke
+from tests.experiments.conftest import invoke
 from tests.refusals import refused
 
 ROWS = pd.DataFrame(
@@ -208,21 +206,17 @@ def test_a_folder_of_nothing_is_refused(tmp_path: Path) -> None:
     refused("holds no text .* and no Parquet", load_responses, tmp_path)
 
 
-def test_a_table_goes_through_the_command(folder: Path, invoke: Invoke) -> None:
+def test_a_table_goes_through_the_command(folder: Path) -> None:
     ROWS.to_csv("answers.csv", index=False)
     Path("notes").mkdir()
     Path("notes/a.txt").write_text("The bridge is red.")
     options = ("--documents", "notes", "--out", "o.jsonl")
     result = invoke("assess", "answers.csv", *options)
-    assert result.exit_code == 0, result.output
     assert "answers.csv, CSV: response from 'answer'" in result.stderr
     assert [graph.id for graph in read_many(folder / "o.jsonl")] == ["one", "two"]
     text = Path("answers.csv").read_text()
-    piped = CliRunner().invoke(app, ["assess", "-", "--response", "answer", *options], input=text)
-    assert piped.exit_code == 0, piped.output
-    refused_too = CliRunner().invoke(app, ["assess", "-", *options], input=text)
-    assert refused_too.exit_code == 2
-    assert "looks like a table" in refused_too.output
+    invoke("assess", "-", "--response", "answer", *options, input=text)
+    assert "looks like a table" in invoke("assess", "-", *options, code=2, input=text).output
 
 
 def test_rows_and_data_frames_are_evaluated(folder: Path) -> None:

@@ -13,6 +13,7 @@ from experiments.assess.relation_quality import relation_forecasts
 from factormodels import InputError, RelationKind
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.io.published.unli import JudgedPair
+from tests.refusals import refused
 
 E, C, N = RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL
 
@@ -124,12 +125,8 @@ def test_a_constant_has_no_correlation() -> None:
 def test_bad_arguments_are_told() -> None:
     with pytest.raises(InputError, match=r"contradicted 0\.9 is not below entailed 0\.9"):
         labelled_from_judged(PAIRS, contradicted=0.9)
-    with pytest.raises(InputError, match="there are no judged pairs"):
-        labelled_from_judged([])
-    with pytest.raises(InputError, match="neutral: the probability 2"):
-        graded_forecasts(Scripted(), PAIRS, neutral=2)
+    refused("there are no judged pairs", labelled_from_judged, [])
+    refused("neutral: the probability 2", graded_forecasts, Scripted(), PAIRS, neutral=2)
     lost = graded_forecasts(Scripted(), [PAIRS[2]])
-    with pytest.raises(InputError, match="none of the 1 pairs was answered"):
-        graded_scores(lost)
-    with pytest.raises(InputError, match="n_bootstrap"):
-        graded_scores(graded_forecasts(Scripted(), PAIRS), n_bootstrap=0)
+    refused("none of the 1 pairs was answered", graded_scores, lost)
+    refused("n_bootstrap", graded_scores, graded_forecasts(Scripted(), PAIRS), n_bootstrap=0)

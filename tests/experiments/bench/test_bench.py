@@ -27,7 +27,7 @@ from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph, digest
 from factormodels.synthetic import fr1_forest, fr2, random_graph
 from inference import infer
-from tests.experiments.conftest import Invoke
+from tests.experiments.conftest import invoke
 from tests.oracle import oracle
 
 pytestmark = pytest.mark.slow
@@ -266,14 +266,11 @@ def test_files_are_grouped_by_set_with_their_references(tmp_path: Path) -> None:
         select([str(tmp_path / "empty")])
 
 
-def test_the_command_writes_its_files(
-    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_command_writes_its_files(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(families, "FAMILIES", (SMALL,))
     # The preset's limit is for a machine that does nothing else; a turn beyond it is left out.
     chosen = ("--preset", "quick", "--rounds", "2", "--graphs", "2", "--time-limit", "300")
     result = invoke("bench", "small", *chosen)
-    assert result.exit_code == 0, result.output
     assert "small: a few atoms; 12 variables" in result.stdout
     assert "Rounds: 2; graphs: 2." in result.stdout
     out = folder / "results" / "bench"
@@ -289,27 +286,21 @@ def test_the_command_writes_its_files(
     assert str(folder) not in json.dumps(document)
 
 
-def test_choices_are_listed_and_unknown_ones_refused(folder: Path, invoke: Invoke) -> None:
+def test_choices_are_listed_and_unknown_ones_refused(folder: Path) -> None:
     listed = invoke("bench", "--list")
-    assert listed.exit_code == 0
     for names in ([family.name for family in FAMILIES], ALGORITHMS, PRESETS):
         assert all(name in listed.stdout for name in names)
-    refused = invoke("bench", "nonsense")
-    assert refused.exit_code == 2
-    assert "use one of fr1-31x3" in refused.stderr
-    refused = invoke("bench", "--preset", "huge")
-    assert refused.exit_code == 2
-    assert "use one of quick, standard, full" in refused.stderr
+    assert "use one of fr1-31x3" in invoke("bench", "nonsense", code=2).stderr
+    assert "use one of quick, standard, full" in invoke("bench", "--preset", "huge", code=2).stderr
     assert list(folder.iterdir()) == []
 
 
 def test_the_runner_is_measured_stored_and_compared(
-    folder: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     preset = replace(PRESETS["quick"], runner=10)
     monkeypatch.setitem(families.PRESETS, "quick", preset)
     result = invoke("bench", "runner", "--preset", "quick", "--out", "old")
-    assert result.exit_code == 0, result.output
     assert "runner: a study of 30 units on 2 processes" in result.stdout
     shutil.copytree("old", "new")
     document = json.loads((folder / "old" / "bench.json").read_text())
@@ -321,11 +312,8 @@ def test_the_runner_is_measured_stored_and_compared(
     assert spent == pytest.approx(cost["seconds"], rel=1e-9)
     assert not (folder / "old" / "frontier.pdf").exists()
 
-    compared = invoke("bench", "--compare", "old", "new")
-    assert compared.exit_code == 0, compared.output
-    assert "runner: the overhead per unit was" in compared.stdout
+    assert "runner: the overhead per unit was" in invoke("bench", "--compare", "old", "new").stdout
     document["runner"]["seconds"] = "long"
     (folder / "old" / "bench.json").write_text(json.dumps(document))
-    damaged = invoke("bench", "--compare", "old", "new")
-    assert damaged.exit_code == 2
+    damaged = invoke("bench", "--compare", "old", "new", code=2)
     assert "runner['seconds'] is damaged" in damaged.stderr

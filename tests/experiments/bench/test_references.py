@@ -7,14 +7,13 @@ import math
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from experiments.bench.references import compare, find_networks, groups, within
-from experiments.cli.main import app
 from experiments.run.processes import REFUSED, TIMED_OUT
-from factormodels import InputError
 from inference import Backend, get_backend
+from tests.experiments.conftest import invoke
 from tests.experiments.strange import Slow
+from tests.refusals import refused
 
 NETWORK = "MARKOV\n2\n2 2\n2\n1 0\n2 0 1\n2\n0.25 0.75\n4\n0.9 0.1 0.2 0.8\n"
 # By hand: Z = 1, P(second = 0) = 0.25 * 0.9 + 0.75 * 0.2 = 0.375.
@@ -35,8 +34,7 @@ def test_networks_without_an_answer_are_left_out(folder: Path) -> None:
 
 
 def test_a_folder_without_answers_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"there is no NAME\.uai with"):
-        find_networks(tmp_path)
+    refused(r"there is no NAME\.uai with", find_networks, tmp_path)
 
 
 def test_errors_are_those_of_the_answers(folder: Path) -> None:
@@ -96,22 +94,15 @@ def test_a_backend_that_takes_too_long_is_a_row_and_the_rest_goes_on(folder: Pat
 
 
 def test_settings_reach_one_backend_or_all(folder: Path) -> None:
-    words = ["references", str(folder), "--backend", "exact,wmb", "--set", "seed=1"]
-    settings = ["--set", "wmb.i_bound=1"]
-    result = CliRunner().invoke(app, [*words, *settings])
-    assert result.exit_code == 0, result.output
-    result = CliRunner().invoke(app, [*words, "--set", "lbp.damping=0.5"])
-    assert result.exit_code == 2
+    words = ["references", folder, "--backend", "exact,wmb", "--set", "seed=1"]
+    invoke(*words, "--set", "wmb.i_bound=1")
+    result = invoke(*words, "--set", "lbp.damping=0.5", code=2)
     assert "the backend 'lbp' takes no part; it is one of exact, wmb" in result.output
 
 
 def test_the_command_shows_and_writes(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "errors.json"
-    result = CliRunner().invoke(
-        app,
-        ["references", str(folder), "--backend", "exact", "--backend", "lbp", "--out", str(out)],
-    )
-    assert result.exit_code == 0, result.output
+    result = invoke("references", folder, "--backend", "exact", "--backend", "lbp", "--out", out)
     assert "by set" in result.output
     (line,) = [line for line in result.output.splitlines() if line.startswith("small  MAR   exact")]
     assert "1 of 1" in line

@@ -17,7 +17,8 @@ import typer
 import factormodels
 from experiments.cli.help_text import unwrapped
 from experiments.cli.main import app
-from tests.experiments.conftest import Invoke, call, environment, study_file
+from tests.experiments.conftest import call, environment, invoke, study_file
+from tests.processes import run_python
 
 pytestmark = pytest.mark.slow
 
@@ -40,22 +41,19 @@ HEAVY = ("numba", "pandas", "matplotlib", "scipy", "pyarrow", "pydantic", "torch
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_teaches_with_examples_of_the_command(invoke: Invoke, command: str) -> None:
-    result = invoke(command, "--help")
-    assert result.exit_code == 0
-    lines = [line.strip() for line in result.stdout.splitlines()]
+def test_help_teaches_with_examples_of_the_command(command: str) -> None:
+    lines = [line.strip() for line in invoke(command, "--help").stdout.splitlines()]
     examples = lines[lines.index("Examples") :]
     assert any(line.startswith(f"factormodels {command}") for line in examples)
 
 
-def test_help_of_the_whole_names_every_command(invoke: Invoke) -> None:
+def test_help_of_the_whole_names_every_command() -> None:
     result = invoke("--help")
-    assert result.exit_code == 0
     assert all(f" {command} " in result.stdout for command in COMMANDS)
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS, "datasets check", "datasets show"])
-def test_help_keeps_its_lines_at_80_columns(invoke: Invoke, command: str) -> None:
+def test_help_keeps_its_lines_at_80_columns(command: str) -> None:
     group: Any = typer.main.get_command(app)
     for name in command.split():
         group = group.commands[name]
@@ -68,20 +66,18 @@ def test_help_keeps_its_lines_at_80_columns(invoke: Invoke, command: str) -> Non
         assert [line for line in lines if line.strip() not in shown] == []
 
 
-def test_help_shows_flags_without_a_value(invoke: Invoke) -> None:
+def test_help_shows_flags_without_a_value() -> None:
     assert "<bool>" not in "".join(invoke(name, "--help").stdout for name in COMMANDS)
 
 
-def test_examples_in_help_keep_their_brackets(invoke: Invoke) -> None:
+def test_examples_in_help_keep_their_brackets() -> None:
     # Rich takes [FR1] for a style unless it is escaped.
     assert "variants='[FR1]'" in invoke("run", "--help").stdout
     assert "backends[1].settings.damping=0.3" in invoke("run", "--help").stdout
 
 
-def test_version(invoke: Invoke) -> None:
-    result = invoke("--version")
-    assert result.exit_code == 0
-    assert result.stdout == f"factormodels {factormodels.__version__}\n"
+def test_version() -> None:
+    assert invoke("--version").stdout == f"factormodels {factormodels.__version__}\n"
     with pytest.raises(AttributeError, match="no attribute 'versions'"):
         factormodels.versions  # noqa: B018
 
@@ -95,15 +91,7 @@ def loaded(arguments: list[str], names: tuple[str, ...]) -> list[str]:
         f"assert CliRunner().invoke(app, {arguments!r}).exit_code == 0\n"
         f"print(*[name for name in {names!r} if name in sys.modules])"
     )
-    result = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env=environment(),
-        check=True,
-    )
-    return result.stdout.split()
+    return run_python(code)[0].split()
 
 
 def test_help_loads_nothing_heavy() -> None:
@@ -120,9 +108,8 @@ def test_the_posterior_of_one_graph_loads_no_study() -> None:
 @pytest.mark.parametrize(
     "arguments", [["infer"], ["nonsense"], ["infer", "x.json", "--nonsense"], ["diff"]]
 )
-def test_misuse_is_exit_code_2(invoke: Invoke, arguments: list[str]) -> None:
-    result = invoke(*arguments)
-    assert result.exit_code == 2
+def test_misuse_is_exit_code_2(arguments: list[str]) -> None:
+    result = invoke(*arguments, code=2)
     assert result.stdout == ""
     assert "Usage" in result.stderr
 

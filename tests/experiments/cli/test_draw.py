@@ -8,27 +8,24 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.experiments.conftest import Invoke
+from tests.experiments.conftest import invoke
 
 
 @pytest.mark.parametrize(("name", "start"), [("g.pdf", b"%PDF"), ("g.svg", b"<?xml")])
-def test_a_figure_is_what_its_name_says(
-    graph_file: Path, invoke: Invoke, name: str, start: bytes
-) -> None:
-    result = invoke("draw", graph_file, "--out", name)
-    assert result.exit_code == 0, result.stderr
+def test_a_figure_is_what_its_name_says(graph_file: Path, name: str, start: bytes) -> None:
+    invoke("draw", graph_file, "--out", name)
     assert Path(name).read_bytes().startswith(start)
 
 
-def test_a_picture_is_not_blank(graph_file: Path, invoke: Invoke) -> None:
-    assert invoke("draw", graph_file, "--out", "g.png", "--variant", "FR1").exit_code == 0
+def test_a_picture_is_not_blank(graph_file: Path) -> None:
+    invoke("draw", graph_file, "--out", "g.png", "--variant", "FR1")
     with Image.open("g.png") as image:
         assert image.info["Title"] == "figure-1"
         assert len(image.convert("RGB").getcolors(maxcolors=1_000_000) or []) > 50
 
 
-def test_the_text_for_graphviz_has_the_posterior(graph_file: Path, invoke: Invoke) -> None:
-    assert invoke("draw", graph_file, "--out", "g.dot").exit_code == 0
+def test_the_text_for_graphviz_has_the_posterior(graph_file: Path) -> None:
+    invoke("draw", graph_file, "--out", "g.dot")
     # 48/151 = 0.3179
     assert "P = 0.32" in Path("g.dot").read_text()
 
@@ -42,12 +39,12 @@ def stand_in(folder: Path, script: str) -> None:
 
 
 def test_graphviz_is_given_the_text_and_the_file(
-    graph_file: Path, invoke: Invoke, folder: Path, monkeypatch: pytest.MonkeyPatch
+    graph_file: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Whether the true program is installed depends on the machine; what it is told does not.
     stand_in(folder, 'echo "$1" > "$3"; cat >> "$3"')
     monkeypatch.setenv("PATH", f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    assert invoke("draw", graph_file, "--out", "g.svg", "--graphviz").exit_code == 0
+    invoke("draw", graph_file, "--out", "g.svg", "--graphviz")
     written = Path("g.svg").read_text()
     assert written.startswith("-Tsvg\ndigraph")
     assert "P = 0.32" in written
@@ -64,33 +61,26 @@ def test_graphviz_is_given_the_text_and_the_file(
 )
 def test_a_mistake_is_one_sentence(
     graph_file: Path,
-    invoke: Invoke,
     monkeypatch: pytest.MonkeyPatch,
     arguments: list[str],
     said: str,
 ) -> None:
     monkeypatch.setenv("PATH", "")
-    result = invoke("draw", graph_file, *arguments)
-    assert result.exit_code == 2
-    assert said in result.stderr
+    assert said in invoke("draw", graph_file, *arguments, code=2).stderr
     assert list(Path().glob("*.pdf")) == []
 
 
 def test_graphviz_that_fails_leaves_no_file(
-    graph_file: Path, invoke: Invoke, folder: Path, monkeypatch: pytest.MonkeyPatch
+    graph_file: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stand_in(folder, "echo broken >&2; exit 3")
     monkeypatch.setenv("PATH", f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    result = invoke("draw", graph_file, "--out", "g.pdf", "--graphviz")
-    assert result.exit_code == 2
+    result = invoke("draw", graph_file, "--out", "g.pdf", "--graphviz", code=2)
     assert "Graphviz cannot draw the graph (broken)" in result.stderr
     assert not Path("g.pdf").exists()
 
 
-def test_options_of_fact_graphs_are_refused_for_a_network(
-    network_file: Path, invoke: Invoke
-) -> None:
-    result = invoke("draw", network_file, "--neutral", "--out", "g.pdf")
-    assert result.exit_code == 2
+def test_options_of_fact_graphs_are_refused_for_a_network(network_file: Path) -> None:
+    result = invoke("draw", network_file, "--neutral", "--out", "g.pdf", code=2)
     assert "network without claims" in result.stderr
     assert not Path("g.pdf").exists()

@@ -11,7 +11,7 @@ import pytest
 from factormodels import read_many
 from factormodels.extraction.prompts import load_prompt, prompt_names
 from factormodels.extraction.prompts.replaced import read_prompts
-from tests.experiments.conftest import Invoke
+from tests.experiments.conftest import invoke
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 
 MINE = "question: 'In my words: {{passages}} / {{claim}}'"
@@ -45,42 +45,36 @@ def asked(server: ScriptedServer) -> list[str]:
     return [request["messages"][-1]["content"] for request in server.requests]
 
 
-def test_the_prompts_are_listed_with_their_slots_and_hashes(mine: Path, invoke: Invoke) -> None:
+def test_the_prompts_are_listed_with_their_slots_and_hashes(mine: Path) -> None:
     result = invoke("prompts")
-    assert result.exit_code == 0, result.output
     for name in prompt_names():
         (line,) = [line for line in result.stdout.splitlines() if line.startswith(f"{name} ")]
         prompt = load_prompt(name)
         assert prompt.identity.digest[:12] in line
         assert all(slot in line for slot in prompt.slots)
-    shown = invoke("prompts", "relation")
-    assert load_prompt("relation").question in shown.stdout
+    assert load_prompt("relation").question in invoke("prompts", "relation").stdout
     replaced = invoke("prompts", "--prompts", "mine")
     assert "assess_factscore (yours)" in replaced.stdout
     assert read_prompts(mine / "mine").digests()["assess_factscore"][:12] in replaced.stdout
 
 
-def test_a_copy_is_a_start_and_overwrites_nothing(folder: Path, invoke: Invoke) -> None:
-    result = invoke("prompts", "--copy", "ours")
-    assert result.exit_code == 0, result.output
+def test_a_copy_is_a_start_and_overwrites_nothing(folder: Path) -> None:
+    invoke("prompts", "--copy", "ours")
     assert {path.stem for path in (folder / "ours").iterdir()} == set(prompt_names())
-    again = invoke("prompts", "--copy", "ours")
-    assert again.exit_code == 2
-    assert "it exists and would be lost" in again.stderr
+    assert "it exists and would be lost" in invoke("prompts", "--copy", "ours", code=2).stderr
 
 
 @pytest.mark.service
-def test_assess_asks_with_a_users_prompts(mine: Path, invoke: Invoke) -> None:
+def test_assess_asks_with_a_users_prompts(mine: Path) -> None:
     command = (
         *("assess", "answer.txt", "--documents", "notes.txt", "--atoms", "sentences"),
         *("--relations", "lexical", "--model", "openai/scripted", "--assessor", "factscore"),
     )
     with ScriptedServer(provider) as server:
         options = ("--api-base", server.url)
-        assert invoke(*command, *options).exit_code == 0
+        invoke(*command, *options)
         ours = len(server.requests)
-        result = invoke(*command, *options, "--prompts", "mine", "--out", "o.jsonl")
-        assert result.exit_code == 0, result.output
+        invoke(*command, *options, "--prompts", "mine", "--out", "o.jsonl")
         # Other words are another question to the cache.
         assert len(server.requests) == 2 * ours == 4
         assert all(text.startswith("In my words: ") for text in asked(server)[ours:])
@@ -90,27 +84,23 @@ def test_assess_asks_with_a_users_prompts(mine: Path, invoke: Invoke) -> None:
 
 
 @pytest.mark.service
-def test_a_batch_that_was_begun_with_other_prompts_is_not_gone_on_with(
-    mine: Path, invoke: Invoke
-) -> None:
+def test_a_batch_that_was_begun_with_other_prompts_is_not_gone_on_with(mine: Path) -> None:
     command = (
         *("assess", "answer.txt", "--documents", "notes.txt", "--prompts", "mine"),
         *("--model", "openai/scripted", "--out", "o.jsonl"),
     )
     with ScriptedServer(lambda *_: Reply("no", status=400)) as server:
-        assert invoke(*command, "--api-base", server.url).exit_code == 1
+        invoke(*command, "--api-base", server.url, code=1)
         (mine / "mine" / "assess_factscore.yaml").write_text(MINE.replace("my", "other"))
-        result = invoke(*command, "--api-base", server.url)
-    assert result.exit_code == 2
+        result = invoke(*command, "--api-base", server.url, code=2)
     assert "it was begun with other settings" in result.stderr
 
 
 @pytest.mark.service
-def test_a_study_asks_with_a_users_prompts_and_says_so(mine: Path, invoke: Invoke) -> None:
+def test_a_study_asks_with_a_users_prompts_and_says_so(mine: Path) -> None:
     with ScriptedServer(provider) as server:
         (mine / "study.yaml").write_text(STUDY.replace("URL", server.url))
-        result = invoke("run", "study.yaml", "--out", "out", "--workers", "1")
-        assert result.exit_code == 0, result.output
+        invoke("run", "study.yaml", "--out", "out", "--workers", "1")
         assert all(text.startswith("In my words: ") for text in asked(server))
     manifest = json.loads((mine / "out" / "manifest.json").read_text())
     (said,) = manifest["models"]["assessors"]["factscore"]["prompts"]
@@ -128,7 +118,7 @@ def test_a_study_asks_with_a_users_prompts_and_says_so(mine: Path, invoke: Invok
         ),
     ],
 )
-def test_a_wrong_slot_is_one_sentence(mine: Path, invoke: Invoke, text: str, said: str) -> None:
+def test_a_wrong_slot_is_one_sentence(mine: Path, text: str, said: str) -> None:
     (mine / "mine" / "assess_factscore.yaml").write_text(text)
     (mine / "study.yaml").write_text(STUDY)
     for command in (
@@ -136,8 +126,9 @@ def test_a_wrong_slot_is_one_sentence(mine: Path, invoke: Invoke, text: str, sai
         ("run", "study.yaml", "--out", "out"),
         ("prompts", "--prompts", "mine"),
     ):
-        result = invoke(*command)
-        assert result.exit_code == 2, command
+        result = invoke(*command, code=2)
         assert said in result.stderr
         assert result.stderr.count("\n") == 1
-    assert "study.yaml: prompts: mine/" in invoke("run", "study.yaml", "--out", "out").stderr
+    assert (
+        "study.yaml: prompts: mine/" in invoke("run", "study.yaml", "--out", "out", code=2).stderr
+    )

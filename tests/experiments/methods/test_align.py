@@ -11,7 +11,8 @@ import pytest
 from calibration.claims import f1_at_k_prime
 from experiments import align
 from factormodels.errors import InputError
-from tests.experiments.conftest import Invoke
+from tests.experiments.conftest import invoke
+from tests.refusals import refused
 
 
 def kept(label: str | None, said: str, *, revised: str | None = None, **pipeline: Any) -> Any:
@@ -74,7 +75,7 @@ def statistics(found: Any, group: str = "Overall") -> dict[str, float]:
     return dict(zip(frame["statistic"], frame[group], strict=True))
 
 
-def test_two_unchanged_and_one_revised_are_two_and_one(tmp_path: Path, invoke: Invoke) -> None:
+def test_two_unchanged_and_one_revised_are_two_and_one(tmp_path: Path) -> None:
     three = [
         kept("supported", "agreed", **{"pre-label": "supported"}),
         kept("supported", "agreed", **searched("supported")),
@@ -163,8 +164,7 @@ def test_a_mistake_is_one_sentence_with_its_place(tmp_path: Path, claims: Any, s
     assert f"{path}, line 2" in str(caught.value)
     other = tmp_path / "other.jsonl"
     other.write_text('{"question": "q", "response": "r"}\n', encoding="utf-8")
-    with pytest.raises(InputError, match="no response with claims_lst"):
-        align(other)
+    refused("no response with claims_lst", align, other)
 
 
 def test_the_example_of_the_tool(shared_data: Path) -> None:

@@ -20,7 +20,7 @@ from factormodels.io import read_many
 from factormodels.io.fact_graph_json import write_fact_graphs
 from factormodels.selection import Core, subclaims_of
 from factormodels.selection import select as select_claims
-from tests.experiments.conftest import Invoke
+from tests.experiments.conftest import invoke
 from tests.factormodels.extraction.models import AnsweringModel
 
 TEXT = "Ada built the bridge in 1890. The bridge was built by Ada in 1890. It carries trains."
@@ -31,11 +31,10 @@ def graph(*texts: str, response: str = TEXT) -> FactGraph:
     return FactGraph("r", atoms, response=response, metadata={"sentences": 3})
 
 
-def test_a_text_is_taken_apart_and_repetitions_do_not_count(tmp_path: Path, invoke: Invoke) -> None:
+def test_a_text_is_taken_apart_and_repetitions_do_not_count(tmp_path: Path) -> None:
     path = tmp_path / "answer.txt"
     path.write_text(TEXT, encoding="utf-8")
     result = invoke("select", str(path), "--weights", "uniform", "--out", str(tmp_path / "out"))
-    assert result.exit_code == 0, result.stderr
     assert "2 of 3 claims of 1 response count" in result.stdout
     assert "each sentence is taken for one" in result.stdout
     rows = (tmp_path / "out" / "claims.csv").read_text("utf-8").splitlines()
@@ -157,14 +156,11 @@ def test_a_graded_model_gives_the_weights_and_the_other_caps() -> None:
     assert found["claims"]["weight"].tolist() == pytest.approx(plain["claims"]["weight"].tolist())
 
 
-def test_options_of_labelled_tables_are_refused_without_them(
-    tmp_path: Path, invoke: Invoke
-) -> None:
+def test_options_of_labelled_tables_are_refused_without_them(tmp_path: Path) -> None:
     path = tmp_path / "answer.txt"
     path.write_text(TEXT, encoding="utf-8")
     for option in ("--samples", "--bins", "--seed"):
-        result = invoke("select", str(path), option, "3")
-        assert result.exit_code == 2
+        result = invoke("select", str(path), option, "3", code=2)
         assert f"{option} is about labelled claims" in " ".join(result.stderr.split())
 
 
@@ -178,12 +174,11 @@ LABELLED = FactGraph(
 )  # fmt: skip
 
 
-def test_labelled_responses_are_written_claim_by_claim_too(tmp_path: Path, invoke: Invoke) -> None:
+def test_labelled_responses_are_written_claim_by_claim_too(tmp_path: Path) -> None:
     write_fact_graphs([LABELLED], tmp_path / "own.jsonl")
     out = tmp_path / "out"
     options = ("--weights", "uniform", "--bins", "2")
-    result = invoke("select", tmp_path / "own.jsonl", *options, "--out", out)
-    assert result.exit_code == 0, result.output
+    invoke("select", tmp_path / "own.jsonl", *options, "--out", out)
     written = {path.name for path in out.iterdir()}
     assert {"claims.csv", "responses.csv", "findings.json", "sentences.csv"} <= written
     assert {"positions.csv", "selection.pdf"} <= written

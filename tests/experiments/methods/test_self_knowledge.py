@@ -12,7 +12,7 @@ import pytest
 from experiments import self_knowledge
 from experiments.methods.findings import Findings
 from factormodels.errors import InputError
-from tests.experiments.conftest import Invoke
+from tests.experiments.conftest import invoke
 from tests.refusals import refused
 
 QUICK: dict[str, Any] = {"n_bootstrap": 20, "n_splits": 5}
@@ -255,13 +255,12 @@ def test_a_mistake_is_one_sentence(change: Any, options: Any, said: str) -> None
     assert "--" not in str(caught.value).replace("...", "")
 
 
-def test_findings_are_kept_as_files_one_page_and_json(tmp_path: Path, invoke: Invoke) -> None:
+def test_findings_are_kept_as_files_one_page_and_json(tmp_path: Path) -> None:
     path = tmp_path / "claims.csv"
     frame(sentences=2).to_csv(path, index=False)
     folder, page = tmp_path / "out", tmp_path / "page.html"
     result = invoke("self-knowledge", str(path), "--out", str(folder), "--report", str(page),
                     "--json", "--interval", "delta")  # fmt: skip
-    assert result.exit_code == 0, result.stderr
     document = json.loads(result.stdout)
     assert document["source"] == "claims.csv"
     rows = {row["quantity"]: row["estimate"] for row in document["tables"]["overall"]}
@@ -336,19 +335,15 @@ def test_the_layout_of_an_owner_needs_no_option_and_options_go_before(tmp_path: 
     assert self_knowledge(path, sweep=[0.7], **QUICK)["sweep"]["threshold"].tolist() == [0.7]
 
 
-def test_a_file_of_unknown_columns_names_them_and_the_options(
-    tmp_path: Path, invoke: Invoke
-) -> None:
+def test_a_file_of_unknown_columns_names_them_and_the_options(tmp_path: Path) -> None:
     path = tmp_path / "claims.csv"
     frame().rename(columns={"judgement": "belief"}).to_csv(path, index=False)
-    result = invoke("self-knowledge", str(path))
-    assert result.exit_code == 2
+    result = invoke("self-knowledge", str(path), code=2)
     assert "--judgement, --confidence or --votes; it has response, sentence, label, belief" in (
         result.stderr
     )
     path.write_text(path.read_text().replace("belief", "model_score"))
-    scored = invoke("self-knowledge", str(path))
-    assert "'correct' is not a number" in scored.stderr
+    assert "'correct' is not a number" in invoke("self-knowledge", str(path), code=2).stderr
 
 
 def test_real_votes(shared_data: Path) -> None:

@@ -11,6 +11,7 @@ from experiments.paper.graph_figure import draw_fact_graph, to_dot
 from factormodels import Atom, Context, FactGraph, InputError, Relation, variant
 from factormodels.claims import RelationKind
 from factormodels.datasets import load
+from tests.refusals import refused
 
 GRAPH = FactGraph(
     "r",
@@ -58,12 +59,10 @@ def test_every_embedded_graph_is_drawn_without_a_warning() -> None:
 
 
 def test_wrong_posteriors_are_refused() -> None:
-    with pytest.raises(InputError, match="atom 'a2' has no posterior"):
-        draw_fact_graph(GRAPH, {"a1": 0.5})
+    refused("atom 'a2' has no posterior", draw_fact_graph, GRAPH, {"a1": 0.5})
     with pytest.raises(InputError, match=r"the posterior 1.5 of atom 'a1' is not between 0 and 1"):
         to_dot(GRAPH, {"a1": 1.5, "a2": 0.5})
-    with pytest.raises(InputError, match="has no atoms; there is nothing to draw"):
-        draw_fact_graph(FactGraph("empty", atoms=()))
+    refused("has no atoms; there is nothing to draw", draw_fact_graph, FactGraph("empty", atoms=()))
 
 
 def test_graphviz_reads_quotes_and_line_ends_as_text() -> None:

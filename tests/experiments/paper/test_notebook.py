@@ -12,6 +12,7 @@ from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable
 from experiments.paper.notebook import FAST, RESULTS, fast, preview, results_folder, write_results
 from factormodels.errors import InputError
+from tests.refusals import refused
 
 
 def artefacts() -> Artefacts:
@@ -34,8 +35,7 @@ def test_the_environment_sets_mode_and_folder(
     assert fast()
     assert results_folder("01_x") == tmp_path / "01_x"
     monkeypatch.setenv(FAST, "yes")
-    with pytest.raises(InputError, match=r"FACTORMODELS_FAST is 'yes'; set it to 1"):
-        fast()
+    refused(r"FACTORMODELS_FAST is 'yes'; set it to 1", fast)
 
 
 def test_what_is_written_names_the_notebook_its_mode_and_its_script(

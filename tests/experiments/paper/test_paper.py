@@ -18,6 +18,7 @@ from experiments.paper.artefacts import Origin, write_figure, write_table
 from experiments.paper.latex_table import PaperColumn, PaperTable
 from experiments.paper.page import Paper, PaperSection, latex_document, page_image, write_paper
 from factormodels.errors import InputError
+from tests.refusals import refused
 
 ORIGIN = Origin("odd & names", "0123456789abcdef" * 4)
 
@@ -185,8 +186,7 @@ def test_a_missing_file_is_named(written: Path, name: str) -> None:
 
 def test_a_figure_that_is_no_pdf_is_refused(written: Path) -> None:
     (written / "figure.pdf").write_text("no figure")
-    with pytest.raises(InputError, match=r"paper\.pdf: the page cannot be set \("):
-        write_paper(PAPER, written, ORIGIN)
+    refused(r"paper\.pdf: the page cannot be set \(", write_paper, PAPER, written, ORIGIN)
     assert not list(written.glob("paper.*"))
 
 

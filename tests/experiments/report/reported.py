@@ -8,10 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-from typer.testing import CliRunner
-
-from experiments.cli.main import app
-from tests.experiments.conftest import study_file
+from tests.experiments.conftest import invoke, study_file
 
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(1)> & | {{ 7 * 7 }}'
 """A text that would run, fetch or compute if a page took it for anything but text."""
@@ -103,8 +100,7 @@ def write_data(folder: Path, graphs: list[dict[str, Any]] = GRAPHS) -> None:
 def run_study(folder: Path, text: str = STUDY, *arguments: str, out: str = "out") -> Path:
     """Run a study of `folder` and return the folder of its results."""
     path = study_file(folder, text)
-    result = CliRunner().invoke(app, ["run", str(path), *arguments, "--out", str(folder / out)])
-    assert result.exit_code == 0, result.output
+    invoke("run", path, *arguments, "--out", folder / out)
     return folder / out
 
 

@@ -18,7 +18,7 @@ from experiments.results.rows import RowsFile, as_xarray, read_rows
 from experiments.run.runner import Execution, design, run_study
 from experiments.study.cell_names import CELL
 from experiments.study.reading import load_study
-from tests.experiments.conftest import Invoke, study_file
+from tests.experiments.conftest import invoke, study_file
 
 STUDY = """
 study: s
@@ -44,7 +44,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return folder / "a", folder / "b"
 
 
-def test_a_run_does_not_differ_from_itself(runs: tuple[Path, Path], invoke: Invoke) -> None:
+def test_a_run_does_not_differ_from_itself(runs: tuple[Path, Path]) -> None:
     found = compare_runs(runs[0], runs[0])
     assert [found.settings, found.only_before, found.only_after] == [(), (), ()]
     assert all(cell.same and not cell.measures for cell in found.cells)
@@ -85,12 +85,10 @@ def test_changes_are_those_of_the_rows(runs: tuple[Path, Path]) -> None:
         assert expected.lower < expected.upper
 
 
-def test_claims_and_cells_of_one_run_alone_are_told(
-    runs: tuple[Path, Path], folder: Path, invoke: Invoke
-) -> None:
+def test_claims_and_cells_of_one_run_alone_are_told(runs: tuple[Path, Path], folder: Path) -> None:
     path = study_file(folder, STUDY)
     fewer = ["datasets=[{name: demonstration, limit: 5}]", "variants=[FR1]", "significance={}"]
-    assert invoke("run", path, "--out", "c", *fewer).exit_code == 0
+    invoke("run", path, "--out", "c", *fewer)
     found = compare_runs(runs[0], folder / "c")
     assert [key["variant"] for key in found.only_before] == ["FR2", "FR2"]
     assert found.only_after == ()
@@ -101,7 +99,6 @@ def test_claims_and_cells_of_one_run_alone_are_told(
         assert cell.n_only_before == len(everything) // 2 - cell.n_claims > 0
         assert (cell.n_changed, cell.n_only_after) == (0, 0)
     result = invoke("diff", runs[0], "c", "--out", "changes.csv")
-    assert result.exit_code == 0, result.output
     assert (
         "only before: 2 cells, demonstration FR2 implication data {exact, lbp}\n" in result.stdout
     )
@@ -109,11 +106,11 @@ def test_claims_and_cells_of_one_run_alone_are_told(
 
 
 def test_a_backend_with_other_settings_is_compared_with_what_it_was(
-    runs: tuple[Path, Path], folder: Path, invoke: Invoke
+    runs: tuple[Path, Path], folder: Path
 ) -> None:
     path = study_file(folder, STUDY)
     damped = ["backends[1].settings.damping=0.5", "significance={}", "variants=[FR2]"]
-    assert invoke("run", path, "--out", "damped", *damped).exit_code == 0
+    invoke("run", path, "--out", "damped", *damped)
     found = compare_runs(runs[0], folder / "damped")
     # FR1 is gone and nothing stands in its place; of the backends one was replaced by one.
     assert [cell.key["backend_label"] for cell in found.cells] == ["exact", "lbp → lbp damping=0.5"]
@@ -145,11 +142,10 @@ def test_cells_of_one_run_alone_are_told_in_groups() -> None:
 
 @pytest.mark.parametrize("name", ["nothing", "empty"])
 def test_a_folder_without_a_run_is_refused(
-    runs: tuple[Path, Path], folder: Path, invoke: Invoke, name: str
+    runs: tuple[Path, Path], folder: Path, name: str
 ) -> None:
     (folder / "empty").mkdir()
-    result = invoke("diff", runs[0], name)
-    assert result.exit_code == 2
+    result = invoke("diff", runs[0], name, code=2)
     assert f"{name}: there is no manifest.json; name the folder of a run's results" in result.stderr
 
 
@@ -202,14 +198,14 @@ def test_the_metadata_of_rows_explain_every_column(runs: tuple[Path, Path]) -> N
     assert schema.metadata[b"config_sha256"].decode() == manifest["config_sha256"]
 
 
-def test_strengths_multiply_the_log_odds_of_relations(folder: Path, invoke: Invoke) -> None:
+def test_strengths_multiply_the_log_odds_of_relations(folder: Path) -> None:
     path = study_file(
         folder,
         "study: s\ndatasets: [{name: worked-examples, subset: {responses: [one-entailment]}}]\n"
         "strengths: [1, 2]\npriors: {atom: 0.5, context: 1.0}\nencodings: conditional\n"
         "outputs: []\n",
     )
-    assert invoke("run", path, "--out", "out").exit_code == 0
+    invoke("run", path, "--out", "out")
     p = read_rows(folder / "out" / "rows.parquet").set_index("strength").p
     odds = {strength: p[strength] / (1 - p[strength]) for strength in (1.0, 2.0)}
     # A context that is certainly true: the odds of the atom are those of the relation.

@@ -11,19 +11,19 @@ import pytest
 
 from experiments.results.diff import compare_analyses
 from tests.experiments.analyses.test_analyses import STATISTICS
-from tests.experiments.conftest import Invoke, study_file
+from tests.experiments.conftest import invoke, study_file
 
 
 @pytest.fixture
-def two(folder: Path, invoke: Invoke) -> tuple[Path, Path]:
+def two(folder: Path) -> tuple[Path, Path]:
     """Two runs of one analysis."""
     study_file(folder, STATISTICS)
     for name in ("a", "b"):
-        assert invoke("run", "study.yaml", "--out", name).exit_code == 0
+        invoke("run", "study.yaml", "--out", name)
     return folder / "a", folder / "b"
 
 
-def test_equal_runs_do_not_differ(two: tuple[Path, Path], invoke: Invoke) -> None:
+def test_equal_runs_do_not_differ(two: tuple[Path, Path]) -> None:
     found = compare_analyses(*two)
     assert (found.settings, found.only_before, found.only_after) == ((), (), ())
     assert {table.table for table in found.tables} == {"datasets", "atoms-per-response"}
@@ -31,11 +31,11 @@ def test_equal_runs_do_not_differ(two: tuple[Path, Path], invoke: Invoke) -> Non
     assert "2 tables of 2 unchanged" in invoke("diff", *two).stdout
 
 
-def test_settings_and_values_that_changed_are_told(folder: Path, invoke: Invoke) -> None:
+def test_settings_and_values_that_changed_are_told(folder: Path) -> None:
     study_file(folder, STATISTICS)
     place = "settings.datasets[1].synthetic.contexts_per_atom"
-    assert invoke("run", "study.yaml", "--out", "a").exit_code == 0
-    assert invoke("run", "study.yaml", f"{place}=3", "--out", "b").exit_code == 0
+    invoke("run", "study.yaml", "--out", "a")
+    invoke("run", "study.yaml", f"{place}=3", "--out", "b")
     found = compare_analyses(folder / "a", folder / "b")
     assert (place, "2", "3") in found.settings
     before, after = (
@@ -51,13 +51,12 @@ def test_settings_and_values_that_changed_are_told(folder: Path, invoke: Invoke)
     }
     assert ("made", "n_contexts") in wanted
     assert {(value.row, value.column): value.difference for value in sizes.values} == wanted
-    result = invoke("diff", "a", "b", "--out", "changes.csv")
-    assert "values that moved most" in result.stdout
+    assert "values that moved most" in invoke("diff", "a", "b", "--out", "changes.csv").stdout
     changes = pd.read_csv(folder / "changes.csv")
     assert len(changes) == sum(len(table.values) for table in found.tables)
 
 
-def test_rows_columns_and_tables_of_one_run_alone(two: tuple[Path, Path], invoke: Invoke) -> None:
+def test_rows_columns_and_tables_of_one_run_alone(two: tuple[Path, Path]) -> None:
     path = two[1] / "datasets.csv"
     frame = pd.read_csv(path)
     frame = frame[frame["dataset"] == "made"].assign(added=1).drop(columns="n_atoms")
@@ -76,20 +75,17 @@ def test_rows_columns_and_tables_of_one_run_alone(two: tuple[Path, Path], invoke
     assert "datasets: only one has" in said
 
 
-def test_an_analysis_and_units_are_not_compared(folder: Path, invoke: Invoke) -> None:
+def test_an_analysis_and_units_are_not_compared(folder: Path) -> None:
     study_file(folder, STATISTICS)
-    assert invoke("run", "study.yaml", "--out", "a").exit_code == 0
+    invoke("run", "study.yaml", "--out", "a")
     units = "study: units\ndatasets: [{name: demonstration, limit: 1}]\noutputs: [csv]\n"
     study_file(folder, units)
-    assert invoke("run", "study.yaml", "--out", "b").exit_code == 0
+    invoke("run", "study.yaml", "--out", "b")
     for order in (("a", "b"), ("b", "a")):
-        result = invoke("diff", *order)
-        assert result.exit_code == 2
+        result = invoke("diff", *order, code=2)
         assert "a is a run of an analysis and b one of units" in result.stderr
 
 
-def test_a_table_that_is_gone_is_a_sentence(two: tuple[Path, Path], invoke: Invoke) -> None:
+def test_a_table_that_is_gone_is_a_sentence(two: tuple[Path, Path]) -> None:
     (two[0] / "datasets.csv").unlink()
-    result = invoke("diff", *two)
-    assert result.exit_code == 2
-    assert "datasets.csv: there is no such file" in result.stderr
+    assert "datasets.csv: there is no such file" in invoke("diff", *two, code=2).stderr

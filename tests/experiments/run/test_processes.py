@@ -29,6 +29,7 @@ from experiments.run.processes import (
 )
 from factormodels.errors import InputError
 from tests.experiments.conftest import environment
+from tests.refusals import refused
 
 pytestmark = pytest.mark.kill
 
@@ -212,8 +213,7 @@ def test_without_a_process_a_helper_answers_at_once() -> None:
     helper = Helper()
     first, second = helper.ask(count, 4), helper.ask(count, 1)
     assert (second(), first()) == ((5, os.getpid()), (4, os.getpid()))
-    with pytest.raises(InputError, match="mend it"):
-        helper.ask(refuse)
+    refused("mend it", helper.ask, refuse)
 
 
 def end_there(_kept: dict[str, Any], here: int) -> int:

@@ -25,6 +25,7 @@ from experiments.study.reading import (
     validated,
 )
 from factormodels.errors import InputError
+from tests.refusals import refused
 
 MINIMAL = "study: small\ndatasets: [demonstration]\n"
 
@@ -302,8 +303,7 @@ def test_embedded_studies_are_valid_and_found_by_name() -> None:
 
 
 def test_an_unknown_name_lists_the_embedded_studies() -> None:
-    with pytest.raises(InputError, match="use one of compare"):
-        load_study("nonsense")
+    refused("use one of compare", load_study, "nonsense")
 
 
 def test_a_file_without_suffix_goes_before_an_embedded_study(

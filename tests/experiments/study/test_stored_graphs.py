@@ -21,10 +21,10 @@ from experiments.study.stored_graphs import (
     gathered,
 )
 from factormodels.claims import Atom, Context, Relation, RelationKind
-from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.synthetic import labelled_responses
 from tests.experiments.conftest import study_file
+from tests.refusals import refused
 
 STUDY = """
 study: stored
@@ -141,8 +141,7 @@ def test_a_repeated_id_among_many_is_refused(tmp_path: Path) -> None:
     study = study_file(tmp_path, "study: s\ndatasets: [{path: data.jsonl}]\n")
     data = tmp_path / "data.jsonl"
     data.write_text("\n".join(line % n for n in (*range(12), 5)), encoding="utf-8")
-    with pytest.raises(InputError, match="lines 6 and 13 both hold the id 'r5'"):
-        load_data(load_study(str(study)))
+    refused("lines 6 and 13 both hold the id 'r5'", load_data, load_study(str(study)))
     data.write_text("\n".join(line % n for n in range(12)), encoding="utf-8")
     (loaded,) = load_data(load_study(str(study)))
     assert isinstance(loaded.graphs, StoredGraphs)

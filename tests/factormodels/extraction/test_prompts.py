@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from factormodels import InputError
 from factormodels.extraction.prompts import load_prompt, parse_prompt, prompt_names
 from tests.refusals import refused
 
@@ -88,8 +87,7 @@ def test_a_text_cannot_change_the_structure(hostile: str) -> None:
     ],
 )
 def test_wrong_fields_are_refused(fields: dict[str, str], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        parse_prompt(TEMPLATE, "demo.yaml").render(**fields)
+    refused(message, parse_prompt(TEMPLATE, "demo.yaml").render, **fields)
 
 
 @pytest.mark.parametrize(

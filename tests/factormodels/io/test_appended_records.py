@@ -17,6 +17,7 @@ from factormodels.io.appended_records import (
     read_keyed_journal,
 )
 from tests.memory import at_most
+from tests.refusals import refused
 
 RECORDS = [b"first", b"", b"the third one", b"\0" * 9]
 HEADER = 16
@@ -78,8 +79,7 @@ def test_damage_before_the_last_record_is_named_wherever_it_is(path: Path) -> No
     first = whole.index(RECORDS[0]) - HEADER
     for at in range(first, last):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
-        with pytest.raises(InputError, match="it is damaged"):
-            records(path)
+        refused("it is damaged", records, path)
         damaged = path.read_bytes()
         with pytest.raises(InputError, match="it is damaged"), open_journal(path, ERRORS):
             pass
@@ -114,8 +114,7 @@ def test_two_processes_do_not_share_a_journal(path: Path) -> None:
 def test_another_file_is_no_journal_and_is_kept(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / "units.bin"
     path.write_bytes(text)
-    with pytest.raises(InputError, match="it is foreign"):
-        records(path)
+    refused("it is foreign", records, path)
     with pytest.raises(InputError, match="it is foreign"), open_journal(path, ERRORS):
         pass
     with pytest.raises(InputError, match="it is foreign"), open_keyed_journal(path, ERRORS):
@@ -200,5 +199,4 @@ def test_a_damaged_length_asks_for_no_memory(tmp_path: Path) -> None:
 def test_a_journal_of_another_kind_is_foreign(path: Path) -> None:
     with pytest.raises(InputError, match="it is foreign"), open_keyed_journal(path, ERRORS):
         pass
-    with pytest.raises(InputError, match="it is foreign"):
-        read_keyed_journal(path, ERRORS)
+    refused("it is foreign", read_keyed_journal, path, ERRORS)

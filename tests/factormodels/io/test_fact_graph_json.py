@@ -22,6 +22,7 @@ from factormodels.io.fact_graph_json import (
 )
 from factormodels.io.json_text import decode
 from tests.factormodels.refusals import assert_refused
+from tests.refusals import refused
 
 FULL = FactGraph(
     id="r1",
@@ -337,8 +338,7 @@ def test_text_that_is_not_strict_json(text: str, words: list[str], tmp_path: Pat
 def test_a_file_in_another_encoding_names_the_byte(tmp_path: Path) -> None:
     path = tmp_path / "latin.json"
     path.write_bytes('{"id": "é", "nodes": [], "edges": []}'.encode("latin-1"))
-    with pytest.raises(InputError, match=r"latin\.json: byte 8 \(0xe9\) is not UTF-8; save"):
-        read_fact_graph(path)
+    refused(r"latin\.json: byte 8 \(0xe9\) is not UTF-8; save", read_fact_graph, path)
 
 
 @pytest.mark.parametrize(
@@ -359,8 +359,7 @@ def test_metadata_that_json_would_change_are_not_written(
 
 def test_an_attribute_of_another_type_is_not_written(tmp_path: Path) -> None:
     graph = FactGraph("r", (), (Context("c", title=5),))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="'title': 5 is not text"):
-        write_fact_graph(graph, tmp_path / "g.json")
+    refused("'title': 5 is not text", write_fact_graph, graph, tmp_path / "g.json")
 
 
 def test_a_lone_surrogate_is_escaped_and_a_false_pair_refused() -> None:
@@ -374,6 +373,5 @@ def test_a_lone_surrogate_is_escaped_and_a_false_pair_refused() -> None:
 
 
 def test_lines_of_many_graphs_refuse_a_repeated_id(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="two graphs have the id 'r1'"):
-        write_fact_graphs([FULL, FULL], tmp_path / "g.jsonl")
+    refused("two graphs have the id 'r1'", write_fact_graphs, [FULL, FULL], tmp_path / "g.jsonl")
     assert not list(tmp_path.iterdir())

@@ -7,7 +7,6 @@ import csv
 import gzip
 import io
 import json
-import random
 from pathlib import Path
 from typing import Any
 
@@ -22,19 +21,17 @@ from factormodels.io.published.formats import format_named
 from tests.factormodels.io.published.release_records import (
     CONFLICTBANK,
     EXPERTQA,
+    FACTCHECK,
     FACTOR,
+    FACTREASONER,
+    FACTSCORE,
     FASTFACT,
+    JUNK,
     LONGFACT,
     PASSAGES,
     RECORDS,
     RESPONSE,
     UNLI,
-)
-from tests.factormodels.io.published.test_damaged_records import (
-    FACTCHECK,
-    FACTREASONER,
-    FACTSCORE,
-    JUNK,
     places,
     replaced,
 )
@@ -102,12 +99,11 @@ def test_a_clean_file_of_every_format(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ALL_RECORDS)
 def test_any_damage_to_a_line_is_told_of_that_line_alone(name: str, tmp_path: Path) -> None:
     record = ALL_RECORDS[name]
-    random_places = random.Random(5)
     damages = [(place, junk) for place in places(record) for junk in JUNK if place]
     refused = 0
-    for place, junk in random_places.sample(damages, min(40, len(damages))):
+    for place, junk in damages:
         records = [numbered(record, number) for number in range(4)]
-        damaged = replaced(records[2], place, junk)
+        damaged = replaced(records[2], junk, *place)
         records[2] = damaged
         path = lines_file(tmp_path, records)
         report = check_file(path)
@@ -118,8 +114,8 @@ def test_any_damage_to_a_line_is_told_of_that_line_alone(name: str, tmp_path: Pa
             assert problem.message, place
             assert "\n" not in problem.message
             assert str(path) not in problem.message
-    # Most damage cannot pass for data.
-    assert refused > 10
+    # Most damage cannot pass for data: a reader that accepted nearly all of it would be deaf.
+    assert refused >= len(damages) / 2
 
 
 @pytest.mark.parametrize("name", [name for name in ALL_RECORDS if name != "factscore-passages"])

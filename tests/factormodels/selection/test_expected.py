@@ -16,6 +16,7 @@ from factormodels.selection.expected import (
     select_expected,
 )
 from tests.factormodels.selection.cases import TableRelations
+from tests.refusals import refused
 
 
 def symmetric(generator: np.random.Generator, n: int, share: float) -> np.ndarray:
@@ -144,14 +145,11 @@ def test_redundancy_joins_both_directions() -> None:
     ],
 )
 def test_bad_arrays_are_named(weights: list[float], r: list[list[float]], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        select_expected(weights, r)
+    refused(message, select_expected, weights, r)
 
 
 def test_bad_counts_are_named() -> None:
-    with pytest.raises(InputError, match="branches is 0"):
-        select_expected([], np.zeros((0, 0)), branches=0)
-    with pytest.raises(InputError, match="samples is 0"):
-        score_distribution([], np.zeros((0, 0)), [], samples=0)
+    refused("branches is 0", select_expected, [], np.zeros((0, 0)), branches=0)
+    refused("samples is 0", score_distribution, [], np.zeros((0, 0)), [], samples=0)
     with pytest.raises(InputError, match="supported has 1 verdicts for 0 subclaims"):
         score_distribution([], np.zeros((0, 0)), [True])

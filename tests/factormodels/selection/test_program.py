@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from factormodels.errors import InputError
 from factormodels.selection import Program, SolverSettings, conflicts_of, solve
 from tests.factormodels.selection.cases import enumerated, weight_by_highs
+from tests.refusals import refused
 
 NO_TIME = SolverSettings(time_limit=1e-9, branch_limit=1)
 """One branching alone is allowed, so that all but the simplest components are cut short."""
@@ -113,8 +113,7 @@ def test_required_subclaims_are_chosen() -> None:
         expected = enumerated(program)
         if expected is None:
             infeasible += 1
-            with pytest.raises(InputError, match="require fewer or lower the share"):
-                solve(program)
+            refused("require fewer or lower the share", solve, program)
         else:
             assert solve(program).chosen == expected
     assert infeasible > 0
@@ -239,22 +238,18 @@ def test_an_empty_selection_says_why(program: Program, reason: str) -> None:
     ],
 )
 def test_a_bad_program_is_named(arguments: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        Program(**arguments)  # type: ignore[arg-type]
+    refused(message, Program, **arguments)
 
 
 @pytest.mark.parametrize("name", ["time_limit", "branch_limit"])
 @pytest.mark.parametrize("value", [0, -1.0, True, float("nan"), "3"])
 def test_a_bad_limit_is_named(name: str, value: object) -> None:
-    with pytest.raises(InputError, match=f"{name} is"):
-        SolverSettings(**{name: value})  # type: ignore[arg-type]
+    refused(f"{name} is", SolverSettings, **{name: value})
 
 
 def test_the_edge_rules_differ_on_one_way_entailment() -> None:
     entails = np.array([[1, 1, 1], [0, 1, 0], [1, 0, 1]], dtype=bool)
     assert conflicts_of(entails) == ((0, 1), (0, 2))
     assert conflicts_of(entails, "both") == ((0, 2),)
-    with pytest.raises(InputError, match="the edge rule 'none' is unknown"):
-        conflicts_of(entails, "none")  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="give a square matrix"):
-        conflicts_of(entails[:2])
+    refused("the edge rule 'none' is unknown", conflicts_of, entails, "none")
+    refused("give a square matrix", conflicts_of, entails[:2])

@@ -31,7 +31,7 @@ from experiments.study.config import BackendChoice
 from factormodels.errors import InputError
 from factormodels.synthetic import Constant, Uniform, labelled_responses
 from inference.messages.frustration import frustration
-from tests.experiments.conftest import Invoke
+from tests.experiments.conftest import invoke
 
 pytestmark = pytest.mark.slow
 
@@ -134,10 +134,9 @@ def test_backends_of_one_label_are_refused() -> None:
 
 
 @pytest.mark.parametrize("study", ["ours/frontier", "ours/does-it-matter"])
-def test_an_unknown_setting_of_a_backend_has_its_place(study: str, invoke: Invoke) -> None:
+def test_an_unknown_setting_of_a_backend_has_its_place(study: str) -> None:
     wrong = "settings.backends=[exact, {backend: lbp, grid: {dampin: [0.1]}}]"
-    result = invoke("run", study, wrong, "--out", "out")
-    assert result.exit_code == 2
+    result = invoke("run", study, wrong, "--out", "out", code=2)
     place = "settings.backends[1].grid.dampin: the backend 'lbp' has no such setting"
     assert f"{place}; did you mean 'damping'?" in result.stderr
 
@@ -315,10 +314,8 @@ def test_levels_hold_the_undistorted_once_per_axis() -> None:
     ]
 
 
-def test_calibrated_without_a_distortion_and_too_extreme_with_one(
-    folder: Path, invoke: Invoke
-) -> None:
-    result = invoke(
+def test_calibrated_without_a_distortion_and_too_extreme_with_one(folder: Path) -> None:
+    invoke(
         "run",
         "ours/misspecification",
         "--out",
@@ -327,7 +324,6 @@ def test_calibrated_without_a_distortion_and_too_extreme_with_one(
         "settings.noises=[]",
         "settings.copied=[1]",
     )
-    assert result.exit_code == 0, result.stderr
     found = pd.read_csv(folder / "out" / "calibration.csv")
     rows: dict[Any, Any] = {(r.axis, r.level): r for r in found.itertuples()}
     plain = rows["factors", 1.0]
@@ -341,17 +337,14 @@ def test_calibrated_without_a_distortion_and_too_extreme_with_one(
 # ------------------------------------------------------------------------------ sigma shift
 
 
-def test_in_sample_sigma_is_the_factuality_reweighted_by_errors(
-    folder: Path, invoke: Invoke
-) -> None:
-    result = invoke("run", "ours/sigma-shift", "--out", "out", "settings.splits=5")
-    assert result.exit_code == 0, result.stderr
+def test_in_sample_sigma_is_the_factuality_reweighted_by_errors(folder: Path) -> None:
+    invoke("run", "ours/sigma-shift", "--out", "out", "settings.splits=5")
     rows = pd.read_csv(folder / "out" / "prediction.csv")
     # odds sigma = odds F times FP / FN: an identity, in floating point.
     assert rows["identity"].to_numpy() == pytest.approx(rows["sigma"].to_numpy(), abs=1e-12)
 
 
-def test_recorded_judgements_are_read(folder: Path, invoke: Invoke) -> None:
+def test_recorded_judgements_are_read(folder: Path) -> None:
     lines = [
         f'{{"response": "r{at % 5}", "sentence": 1, "sentences": 1, "claim": "a{at}", '
         f'"label": "{"S" if at % 3 else "NS"}", '
@@ -360,7 +353,7 @@ def test_recorded_judgements_are_read(folder: Path, invoke: Invoke) -> None:
     ]
     (folder / "claims.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
     settings = {"path": str(folder / "claims.jsonl"), "setting": "direct_asking"}
-    result = invoke(
+    invoke(
         "run",
         "ours/sigma-shift",
         "--out",
@@ -369,7 +362,6 @@ def test_recorded_judgements_are_read(folder: Path, invoke: Invoke) -> None:
         f"settings.records={{ours: {{path: {settings['path']}, setting: direct_asking}}}}",
         "settings.splits=3",
     )
-    assert result.exit_code == 0, result.stderr
     rows = pd.read_csv(folder / "out" / "prediction.csv")
     supported = sum(at % 3 != 0 for at in range(40))
     assert rows["factuality"].iloc[0] == pytest.approx(supported / 40)
@@ -380,8 +372,8 @@ def test_recorded_judgements_are_read(folder: Path, invoke: Invoke) -> None:
         "ours/sigma-shift",
         "settings.populations=null",
         f"settings.records={{ours: {{path: {settings['path']}}}}}",
+        code=2,
     )
-    assert refused.exit_code == 2
     assert "settings.records.ours" in refused.stderr
 
 
@@ -400,9 +392,7 @@ def test_recorded_judgements_are_read(folder: Path, invoke: Invoke) -> None:
     ],
 )
 def test_a_wrong_setting_is_one_sentence(
-    study: str, override: str, said: str, folder: Path, invoke: Invoke
+    study: str, override: str, said: str, folder: Path
 ) -> None:
-    result = invoke("run", study, override)
-    assert result.exit_code == 2
-    assert said in result.stderr
+    assert said in invoke("run", study, override, code=2).stderr
     assert not (folder / "results").exists()

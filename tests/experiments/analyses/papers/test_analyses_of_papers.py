@@ -30,9 +30,10 @@ from tests.experiments.analyses.papers.conftest import (
     write_graphs,
     write_lines,
 )
-from tests.experiments.conftest import Invoke
+from tests.experiments.conftest import invoke
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.io.published import release_records
+from tests.refusals import refused
 
 pytestmark = pytest.mark.slow
 
@@ -326,8 +327,7 @@ def test_records_of_a_model_are_read_and_said_in_the_manifest(bare_folder: Path)
         }
     }
     say_where(bare_folder, "datasets: {self-judged: gpt.jsonl}")
-    with pytest.raises(InputError, match="one for each model"):
-        run_study("papers/self-known-models", bare_folder, one)
+    refused("one for each model", run_study, "papers/self-known-models", bare_folder, one)
 
 
 def test_a_model_of_a_study_without_records_is_an_error_and_none_answers_for_it(
@@ -392,12 +392,9 @@ def test_strides_count_the_claims_that_a_model_finds(
         ("factreasoner-conflicts", "settings.data_file=no.yaml", "no.yaml"),
     ],
 )
-def test_a_mistake_is_one_sentence(
-    bare_folder: Path, invoke: Invoke, study: str, override: str, said: str
-) -> None:
+def test_a_mistake_is_one_sentence(bare_folder: Path, study: str, override: str, said: str) -> None:
     small_files(bare_folder)
-    result = invoke("run", f"papers/{study}", override)
-    assert result.exit_code == 2
+    result = invoke("run", f"papers/{study}", override, code=2)
     assert said in " ".join(result.stderr.split())
     assert "Traceback" not in result.stderr
     assert not (bare_folder / "results" / study / "manifest.json").exists()

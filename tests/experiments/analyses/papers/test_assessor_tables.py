@@ -18,7 +18,6 @@ from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers import assessors
 from experiments.analyses.papers.shared.loading import Block, Evidence, related
 from experiments.analyses.papers.shared.sources import VARIABLE
-from factormodels.errors import InputError
 from factormodels.extraction.language_model import Completion, Request, Token, Usage
 from factormodels.extraction.language_model.cache import AnswerCache, CachedModel
 from factormodels.extraction.relation_models.prompted import PromptedRelationModel
@@ -36,6 +35,7 @@ from tests.experiments.analyses.papers.conftest import (
     write_graphs,
 )
 from tests.factormodels.extraction.models import AnsweringModel
+from tests.refusals import refused
 
 pytestmark = pytest.mark.slow
 
@@ -297,5 +297,4 @@ def test_labelled_studies_refuse_data_without_labels(bare_folder: Path) -> None:
     atoms = (replace(atom, label=None, annotation=None) for atom in GRAPHS[0].atoms)
     write_graphs(bare_folder / "bio.jsonl", [replace(GRAPHS[0], atoms=tuple(atoms))])
     say_where(bare_folder, "datasets: {biographies-wikipedia: bio.jsonl}")
-    with pytest.raises(InputError, match="no claim has a label"):
-        run_study(BIOGRAPHIES, bare_folder)
+    refused("no claim has a label", run_study, BIOGRAPHIES, bare_folder)

@@ -17,7 +17,7 @@ from tests.experiments.analyses.papers.conftest import (
     run_study,
     small_files,
 )
-from tests.experiments.conftest import Invoke
+from tests.experiments.conftest import invoke
 from tests.factormodels.extraction.models import AnsweringModel
 
 WITH_DATA = sorted(set(PAPER_STUDIES) - set(WITHOUT_DATA))
@@ -28,11 +28,9 @@ OF_ANALYSES = {"leaderboard": "fastfact-models", "self-judgement": "self-judged"
 
 @pytest.mark.parametrize("study", WITH_DATA)
 def test_without_its_data_a_study_says_what_it_needs_and_writes_nothing(
-    study: str, bare_folder: Path, invoke: Invoke
+    study: str, bare_folder: Path
 ) -> None:
-    result = invoke("run", study)
-    assert result.exit_code == 2
-    said = " ".join(result.stderr.split())
+    said = " ".join(invoke("run", study, code=2).stderr.split())
     plain = parse_yaml(embedded_studies()[study], study)
     name = plain["settings"].get("data") or OF_ANALYSES[plain["analysis"]]
     assert f"{study}.yaml: it needs {name}, {SOURCES[name].what}" in said
@@ -69,9 +67,8 @@ def test_a_study_makes_its_tables_of_small_files(
         assert results.artefacts.remarks[0].startswith(f"Data of {DATA_FILE}: ")
 
 
-def test_a_study_of_extraction_asks_for_a_language_model(bare_folder: Path, invoke: Invoke) -> None:
+def test_a_study_of_extraction_asks_for_a_language_model(bare_folder: Path) -> None:
     small_files(bare_folder)
-    result = invoke("run", "papers/fastfact-strides")
-    assert result.exit_code == 2
+    result = invoke("run", "papers/fastfact-strides", code=2)
     assert "name one under models in factormodels-data.yaml" in " ".join(result.stderr.split())
     assert not (bare_folder / "results").exists()

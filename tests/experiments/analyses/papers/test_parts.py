@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from experiments.analyses.papers.assessors import conflicting_claims
 from experiments.analyses.papers.selection_agreement import ContainedWords
 from factormodels.claims import RelationKind
-from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import TextPair
 from tests.experiments.analyses.papers.conftest import GRAPHS
+from tests.refusals import refused
 
 
 def test_conflicting_claims_have_one_passage_on_either_side() -> None:
@@ -35,5 +33,4 @@ def test_contained_words_counts_words_without_order_or_case() -> None:
     ]
     kinds = [answer.kind.value for answer in model.judge(pairs)]  # type: ignore[union-attr]
     assert kinds == ["entailment", "neutral", "entailment", "neutral"]
-    with pytest.raises(InputError, match="share is 0"):
-        ContainedWords(0.0)
+    refused("share is 0", ContainedWords, 0.0)

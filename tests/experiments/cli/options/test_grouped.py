@@ -34,7 +34,7 @@ def command(file: Annotated[str, typer.Argument()], size: Size, look: Look) -> N
     typer.echo(repr((file, size, look)))
 
 
-def invoked(*arguments: str) -> tuple[int, str]:
+def invoke(*arguments: str) -> tuple[int, str]:
     app = typer.Typer(rich_markup_mode="rich")
     app.command()(grouped(command))
     result = CliRunner().invoke(app, arguments)
@@ -42,19 +42,19 @@ def invoked(*arguments: str) -> tuple[int, str]:
 
 
 def test_groups_are_filled_from_their_options() -> None:
-    code, said = invoked("a", "--name", "x", "--name", "y", "--colour", "red")
+    code, said = invoke("a", "--name", "x", "--name", "y", "--colour", "red")
     assert (code, said.strip()) == (0, repr(("a", Size(3, ["x", "y"]), Look("red"))))
 
 
 def test_checks_and_required_options_hold_within_a_group() -> None:
-    assert invoked("a", "--colour", "red", "--width", "0")[0] == 2
-    code, said = invoked("a")
+    assert invoke("a", "--colour", "red", "--width", "0")[0] == 2
+    code, said = invoke("a")
     assert code == 2
     assert "--colour" in said
 
 
 def test_a_group_is_a_panel_of_the_help() -> None:
-    said = invoked("--help")[1]
+    said = invoke("--help")[1]
     assert "How large" in said
     assert "How it looks" in said
     assert "More that help" not in said

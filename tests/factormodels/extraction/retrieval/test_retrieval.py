@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +23,7 @@ from factormodels.extraction.retrieval.documents import (
 )
 from factormodels.extraction.stages.queries import build_query
 from factormodels.extraction.stages.retrieval import with_contexts
+from tests.processes import run_python
 from tests.refusals import refused
 
 PAGE = """<html><head><title>The bridge</title></head><body><nav><a href="/">Home</a> Menu</nav>
@@ -279,4 +278,4 @@ def test_the_search_of_documents_does_not_start_jax() -> None:
         "importlib.util.find_spec('jax') and __import__('jax')\n"
         "assert ChunkIndex(('a cat sat', 'a dog ran')).best('dog', 1) == [1]\n"
     )
-    subprocess.run([sys.executable, "-c", program], check=True)
+    run_python(program)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator
 from typing import Any
 
 FASTFACT: dict[str, Any] = {
@@ -185,3 +187,79 @@ RECORDS: dict[str, dict[str, Any]] = {
     "factscore-passages": PASSAGES,
 }
 """One record by name of its format, of those without tests of their own elsewhere."""
+FACTREASONER = {
+    "input": "q",
+    "output": "r",
+    "topic": "t",
+    "cat": ["k"],
+    "atoms": [{"id": "a0", "text": "x", "original": "y", "label": "S", "contexts": ["c0"]}],
+    "contexts": [
+        {
+            "id": "c0",
+            "title": "x",
+            "text": "x",
+            "link": "x",
+            "snippet": "x",
+            "synthetic_summary": "x",
+            "probability": 0.5,
+        }
+    ],
+}
+FACTSCORE = {
+    "input": "q",
+    "output": "r",
+    "topic": "t",
+    "cat": ["k"],
+    "annotations": [
+        {"text": "s", "is-relevant": True, "human-atomic-facts": [{"text": "x", "label": "S"}]}
+    ],
+}
+FACTCHECK: dict[str, Any] = {
+    "prompt": "q",
+    "response": "r",
+    "response_factuality": True,
+    "sentences": {
+        "sentence1": {
+            "claims": ["x"],
+            "claims_factuality_label": [True],
+            "claim_checkworthiness": ["factual"],
+            "auto_evidence": [["p"]],
+            "auto_evidence_url": [["u"]],
+            "stance_claim_autoEvid": [["refute"]],
+        }
+    },
+}
+JUNK: tuple[Any, ...] = (
+    *(None, True, 0, -1.5, float("nan"), 10**400, "", "junk", [], [[]], ["junk"], {}, {"a": 1}),
+)
+"""What a value of a record is replaced by to damage it."""
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the path of every value in a JSON value."""
+    yield path
+    if isinstance(value, dict | list):
+        for step, inner in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from places(inner, (*path, step))
+
+
+def replaced(record: Any, value: Any, *path: Any) -> Any:
+    """A copy of the record with another value at a path."""
+    copied, place = _place(record, path)
+    place[path[-1]] = value
+    return copied
+
+
+def removed(record: Any, *path: Any) -> Any:
+    """A copy of the record without the value at a path."""
+    copied, place = _place(record, path)
+    del place[path[-1]]
+    return copied
+
+
+def _place(record: Any, path: tuple[Any, ...]) -> tuple[Any, Any]:
+    """A copy of the record, and what of it holds the end of the path."""
+    copied = place = copy.deepcopy(record)
+    for step in path[:-1]:
+        place = place[step]
+    return copied, place

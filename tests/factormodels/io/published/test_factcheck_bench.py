@@ -23,7 +23,9 @@ from factormodels.io.published.stances import (
     relation_from_stances,
     resolve_stances,
 )
+from tests.factormodels.io.published.release_records import removed, replaced
 from tests.factormodels.refusals import assert_refused
+from tests.refusals import refused
 
 ENTAILMENT, CONTRADICTION = RelationKind.ENTAILMENT, RelationKind.CONTRADICTION
 
@@ -146,8 +148,7 @@ def test_passages_are_known_by_their_normalised_text() -> None:
 
 
 def test_empty_passages_are_not_the_same_passage() -> None:
-    record = copy.deepcopy(RECORD)
-    record["sentences"]["sentence2"]["auto_evidence"] = [["", "Granite is grey."], [" "]]
+    record = _with([["", "Granite is grey."], [" "]], "auto_evidence")
     graph = parse_factcheck_record(record, "bench.jsonl", 1)
     empty = [context for context in graph.contexts if not context.text.strip()]
     assert [(context.retrieved_for, context.key) for context in empty] == [
@@ -173,19 +174,8 @@ def test_the_format_is_told_by_its_keys() -> None:
     assert not looks_like_factcheck(None)
 
 
-def _with(value: Any, key: str, *path: Any) -> dict[str, Any]:
-    record = copy.deepcopy(RECORD)
-    place: Any = record["sentences"]["sentence2"]
-    for step in (key, *path)[:-1]:
-        place = place[step]
-    place[(key, *path)[-1]] = value
-    return record
-
-
-def _sentence_without(key: str) -> dict[str, Any]:
-    record = copy.deepcopy(RECORD)
-    del record["sentences"]["sentence2"][key]
-    return record
+def _with(value: Any, *path: Any) -> Any:
+    return replaced(RECORD, value, "sentences", "sentence2", *path)
 
 
 @pytest.mark.parametrize(
@@ -197,8 +187,11 @@ def _sentence_without(key: str) -> dict[str, Any]:
         ({**RECORD, "response_factuality": "no"}, ["'no'", "true, false or 'NA'"]),
         ({**RECORD, "sentences": []}, ["'sentences'", "[]", "give an object"]),
         ({**RECORD, "sentences": {"sentence1": 3}}, ["sentence1", "3", "give an object"]),
-        (_sentence_without("claims"), ["sentence2", "'claims' is missing"]),
-        (_sentence_without("auto_evidence"), ["sentence2", "'auto_evidence' is missing"]),
+        (removed(RECORD, "sentences", "sentence2", "claims"), ["sentence2", "'claims' is missing"]),
+        (
+            removed(RECORD, "sentences", "sentence2", "auto_evidence"),
+            ["sentence2", "'auto_evidence' is missing"],
+        ),
         (_with([True], "claims_factuality_label"), ["sentence2", "1 entries for 2 claims"]),
         (_with(7, "claims", 0), ["sentence2", "claims[0]", "7", "put text there"]),
         (_with("True", "claims_factuality_label", 0), ["'True'", "true, false or 'unknown'"]),
@@ -219,8 +212,7 @@ def test_a_malformed_record_is_refused_in_one_sentence(record: Any, said: list[s
 def test_a_file_without_records_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "empty.jsonl"
     path.write_text("\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"empty\.jsonl: the file holds no record"):
-        read_factcheck_bench(path)
+    refused(r"empty\.jsonl: the file holds no record", read_factcheck_bench, path)
 
 
 def test_the_94_responses_are_read(shared_data: Path) -> None:

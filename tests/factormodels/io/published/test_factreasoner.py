@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from factormodels.errors import InputError
 from factormodels.io import read_many
 from factormodels.io.published.factreasoner import (
     looks_like_factreasoner,
     parse_factreasoner,
 )
 from factormodels.variants import variant
+from tests.factormodels.io.published.release_records import removed, replaced
 from tests.factormodels.refusals import assert_refused
+from tests.refusals import refused
 
 RECORD: dict[str, Any] = {
     "input": "Question: What is basalt?",
@@ -94,22 +95,7 @@ def test_the_format_is_told_by_its_keys() -> None:
     assert not looks_like_factreasoner([RECORD])
 
 
-def _without(*path: Any) -> dict[str, Any]:
-    record = copy.deepcopy(RECORD)
-    place: Any = record
-    for step in path[:-1]:
-        place = place[step]
-    del place[path[-1]]
-    return record
-
-
-def _with(value: Any, *path: Any) -> dict[str, Any]:
-    record = copy.deepcopy(RECORD)
-    place: Any = record
-    for step in path[:-1]:
-        place = place[step]
-    place[path[-1]] = value
-    return record
+_with, _without = partial(replaced, RECORD), partial(removed, RECORD)
 
 
 @pytest.mark.parametrize(
@@ -142,8 +128,7 @@ def test_a_malformed_record_is_refused_in_one_sentence(record: Any, said: list[s
 def test_a_file_that_is_not_json_is_refused_with_its_place(tmp_path: Path) -> None:
     path = tmp_path / "cut.json"
     path.write_text('{"atoms": [\n', encoding="utf-8")
-    with pytest.raises(InputError, match=r"cut\.json: line 2, column 1 is not JSON"):
-        read_many(path)
+    refused(r"cut\.json: line 2, column 1 is not JSON", read_many, path)
 
 
 def test_a_file_is_read_under_its_stem(tmp_path: Path) -> None:

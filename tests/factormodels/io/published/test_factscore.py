@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from factormodels.errors import InputError
 from factormodels.io import read_many
 from factormodels.io.published.factscore import (
     looks_like_factscore,
@@ -18,6 +17,7 @@ from factormodels.io.published.factscore import (
     with_passages,
 )
 from tests.factormodels.refusals import assert_refused
+from tests.refusals import refused
 
 RECORD: dict[str, Any] = {
     "input": "Question: Tell me a bio of Ada Example.",
@@ -132,8 +132,7 @@ def test_lines_are_counted_as_they_stand(tmp_path: Path) -> None:
 def test_a_bad_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
     path = tmp_path / "bios.jsonl"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=said):
-        read_many(path)
+    refused(said, read_many, path)
 
 
 def test_the_31_biographies_are_read(shared_data: Path) -> None:
@@ -189,8 +188,7 @@ def test_passages_become_the_contexts_of_their_atoms(tmp_path: Path) -> None:
 )
 def test_bad_passages_are_refused(tmp_path: Path, records: list[Any], message: str) -> None:
     graph = parse_factscore_record(RECORD, "x.jsonl", 1)
-    with pytest.raises(InputError, match=message):
-        with_passages([graph], passages_file(tmp_path, records))
+    refused(message, with_passages, [graph], passages_file(tmp_path, records))
 
 
 def test_the_real_passages_fit_every_atom(shared_data: Path) -> None:

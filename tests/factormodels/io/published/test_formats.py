@@ -38,6 +38,7 @@ from tests.factormodels.io.published.release_records import (
     UNLI,
     WIKICONTRADICT,
 )
+from tests.refusals import refused
 
 E, C = RelationKind.ENTAILMENT, RelationKind.CONTRADICTION
 
@@ -186,8 +187,7 @@ def test_the_strength_of_support_is_an_option(support: str, strength: float | No
     record = {**EXPERTQA, "answers": {"m": {"answer_string": "x", "claims": [claim]}}}
     (graph,) = parse_expertqa(record, "r2.jsonl", 1, Strengths(partial=0.6))
     assert [r.probability for r in graph.relations] == ([] if strength is None else [strength])
-    with pytest.raises(InputError, match="strength 'support': the probability 2 is not between"):
-        Strengths(support=2)
+    refused("strength 'support': the probability 2 is not between", Strengths, support=2)
 
 
 def test_claims_of_conflictbank_conflict() -> None:
@@ -301,17 +301,14 @@ def test_completions_of_factor_are_labelled(tmp_path: Path) -> None:
 def test_rows_over_several_lines_are_counted_as_they_stand(tmp_path: Path) -> None:
     text = table({**FACTOR, "full_prefix": "One\nand\ntwo."}, FACTOR, {**FACTOR, "completion": ""})
     path = written(tmp_path, text, "f.csv")
-    with pytest.raises(InputError, match=r"f\.csv, line 6: key 'completion' is empty"):
-        read_many(path)
+    refused(r"f\.csv, line 6: key 'completion' is empty", read_many, path)
 
 
 def test_a_row_with_too_few_cells_is_named(tmp_path: Path) -> None:
     path = written(tmp_path, table(FACTOR) + "1,2\n", "f.csv")
-    with pytest.raises(InputError, match=r"f\.csv, line 3: the row has 2 cells for 8 columns"):
-        read_many(path)
+    refused(r"f\.csv, line 3: the row has 2 cells for 8 columns", read_many, path)
     path = written(tmp_path, table(FACTOR) + '1,"open', "f.csv")
-    with pytest.raises(InputError, match=r"f\.csv, line 3: it is not a row"):
-        read_many(path)
+    refused(r"f\.csv, line 3: it is not a row", read_many, path)
 
 
 def test_sentences_of_selfcheck_have_labels_and_votes(tmp_path: Path) -> None:
@@ -357,8 +354,7 @@ def test_claims_of_self_judged_answers_have_a_confidence(tmp_path: Path) -> None
     ],
 )
 def test_a_bad_self_judgement_is_named(record: Any, words: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=words):
-        read_many(written(tmp_path, lines(record)))
+    refused(words, read_many, written(tmp_path, lines(record)))
 
 
 def test_pairs_of_unli(tmp_path: Path) -> None:
@@ -373,8 +369,7 @@ def test_pairs_of_unli(tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", ["nan", "1.2", "-0.1", "", "entailment", "inf"])
 def test_a_wrong_probability_is_named(value: str, tmp_path: Path) -> None:
     path = written(tmp_path, table(UNLI, {**UNLI, "unli": value}), "dev.csv")
-    with pytest.raises(InputError, match=r"dev\.csv, line 3: key 'unli'"):
-        read_judged_pairs(path)
+    refused(r"dev\.csv, line 3: key 'unli'", read_judged_pairs, path)
 
 
 @pytest.mark.parametrize(
@@ -440,15 +435,13 @@ def test_ids_are_unique_and_formats_named(tmp_path: Path) -> None:
         read_prompts(written(tmp_path, lines(LONGFACT)), form="longfacts")
     with pytest.raises(InputError, match="neither JSON nor a table of a known dataset"):
         read_prompts(written(tmp_path, "one,two\n1,2\n", "x.csv"))
-    with pytest.raises(InputError, match="holds no record"):
-        read_judged_pairs(written(tmp_path, "pre,hyp,unli\n", "x.csv"))
+    refused("holds no record", read_judged_pairs, written(tmp_path, "pre,hyp,unli\n", "x.csv"))
 
 
 def test_a_damaged_record_is_not_taken_for_another_format(tmp_path: Path) -> None:
     cut = {key: value for key, value in FASTFACT.items() if key != "claims_lst"}
     path = written(tmp_path, lines(FASTFACT, cut))
-    with pytest.raises(InputError, match="line 2: the key 'claims_lst' is missing"):
-        read_many(path)
+    refused("line 2: the key 'claims_lst' is missing", read_many, path)
 
 
 @pytest.mark.parametrize(
@@ -461,5 +454,4 @@ def test_a_damaged_record_is_not_taken_for_another_format(tmp_path: Path) -> Non
     ],
 )
 def test_damaged_arrays_are_refused_at_their_line(text: str, words: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=words):
-        read_prompts(written(tmp_path, text))
+    refused(words, read_prompts, written(tmp_path, text))

@@ -8,6 +8,7 @@ import pytest
 
 from experiments.analyses.papers.shared.sources import DATA_FILE, VARIABLE, user_data
 from factormodels.errors import InputError
+from tests.refusals import refused
 
 
 def write(folder: Path, text: str, name: str = DATA_FILE) -> Path:
@@ -73,5 +74,4 @@ def test_a_mistake_is_one_sentence_that_names_the_file(
 
 
 def test_a_file_that_is_named_must_exist() -> None:
-    with pytest.raises(InputError, match=r"no\.yaml"):
-        user_data("no.yaml")
+    refused(r"no\.yaml", user_data, "no.yaml")
