@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,11 @@ Tracker = Callable[[str, int], AbstractContextManager[Callable[[], None]]]
 """(what is being done, steps) -> a context with what is to be called after every step."""
 
 
+def untracked(_what: str, _steps: int) -> AbstractContextManager[Callable[[], None]]:
+    """A tracker that shows nothing."""
+    return nullcontext(lambda: None)
+
+
 @dataclass(frozen=True)
 class AnalysisContext:
     """What an analysis is run with, beside its settings.
@@ -81,7 +86,7 @@ class AnalysisContext:
     seed: int
     folder: Path
     where: str
-    track: Tracker
+    track: Tracker = untracked
     data: dict[str, dict[str, Any]] = field(default_factory=dict)
     models: dict[str, AskedModel] = field(default_factory=dict)
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator
 from pydantic.dataclasses import dataclass
 
-from experiments.analyses.context import AnalysisContext, Tracker
+from experiments.analyses.context import AnalysisContext, Tracker, untracked
 from experiments.analyses.registry import Analysis, analysis, names
 from experiments.paper.artefacts import Artefacts, Origin, write_artefacts
 from experiments.results.files import MANIFEST, publish, temporary_folder
@@ -96,7 +96,9 @@ def load_analysis(raw: RawStudy) -> LoadedAnalysis:
     return LoadedAnalysis(study, chosen, settings, raw.folder, raw.where)
 
 
-def run_analysis(loaded: LoadedAnalysis, folder: Path, track: Tracker) -> AnalysisResults:
+def run_analysis(
+    loaded: LoadedAnalysis, folder: Path, track: Tracker = untracked
+) -> AnalysisResults:
     """Run an analysis and write its tables, its figures and a manifest, all of them or none.
 
     Args:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -188,7 +186,7 @@ def test_the_study_of_core_pads_in_three_ways(tmp_path: Path) -> None:
     settings = core_on_biographies.Settings(
         "core-responses", weights="uniform", appended=4, data_file=str(data)
     )
-    context = AnalysisContext("s", 0, tmp_path, "here", untracked)
+    context = AnalysisContext("s", 0, tmp_path, "here")
     tables = core_on_biographies.run(settings, context).tables
     gains = tables["gains"].frame.set_index(["judge", "kind"])
     # Four true claims join three of four: 7/8. Who sees through repetition gives it nothing.
@@ -196,9 +194,3 @@ def test_the_study_of_core_pads_in_three_ways(tmp_path: Path) -> None:
         assert gains.plain[core_on_biographies.BLIND, f"{kind}, appended"] == pytest.approx(1 / 8)
     assert gains.core[core_on_biographies.KNOWN, "repetitive, appended"] == 0
     assert tables["kept"].frame.claims.tolist() == [4, 4, 8]
-
-
-@contextmanager
-def untracked(_what: str, _steps: int) -> Iterator[Callable[[], None]]:
-    """Show no progress."""
-    yield lambda: None

@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -88,11 +87,6 @@ def table_of(kept: Mapping[str, Any]) -> PaperTable:
     return PaperTable(frame, columns, kept["caption"], kept["group"], kept["note"])
 
 
-@contextmanager
-def _untracked(_what: str, _steps: int) -> Iterator[Any]:
-    yield lambda: None
-
-
 def main(studies: list[str]) -> None:
     """Run studies, and keep their tables in place of those that are kept of them."""
     from experiments.analyses.study import load_analysis, run_analysis
@@ -102,7 +96,7 @@ def main(studies: list[str]) -> None:
     for study in studies:
         with TemporaryDirectory() as folder:
             loaded = load_analysis(read_raw(study))
-            tables = run_analysis(loaded, Path(folder), _untracked).artefacts.tables
+            tables = run_analysis(loaded, Path(folder)).artefacts.tables
         found += [{"studies": [study], **plain(table)} for table in tables.values()]
     keep(found)
 

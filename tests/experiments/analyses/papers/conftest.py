@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,11 +36,6 @@ def bare_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@contextmanager
-def _untracked(_what: str, _steps: int) -> Iterator[Callable[[], None]]:
-    yield lambda: None
-
-
 def frames_of(study: str, folder: Path, *overrides: str) -> dict[str, Any]:
     """Run an embedded study and return the frames of its tables by stem."""
     tables = run_study(study, folder, *overrides).artefacts.tables
@@ -59,7 +53,7 @@ def run_study(study: str, folder: Path, *overrides: str) -> AnalysisResults:
     """Run an embedded study, or a file, and return what it wrote."""
     out = folder / "out"
     out.mkdir(exist_ok=True)
-    return run_analysis(load_analysis(read_raw(study, overrides)), out, _untracked)
+    return run_analysis(load_analysis(read_raw(study, overrides)), out)
 
 
 def write_lines(path: Path, records: Iterable[object]) -> None:

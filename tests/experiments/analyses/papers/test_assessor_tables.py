@@ -27,7 +27,6 @@ from factormodels.variants import variant
 from inference import infer
 from tests.experiments.analyses.papers.conftest import (
     GRAPHS,
-    _untracked,
     answer_by_rule,
     frames_of,
     run_study,
@@ -165,7 +164,7 @@ def test_what_is_missing_is_a_cell_with_a_reason_and_left_out_on_both_sides(
     settings = assessors.Settings(
         "biographies-wikipedia", "biographies", "wikipedia", tables=("3",), tests="4"
     )
-    made = assessors.run(settings, AnalysisContext("s", 0, Path(), "s", _untracked)).tables
+    made = assessors.run(settings, AnalysisContext("s", 0, Path(), "s")).tables
     table, tests = made["table-3"].frame, made["table-4"].frame
     mine = ours(table, MODEL)
     n_claims = sum(len(graph.atoms) for graph in GRAPHS)
