@@ -71,7 +71,7 @@ class Load:
 
 
 @dataclass(frozen=True)
-class Cost:
+class MethodCost:
     """Calls and searches of one assessment.
 
     Attributes:
@@ -90,46 +90,46 @@ class Cost:
         return self.extracting + self.verifying
 
 
-def factscore(load: Load) -> Cost:
+def factscore(load: Load) -> MethodCost:
     """FActScore: N extracting and M verifying calls, and no search, since passages are local."""
-    return Cost(load.sentences, load.claims, 0)
+    return MethodCost(load.sentences, load.claims, 0)
 
 
-def safe(load: Load) -> Cost:
+def safe(load: Load) -> MethodCost:
     """SAFE: N + 2M + qM and M calls, and qM searches: claims are revised, checked, and each
     query is written by a call."""
     queries = load.queries * load.claims
-    return Cost(load.sentences + 2 * load.claims + queries, load.claims, queries)
+    return MethodCost(load.sentences + 2 * load.claims + queries, load.claims, queries)
 
 
-def veriscore(load: Load) -> Cost:
+def veriscore(load: Load) -> MethodCost:
     """VeriScore: N extracting and M verifying calls, and qM searches."""
-    return Cost(load.sentences, load.claims, load.queries * load.claims)
+    return MethodCost(load.sentences, load.claims, load.queries * load.claims)
 
 
-def fastfact(load: Load) -> Cost:
+def fastfact(load: Load) -> MethodCost:
     """FaStfact: N/w (rounded up) extracting and pM verifying calls, and pqM searches."""
     pruned = load.unsure * load.claims
-    return Cost(math.ceil(load.sentences / load.stride), pruned, load.queries * pruned)
+    return MethodCost(math.ceil(load.sentences / load.stride), pruned, load.queries * pruned)
 
 
-def fr1(load: Load) -> Cost:
+def fr1(load: Load) -> MethodCost:
     """FR1: N/w + n extracting calls, kn pairs of claim and context, and qn searches."""
     return _factreasoner(load, load.per_claim * load.claims)
 
 
-def fr2(load: Load) -> Cost:
+def fr2(load: Load) -> MethodCost:
     """FR2: N/w + n extracting calls, nm pairs of claim and context, and qn searches."""
     return _factreasoner(load, load.claims * load.distinct)
 
 
-def fr3(load: Load) -> Cost:
+def fr3(load: Load) -> MethodCost:
     """FR3: as FR2, and both orders of every two contexts, m(m - 1) more pairs."""
     m = load.distinct
     return _factreasoner(load, load.claims * m + m * (m - 1))
 
 
-def core(load: Load, templates: int = 0, *, faithful: bool = False) -> Cost:
+def core(load: Load, templates: int = 0, *, faithful: bool = False) -> MethodCost:
     """What selection adds: n(n - 1) pairs of claims, n h with h bleached claims, n sources.
 
     These are pairs for a relation model, which may be a small one; no search.
@@ -140,10 +140,10 @@ def core(load: Load, templates: int = 0, *, faithful: bool = False) -> Cost:
         faithful: whether sentences are asked for what they entail.
     """
     n = load.claims
-    return Cost(0, n * (n - 1) + n * templates + n * faithful, 0)
+    return MethodCost(0, n * (n - 1) + n * templates + n * faithful, 0)
 
 
-METHODS: Mapping[str, Callable[[Load], Cost]] = MappingProxyType(
+METHODS: Mapping[str, Callable[[Load], MethodCost]] = MappingProxyType(
     {
         "FactScore": factscore,
         "SAFE": safe,
@@ -303,6 +303,6 @@ def cost_figure(
         return figure
 
 
-def _factreasoner(load: Load, pairs: int) -> Cost:
+def _factreasoner(load: Load, pairs: int) -> MethodCost:
     extracting = math.ceil(load.sentences / load.stride) + load.revised * load.claims
-    return Cost(extracting, pairs, load.queries * load.claims)
+    return MethodCost(extracting, pairs, load.queries * load.claims)
