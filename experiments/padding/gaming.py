@@ -228,7 +228,7 @@ def padded_from(graph: FactGraph, padding: Padding, n: int, graphs: Sequence[Fac
     )
 
 
-def padded(graph: FactGraph, padding: Padding, n: int, subject: Subject | None = None) -> Padded:
+def padded(graph: FactGraph, padding: Padding, n: int) -> Padded:
     """The response with n true sentences appended, one claim each.
 
     "repetitive": n paraphrases of its first true claim for which evidence speaks (of its first
@@ -240,7 +240,6 @@ def padded(graph: FactGraph, padding: Padding, n: int, subject: Subject | None =
         graph: the response, with labels.
         padding: one of `PADDINGS`.
         n: number of sentences, from 0.
-        subject: what the response is about; None takes `subject_of`.
 
     Raises:
         InputError: for an unknown padding, n below 0, or repetition where no claim is labelled
@@ -252,7 +251,7 @@ def padded(graph: FactGraph, padding: Padding, n: int, subject: Subject | None =
         raise InputError(f"the number of appended sentences is {n!r}; give one from 0")
     if n == 0:
         return Padded(graph)
-    about = subject or subject_of(graph)
+    about = subject_of(graph)
     if padding == "repetitive":
         original = repeated_claim(graph)
         texts = [
@@ -289,13 +288,7 @@ def known_templates(
     return CanonicalRelations(model, known)
 
 
-def padded_by_model(
-    graph: FactGraph,
-    padding: Padding,
-    n: int,
-    model: LanguageModel,
-    subject: Subject | None = None,
-) -> Padded:
+def padded_by_model(graph: FactGraph, padding: Padding, n: int, model: LanguageModel) -> Padded:
     """The response with up to n sentences appended that a language model wrote.
 
     They are labelled true, which the prompt asks for and nobody checked. A failed call appends
@@ -308,7 +301,7 @@ def padded_by_model(
     if n == 0:
         return clean
     original = repeated_claim(graph)
-    about = subject or subject_of(graph)
+    about = subject_of(graph)
     fields = {
         "kind": padding,
         "subject": about.name,

@@ -278,8 +278,6 @@ def robustness_curves(
 def robustness_table(
     graphs: Sequence[FactGraph],
     scores: Mapping[tuple[str, bool, str], Sequence[Score]],
-    *,
-    gamma: float = GAMMA,
 ) -> list[TableRow]:
     """The scores of normal and padded responses with and without Core (Core, table 4).
 
@@ -290,7 +288,6 @@ def robustness_table(
     Args:
         graphs: the responses.
         scores: theirs, of `padded_scores`.
-        gamma: of F1@K'.
     """
     # Of the normal response in every row, so that padding does not raise its own target.
     k_prime = [len(graph.atoms) for graph in graphs]
@@ -305,7 +302,7 @@ def robustness_table(
                 kind=kind,
                 counted=float(np.mean([one.counted for one in found])),
                 precision=float(np.mean([one.precision for one in found])),
-                f1=float(f1_at_k_prime(supported, unsupported, k_prime, gamma).mean()),
+                f1=float(f1_at_k_prime(supported, unsupported, k_prime, GAMMA).mean()),
             )
         )
     # As they were first met: normal, then each padding.
