@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
@@ -12,12 +13,17 @@ import numpy as np
 
 _T = TypeVar("_T")
 
+_SECONDS_ALONE = 0.0015
+"""What is done within this time is done before threads would have begun."""
+
 PARTS_PER_WORKER = 4
 """Fewest parts of a batch for each thread, so that none waits long for the last."""
 
 
 class Team:
     """Threads that share a batch; with one worker, everything runs where it is called.
+
+    They begin when a batch has taken longer than it takes to begin them.
 
     Work is handed out in parts, and parts that have not begun are dropped when one fails or the
     user interrupts: so an interrupt ends a batch within the time of one part.
@@ -28,7 +34,8 @@ class Team:
 
     def __init__(self, workers: int) -> None:
         self.workers = workers
-        self._pool = ThreadPoolExecutor(workers) if workers > 1 else None
+        self._pool: ThreadPoolExecutor | None = None
+        self._alone_until = time.perf_counter() + _SECONDS_ALONE if workers > 1 else np.inf
 
     def __enter__(self) -> Self:
         return self
@@ -43,13 +50,18 @@ class Team:
         Raises:
             BaseException: what a call raised.
         """
-        if self._pool is None:
-            return list(map(function, *arguments))
         calls = list(zip(*arguments, strict=True))
         found: list[Any] = [None] * len(calls)
+        done = 0
+        while done < len(calls) and time.perf_counter() < self._alone_until:
+            found[done] = function(*calls[done])
+            done += 1
+        if done == len(calls):
+            return found
+        self._pool = self._pool or ThreadPoolExecutor(self.workers)
         # A queue that threads take from costs a tenth of a future for every part.
         waiting: SimpleQueue[int] = SimpleQueue()
-        for number in range(len(calls)):
+        for number in range(done, len(calls)):
             waiting.put(number)
 
         def work() -> None:
@@ -58,7 +70,7 @@ class Team:
                     number = waiting.get_nowait()
                     found[number] = function(*calls[number])
 
-        runs = [self._pool.submit(work) for _ in range(min(self.workers, len(calls)))]
+        runs = [self._pool.submit(work) for _ in range(min(self.workers, len(calls) - done))]
         try:
             for run in as_completed(runs):
                 run.result()

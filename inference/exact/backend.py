@@ -94,22 +94,22 @@ class Exact(Backend):
             TooLargeError: if the tables would not fit the memory limit.
             ZeroPartitionError: if no assignment has positive potential.
         """
-        return self.solve_by(self.method(graph), graph)
+        prediction, run = self.run_by(self.method(graph), graph)
+        return posterior_of(graph, prediction.stats(self.seed), run)
 
-    def solve_by(self, method: Plan | Conditioned, graph: FactorGraph) -> Posterior:
-        """Exact posterior of a graph by what `method` returns for its structure.
+    def run_by(self, method: Plan | Conditioned, graph: FactorGraph) -> tuple[Prediction, Run]:
+        """What a run finds, and what was predicted, by what `method` returns for the structure.
 
         Raises:
-            TooLargeError, ZeroPartitionError: as `solve`.
+            TooLargeError: as `solve`.
         """
         if isinstance(method, Conditioned):
             sums = condition(graph, method.conditioning, self._threads())
             if sums is not None:
-                run = Run(ZERO if sums[0] == -np.inf else DONE, *sums, scaled=True)
-                return posterior_of(graph, method.prediction.stats(self.seed), run)
+                code = ZERO if sums[0] == -np.inf else DONE
+                return method.prediction, Run(code, *sums, scaled=True)
             method = self.cluster_plan(graph)
-        run = method.run(graph.log_values, self._threads)
-        return posterior_of(graph, method.prediction.stats(self.seed), run)
+        return method.prediction, method.run(graph.log_values, self._threads)
 
     def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
         """Exact posteriors of many graphs, or the errors.

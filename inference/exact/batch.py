@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from operator import call
@@ -112,13 +112,13 @@ class _Batch:
                 method = method or self.exact.method(graph)
                 if share and isinstance(method, Plan) and not self._side_by_side(method):
                     return [(number, None) for number in numbers]
-                posterior = self.exact.solve_by(method, graph)
+                prediction, run = self.exact.run_by(method, graph)
             except FactormodelsError as error:
                 found.append((number, error))
             else:
-                seconds = time.perf_counter() - start
-                stats = {**posterior.stats, "seconds": seconds}
-                found.append((number, replace(posterior, stats=stats)))
+                stats = prediction.stats(self.exact.seed)
+                stats["seconds"] = time.perf_counter() - start
+                found.append((number, _result(graph, stats, run)))
         return found
 
     def _several(self, groups: list[list[int]]) -> Found:
