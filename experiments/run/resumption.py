@@ -252,7 +252,8 @@ def finished_units(records: Iterable[bytes], sizes: Sequence[int], place: object
     try:
         batches = [decode(record) for record in records]
         table = pa.Table.from_batches(batches, schema()).combine_chunks()
-    except pa.ArrowInvalid:
+    # Of records with other columns some end too soon for what is looked for.
+    except (pa.ArrowInvalid, OSError):
         raise InputError(f"{place}: a record cannot be read; start anew with --overwrite") from None
     cells = np.asarray(table["cell"].to_numpy(), dtype=np.int64)
     responses = np.asarray(table["response"].to_numpy(), dtype=np.int64)

@@ -8,13 +8,25 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from experiments.results.rows import FAILED
-from experiments.run.units import Task, TaskQueue, UnitResult, decode, encode, warm_up_units
+from experiments.run import resumption, units
+from experiments.run.resumption import finished_units
+from experiments.run.units import (
+    Task,
+    TaskQueue,
+    UnitResult,
+    decode,
+    encode,
+    schema,
+    warm_up_units,
+)
 from experiments.study.data import load_data
 from experiments.study.design import algorithms, cells
 from experiments.study.reading import load_study
+from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference import Backend, Posterior
 from inference.backend import Result
@@ -128,3 +140,13 @@ def test_what_units_ask_for_is_compiled_before_the_first_of_them() -> None:
     assert Counting.asked[0] == 1
     assert max(Counting.asked) > 1
     assert OneByOne.asked == [1]
+
+
+@pytest.mark.parametrize("place", range(9))
+def test_records_of_other_columns_are_refused(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = encode([UnitResult(0, 0, "exact", np.array([0.25, 0.5]), 0.5, -1.0, "exact")])
+    one_more = schema().insert(place, pa.field("added", pa.string()))
+    for module in (units, resumption):
+        monkeypatch.setattr(module, "schema", lambda: one_more)
+    with pytest.raises(InputError, match="journal: a record cannot be read; start anew"):
+        finished_units([record], [1], "journal")
