@@ -23,6 +23,7 @@ from inference.exact.plans import MOST_KEPT, KeptPlans, Key, Plan, by_structure
 from inference.exact.workspaces import SpareWorkspace, large_workspace
 from inference.memory import MemoryAllowance
 from inference.thread_team import Team
+from tests.endurance.batches import measured, mixes
 from tests.inference.answers import assert_right
 from tests.inference.graphs import odd_graph
 
@@ -244,3 +245,12 @@ def test_a_team_drops_what_has_not_begun_when_a_part_fails() -> None:
         with pytest.raises(ValueError, match="fifty"):
             team.map(part, range(40, 10_000))
     assert len(begun) < 200
+
+
+def test_batches_beside_single_calls_are_measured() -> None:
+    made = list(mixes(60))
+    assert [len(graphs) for _, graphs in made] == [60, 60, 50, 60]
+    for _, graphs in made[::2]:
+        found = measured(graphs[:10], "exact", threads=2, rounds=2)
+        assert len(found) == 5
+        assert min(found) > 0.0
