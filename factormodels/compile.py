@@ -242,37 +242,40 @@ def compile_fact_graph(graph: FactGraph, encoding: str = DEFAULT_ENCODING) -> Co
     """Fact graph as arrays for an encoding; `FactGraph.compiled_for` keeps them."""
     names = graph.atom_ids + graph.context_ids
     position = dict(zip(names, range(len(names)), strict=True))
-    numbers: list[int] = []
-    ends: list[int] = []
-    kinds: list[int] = []
-    probabilities: list[float] = []
-    rests: list[tuple[float, float]] = []
+    sources, targets, kinds, probabilities, distributions = (
+        graph.column("relations", name)
+        for name in ("source", "target", "kind", "probability", "distribution")
+    )
+    codes = [_CODES[kind] for kind in kinds]
+    numbers = list(range(len(codes)))
+    rests = [_NO_REST] * len(codes)
     left_out = 0
-    for number, r in enumerate(graph.relations):
-        kind = _CODES[r.kind]
-        rest = _NO_REST if r.distribution is None else rest_of(r.kind, r.distribution)
-        if kind == NEUTRAL_CODE:
-            # One that may be nothing else, or as well one thing as its opposite, says nothing and
-            # needs no factor.
-            if rest == _NO_REST:
-                continue
-            if encoding != MIXTURE:
-                left_out += 1
-                continue
-        numbers.append(number)
-        ends += (position[r.source], position[r.target])
-        kinds.append(kind)
-        probabilities.append(r.probability)
-        rests.append(rest)
-    n_atoms = len(graph.atoms)
+    if NEUTRAL_CODE in codes or distributions.count(None) < len(codes):
+        told = zip(kinds, distributions, strict=True)
+        rests = [_NO_REST if shares is None else rest_of(kind, shares) for kind, shares in told]
+        # A neutral one that may be nothing else, or as well one thing as its opposite, says nothing
+        # and needs no factor.
+        says = [
+            number
+            for number in numbers
+            if codes[number] != NEUTRAL_CODE or rests[number] != _NO_REST
+        ]
+        read = encoding == MIXTURE
+        numbers = [number for number in says if read or codes[number] != NEUTRAL_CODE]
+        left_out = len(says) - len(numbers)
+        codes, rests = [codes[number] for number in numbers], [rests[number] for number in numbers]
+        sources, targets, probabilities = (
+            [column[number] for number in numbers] for column in (sources, targets, probabilities)
+        )
+    ends = [position[end] for pair in zip(sources, targets, strict=True) for end in pair]
     is_atom = np.zeros(len(names), dtype=np.bool_)
-    is_atom[:n_atoms] = True
-    priors = [item.prior for items in (graph.atoms, graph.contexts) for item in items]
+    is_atom[: len(graph.atom_ids)] = True
+    priors = [*graph.column("atoms", "prior"), *graph.column("contexts", "prior")]
     arrays = {
         "is_atom": is_atom,
         "priors": np.array(priors, dtype=np.float64),
         "pairs": np.array(ends, dtype=np.int64).reshape(-1, 2),
-        "kinds": np.array(kinds, dtype=np.int64),
+        "kinds": np.array(codes, dtype=np.int64),
         "probabilities": np.array(probabilities, dtype=np.float64),
         "relation_numbers": np.array(numbers, dtype=np.int64),
         "rest": np.array(rests, dtype=np.float64).reshape(-1, 2),

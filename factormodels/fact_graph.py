@@ -68,11 +68,11 @@ class FactGraph(Previewed):
     def __reduce__(self) -> tuple[Any, ...]:
         # Worker processes need graphs; as columns of plain values these travel several times as
         # fast as one by one, and what was validated here is not validated there again.
-        columns = (
-            _columns(Atom, self.atoms),
-            _columns(Context, self.contexts),
-            _columns(Relation, self.relations),
-        )
+        held: Mapping[str, Columns] = self.__dict__.get("_columns") or {
+            part: {name: self.column(part, name) for name in _DEFAULTS[cls]}
+            for part, cls in _PARTS.items()
+        }
+        columns = (_told(cls, held[part]) for part, cls in _PARTS.items())
         texts = (self.query, self.response, self.topic, dict(self.metadata))
         return _restored, (type(self), self.id, *columns, *texts)
 
@@ -102,11 +102,11 @@ class FactGraph(Previewed):
             metadata: further facts about the response.
         """
         graph = object.__new__(cls)
+        # Its claims and relations are made of the columns when they are first asked for (see
+        # `_Part`): many a graph is only written, sent or compiled.
         graph.__dict__.update(
             id=id,
-            atoms=_of_columns(Atom, atoms),
-            contexts=_of_columns(Context, contexts),
-            relations=_of_columns(Relation, relations),
+            _columns={"atoms": atoms, "contexts": contexts, "relations": relations},
             query=query,
             response=response,
             topic=topic,
@@ -114,15 +114,31 @@ class FactGraph(Previewed):
         )
         return graph
 
+    def column(self, part: str, name: str) -> Sequence[Any]:
+        """A field of every atom, context or relation, in order.
+
+        Of a graph that is made of columns, this makes no claims or relations of them.
+
+        Args:
+            part: "atoms", "contexts" or "relations".
+            name: name of the field.
+        """
+        columns = self.__dict__.get("_columns")
+        if columns is None:
+            return list(map(attrgetter(name), getattr(self, part)))
+        held: Columns = columns[part]
+        values = held.get(name)
+        return [_DEFAULTS[_PARTS[part]][name]] * _length(held) if values is None else values
+
     @cached_property
     def atom_ids(self) -> tuple[str, ...]:
         """Ids of the atoms, in order."""
-        return tuple(atom.id for atom in self.atoms)
+        return tuple(self.column("atoms", "id"))
 
     @cached_property
     def context_ids(self) -> tuple[str, ...]:
         """Ids of the contexts, in order."""
-        return tuple(context.id for context in self.contexts)
+        return tuple(self.column("contexts", "id"))
 
     @cached_property
     def compiled(self) -> CompiledFacts:
@@ -169,8 +185,7 @@ class FactGraph(Previewed):
         if contexts == self.contexts and relations == self.relations:
             return self
         graph = object.__new__(type(self))
-        names = (field.name for field in fields(self))
-        graph.__dict__.update({name: self.__dict__[name] for name in names})
+        graph.__dict__.update({field.name: getattr(self, field.name) for field in fields(self)})
         graph.__dict__.update(contexts=contexts, relations=relations)
         return graph
 
@@ -239,19 +254,49 @@ _SETTERS: Mapping[type[Any], Mapping[str, Callable[[Any, Any], None]]] = Mapping
 )
 
 
-def _columns(cls: type[Any], items: tuple[Any, ...]) -> dict[str, list[Any]]:
-    """The fields of claims or relations, a column each; none of those that all have the default."""
-    columns: dict[str, list[Any]] = {}
-    for name, default in _DEFAULTS[cls].items():
-        column = list(map(attrgetter(name), items))
-        if column.count(default) < len(column):
-            columns[name] = column
-    return columns
+_PARTS: Mapping[str, type[Any]] = MappingProxyType(
+    {"atoms": Atom, "contexts": Context, "relations": Relation}
+)
+
+
+class _Part:
+    """The claims or relations of a graph of columns, made of these and kept at the first access.
+
+    Graphs that are made of claims and relations have them as attributes of their own, which Python
+    finds first.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, graph: FactGraph | None, owner: type[FactGraph] | None = None) -> Any:
+        if graph is None:
+            return self
+        made = _of_columns(_PARTS[self._name], graph.__dict__["_columns"][self._name])
+        graph.__dict__[self._name] = made
+        return made
+
+
+for _name in _PARTS:
+    setattr(FactGraph, _name, _Part(_name))
+
+
+def _told(cls: type[Any], columns: Columns) -> dict[str, Sequence[Any]]:
+    """The columns of claims or relations but those that hold nothing but the default."""
+    return {
+        name: column
+        for name, column in columns.items()
+        if column.count(_DEFAULTS[cls][name]) < len(column)
+    }
+
+
+def _length(columns: Columns) -> int:
+    return len(next(iter(columns.values()))) if columns else 0
 
 
 def _of_columns(cls: type[Any], columns: Columns) -> tuple[Any, ...]:
     """Claims or relations of which each column holds a field."""
-    n = len(next(iter(columns.values()))) if columns else 0
+    n = _length(columns)
     items = tuple(map(object.__new__, repeat(cls, n)))
     for name, set_field in _SETTERS[cls].items():
         values = columns[name] if name in columns else repeat(_DEFAULTS[cls][name], n)

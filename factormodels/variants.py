@@ -80,6 +80,11 @@ def fr2(graph: FactGraph) -> FactGraph:
     FR1: the paper has one factor per pair.
     """
     merged = merge_duplicate_contexts(graph)
+    sources, targets = (merged.column("relations", end) for end in ("source", "target"))
+    atoms = set(merged.atom_ids)
+    # The usual case, for which no relation need be looked at: all are from contexts to atoms.
+    if atoms.isdisjoint(sources) and atoms.issuperset(targets):
+        return merged
     return merged.derived(merged.contexts, tuple(_evidence(merged)))
 
 
@@ -111,6 +116,10 @@ def merge_duplicate_contexts(graph: FactGraph) -> FactGraph:
     for. Relations follow; where two then join the same pair, the more probable one stays (the
     first, if they are equal), and a relation between two duplicates is dropped.
     """
+    keys, *texts = (graph.column("contexts", name) for name in ("key", "text", "snippet"))
+    if keys.count(None) == len(keys) and not any(map(any, texts)):
+        # Nothing tells what any of them says.
+        return graph
     representative: dict[str, str] = {}
     first: dict[tuple[str, str], str] = {}
     provenance: dict[str, list[str]] = {}

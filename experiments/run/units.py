@@ -322,13 +322,16 @@ def factor_graph(facts: CompiledFacts, view: GraphView) -> FactorGraph:
         facts: the relations that `view` names of a response, compiled.
         view: encoding, priors and strength.
     """
-    # The compiled form is shared by all settings of a response.
-    priors = facts.priors.copy()
-    if view.prior.atom is not None:
-        priors[facts.is_atom] = view.prior.atom
-    if view.prior.context is not None:
-        priors[~facts.is_atom] = view.prior.context
-    probabilities = strengthened(facts.probabilities, view.strength)
+    priors = probabilities = None
+    if view.prior.atom is not None or view.prior.context is not None:
+        # The compiled form is shared by all settings of a response.
+        priors = facts.priors.copy()
+        if view.prior.atom is not None:
+            priors[facts.is_atom] = view.prior.atom
+        if view.prior.context is not None:
+            priors[~facts.is_atom] = view.prior.context
+    if view.strength != 1.0:
+        probabilities = strengthened(facts.probabilities, view.strength)
     return facts.to_factor_graph(priors, probabilities, view.encoding)
 
 

@@ -207,16 +207,12 @@ class _OpenColumns:
 
     def add(self, graph: FactGraph) -> None:
         """Take the claims of the next response."""
-        columns, atoms = self._open, graph.atoms
+        columns, atoms = self._open, graph.atom_ids
         self._n_atoms.append(len(atoms))
         columns["response"].append(graph.id)
-        if atoms:
-            columns["atom"] += [atom.id for atom in atoms]
-            columns["label"] += [atom.label for atom in atoms]
-            columns["annotation"] += [atom.annotation for atom in atoms]
-        else:
-            for name in ("atom", "label", "annotation"):
-                columns[name].append(None)
+        columns["atom"] += atoms or [None]
+        columns["label"] += graph.column("atoms", "label") or [None]
+        columns["annotation"] += graph.column("atoms", "annotation") or [None]
         if len(columns["atom"]) >= _COLUMN_CHUNK:
             self._close()
 

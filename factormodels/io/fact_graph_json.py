@@ -8,7 +8,7 @@ and `id` may be absent, as they are there; an absent id is the stem of the file.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from factormodels.claims import (
@@ -49,6 +49,7 @@ _CONTEXT_TEXTS = ("title", "link", "snippet", "note")
 _ALL_CONTEXT_TEXTS = ("text", *_CONTEXT_TEXTS)
 _CONTEXT_KEYS = (*_NODE_KEYS, "title", "link", "snippet", "retrieved_for", "key", "note")
 _KINDS = {kind.value: kind for kind in RelationKind}
+_NAMES = {kind: kind.value for kind in RelationKind}
 _EDGE_KEYS = ("source", "from", "target", "to", "relation", "probability", "distribution", "link")
 
 
@@ -133,40 +134,60 @@ def fact_graph_object(graph: FactGraph) -> dict[str, Any]:
     _fill(obj, graph, _GRAPH_TEXTS)
     if graph.metadata:
         obj["metadata"] = dict(graph.metadata)
-    obj["nodes"] = [*map(_atom_object, graph.atoms), *map(_context_object, graph.contexts)]
-    obj["edges"] = list(map(_edge_object, graph.relations))
+    obj["nodes"] = [*_atom_objects(graph), *_context_objects(graph)]
+    obj["edges"] = _edge_objects(graph)
     return obj
 
 
-def _atom_object(atom: Atom) -> dict[str, Any]:
-    obj: dict[str, Any] = {"id": atom.id, "type": "atom", "probability": atom.prior}
-    _fill(obj, atom, ("text",))
-    _give(obj, atom, ("label", "annotation", "sentence"))
-    return obj
+def _atom_objects(graph: FactGraph) -> list[dict[str, Any]]:
+    told = zip(graph.atom_ids, graph.column("atoms", "prior"), strict=True)
+    objects = [{"id": id, "type": "atom", "probability": prior} for id, prior in told]
+    _add(objects, graph, "atoms", ("text",), "")
+    _add(objects, graph, "atoms", ("label", "annotation", "sentence"), None)
+    return objects
 
 
-def _context_object(context: Context) -> dict[str, Any]:
-    obj: dict[str, Any] = {"id": context.id, "type": "context", "probability": context.prior}
-    _fill(obj, context, ("text", "title", "link", "snippet"))
-    if context.retrieved_for:
-        obj["retrieved_for"] = list(context.retrieved_for)
-    _give(obj, context, ("key",))
-    _fill(obj, context, ("note",))
-    return obj
+def _context_objects(graph: FactGraph) -> list[dict[str, Any]]:
+    told = zip(graph.context_ids, graph.column("contexts", "prior"), strict=True)
+    objects = [{"id": id, "type": "context", "probability": prior} for id, prior in told]
+    _add(objects, graph, "contexts", ("text", "title", "link", "snippet"), "")
+    _add(objects, graph, "contexts", ("retrieved_for",), (), list)
+    _add(objects, graph, "contexts", ("key",), None)
+    _add(objects, graph, "contexts", ("note",), "")
+    return objects
 
 
-def _edge_object(relation: Relation) -> dict[str, Any]:
-    obj: dict[str, Any] = {
-        "source": relation.source,
-        "target": relation.target,
-        "relation": relation.kind.value,
-        "probability": relation.probability,
-    }
-    if relation.distribution is not None:
-        # Less the kinds that it excludes.
-        named = zip(RelationKind, relation.distribution, strict=True)
-        obj["distribution"] = {kind.value: share for kind, share in named if share > 0.0}
-    return obj
+def _edge_objects(graph: FactGraph) -> list[dict[str, Any]]:
+    told = (graph.column("relations", name) for name in ("source", "target", "kind", "probability"))
+    objects = [
+        {"source": source, "target": target, "relation": _NAMES[kind], "probability": probability}
+        for source, target, kind, probability in zip(*told, strict=True)
+    ]
+    _add(objects, graph, "relations", ("distribution",), None, _shares)
+    return objects
+
+
+def _shares(distribution: tuple[float, ...]) -> dict[str, float]:
+    """The probabilities of the kinds by name, less the kinds that it excludes."""
+    named = zip(RelationKind, distribution, strict=True)
+    return {kind.value: share for kind, share in named if share > 0.0}
+
+
+def _add(
+    objects: list[dict[str, Any]],
+    graph: FactGraph,
+    part: str,
+    names: tuple[str, ...],
+    absent: object,
+    written: Callable[[Any], Any] | None = None,
+) -> None:
+    """Add fields of claims or relations to their objects, where they are not absent."""
+    for name in names:
+        values = graph.column(part, name)
+        if values.count(absent) < len(values):
+            for obj, value in zip(objects, values, strict=True):
+                if value != absent:
+                    obj[name] = value if written is None else written(value)
 
 
 def _fill(obj: dict[str, Any], item: object, names: tuple[str, ...]) -> None:
@@ -174,14 +195,6 @@ def _fill(obj: dict[str, Any], item: object, names: tuple[str, ...]) -> None:
     for name in names:
         value = getattr(item, name)
         if value != "":
-            obj[name] = value
-
-
-def _give(obj: dict[str, Any], item: object, names: tuple[str, ...]) -> None:
-    """Add the fields of an item that are not None."""
-    for name in names:
-        value = getattr(item, name)
-        if value is not None:
             obj[name] = value
 
 

@@ -151,24 +151,23 @@ def each_labelled_response(
             same = _relations_of_originals(structure, originals)
             count = len(structure.evidence) + len(structure.context_pairs)
             deviations = log_odds_noise * noise.standard_normal(count)[same]
-        kinds = _true_kinds(generator, structure, atoms, contexts)[same]
-        probabilities = strength.sample(generator, len(kinds))[same]
+        favourable = _favourable(generator, structure, atoms, contexts)[same]
+        probabilities = strength.sample(generator, len(favourable))[same]
         errors = 1.0 - probabilities if error_rate is None else error_rate
-        wrong = generator.random(len(kinds))[same] < errors
-        kinds = np.where(wrong, _opposites(kinds, len(structure.evidence)), kinds)
-        withheld = generator.random(len(atoms)) < unlabelled
+        wrong = generator.random(len(favourable))[same] < errors
         facts = FactArrays(
             atom_priors=atom_priors,
             context_priors=context_priors,
             owners=structure.owners,
             pairs=structure.variable_pairs(),
-            kinds=kinds,
+            kinds=_kinds(favourable != wrong, len(structure.evidence)),
             probabilities=_stated(probabilities, log_odds_factor, deviations),
         )
-        labels = [
-            None if hidden else truth
-            for truth, hidden in zip(atoms.tolist(), withheld.tolist(), strict=True)
-        ]
+        labels: list[bool | None] = atoms.tolist()
+        if unlabelled:
+            withheld = (generator.random(len(atoms)) < unlabelled).tolist()
+            told = zip(labels, withheld, strict=True)
+            labels = [None if hidden else truth for truth, hidden in told]
         metadata: dict[str, Any] = {"true_contexts": _context_ids(np.flatnonzero(contexts))}
         if copied:
             copies = np.flatnonzero(originals != np.arange(len(originals)))
@@ -267,24 +266,25 @@ def _context_ids(numbers: NDArray[np.int64]) -> list[str]:
     return [f"c{number + 1}" for number in numbers.tolist()]
 
 
-def _true_kinds(
+def _favourable(
     generator: np.random.Generator,
     structure: ResponseStructure,
     atoms: NDArray[np.bool_],
     contexts: NDArray[np.bool_],
-) -> NDArray[np.int64]:
+) -> NDArray[np.bool_]:
+    """Whether each relation is in truth an entailment or equivalence, not a contradiction."""
     source, target = contexts[structure.evidence[:, 0]], atoms[structure.evidence[:, 1]]
     supports = np.where(source, target, generator.random(len(source)) < 0.5)
+    if not len(structure.context_pairs):
+        return supports
     first, second = contexts[structure.context_pairs].T
     agree = np.where(first | second, first & second, generator.random(len(first)) < 0.5)
-    return np.concatenate(
-        [
-            np.where(supports, _ENTAILMENT, _CONTRADICTION),
-            np.where(agree, _EQUIVALENCE, _CONTRADICTION),
-        ]
-    )
+    return np.concatenate([supports, agree])
 
 
-def _opposites(kinds: NDArray[np.int64], n_evidence: int) -> NDArray[np.int64]:
-    support = np.where(np.arange(len(kinds)) < n_evidence, _ENTAILMENT, _EQUIVALENCE)
-    return np.where(kinds == _CONTRADICTION, support, _CONTRADICTION)
+def _kinds(favourable: NDArray[np.bool_], n_evidence: int) -> NDArray[np.int64]:
+    """Codes of relations, the evidence before those of contexts."""
+    kinds = np.where(favourable, _ENTAILMENT, _CONTRADICTION)
+    between = kinds[n_evidence:]
+    between[between == _ENTAILMENT] = _EQUIVALENCE
+    return kinds

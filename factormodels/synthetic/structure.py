@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,8 +32,10 @@ class ResponseStructure:
 
     def variable_pairs(self) -> NDArray[np.int64]:
         """(e + r, 2) all pairs as variables: the atoms first, then the contexts."""
-        evidence = self.evidence + np.array([self.n_atoms, 0])
-        return np.concatenate([evidence, self.context_pairs + self.n_atoms])
+        pairs = np.concatenate([self.evidence, self.context_pairs])
+        pairs[:, 0] += self.n_atoms
+        pairs[len(self.evidence) :, 1] += self.n_atoms
+        return pairs
 
 
 def draw_structure(
@@ -62,12 +65,13 @@ def draw_structure(
         InputError: if a number is not what it should be.
     """
     owners = _owners(n_atoms, contexts_per_atom)
-    contexts = np.arange(len(owners))
     evidence = _evidence(generator, owners, n_atoms, density, reach)
     if own:
-        foreign = evidence[owners[evidence[:, 0]] != evidence[:, 1]]
-        evidence = np.concatenate([foreign, np.stack([contexts, owners], axis=1)])
-        evidence = evidence[np.argsort(evidence[:, 0] * n_atoms + evidence[:, 1])]
+        context, atom = evidence.T
+        foreign = (context * n_atoms + atom)[owners[context] != atom]
+        keys = np.concatenate([foreign, np.arange(len(owners)) * n_atoms + owners])
+        keys.sort()
+        evidence = _divided(keys, n_atoms)
     context_pairs = _context_pairs(generator, owners, context_density, reach)
     return ResponseStructure(n_atoms, owners, evidence, context_pairs)
 
@@ -75,7 +79,8 @@ def draw_structure(
 def _owners(n_atoms: int, contexts_per_atom: int | Sequence[int]) -> NDArray[np.int64]:
     n_atoms = whole(n_atoms, "n_atoms", 0)
     if isinstance(contexts_per_atom, int | np.integer):
-        counts = np.full(n_atoms, whole(contexts_per_atom, "contexts_per_atom", 0))
+        # Of all atoms the same number.
+        counts: Any = whole(contexts_per_atom, "contexts_per_atom", 0)
     else:
         given = list(contexts_per_atom)
         if len(given) != n_atoms:
@@ -110,6 +115,8 @@ def _context_pairs(
     reach: int | None,
 ) -> NDArray[np.int64]:
     count = len(owners)
+    if density <= 0.0:
+        return np.zeros((0, 2), dtype=np.int64)
     if reach is None:
         pairs = _random_pairs(generator, count, count, density)
         return pairs[pairs[:, 0] < pairs[:, 1]]
@@ -123,8 +130,14 @@ def _context_pairs(
 def _random_pairs(
     generator: np.random.Generator, rows: int, columns: int, density: float
 ) -> NDArray[np.int64]:
-    cells = _random_cells(generator, rows * columns, density)
-    return np.stack(np.divmod(cells, max(columns, 1)), axis=1)
+    return _divided(_random_cells(generator, rows * columns, density), columns)
+
+
+def _divided(cells: NDArray[np.int64], columns: int) -> NDArray[np.int64]:
+    """(n, 2) row and column of cells that are counted row by row."""
+    pairs = np.empty((len(cells), 2), dtype=np.int64)
+    np.divmod(cells, max(columns, 1), out=(pairs[:, 0], pairs[:, 1]))
+    return pairs
 
 
 def _random_cells(
@@ -145,4 +158,4 @@ def _random_cells(
         cells = last + np.cumsum(gaps)
         found.append(cells[cells < total])
         last = int(cells[-1])
-    return np.concatenate(found)
+    return found[0] if len(found) == 1 else np.concatenate(found)
