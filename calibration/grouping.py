@@ -79,6 +79,8 @@ def group_by_response(responses: Any, name: str = "responses") -> Grouping:
     Raises:
         InputError: if `responses` is empty or not a sequence, or an id is missing or a container.
     """
+    if _are_numbers(responses):
+        return _group_by_number(responses)
     ids = response_ids(responses, name)
     if not ids:
         raise InputError(f"{name} is empty; give one id per atom")
@@ -98,3 +100,27 @@ def group_by_response(responses: Any, name: str = "responses") -> Grouping:
             first = int(np.argmax(index == position))
             raise InputError(f"{name}[{first}] is missing; give every atom an id")
     return Grouping(tuple(positions), index, np.bincount(index, minlength=len(positions)))
+
+
+def _are_numbers(responses: Any) -> bool:
+    """Whether they are some whole numbers in an array of one dimension."""
+    return (
+        isinstance(responses, np.ndarray)
+        and responses.dtype.kind in "iu"
+        and responses.ndim == 1
+        and responses.size > 0
+    )
+
+
+def _group_by_number(numbers: Integers) -> Grouping:
+    """What `group_by_response` returns of ids that are whole numbers, without a list of them."""
+    index = numbers.astype(np.int64, copy=False)
+    steps = np.diff(index, prepend=-1)
+    # The usual case, ids that count the responses, in order; any other is renumbered.
+    if steps[0] != 1 or steps.min() < 0 or steps.max() > 1:
+        found, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        index = np.argsort(order)[inverse]
+        return Grouping(tuple(found[order].tolist()), index, np.bincount(index))
+    sizes = np.bincount(index)
+    return Grouping(tuple(range(sizes.size)), index, sizes)

@@ -119,10 +119,13 @@ def apply_policy(
         kept = ~unlabelled
     else:
         kept = np.ones(labels.size, dtype=bool)
-        labels[unlabelled] = 1.0 if chosen is LabelPolicy.TRUE else 0.0
+        if n_unlabelled:
+            labels = np.where(unlabelled, 1.0 if chosen is LabelPolicy.TRUE else 0.0, labels)
+    if not kept.all():
+        probabilities, labels = probabilities[kept], labels[kept]
     return Labelled(
-        probabilities[kept],
-        labels[kept],
+        probabilities,
+        labels,
         None if ids is None else tuple(compress(ids, kept.tolist())),
         n_unlabelled,
         kept,

@@ -65,7 +65,7 @@ def label_array(y: Any, name: str = "y") -> Floats:
         array = np.asarray(y)
         _check_shape(array, name, "labels")
         if array.dtype.kind in "biuf":
-            labels = array.astype(np.float64)
+            labels = _own(array)
             allowed = (labels == 0) | (labels == 1) | np.isnan(labels)
             if not allowed.all():
                 position = int(np.argmin(allowed))
@@ -203,7 +203,12 @@ def _numbers(values: ArrayLike, name: str, what: str) -> Floats:
         raise InputError(
             f"{name}[0] is {array[0].item()!r}, not a real number; give {what} as numbers"
         )
-    return array.astype(np.float64)
+    return _own(array)
+
+
+def _own(array: NDArray[Any]) -> Floats:
+    """The numbers as float64, which nobody changes: a copy, unless they cannot be changed."""
+    return array.astype(np.float64, copy=array.flags.writeable)
 
 
 def _check_shape(array: NDArray[Any], name: str, what: str) -> None:

@@ -174,6 +174,10 @@ def _bin_sums(y: Floats, index: Integers, n_bins: int, grouping: Grouping) -> Ra
     n_responses = len(grouping.responses)
     cell = grouping.index * n_bins + index
     shape = (n_responses, n_bins)
-    atoms = np.bincount(cell, minlength=n_responses * n_bins).reshape(shape).astype(np.float64)
+    # Counted as floats at once: one copy less of what grows with responses times bins.
+    size = n_responses * n_bins
+    atoms: Floats = np.bincount(cell, weights=np.ones(cell.size), minlength=size).astype(
+        np.float64, copy=False
+    )
     true = np.bincount(cell, weights=y, minlength=n_responses * n_bins).reshape(shape)
-    return RatioSums(true.astype(np.float64, copy=False), atoms)
+    return RatioSums(true.astype(np.float64, copy=False), atoms.reshape(shape))

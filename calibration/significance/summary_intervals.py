@@ -63,26 +63,33 @@ def summary_intervals(
     labels = np.full(probabilities.size, np.nan) if y is None else label_array(y)
     grouping = group_by_response(responses)
     check_lengths(p=probabilities.size, y=labels.size, responses=grouping.index.size)
-    own = grouped_measures(probabilities, grouping, k, DECISION_TOLERANCE)
-    ratios = [_mean(name, getattr(own, name)) for name in _MEANS]
-    intervals = _intervals(ratios, level)
-
+    intervals = _intervals(_means(probabilities, grouping, k), level)
     scored = apply_policy(probabilities, labels, policy=unlabelled)
     if scored.p.size:
-        intervals |= _intervals(_scores(scored.p, scored.y, scored.grouping(responses)), level)
+        of_scored = grouping if scored.kept.all() else grouping.of(scored.kept)
+        intervals |= _intervals(_scores(scored.p, scored.y, of_scored), level)
     return {name: intervals.get(name, (np.nan, np.nan)) for name in WITH_INTERVALS}
+
+
+def _means(p: Floats, grouping: Grouping, k: str | float) -> list[RatioEstimand]:
+    own = grouped_measures(p, grouping, k, DECISION_TOLERANCE)
+    return [_mean(name, getattr(own, name)) for name in _MEANS]
 
 
 def _scores(p: Floats, y: Floats, grouping: Grouping) -> list[RatioEstimand]:
     # The K of F1@K is asked for by the measures over all atoms alone.
     judged = JudgedClaims(p, y, grouping, response_k(1, grouping))
-    if_true, if_false = LOSSES["log_loss"](p)
-    infinite = np.isinf(np.where(y == 1, if_true, if_false)).any()
-    names = [name for name in _POOLED if not (infinite and name == "log_loss")]
+    names = [name for name in _POOLED if not (name == "log_loss" and _infinite(p, y))]
     return [
         _mean("human_precision", grouping.means(y)),
         *(RatioEstimand(name, MEASURES[name].sums(judged), MEASURES[name].scale) for name in names),
     ]
+
+
+def _infinite(p: Floats, y: Floats) -> bool:
+    """Whether the log loss of some claim is."""
+    if_true, if_false = LOSSES["log_loss"](p)
+    return bool(np.isinf(np.where(y == 1, if_true, if_false)).any())
 
 
 def _mean(name: str, values: Any) -> RatioEstimand:

@@ -19,6 +19,7 @@ from experiments.study.cell_names import CELL, NO_GRAPH, cell_words
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 _NAMED = (
     "variant", "relation_model", "encoding", "prior", "strength", "backend_label", "seed",
@@ -63,7 +64,7 @@ class _Range:
     """Least and largest posterior of every claim, over cells that agree."""
 
     rows: tuple[int, ...]
-    responses: tuple[str, ...]
+    ids: pa.StringArray
     lowest: NDArray[np.float64]
     highest: NDArray[np.float64]
 
@@ -93,7 +94,7 @@ def agreeing_cells(rows: RowsFile, cells: pd.DataFrame) -> list[AgreeingCells]:
         judgements = read_judgements(rows, by_key[key])
         for place, selection in own:
             p = (judgements.selected(selection) if selection else judgements).p
-            _join(ranges.setdefault((key[0], selection), []), place, judgements.responses, p)
+            _join(ranges.setdefault((key[0], selection), []), place, judgements.ids, p)
     spread = {where: _spread(found) for where, found in ranges.items()}
     most = {
         dataset: max(value for (name, _), value in spread.items() if name == dataset)
@@ -120,26 +121,24 @@ def agreeing_cells(rows: RowsFile, cells: pd.DataFrame) -> list[AgreeingCells]:
     ]
 
 
-def _join(
-    found: list[_Range], row: int, responses: tuple[str, ...], p: NDArray[np.float64]
-) -> None:
+def _join(found: list[_Range], row: int, ids: pa.StringArray, p: NDArray[np.float64]) -> None:
     """Take a cell into the first range that it leaves narrow enough, or open one for it."""
     for position, one in enumerate(found):
-        if one.responses != responses or not np.array_equal(np.isnan(p), np.isnan(one.lowest)):
+        if not one.ids.equals(ids) or not np.array_equal(np.isnan(p), np.isnan(one.lowest)):
             continue
         lowest, highest = np.minimum(one.lowest, p), np.maximum(one.highest, p)
         wider = replace(one, rows=(*one.rows, row), lowest=lowest, highest=highest)
         if wider.apart <= SAME_CURVE:
             found[position] = wider
             return
-    found.append(_Range((row,), responses, p, p))
+    found.append(_Range((row,), ids, p, p))
 
 
 def _spread(found: Sequence[_Range]) -> float:
     """The largest difference of two cells' posteriors of one claim; 0 where all agree."""
     if len(found) == 1:
         return 0.0
-    same = [one for one in found if one.responses == found[0].responses]
+    same = [one for one in found if one.ids.equals(found[0].ids)]
     lowest = np.fmin.reduce([one.lowest for one in same])
     highest = np.fmax.reduce([one.highest for one in same])
     return float(np.nanmax(highest - lowest, initial=0.0))

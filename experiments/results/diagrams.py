@@ -185,8 +185,7 @@ def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
         own = read_judgements(rows, cell)
         if np.isin(own.status, UNANSWERED).any():
             continue
-        judged = own.judged
-        p, label, response = own.p[judged], own.label[judged], own.index[judged]
+        p, label, response = own.claims
         key = _curve_key(cell)
         for position, curve in enumerate(curves):
             # Cells of one dataset have the same atoms in the same order, so a comparison of arrays
@@ -230,13 +229,13 @@ def _bins(curve: Curve, policy: str, binning: Reliability, seed: int) -> Reliabi
     from calibration.curves.reliability_bins import reliability_bins
     from calibration.labels import apply_policy
 
-    scored = apply_policy(curve.p, curve.label, curve.response, policy)
+    scored = apply_policy(curve.p, curve.label, policy=policy)
     return reliability_bins(
         scored.p,
         scored.y,
         n_bins=binning.bins,
         strategy=binning.strategy,
-        responses=scored.responses,
+        responses=curve.response if scored.kept.all() else curve.response[scored.kept],
         seed=seed,
     )
 

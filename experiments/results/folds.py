@@ -25,7 +25,7 @@ def cross_fitted_folds(
     if learned is None:
         return None
     labelled = np.unique(judgements.index[~np.isnan(judgements.label)])
-    fold = np.full(len(judgements.responses), -1)
+    fold = np.full(len(judgements.ids), -1)
     names = [judgements.responses[at] for at in labelled.tolist()]
     fold[labelled] = response_folds(names, learned.folds, study.seed)
     return fold

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.results.rows import UNANSWERED, CellRows, RowsFile
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 
 @dataclass(frozen=True, eq=False)
 class Judgements:
     """The rows of one cell.
 
+    Of a million responses there may be some millions of rows: ids are kept as Arrow has them, and
+    become objects of Python only where they are asked for.
+
     Attributes:
-        responses: ids of the responses, in order.
-        index: int64 (n_rows,), the position in `responses` of every row's.
-        atoms: object (n_rows,), ids of the atoms; None in the row of a response without atoms.
+        ids: texts (n_responses,), ids of the responses, in order.
+        index: int64 (n_rows,), the position in `ids` of every row's.
+        atoms: texts (n_rows,) as a dictionary, ids of the atoms; null in the row of a response
+            without atoms.
         p: float64 (n_rows,), posteriors; NaN where there is none.
         label: float64 (n_rows,), human labels 1 and 0; NaN where there is none.
         status: object (n_responses,), how inference ended.
@@ -29,9 +36,9 @@ class Judgements:
         counts: bool (n_rows,), whether the atom is in the selection that is looked at.
     """
 
-    responses: tuple[str, ...]
+    ids: pa.StringArray
     index: NDArray[np.int64]
-    atoms: NDArray[Any]
+    atoms: pa.DictionaryArray
     p: NDArray[np.float64]
     label: NDArray[np.float64]
     status: NDArray[Any]
@@ -46,6 +53,19 @@ class Judgements:
         counts = keeps[self.kept]
         return replace(self, p=np.where(counts, self.p, np.nan), counts=counts)
 
+    @cached_property
+    def responses(self) -> tuple[str, ...]:
+        """The ids of the responses, in order."""
+        return tuple(self.ids.to_pylist())
+
+    @property
+    def claims(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+        """(p, label, index) of the rows with a posterior; where all have one, nothing is copied."""
+        judged = self.judged
+        if judged.all():
+            return self.p, self.label, self.index
+        return self.p[judged], self.label[judged], self.index[judged]
+
     @property
     def judged(self) -> NDArray[np.bool_]:
         """Whether there is a posterior, bool (n_rows,)."""
@@ -55,7 +75,7 @@ class Judgements:
     def n_missing(self) -> int:
         """Number of claims without a posterior in responses that did not fail."""
         failed = np.isin(self.status, UNANSWERED)[self.index]
-        claims = np.array([atom is not None for atom in self.atoms], dtype=np.bool_)
+        claims = self.atoms.is_valid().to_numpy(zero_copy_only=False)
         return int((claims & self.counts & ~self.judged & ~failed).sum())
 
     def same_rows(self, other: Judgements) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -64,20 +84,20 @@ class Judgements:
         Rows are in the order of the data, so that of the responses in common they are the same;
         where the data differ (two runs), atoms are matched by their ids.
         """
-        if self.responses == other.responses and np.array_equal(self.atoms, other.atoms):
+        if self.ids.equals(other.ids) and self.atoms.equals(other.atoms):
             # The usual case, two cells of one run, needs no matching.
             everything = np.arange(len(self.p))
             return everything, everything
         place = {
             (self.responses[response], atom): row
             for row, (response, atom) in enumerate(
-                zip(self.index.tolist(), self.atoms.tolist(), strict=True)
+                zip(self.index.tolist(), self.atoms.to_pylist(), strict=True)
             )
         }
         pairs = [
             (place[key], row)
             for row, (response, atom) in enumerate(
-                zip(other.index.tolist(), other.atoms.tolist(), strict=True)
+                zip(other.index.tolist(), other.atoms.to_pylist(), strict=True)
             )
             if (key := (other.responses[response], atom)) in place
         ]
@@ -97,12 +117,15 @@ def _read(rows: RowsFile, cell: CellRows) -> Judgements:
 
     def column(name: str) -> Any:
         # One after another: of a large cell no two are in memory as they are in the file.
-        return rows.read(cell, [name])[name].combine_chunks()
+        found = rows.read(cell, [name])[name].combine_chunks()
+        # Arrow keeps what it was lent for the next reading, which of a large file is a lot.
+        pa.default_memory_pool().release_unused()
+        return found
 
     # The dictionary lists ids by first appearance, which is the order of the data.
     response = column("response").dictionary_encode()
-    index = np.asarray(response.indices.to_numpy(), dtype=np.int64)
-    responses = tuple(response.dictionary.to_pylist())
+    index = response.indices.cast("int64").to_numpy()
+    ids = response.dictionary
     del response
     # What is the same for a whole response is taken from its first row.
     first = pa.array(_firsts(index))
@@ -112,9 +135,9 @@ def _read(rows: RowsFile, cell: CellRows) -> Judgements:
         # One entry that stands for all.
         kept = np.broadcast_to(np.zeros(1, dtype=np.int64), len(index))
     return Judgements(
-        responses=responses,
+        ids=ids,
         index=index,
-        atoms=_objects(column("atom").dictionary_encode()),
+        atoms=column("atom").dictionary_encode(),
         p=_floats(column("p")),
         label=_floats(column("label").cast("uint8")),
         status=_objects(column("status").take(first).dictionary_encode()),
@@ -144,5 +167,7 @@ def _objects(encoded: Any) -> NDArray[Any]:
 
 
 def _floats(column: Any) -> NDArray[np.float64]:
-    """A column as float64 (n,), null as NaN."""
-    return np.asarray(column.cast("float64").to_numpy(zero_copy_only=False), dtype=np.float64)
+    """A column as float64 (n,), null as NaN; read-only, so that nobody need copy it."""
+    found = np.asarray(column.cast("float64").to_numpy(zero_copy_only=False), dtype=np.float64)
+    found.flags.writeable = False
+    return found

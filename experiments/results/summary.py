@@ -125,9 +125,8 @@ def _summarise_cell(
     """One row of the summary, over the atoms that have a posterior."""
     # Units that failed have no time.
     done = own.seconds[~np.isnan(own.seconds)]
-    judged = own.judged
-    if judged.any():
-        atoms = own.p[judged], own.label[judged], own.index[judged]
+    atoms = own.claims
+    if atoms[0].size:
         measures = asdict(summarise(*atoms, unlabelled=policy, k=k))
         for name, ends in summary_intervals(*atoms, unlabelled=policy, k=k).items():
             # Ends beside their measure, by name, as every reader of summary.csv looks them up.
@@ -139,7 +138,7 @@ def _summarise_cell(
         "backend": cell.backend,
         "setting": cell.setting,
         **measures,
-        "n_responses": len(own.responses),
+        "n_responses": len(own.ids),
         "n_failed": int((own.status == FAILED).sum()),
         "n_absent": int((own.status == ABSENT).sum()),
         "n_missing": own.n_missing,
@@ -158,15 +157,15 @@ def _added(
     folds: NDArray[np.int64] | None,
 ) -> dict[str, Any]:
     """Scores that are not measures of `Summary`, with their ends and status."""
-    judged = own.judged
-    scored = apply_policy(own.p[judged], own.label[judged], policy=policy) if judged.any() else None
-    if not names or scored is None or not scored.p.size:
+    p, label, index = own.claims
+    scored = apply_policy(p, label, policy=policy) if names and p.size else None
+    if scored is None or not scored.p.size:
         return {
             f"{name}{end}": "no_labels" if end == "_status" else np.nan
             for name in names
             for end in ("", "_lower", "_upper", "_status")
         }
-    responses = own.index[judged][scored.kept]
+    responses = index[scored.kept]
     grouping = group_by_response(responses)
     fold = None if folds is None else folds[responses]
     claims = JudgedClaims(scored.p, scored.y, grouping, response_k(k, grouping), fold)

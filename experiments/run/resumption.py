@@ -6,6 +6,7 @@ was worked out once for them.
 
 from __future__ import annotations
 
+import itertools
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -250,8 +251,8 @@ def finished_units(records: Iterable[bytes], sizes: Sequence[int], place: object
         InputError: if a record is none of this study's.
     """
     try:
-        batches = [decode(record) for record in records]
-        table = pa.Table.from_batches(batches, schema()).combine_chunks()
+        # Each stays where it was read: of many units there is no second copy in memory.
+        table = pa.Table.from_batches([decode(record) for record in records], schema())
     # Of records with other columns some end too soon for what is looked for.
     except (pa.ArrowInvalid, OSError):
         raise InputError(f"{place}: a record cannot be read; start anew with --overwrite") from None
@@ -267,7 +268,23 @@ def finished_units(records: Iterable[bytes], sizes: Sequence[int], place: object
     order = order[~np.append(same_as_next, False)[: len(order)]]
     # One bound more than there are cells, so that the last cell's slice is no special case.
     starts = np.searchsorted(cells[order], np.arange(len(sizes) + 1))
-    return FinishedUnits(table.take(pa.array(order)).combine_chunks(), starts.astype(np.int64))
+    return FinishedUnits(_in_order(table, order), starts.astype(np.int64))
+
+
+def _in_order(table: pa.Table, order: NDArray[np.int64]) -> pa.Table:
+    """Some rows of a table in another order."""
+    # A task's units follow each other in the journal, so that the order is made of few stretches.
+    bounds = [0, *(np.flatnonzero(np.diff(order) != 1) + 1).tolist(), len(order)]
+    if len(bounds) * _LONG_STRETCH > len(order):
+        return table.take(pa.array(order)).combine_chunks()
+    stretches = [
+        table.slice(int(order[start]), end - start) for start, end in itertools.pairwise(bounds)
+    ]
+    return pa.concat_tables(stretches)
+
+
+_LONG_STRETCH = 64
+"""Units of which a stretch costs no more as it is than copied."""
 
 
 def _refuse_another(folder: Path, plan: RunPlan) -> None:

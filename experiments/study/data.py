@@ -121,11 +121,8 @@ def load_dataset(choice: DatasetChoice, folder: Path, where: str) -> StudyData:
 
 def _repeated_id(graphs: Sequence[FactGraph]) -> str | None:
     """The first id that an earlier response has too."""
-    if isinstance(graphs, StoredGraphs):
-        import pyarrow.compute as pc
-
-        if pc.count_distinct(graphs.claims.response).as_py() == len(graphs):
-            return None
+    if isinstance(graphs, StoredGraphs) and graphs.distinct:
+        return None
     seen: set[str] = set()
     for graph in graphs:
         if graph.id in seen:

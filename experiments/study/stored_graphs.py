@@ -92,10 +92,17 @@ class StoredGraphs(Sequence[FactGraph]):
     Attributes:
         claims: the columns of their claims.
         sha256: hash of their JSON.
+        distinct: whether it is known that no two have one id.
     """
 
     def __init__(
-        self, descriptor: int, ends: NDArray[np.int64], claims: KnownClaims, sha256: str
+        self,
+        descriptor: int,
+        ends: NDArray[np.int64],
+        claims: KnownClaims,
+        sha256: str,
+        *,
+        distinct: bool,
     ) -> None:
         """Take over a file of pickled graphs.
 
@@ -104,12 +111,14 @@ class StoredGraphs(Sequence[FactGraph]):
             ends: int64 (n,), where each of them ends.
             claims: the columns of their claims.
             sha256: hash of their JSON.
+            distinct: whether it is known that no two have one id.
         """
         self._descriptor = descriptor
         weakref.finalize(self, os.close, descriptor)
         self._bounds = np.concatenate([[0], ends])
         self.claims = claims
         self.sha256 = sha256
+        self.distinct = distinct
 
     def __len__(self) -> int:
         return len(self._bounds) - 1
@@ -182,19 +191,33 @@ def gathered(graphs: Iterable[FactGraph]) -> tuple[FactGraph, ...] | StoredGraph
     held = tuple(islice(coming, HELD + 1))
     if len(held) <= HELD:
         return held
-    collected, digest, ends, end = _OpenColumns(), GraphsHash(), array("q"), 0
+    collected, digest, end = _OpenColumns(), GraphsHash(), 0
+    ends, hashes = array("q"), array("q")
     # Not held any longer than it takes to write them.
     first, held = iter(held), ()
     with tempfile.TemporaryFile(buffering=1 << 20) as file:
         for graph in chain(first, coming):
             end += file.write(pickle.dumps(graph, pickle.HIGHEST_PROTOCOL))
             ends.append(end)
+            hashes.append(hash(graph.id))
             collected.add(graph)
             digest.add(graph)
         file.flush()
         places = np.frombuffer(ends, dtype=np.int64)
         descriptor = os.dup(file.fileno())
-    return StoredGraphs(descriptor, places, collected.columns(), digest.hexdigest())
+    return StoredGraphs(
+        descriptor,
+        places,
+        collected.columns(),
+        digest.hexdigest(),
+        # Ids whose hashes differ differ too. That two share one is hardly ever chance.
+        distinct=_distinct(np.frombuffer(hashes, dtype=np.int64)),
+    )
+
+
+def _distinct(numbers: NDArray[np.int64]) -> bool:
+    ordered = np.sort(numbers)
+    return bool((ordered[1:] != ordered[:-1]).all())
 
 
 class _OpenColumns:
