@@ -320,6 +320,46 @@ def test_responses_are_grouped_in_order_of_appearance() -> None:
     assert grouping.means([1.0, 2.0, 3.0, 4.0, 5.0]).tolist() == [2.0, 3.5, 4.0]
 
 
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [0, 0, 1, 2, 2, 2],
+        [0, 1, 0, 2, 1],
+        [1, 1, 2],
+        [5, 3, 5, -1],
+        [0, 2, 3],
+        [2, 1, 0],
+        [0],
+    ],
+)
+def test_numbers_in_an_array_are_grouped_as_those_in_a_list(ids: list[int]) -> None:
+    expected = group_by_response(ids)
+    for dtype in (np.int64, np.int32, np.uint8 if min(ids) >= 0 else np.int8):
+        grouping = group_by_response(np.array(ids, dtype=dtype))
+        assert grouping.responses == expected.responses
+        assert {type(one) for one in grouping.responses} == {int}
+        assert grouping.index.tolist() == expected.index.tolist()
+        assert grouping.index.dtype == grouping.sizes.dtype == np.int64
+        assert grouping.sizes.tolist() == expected.sizes.tolist()
+
+
+def test_what_cannot_be_changed_is_not_copied() -> None:
+    p, y = np.array([0.2, 0.7]), np.array([0.0, 1.0])
+    copied = apply_policy(p, y)
+    assert not np.shares_memory(copied.p, p)
+    assert not np.shares_memory(copied.y, y)
+    for array in (p, y):
+        array.flags.writeable = False
+    own = apply_policy(p, y)
+    assert own.p is p
+    assert own.y is y
+    y = np.array([0.0, np.nan])
+    y.flags.writeable = False
+    assert apply_policy(p, y, policy="true").y.tolist() == [0.0, 1.0]
+    assert apply_policy(p, y).y.tolist() == [0.0]
+    assert np.isnan(y[1])
+
+
 def test_tolerances_and_settings_are_checked() -> None:
     for tolerance in (-0.1, 0.5, math.nan, "0.1", True):
         refused("tolerance is", decisions, [0.2], tolerance=tolerance)

@@ -6,7 +6,7 @@ import copy
 import logging
 import pickle
 from collections.abc import Callable
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError, fields, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from factormodels import (
     RelationKind,
 )
 from factormodels.encodings import ENCODINGS, get_encoding
+from factormodels.io.fact_graph_json import fact_graph_object
 from tests.factormodels.refusals import assert_refused
 
 ENTAILMENT, CONTRADICTION, EQUIVALENCE, NEUTRAL = RelationKind
@@ -178,6 +179,34 @@ def test_a_fact_graph_is_immutable_and_takes_no_part_in_later_changes_of_its_lis
         setattr(graph, "atoms", ())  # noqa: B010
     with pytest.raises(TypeError):
         graph.metadata["model"] = "other"
+
+
+def test_a_graph_of_columns_makes_its_claims_when_they_are_asked_for() -> None:
+    graph = pickle.loads(pickle.dumps(GRAPH))
+    # What needs no claims makes none.
+    again = pickle.loads(pickle.dumps(graph))
+    assert graph.atom_ids == GRAPH.atom_ids
+    assert fact_graph_object(graph) == fact_graph_object(GRAPH)
+    np.testing.assert_array_equal(
+        graph.to_factor_graph().log_values, GRAPH.to_factor_graph().log_values
+    )
+    made = {"atoms", "contexts", "relations"}
+    assert not made.intersection(vars(graph))
+    assert graph.relations == GRAPH.relations
+    assert graph.relations is graph.relations
+    assert made.intersection(vars(graph)) == {"relations"}
+    assert graph == GRAPH
+    assert again.derived(GRAPH.contexts[:1], ()) == replace(
+        GRAPH, contexts=GRAPH.contexts[:1], relations=()
+    )
+
+
+@pytest.mark.parametrize("graph", [GRAPH, pickle.loads(pickle.dumps(GRAPH))])
+def test_columns_are_those_of_the_claims(graph: FactGraph) -> None:
+    for part, cls in (("atoms", Atom), ("contexts", Context), ("relations", Relation)):
+        for field in fields(cls):
+            column = graph.column(part, field.name)
+            assert list(column) == [getattr(one, field.name) for one in getattr(GRAPH, part)]
 
 
 def test_a_fact_graph_survives_pickling_copying_and_serves_as_a_key() -> None:

@@ -150,3 +150,30 @@ def test_records_of_other_columns_are_refused(place: int, monkeypatch: pytest.Mo
         monkeypatch.setattr(module, "schema", lambda: one_more)
     with pytest.raises(InputError, match="journal: a record cannot be read; start anew"):
         finished_units([record], [1], "journal")
+
+
+@pytest.mark.parametrize("length", [1, 7, 300])
+def test_finished_units_are_in_order_whatever_the_lengths_of_their_stretches(length: int) -> None:
+    generator = np.random.default_rng(length)
+    n, n_cells = 600, 2
+    stretches = [(c, start) for c in range(n_cells) for start in range(0, n, length)]
+    records = []
+    for number in generator.permutation(len(stretches)).tolist():
+        cell, start = stretches[number]
+        own = range(start, min(start + length, n))
+        records.append(
+            encode([UnitResult(cell, r, "exact", np.full(r % 3, r / n), r + cell) for r in own])
+        )
+    # One of them was done again.
+    records.append(encode([UnitResult(1, 5, "converged", np.array([0.25, 0.5]), 9.0)]))
+    finished = finished_units(records, [n, n], "journal")
+    assert finished.starts.tolist() == [0, n, 2 * n]
+    assert finished.responses.tolist() == [*range(n), *range(n)]
+    assert finished.statuses() == {"converged": 1, "exact": 2 * n - 1}
+    rows = finished.table.to_pylist()
+    assert rows[n + 5]["p"] == [0.25, 0.5]
+    for place, row in enumerate(rows):
+        cell, response = divmod(place, n)
+        if place != n + 5:
+            assert (row["cell"], row["seconds"]) == (cell, response + cell)
+            assert row["p"] == [response / n] * (response % 3)
