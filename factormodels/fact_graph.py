@@ -103,7 +103,7 @@ class FactGraph(Previewed):
         """
         graph = object.__new__(cls)
         # Its claims and relations are made of the columns when they are first asked for (see
-        # `_Part`): many a graph is only written, sent or compiled.
+        # `_PartOfColumns`): many a graph is only written, sent or compiled.
         graph.__dict__.update(
             id=id,
             _columns={"atoms": atoms, "contexts": contexts, "relations": relations},
@@ -259,7 +259,7 @@ _PARTS: Mapping[str, type[Any]] = MappingProxyType(
 )
 
 
-class _Part:
+class _PartOfColumns:
     """The claims or relations of a graph of columns, made of these and kept at the first access.
 
     Graphs that are made of claims and relations have them as attributes of their own, which Python
@@ -278,7 +278,7 @@ class _Part:
 
 
 for _name in _PARTS:
-    setattr(FactGraph, _name, _Part(_name))
+    setattr(FactGraph, _name, _PartOfColumns(_name))
 
 
 def _told(cls: type[Any], columns: Columns) -> dict[str, Sequence[Any]]:
