@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.validation import (
@@ -29,6 +29,11 @@ T = TypeVar("T")
 
 LOGIT_CLIP = 1e-6
 """Where a score needs the logit of p, p is first moved into [LOGIT_CLIP, 1 - LOGIT_CLIP]."""
+
+
+TIE_TOLERANCE = 1e-9
+"""Probabilities whose p, or 1 - p, differ by less in proportion are tied: so much can rounding, or
+an algorithm that stops when it has converged, move posteriors that are equal by symmetry."""
 
 
 class ScoreStatus(StrEnum):
@@ -63,10 +68,10 @@ def finite_or_infinite(value: float) -> Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Forecasts:
-    """Labelled probabilities in ascending order; equal ones share a point.
+    """Labelled probabilities in ascending order; those that are tied share a point.
 
     Attributes:
-        p: float64 (m,), the distinct probabilities, ascending.
+        p: float64 (m,), the distinct probabilities, ascending: of tied ones the least.
         first: int64 (m,), position of the first atom of each point among the ordered atoms.
         y: float64 (n,), labels in that order: 1 true, 0 false.
         weights: float64 (n,), how many atoms each counts as, in that order.
@@ -236,7 +241,7 @@ def forecasts(
         response = grouping.index[order]
         n_responses = len(grouping.responses)
     ordered = found.p[order]
-    first = np.flatnonzero(np.concatenate([[True], ordered[1:] > ordered[:-1]]))
+    first = np.flatnonzero(_begins_a_point(ordered))
     return Forecasts(
         p=ordered[first],
         first=first,
@@ -247,6 +252,21 @@ def forecasts(
         clustered=responses is not None,
         n_unlabelled=found.n_unlabelled,
     )
+
+
+def with_ties(p: Floats) -> Floats:
+    """Probabilities (n,) of which tied ones are equal: each is the least of its point."""
+    order = np.argsort(p, kind="stable")
+    begins = _begins_a_point(p[order])
+    result = np.empty_like(p)
+    result[order] = p[order][begins][np.cumsum(begins) - 1]
+    return result
+
+
+def _begins_a_point(ordered: Floats) -> NDArray[np.bool_]:
+    # Both sides of a gap are looked at, so that 0 and 1 are tied with nothing else.
+    within = np.minimum(ordered[:-1], 1 - ordered[1:])
+    return np.append(True, np.diff(ordered) > TIE_TOLERANCE * within)[: ordered.size]
 
 
 def pooled(

@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.forecasts import Estimate, Sample, ScoreStatus, dot, pooled, undefined
+from calibration.forecasts import (
+    Estimate,
+    Sample,
+    ScoreStatus,
+    dot,
+    pooled,
+    undefined,
+    with_ties,
+)
 from calibration.grouping import Grouping
 from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.validation import Floats, Integers
@@ -126,7 +134,7 @@ def clustered_auroc(
         nothing = np.full(len(methods), np.nan)
         return ClusteredAuroc(nothing, np.outer(nothing, nothing), n_responses)
     value, parts = [], []
-    for p in methods:
+    for p in map(with_ties, methods):
         # Of each claim: how often it is ordered rightly with claims of the other class.
         ordered, others = np.zeros(y.size), np.zeros(y.size)
         for own in inside:

@@ -8,7 +8,11 @@ import math
 import numpy as np
 import pytest
 
+from calibration.curves.corp import corp_curve
+from calibration.forecasts import with_ties
+from calibration.grouping import group_by_response
 from calibration.scores import auprc, auroc, hosmer_lemeshow, risk_coverage, spiegelhalter
+from calibration.scores.ranking import clustered_auroc
 from calibration.scores.selective import harmonic_numbers
 from tests.calibration.references import r_claims, r_values
 from tests.refusals import refused
@@ -161,3 +165,24 @@ def test_bad_input_is_named() -> None:
     refused("rule is 'best'; choose 'verdict'", risk_coverage, [0.1], [1], rule="best")
     refused("n_groups is 0", hosmer_lemeshow, [0.1], [1], n_groups=0)
     refused("n_fitted is -1", hosmer_lemeshow, [0.1], [1], n_fitted=-1)
+
+
+def test_what_rounding_moves_apart_is_tied() -> None:
+    p = np.array([0.3, 0.3 + 1e-16, 0.3 * (1 + 1e-12), 0.7, np.nextafter(0.7, 1.0), 0.9])
+    y = np.array([True, False, True, False, True, True])
+    equal = np.array([0.3, 0.3, 0.3, 0.7, 0.7, 0.9])
+    assert len(np.unique(p)) > len(np.unique(equal))
+    for score in (auroc, auprc):
+        assert score(p, y) == score(equal, y)
+    one_each = group_by_response(np.arange(6))
+    apart, tied = (clustered_auroc([each], y.astype(float), one_each) for each in (p, equal))
+    assert apart.value == tied.value == auroc(equal, y)
+    assert (apart.covariance == tied.covariance).all()
+    recalibrated, expected = (corp_curve(each, y, band="none").recalibrated for each in (p, equal))
+    np.testing.assert_allclose(recalibrated, expected, rtol=1e-12)
+    # Near 0 and 1 what counts is the proportion, so that certainty is tied with nothing.
+    extreme = [0.0, 1e-300, 2e-300, 1 - 2e-16, 1.0]
+    for below, above in itertools.pairwise(extreme):
+        assert auroc([below, above], [False, True]) == 1.0
+    np.testing.assert_array_equal(with_ties(p[::-1]), equal[::-1])
+    assert with_ties(np.zeros(0)).shape == (0,)
