@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from calibration.grouping import group_by_response
 from calibration.intervals import (
@@ -30,10 +31,12 @@ from calibration.significance.outcome import (
     alternative_named,
     undecided,
 )
-from calibration.validation import Floats, check_lengths, open_interval, whole_number
+from calibration.validation import Floats, Integers, check_lengths, open_interval, whole_number
 from factormodels.errors import InputError
 
 _MASKS_AT_ONCE = 4_000_000
+_KEPT_SWAPS = 200_000_000
+"""Swaps that are kept for the next test, a bit each: 25 MB."""
 
 _SAME = 1e-12
 """Relative: permuted sums that differ by less are the same sum added in another order."""
@@ -346,7 +349,26 @@ def swap_masks(n_responses: int, n_permutations: int, seed: int, exact: bool) ->
             numbers = np.arange(start, min(start + block, 2**n_responses))
             yield (numbers[:, np.newaxis] >> np.arange(n_responses) & 1).astype(np.float64)
         return
+    if n_permutations * n_responses <= _KEPT_SWAPS:
+        kept = _kept_swaps(n_responses, n_permutations, seed)
+        for start in range(0, n_permutations, block):
+            swaps = np.unpackbits(kept[start : start + block], axis=1, count=n_responses)
+            yield swaps.astype(np.float64)
+        return
+    for drawn in _drawn_swaps(n_responses, n_permutations, seed):
+        yield drawn.astype(np.float64)
+
+
+@lru_cache(maxsize=1)
+def _kept_swaps(n_responses: int, n_permutations: int, seed: int) -> NDArray[np.uint8]:
+    """The swaps as bits: tests of several measures and pairs swap the same responses."""
+    blocks = _drawn_swaps(n_responses, n_permutations, seed)
+    return np.concatenate([np.packbits(block, axis=1) for block in blocks])
+
+
+def _drawn_swaps(n_responses: int, n_permutations: int, seed: int) -> Iterator[Integers]:
     generator = np.random.default_rng(seed)
+    block = max(1, _MASKS_AT_ONCE // n_responses)
     for start in range(0, n_permutations, block):
         rows = min(block, n_permutations - start)
-        yield generator.integers(0, 2, size=(rows, n_responses)).astype(np.float64)
+        yield generator.integers(0, 2, size=(rows, n_responses))

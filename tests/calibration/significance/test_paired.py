@@ -9,6 +9,7 @@ import pytest
 
 from calibration.significance import (
     SignificanceStatus,
+    paired,
     paired_bootstrap,
     paired_permutation,
     paired_t_test,
@@ -194,3 +195,18 @@ def test_bad_input_is_named() -> None:
     refused("responses has 1", paired_permutation, [0.5, 1], [0.5, 1], ["x"])
     with pytest.raises(InputError, match="n_permutations is 0"):
         paired_permutation([0.5, 1], [0.5, 1], ["x", "y"], n_permutations=0)
+
+
+@pytest.mark.parametrize(("n_responses", "n_permutations"), [(9, 30), (40, 501), (2001, 2500)])
+def test_swaps_that_are_kept_are_those_that_are_drawn(
+    n_responses: int, n_permutations: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = (n_responses, n_permutations, 3, False)
+    # The second time they are those of the first.
+    kept = [np.concatenate(list(paired.swap_masks(*settings))) for _ in range(2)]
+    monkeypatch.setattr(paired, "_KEPT_SWAPS", 0)
+    drawn = list(paired.swap_masks(*settings))
+    for masks in kept:
+        assert masks.dtype == np.float64
+        np.testing.assert_array_equal(masks, np.concatenate(drawn))
+    assert set(np.unique(drawn[0])) == {0.0, 1.0}
