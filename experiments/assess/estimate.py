@@ -40,9 +40,6 @@ CHARACTERS_PER_TOKEN = 4.0
 ATOM_CHARACTERS = 41
 """Of a claim, on the average of those behind `CLAIMS_PER_SENTENCE`."""
 
-PASSAGE_CHARACTERS = {"local": 700, "wikipedia": 4000, "google": 4000}
-"""Lengths that are assumed of what is not there yet."""
-
 SAFE_CHARACTERS = 300
 """Characters of a snippet that SAFE is shown, about."""
 
@@ -227,7 +224,7 @@ def _size(graph: FactGraph, choices: Choices) -> _Size:
         retrieved = n * min(choices.top_k, len(there) or choices.top_k)
         found = retrieved + choices.top_k * bool(wanted.question_contexts and graph.query.strip())
         m = min(found, len(there) or found)
-        length: float = PASSAGE_CHARACTERS.get(choices.retriever, ATOM_CHARACTERS)
+        length: float = RETRIEVERS[choices.retriever].passage_characters
         if there:
             length = sum(map(len, there)) / len(there)
     else:

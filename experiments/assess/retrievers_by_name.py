@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from experiments.assess.relation_models_by_name import content_hash
 from experiments.study.inputs import is_dataset, read_graphs
-from factormodels.errors import InputError
+from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model.limits import Budget
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.documents import (
@@ -87,12 +87,14 @@ class RetrieverEntry(NamedTuple):
 
     Attributes:
         build: makes it.
+        passage_characters: length of a passage that an estimate assumes while none is there.
         reads_documents: whether it searches documents on this disk.
         by_pages: whether FaStfact's verification, which reads the best pieces of whole pages, has
             it too.
     """
 
     build: Callable[[Sequence[FactGraph], SearchOptions], Built]
+    passage_characters: int
     reads_documents: bool = False
     by_pages: bool = True
 
@@ -193,26 +195,23 @@ def _web(name: str, _: Sequence[FactGraph], options: SearchOptions) -> Built:
 
 
 def web_retriever(name: str, access: WebAccess, **settings: Any) -> WebRetriever:
-    """The search of the web of a name, wikipedia or google.
+    """The search of the web of a name.
 
     Args:
-        name: its name.
+        name: one of `WEB_RETRIEVERS`.
         access: how it searches.
         settings: what else a `WebRetriever` takes.
 
     Raises:
-        InputError: if its searches have no price within a limit of cost, its key is not set, the
-            cache cannot be used, or there is none to replay.
+        InputError: if there is no such search, its searches have no price within a limit of cost,
+            its key is not set, the cache cannot be used, or there is none to replay.
     """
     from factormodels.extraction.language_model.cache import AnswerCache
-    from factormodels.extraction.retrieval.google import GoogleRetriever, serper_key
     from factormodels.extraction.retrieval.web_cache import WebStore
-    from factormodels.extraction.retrieval.wikipedia import WikipediaRetriever
 
-    if name == "google" and not access.replay:
-        _check_priced_searches(access)
-        serper_key()  # so that its absence is told before anything is done
-    kind: type[WebRetriever] = GoogleRetriever if name == "google" else WikipediaRetriever
+    if name not in WEB_RETRIEVERS:
+        raise InputError(unknown_name(f"the search of the web {name!r}", name, WEB_RETRIEVERS))
+    kind = WEB_RETRIEVERS[name](access)
     if access.search_base is not None:
         settings["base_url"] = access.search_base
     kept = None if access.cache is None else AnswerCache(access.cache, read_only=access.replay)
@@ -224,6 +223,29 @@ def web_retriever(name: str, access: WebAccess, **settings: Any) -> WebRetriever
         price=access.price_search,
     )
     return kind(http=access.http, store=store, **settings)
+
+
+def _wikipedia(_: WebAccess) -> type[WebRetriever]:
+    """Wikipedia, which is free and asks for no key."""
+    from factormodels.extraction.retrieval.wikipedia import WikipediaRetriever
+
+    return WikipediaRetriever
+
+
+def _google(access: WebAccess) -> type[WebRetriever]:
+    """Google by Serper, which is paid for: price and key are asked for before anything is done."""
+    from factormodels.extraction.retrieval.google import GoogleRetriever, serper_key
+
+    if not access.replay:
+        _check_priced_searches(access)
+        serper_key()
+    return GoogleRetriever
+
+
+WEB_RETRIEVERS: Mapping[str, Callable[[WebAccess], type[WebRetriever]]] = MappingProxyType(
+    {"wikipedia": _wikipedia, "google": _google}
+)
+"""The class of every search of the web, by name, once what it needs is there."""
 
 
 def _check_priced_searches(access: WebAccess) -> None:
@@ -243,10 +265,9 @@ def _top(options: SearchOptions) -> dict[str, Any]:
 
 RETRIEVERS: Mapping[str, RetrieverEntry] = MappingProxyType(
     {
-        "local": RetrieverEntry(_local, reads_documents=True),
-        "dense": RetrieverEntry(_dense, reads_documents=True, by_pages=False),
-        "wikipedia": RetrieverEntry(partial(_web, "wikipedia")),
-        "google": RetrieverEntry(partial(_web, "google")),
+        "local": RetrieverEntry(_local, 700, reads_documents=True),
+        "dense": RetrieverEntry(_dense, 700, reads_documents=True, by_pages=False),
+        **{name: RetrieverEntry(partial(_web, name), 4000) for name in WEB_RETRIEVERS},
     }
 )
 """Every retriever by its name."""

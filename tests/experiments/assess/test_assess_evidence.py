@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 
 from experiments import evaluate
+from experiments.assess.retrievers_by_name import (
+    RETRIEVERS,
+    WEB_RETRIEVERS,
+    WebAccess,
+    web_retriever,
+)
 from factormodels import read_many
+from factormodels.errors import InputError
 from factormodels.extraction.language_model import Completion, Request
 from factormodels.extraction.retrieval.google import KEY_VARIABLE
 from tests.experiments.conftest import invoke
@@ -228,6 +235,14 @@ def test_a_search_of_google_is_paid_once_though_a_page_fails(
         assert len(server.asked) == 12
     invoke("assess", "answer.txt", *options, "--replay", "--out", "r.jsonl")
     assert len({(folder / f"{name}.jsonl").read_text() for name in "123r"}) == 1
+
+
+def test_a_search_of_another_name_is_never_wikipedia_s() -> None:
+    web = {name for name, entry in RETRIEVERS.items() if not entry.reads_documents}
+    assert web == set(WEB_RETRIEVERS)
+    assert web_retriever("wikipedia", WebAccess(), top_k=1).name == "wikipedia"
+    with pytest.raises(InputError, match=r"'wikipedai' is unknown.*did you mean 'wikipedia'"):
+        web_retriever("wikipedai", WebAccess(), top_k=1)
 
 
 def test_summaries_take_the_place_of_passages() -> None:
