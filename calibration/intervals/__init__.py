@@ -1,29 +1,30 @@
 """Intervals over responses: responses are redrawn, or their sums linearised, in this room alone.
 
-    replicates  a statistic of redrawn responses: how weights are drawn
-    methods     from replicates or a standard error to an interval
-    inversion   intervals of scores that chance alone raises, from tests of populations
-    estimands   ratios of sums over responses and functions of them, whose influences are known
-    estimates   estimands with their intervals
+    replicates          a statistic of redrawn responses: how weights are drawn
+    methods             from replicates or a standard error to an interval
+    inversion           intervals of scores that chance alone raises, from tests of populations
+    estimands           ratios of sums over responses and functions of them, of known influences
+    estimand_intervals  their intervals, many at once
 
 Which method a score's interval has is said in `calibration.scores.registry`.
 """
 
 from __future__ import annotations
 
+from calibration.intervals.estimand_intervals import (
+    SUM_METHODS,
+    Estimates,
+    IntervalSettings,
+    SumMethod,
+    estimate_all,
+    mean_interval,
+)
 from calibration.intervals.estimands import (
     Estimand,
     PairedDifference,
     RatioEstimand,
     RatioSums,
     Smooth,
-)
-from calibration.intervals.estimates import (
-    SUM_METHODS,
-    Estimates,
-    IntervalSettings,
-    estimate_all,
-    mean_interval,
 )
 from calibration.intervals.inversion import (
     DeviationScores,
@@ -68,6 +69,7 @@ __all__ = [
     "Scale",
     "Smooth",
     "Statistic",
+    "SumMethod",
     "bootstrap_settings",
     "clustered_standard_error",
     "delta_interval",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from calibration.figures.positions import label_panels, position_figure
+from calibration.intervals import SumMethod
 from calibration.self_knowledge import IntervalSettings, label_positions
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.shared.loading import load
@@ -34,7 +35,7 @@ class Settings:
 
     data: SourceName
     positions: Count = 5
-    intervals: Literal["bootstrap", "delta"] = "bootstrap"
+    intervals: SumMethod = "bootstrap"
     n_bootstrap: Count = 1000
     published: tuple[Published, ...] = ()
     data_file: str | None = None

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from calibration.figures.panels import name_lines, nth_look, reach, small_multiples
 from calibration.figures.positions import Panel, knowledge_panels, position_figure
+from calibration.intervals import SumMethod
 from calibration.self_knowledge import (
     ClaimLabel,
     ClaimRecord,
@@ -68,7 +69,7 @@ class Settings:
     setting: Setting = Setting.NONE_OF_THE_ABOVE
     threshold: Probability = 0.5
     positions: Count = 5
-    intervals: Literal["bootstrap", "delta"] = "delta"
+    intervals: SumMethod = "delta"
     n_bootstrap: Count = 1000
     published: tuple[Published, ...] = ()
     data_file: str | None = None

@@ -1,11 +1,11 @@
-"""Estimates: estimands with their intervals over responses, many at once."""
+"""Intervals of estimands: ratios of sums and functions of them, many at once."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,8 +24,11 @@ from calibration.tabular import Tabular
 from calibration.validation import Floats, Integers, open_interval, whole_number
 from factormodels.errors import InputError
 
-SUM_METHODS = (IntervalMethod.BOOTSTRAP, IntervalMethod.DELTA)
-"""Methods of intervals of estimands, which are functions of sums over responses."""
+SumMethod = Literal["bootstrap", "delta"]
+"""Names of the methods of intervals of estimands, which are functions of sums over responses."""
+
+SUM_METHODS = tuple(IntervalMethod(name) for name in get_args(SumMethod))
+"""The methods of these names."""
 
 _ROUNDING = 1e-12
 """Relative: a standard error below this is the rounding of one that is 0."""
