@@ -23,8 +23,6 @@ PARTS_PER_WORKER = 4
 class Team:
     """Threads that share a batch; with one worker, everything runs where it is called.
 
-    They begin when a batch has taken longer than it takes to begin them.
-
     Work is handed out in parts, and parts that have not begun are dropped when one fails or the
     user interrupts: so an interrupt ends a batch within the time of one part.
 
@@ -32,10 +30,17 @@ class Team:
         workers: how many threads there are.
     """
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, *, short_parts: bool = False) -> None:
+        """Begin no thread yet.
+
+        Args:
+            workers: how many threads there may be.
+            short_parts: whether parts take milliseconds: the first ones are run where `map` is
+                called, and a small batch is done before threads would have begun.
+        """
         self.workers = workers
-        self._pool: ThreadPoolExecutor | None = None
-        self._alone_until = time.perf_counter() + _SECONDS_ALONE if workers > 1 else np.inf
+        self._pool = ThreadPoolExecutor(workers) if workers > 1 else None
+        self._alone_until = time.perf_counter() + (_SECONDS_ALONE if short_parts else 0.0)
 
     def __enter__(self) -> Self:
         return self
@@ -53,12 +58,11 @@ class Team:
         calls = list(zip(*arguments, strict=True))
         found: list[Any] = [None] * len(calls)
         done = 0
-        while done < len(calls) and time.perf_counter() < self._alone_until:
+        while done < len(calls) and (self._pool is None or time.perf_counter() < self._alone_until):
             found[done] = function(*calls[done])
             done += 1
-        if done == len(calls):
+        if self._pool is None or done == len(calls):
             return found
-        self._pool = self._pool or ThreadPoolExecutor(self.workers)
         # A queue that threads take from costs a tenth of a future for every part.
         waiting: SimpleQueue[int] = SimpleQueue()
         for number in range(done, len(calls)):

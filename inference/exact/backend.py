@@ -116,7 +116,7 @@ class Exact(Backend):
 
         Graphs of one structure share a plan, and parts of all structures share the threads.
         """
-        with Team(threads) as team:
+        with Team(threads, short_parts=True) as team:
             return solve_each(self, graphs, team)
 
     def solve_settings(

@@ -167,7 +167,7 @@ class LoopyBeliefPropagation(Backend):
     ) -> list[Result]:
         """Posteriors of graphs, of which `stack` returns a part."""
         parts = ranges(costs, _ENTRIES_PER_PART, threads)
-        with Team(threads) as team:
+        with Team(threads, short_parts=True) as team:
             found = team.map(lambda part: self._part(stack(slice(*part))), parts)
         return list(chain.from_iterable(found))
 

@@ -239,7 +239,7 @@ def test_a_team_drops_what_has_not_begun_when_a_part_fails() -> None:
         time.sleep(0.001)
         return number
 
-    with Team(2) as team:
+    with Team(2, short_parts=True) as team:
         assert team.map(part, range(40)) == list(range(40))
         # The first are run here, and the others by threads.
         with pytest.raises(ValueError, match="fifty"):
