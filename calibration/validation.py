@@ -1,4 +1,4 @@
-"""The boundary: what a caller gives becomes checked arrays here, or one clear InputError."""
+"""What scores are computed from, arrays and settings: checked, or refused in one sentence."""
 
 from __future__ import annotations
 

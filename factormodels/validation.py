@@ -1,4 +1,4 @@
-"""The boundary: ids and probabilities that come from outside are checked, or one clear error."""
+"""What a model is made of, its ids and probabilities: checked, or refused in one sentence."""
 
 from __future__ import annotations
 
