@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from experiments.results.rows import UNANSWERED, CellRows, RowsFile
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +111,6 @@ def read_judgements(rows: RowsFile, cell: CellRows) -> Judgements:
 
 
 def _read(rows: RowsFile, cell: CellRows) -> Judgements:
-    import pyarrow as pa
-
     def column(name: str) -> Any:
         # One after another: of a large cell no two are in memory as they are in the file.
         found = rows.read(cell, [name])[name].combine_chunks()
