@@ -98,6 +98,12 @@ class Marginals(Previewed, Mapping[str, NDArray[np.float64]]):
         """Probability of one state for several variables (all of them by default)."""
         if names is None:
             return self.flat[self.starts[:-1] + state]
+        if tuple(names) == self.names[: len(names)]:
+            # Claims stand before their evidence: what is made of all variables is not needed.
+            counts = self._cardinalities[: len(names)]
+            if state >= 0 and (counts > state).all():
+                first: NDArray[np.float64] = self.flat[np.cumsum(counts) - counts + state]
+                return first
         chosen = [self._index[name] for name in names]
         if state < 0 or (self._cardinalities[chosen] <= state).any():
             return np.array([self[name][state] for name in names], dtype=np.float64)

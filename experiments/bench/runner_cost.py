@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.run.runner import Execution, design, run_study
+from experiments.run.workers import EarlyWorkers
 from experiments.study.config import BackendChoice, DatasetChoice, Study
 from experiments.study.reading import LoadedStudy
 
@@ -66,8 +67,9 @@ def measure_runner(folder: Path, n_responses: int = 10_000, workers: int = 2) ->
         InputError: if the folder holds another run, or part of this one.
     """
     start = time.perf_counter()
-    planned = design(LoadedStudy(small_graphs(n_responses), Path(), "small-graphs"))
-    _, finished = run_study(planned, folder, Execution(workers=workers))
+    with EarlyWorkers(workers) as early:
+        planned = design(LoadedStudy(small_graphs(n_responses), Path(), "small-graphs"), early)
+        _, finished = run_study(planned, folder, Execution(workers=workers), early=early)
     seconds = time.perf_counter() - start
     inference = float(finished.table["seconds"].to_numpy().sum())
     n_units = finished.table.num_rows

@@ -17,6 +17,7 @@ from experiments.run import runner
 from experiments.run.outputs import Results
 from experiments.run.resumption import FinishedUnits
 from experiments.run.runner import Execution, StudyDesign
+from experiments.run.workers import EarlyWorkers
 from experiments.study.reading import Configuration, LoadedStudy, Overrides, load_study
 from factormodels.errors import InputError, options_as_arguments
 from factormodels.extraction.language_model.accounting import Ledger
@@ -71,13 +72,14 @@ def run_study(
         raise InputError("a loaded study takes no overrides; give them to load_study")
     folder = study_folder(study.study.study, None if out is None else Path(out))
     shown = messages()
-    with options_as_arguments():
+    with options_as_arguments(), EarlyWorkers(workers) as early:
         results, _ = run_watched(
-            runner.design(study),
+            runner.design(study, early),
             folder,
             Execution(workers),
             shown if shown.is_terminal else silent(),
             Ledger(),
+            early,
             only=only,
             resume=resume or retry_failed,
             overwrite=overwrite,
@@ -92,6 +94,7 @@ def run_watched(
     execution: Execution,
     console: Console,
     ledger: Ledger,
+    early: EarlyWorkers,
     *,
     only: Iterable[str] = (),
     resume: bool = False,
@@ -116,4 +119,5 @@ def run_watched(
         ledger=ledger,
         notice=partial(console.print, soft_wrap=True, markup=False, highlight=False),
         pages=partial(write_pages, watch=partial(step_progress, console, "pages")),
+        early=early,
     )

@@ -42,6 +42,7 @@ from experiments.run.text_models import (
 )
 from experiments.run.units import TaskQueue, UnitResult, decode, encode, warm_up_units
 from experiments.run.workers import (
+    EarlyWorkers,
     Outcomes,
     at_first_here,
     in_processes,
@@ -50,7 +51,7 @@ from experiments.run.workers import (
 )
 from experiments.study.cell_choice import select
 from experiments.study.config import Study
-from experiments.study.data import StudyData, load_data
+from experiments.study.data import StudyData, is_large, load_data
 from experiments.study.design import StudyAlgorithm, StudyCell, algorithms, cells
 from experiments.study.reading import LoadedStudy
 from factormodels.extraction.language_model.accounting import Ledger
@@ -93,7 +94,7 @@ class StudyDesign:
     @property
     def backends(self) -> tuple[Backend, ...]:
         """The backends that can be run."""
-        return tuple(one.backend for one in self.algorithms if one.backend is not None)
+        return _backends(self.algorithms)
 
     def plan(self) -> RunPlan:
         """What its run computes."""
@@ -114,6 +115,10 @@ class StudyDesign:
             if (request := text_request_of(self.cells[cell])) is not None
             for response in np.flatnonzero(~done[number[request.dataset]][cell]).tolist()
         ]
+
+
+def _backends(chosen: Iterable[StudyAlgorithm]) -> tuple[Backend, ...]:
+    return tuple(one.backend for one in chosen if one.backend is not None)
 
 
 @dataclass(frozen=True)
@@ -162,15 +167,24 @@ Monitor = Callable[[int, int], AbstractContextManager[Callable[[Progress], None]
 """(units to be run, units kept) -> a context with what is to be called as units are finished."""
 
 
-def design(loaded: LoadedStudy) -> StudyDesign:
+def design(loaded: LoadedStudy, early: EarlyWorkers | None = None) -> StudyDesign:
     """The design of a study.
+
+    Args:
+        loaded: the study.
+        early: processes that are started before its data are made or read, if these are many.
 
     Raises:
         InputError: for a setting that a backend does not have or take, or bad data.
         MissingDependencyError: if a library that learning or selecting needs is not installed.
     """
     chosen = algorithms(loaded)
-    all_cells, data = cells(loaded.study, chosen), load_data(loaded)
+    all_cells = cells(loaded.study, chosen)
+    if early is not None and any(
+        is_large(choice, loaded.folder) for choice in loaded.study.datasets
+    ):
+        early.begin(_backends(chosen))
+    data = load_data(loaded)
     asked, models = prior_requests(loaded, all_cells, data), text_models(loaded)
     check_texts(loaded, models, data)
     return StudyDesign(
@@ -202,6 +216,7 @@ def run_study(
     ledger: Ledger | None = None,
     notice: Callable[[str], None] = logger.info,
     pages: Pages | None = None,
+    early: EarlyWorkers | None = None,
 ) -> tuple[Results, FinishedUnits]:
     """Run the units of a study and write its results; what is finished is never lost.
 
@@ -218,6 +233,7 @@ def run_study(
         ledger: where what language models answer is counted.
         notice: is told what is worked out before the units.
         pages: writes the pages of the report, if the study asks for one; None: there is none.
+        early: processes that `design` was given.
 
     Raises:
         InputError: if the folder holds what may not be dropped, a text model cannot be asked,
@@ -261,7 +277,7 @@ def run_study(
             if judged:
                 _keep(planned, encode(judged), run.journal, report)
             if queue.left:
-                _run_units(planned, queue, execution, run.journal, report)
+                _run_units(planned, queue, execution, early, run.journal, report)
         # Read back from the journal rather than collected along the way, so that a run in one go
         # and a resumed one write the same results.
         finished = read_finished(folder, planned.plan(), sizes)
@@ -384,13 +400,14 @@ def _run_units(
     planned: StudyDesign,
     queue: TaskQueue,
     execution: Execution,
+    early: EarlyWorkers | None,
     journal: Journal,
     report: Callable[[Progress], None],
 ) -> None:
     """Run the queue's units where `execution` says, each result into the journal as it comes."""
     # If this loop is left by an error or an interrupt, the generator must clean up at once: it ends
     # the worker processes.
-    with closing(_outcomes(planned, queue, execution)) as outcomes:
+    with closing(_outcomes(planned, queue, execution, early)) as outcomes:
         for task, answer in outcomes:
             if answer is None:
                 # Its units are back in the queue, to be tried one at a time.
@@ -421,7 +438,9 @@ _DIED = (
 )
 
 
-def _outcomes(planned: StudyDesign, queue: TaskQueue, execution: Execution) -> Outcomes:
+def _outcomes(
+    planned: StudyDesign, queue: TaskQueue, execution: Execution, early: EarlyWorkers | None
+) -> Outcomes:
     """The way tasks are run: on Dask, in processes, here, or here first and then in processes."""
     backends = planned.backends
     if execution.dask is not None:
@@ -429,7 +448,8 @@ def _outcomes(planned: StudyDesign, queue: TaskQueue, execution: Execution) -> O
     # Not os.cpu_count(): a container or a batch job may use fewer processors than the machine has.
     processors = len(os.sched_getaffinity(0))
     if execution.workers is not None and execution.workers > 1:
-        return in_processes(queue.take, execution.workers, backends)
+        early = early or EarlyWorkers(execution.workers)
+        return in_processes(queue.take, execution.workers, backends, early)
     # After that no unit's seconds hold the loading of a library or the compilation of a kernel.
     warm_up_units(backends)
     if execution.workers == 1 or processors == 1:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from multiprocessing.connection import wait
-from typing import Any
+from typing import Any, Self
 
 from experiments.run.processes import Child, ChildError
 from experiments.run.units import Task, run_task, warm_up_units
@@ -39,13 +39,59 @@ def in_this_process(take: Take) -> Outcomes:
         yield task, run_task(task)
 
 
-def in_processes(take: Take, count: int, backends: Sequence[Backend]) -> Outcomes:
-    """Run tasks in processes of this machine, each started anew and warmed up.
+class EarlyWorkers:
+    """Processes that start and warm up while the data of a large study are made or read.
+
+    Those that no task was found for are ended when the block is left.
+    """
+
+    def __init__(self, count: int | None) -> None:
+        """Start none yet.
+
+        Args:
+            count: how many processes will run the study; None: that is not known.
+        """
+        self._count = count if count is not None and count > 1 else 0
+        self._waiting: list[Child] = []
+
+    @property
+    def waiting(self) -> tuple[Child, ...]:
+        """Those that have no task yet."""
+        return tuple(self._waiting)
+
+    def begin(self, backends: Sequence[Backend]) -> None:
+        """Start the processes, which warm up backends."""
+        for _ in range(self._count):
+            self._waiting.append(_warming_up(backends))
+
+    def take(self, backends: Sequence[Backend]) -> Child:
+        """A process that was started, or a new one."""
+        return self._waiting.pop() if self._waiting else _warming_up(backends)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for child in self._waiting:
+            child.close()
+
+
+def _warming_up(backends: Sequence[Backend]) -> Child:
+    child = Child(quiet=False)
+    child.send(_warm_up, backends)
+    return child
+
+
+def in_processes(
+    take: Take, count: int, backends: Sequence[Backend], early: EarlyWorkers
+) -> Outcomes:
+    """Run tasks in processes of this machine, each warmed up.
 
     Args:
         take: gives the next task.
         count: how many processes.
         backends: the backends that they warm up.
+        early: processes that were started before; others are started as they are needed.
 
     Raises:
         WorkerError: if a process cannot start.
@@ -60,9 +106,8 @@ def in_processes(take: Take, count: int, backends: Sequence[Backend]) -> Outcome
                 if idle:
                     worker = idle.pop()
                 else:
-                    worker = _Worker(Child(quiet=False))
+                    worker = _Worker(early.take(backends))
                     team.append(worker)
-                    worker.child.send(_warm_up, backends)
                 worker.give(task)
             busy = {worker.child.fileno(): worker for worker in team if worker.task is not None}
             # Nothing is running and the queue had nothing to give, so no new task can turn up.
@@ -106,7 +151,7 @@ def at_first_here(
         if spent > _TRIAL_SECONDS and remaining:
             done = max(1, total - remaining)
             if remaining / done * spent > _PAYS_SECONDS:
-                yield from in_processes(take, count, backends)
+                yield from in_processes(take, count, backends, EarlyWorkers(count))
                 return
 
 

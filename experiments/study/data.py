@@ -18,6 +18,11 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.guarded_opening import first_line
 from factormodels.variants import variant as variant_of
 
+_MANY_RESPONSES = 4000
+_MANY_BYTES = 4 * 2**20
+"""Responses that are drawn, and bytes that are read, in about the second that a process takes to
+start."""
+
 _NETWORK = re.compile(r"\s*(MARKOV|BAYES|network)\b", re.IGNORECASE)
 """How a UAI or BIF file begins."""
 
@@ -89,6 +94,20 @@ def load_data(loaded: LoadedStudy) -> tuple[StudyData, ...]:
         load_dataset(choice, loaded.folder, loaded.blame(f"datasets[{position}]"))
         for position, choice in enumerate(loaded.study.datasets)
     )
+
+
+def is_large(choice: DatasetChoice, folder: Path) -> bool:
+    """Whether making or reading a dataset takes about as long as starting a process, or longer.
+
+    Args:
+        choice: the dataset.
+        folder: where its relative path starts.
+    """
+    if choice.synthetic is not None:
+        count = choice.synthetic.get("n_responses")
+        return isinstance(count, int) and count >= _MANY_RESPONSES
+    path = folder / choice.path if choice.path is not None else None
+    return path is not None and path.is_file() and path.stat().st_size >= _MANY_BYTES
 
 
 def load_dataset(choice: DatasetChoice, folder: Path, where: str) -> StudyData:

@@ -10,6 +10,7 @@ import pytest
 
 from factormodels import Atom, FactGraph, FactorGraph, InputError, interchange
 from inference import infer, infer_batch, infer_settings
+from inference.posterior import Marginals
 from tests.refusals import refused
 
 GRAPH = FactorGraph.from_factors(
@@ -88,3 +89,19 @@ def test_inference_names_the_converter_of_networkx() -> None:
     pytest.importorskip("networkx")
     graph: Any = interchange.to_networkx(FactGraph("g", (Atom("a1"),)))
     refused(r"from_networkx, then \.to_factor_graph\(\)$", infer, graph)
+
+
+def test_one_state_of_the_first_variables_is_that_of_any() -> None:
+    counts = np.array([2, 3, 1, 2])
+    values = np.arange(8.0)
+    marginals = Marginals(("a", "b", "c", "d"), counts, values)
+    for n in range(5):
+        names = list(marginals.names[:n])
+        np.testing.assert_array_equal(
+            marginals.of_state(0, names), [marginals[name][0] for name in names]
+        )
+    np.testing.assert_array_equal(marginals.of_state(1, ["a", "b"]), [1.0, 3.0])
+    np.testing.assert_array_equal(marginals.of_state(1, ("b", "a")), [3.0, 1.0])
+    np.testing.assert_array_equal(marginals.of_state(-1, ["a", "b", "c"]), [1.0, 4.0, 5.0])
+    with pytest.raises(IndexError):
+        marginals.of_state(1, ["a", "b", "c"])

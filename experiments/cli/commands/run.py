@@ -133,7 +133,7 @@ def command(
     from experiments.cli.tables import ledger_at_limit, show_ledger
     from experiments.results.files import study_folder
     from experiments.run.runner import Execution, design, failures_of
-    from experiments.run.workers import WorkerError
+    from experiments.run.workers import EarlyWorkers, WorkerError
     from experiments.study.reading import is_analysis, read_raw, validated
     from factormodels.extraction.language_model.accounting import Ledger
 
@@ -157,29 +157,31 @@ def command(
         return
     loaded = validated(raw)
     folder = study_folder(loaded.study.study, out)
-    planned = design(loaded)
     console, remarks, ledger = output(), messages(), Ledger()
-    if dry_run:
-        _show_plan(console, planned, folder, only or ())
-        return
-    try:
-        with ledger_at_limit(remarks, ledger):
-            results, finished = run_watched(
-                planned,
-                folder,
-                Execution(workers, dask),
-                remarks,
-                ledger,
-                only=only or (),
-                resume=resume or retry_failed,
-                overwrite=overwrite,
-                retry_failed=retry_failed,
-            )
-    # What ends a run without being the user's mistake; what is finished is kept, which is worth
-    # saying.
-    except (KeyboardInterrupt, WorkerError, OSError, LimitReachedError):
-        _show_kept(remarks, planned, folder)
-        raise
+    with EarlyWorkers(None if dry_run else workers) as early:
+        planned = design(loaded, early)
+        if dry_run:
+            _show_plan(console, planned, folder, only or ())
+            return
+        try:
+            with ledger_at_limit(remarks, ledger):
+                results, finished = run_watched(
+                    planned,
+                    folder,
+                    Execution(workers, dask),
+                    remarks,
+                    ledger,
+                    early,
+                    only=only or (),
+                    resume=resume or retry_failed,
+                    overwrite=overwrite,
+                    retry_failed=retry_failed,
+                )
+        # What ends a run without being the user's mistake; what is finished is kept, which is worth
+        # saying.
+        except (KeyboardInterrupt, WorkerError, OSError, LimitReachedError):
+            _show_kept(remarks, planned, folder)
+            raise
     _show_results(
         console, planned, results, failures_of(planned, finished), folder, every_cell=every_cell
     )
