@@ -76,6 +76,7 @@ def test_every_dataset_has_what_its_card_promises(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", datasets.names())
+@pytest.mark.slow
 def test_every_graph_becomes_a_factor_graph_in_every_view(name: str) -> None:
     for graph in datasets.load(name).graphs:
         for view in ("given", "FR1", "FR2", "FR3"):
@@ -186,6 +187,7 @@ def test_factcheck_bench_is_the_raw_file_without_its_text(shared_data: Path) -> 
         assert all(context.text for graph in raw for context in graph.contexts)
 
 
+@pytest.mark.slow
 def test_factscore_is_what_the_script_derives(shared_data: Path, tmp_path: Path) -> None:
     folder = shared_data / "factscore_chatgpt"
     passages, out = tmp_path / "passages.jsonl", tmp_path / "derived.jsonl"

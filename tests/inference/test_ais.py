@@ -18,6 +18,7 @@ from tests.oracle import oracle
 
 
 @pytest.mark.parametrize("resample", [0.0, 0.5])
+@pytest.mark.slow
 def test_intervals_hold_about_as_often_as_they_say(resample: float) -> None:
     held, within = [], []
     for seed in range(12):
@@ -73,6 +74,7 @@ def test_a_limit_of_memory_is_kept() -> None:
         infer(graph, "ais", memory_limit=1000)
 
 
+@pytest.mark.slow
 def test_the_coverage_that_the_guide_prints_on_a_few_graphs() -> None:
     found = coverage(range(9))
     assert {name for name, _, _ in found} == {"ais", "ais, not resampled", "wmb_is"}

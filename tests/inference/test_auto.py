@@ -76,6 +76,7 @@ def test_the_best_of_each_side_is_kept() -> None:
     assert (stats["lower"], stats["lower_by"], stats["gap"]) == (2.0, "f", 2.0)
 
 
+@pytest.mark.slow
 def test_marginals_are_not_those_of_a_loose_bound() -> None:
     graph = fr2(24, 4, density=0.15, seed=1)
     truth = infer(graph).marginals.flat

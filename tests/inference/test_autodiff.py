@@ -21,6 +21,7 @@ def log_value(graph: FactorGraph, log_values: NDArray[np.float64]) -> float:
     return log_partition(replace(graph, log_values=log_values)).value
 
 
+@pytest.mark.slow
 def test_both_give_what_the_enumeration_gives_for_odd_graphs() -> None:
     torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
     for seed in range(30):

@@ -151,6 +151,7 @@ def test_nothing_in_nothing_out() -> None:
 
 @pytest.mark.parametrize("backend", ["exact", "lbp", "lbp_jax", "cavi"])
 @pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.slow
 def test_a_graph_without_an_answer_is_named_by_its_number(backend: str, threads: int) -> None:
     graphs = [forest(seed) for seed in range(40)]
     graphs[17] = graphs[30] = CONTRADICTION

@@ -29,6 +29,7 @@ def _double_of_one(folder: Path) -> tuple[int, int]:
     return int(result), int(hits)
 
 
+@pytest.mark.slow
 def test_a_change_in_a_callee_makes_machine_code_stale(tmp_path: Path) -> None:
     package = tmp_path / "kernels"
     package.mkdir()
@@ -44,6 +45,7 @@ def test_a_change_in_a_callee_makes_machine_code_stale(tmp_path: Path) -> None:
     assert _double_of_one(tmp_path) == (22, 1)
 
 
+@pytest.mark.slow
 def test_machine_code_for_a_type_that_is_gone_is_compiled_anew(tmp_path: Path) -> None:
     package = tmp_path / "kernels"
     package.mkdir()

@@ -91,6 +91,7 @@ def test_flooding_is_belief_propagation_by_the_book(iterations: int, damping: fl
             assert posterior.log_z == pytest.approx(expected.bethe, abs=1e-9), f"seed {seed}"
 
 
+@pytest.mark.slow
 def test_zeros_lead_to_the_fixed_point_of_the_book() -> None:
     compared = 0
     for seed in range(80):

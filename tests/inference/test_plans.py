@@ -247,6 +247,7 @@ def test_a_team_drops_what_has_not_begun_when_a_part_fails() -> None:
     assert len(begun) < 200
 
 
+@pytest.mark.slow
 def test_batches_beside_single_calls_are_measured() -> None:
     made = list(mixes(60))
     assert [len(graphs) for _, graphs in made] == [60, 60, 50, 60]

@@ -92,6 +92,7 @@ def test_an_absent_library_names_the_command_that_installs_it() -> None:
         unregister("absent")
 
 
+@pytest.mark.slow
 def test_builtin_entries_say_what_their_backends_do() -> None:
     graph = FactorGraph.from_factors([2, 2], [([0, 1], [[1, 2], [3, 4]])])
     for name, entry in entries().items():

@@ -42,6 +42,7 @@ def check_bound(graph: FactorGraph, posterior: Posterior, where: str) -> None:
     ],
     ids=str,
 )
+@pytest.mark.slow
 def test_the_bound_holds_wherever_a_run_stops(settings: dict[str, Any]) -> None:
     for seed in range(60):
         for graphs in (odd_graph, frustrated):
@@ -169,6 +170,7 @@ def test_the_gradient_is_the_total_correlation() -> None:
     assert not has_cycle([sorted(model.scope_variables[2 * f : 2 * f + 2]) for f in forest], 5)
 
 
+@pytest.mark.slow
 def test_fewer_forests_are_begun_with_where_time_is_short() -> None:
     graph = grid(60, 60, coupling=1.0, field=1.0, seed=0)
     short = infer(graph, "trw", seconds=0.01)

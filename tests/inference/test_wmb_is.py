@@ -14,6 +14,7 @@ from tests.inference.graphs import frustrated
 from tests.oracle import oracle
 
 
+@pytest.mark.slow
 def test_bounds_hold_and_lie_within_what_is_certain() -> None:
     certain, stated = [], []
     for seed in range(40):

@@ -208,6 +208,7 @@ def test_gaps_by_group_are_drawn_side_by_side() -> None:
 
 @pytest.mark.parametrize("kind", FIGURES)
 @pytest.mark.parametrize("n_methods", [1, 6])
+@pytest.mark.slow
 def test_nothing_is_cut_off_or_overlaps(kind: str, n_methods: int, tmp_path: Path) -> None:
     draw, make = FIGURES[kind]
     names = [f"A LONG NAME OF METHOD $x_{i}$, (fr2, implication), yes, jpg" for i in range(6)]

@@ -61,6 +61,7 @@ def test_the_density_has_its_gradient(data: tuple[FactGraph, ...]) -> None:
         np.testing.assert_allclose(density.log_density(z)[1], slopes, rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_nuts_agrees_with_a_grid(
     data: tuple[FactGraph, ...], grid: tuple[np.ndarray, np.ndarray]
 ) -> None:
@@ -76,6 +77,7 @@ def test_nuts_agrees_with_a_grid(
     agrees(found, *grid)
 
 
+@pytest.mark.slow
 def test_svi_agrees_with_a_grid(
     data: tuple[FactGraph, ...], grid: tuple[np.ndarray, np.ndarray]
 ) -> None:

@@ -54,6 +54,7 @@ def test_claims_of_one_response_are_correlated_as_said() -> None:
     ],
     ids=["balanced", "one-sided"],
 )
+@pytest.mark.slow
 def test_intervals_over_responses_cover_and_naive_ones_do_not(truth: Truth) -> None:
     results = coverage(truth, REPLICATES, seed=4, n_bootstrap=400)
     assert {(each.quantity, each.interval) for each in results} == {

@@ -138,6 +138,7 @@ def test_halves_without_sigma_are_left_out_and_counted() -> None:
     assert np.isnan(result.p_value[-1])
 
 
+@pytest.mark.slow
 def test_the_test_holds_its_level_and_finds_imbalance() -> None:
     def p_value(counts: np.ndarray) -> float:
         shaped = counts.reshape(counts.shape[0], 1, 2, 2)

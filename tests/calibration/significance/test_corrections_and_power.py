@@ -44,6 +44,7 @@ def test_hand_values() -> None:
 
 @pytest.mark.parametrize(("method", "theirs"), [("holm", "holm"), ("benjamini-hochberg", "fdr_bh")])
 @pytest.mark.parametrize("n", [1, 2, 15, 200])
+@pytest.mark.slow
 def test_every_bit_is_that_of_statsmodels(method: str, theirs: str, n: int) -> None:
     from statsmodels.stats.multitest import multipletests
 

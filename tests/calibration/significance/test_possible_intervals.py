@@ -114,6 +114,7 @@ SMOOTH = ("brier", "spherical", "auroc", "auprc", "aurc", "calibration_in_the_la
 
 @FEW
 @given(**{**CASES, "n_responses": st.integers(2, 5), "score": st.sampled_from(SMOOTH)})
+@pytest.mark.slow
 def test_differences_of_scores_are_reached_by_some_resample(
     kind: str, n_responses: int, scale: float, seed: int, score: str
 ) -> None:
@@ -139,6 +140,7 @@ def test_differences_of_scores_are_reached_by_some_resample(
 
 @settings(FEW, max_examples=8)
 @given(**{**CASES, "n_responses": st.integers(2, 12)})
+@pytest.mark.slow
 def test_every_interval_is_in_the_range_of_its_score(
     kind: str, n_responses: int, scale: float, seed: int
 ) -> None:

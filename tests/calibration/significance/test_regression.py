@@ -110,6 +110,7 @@ def test_mixed_logistic_likelihood_is_the_integral() -> None:
 
 
 @pytest.mark.parametrize("model", ["gee", "mixed-logistic"])
+@pytest.mark.slow
 def test_effects_are_recovered_with_honest_standard_errors(model: str) -> None:
     replicates = 60
     truth = np.array(list(EFFECTS.values()))

@@ -274,6 +274,7 @@ STUDY_KEYS = (
 )
 
 
+@pytest.mark.slow
 def test_mutated_studies_that_are_read_are_valid(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     starts = studies()
@@ -286,6 +287,7 @@ def test_mutated_studies_that_are_read_are_valid(tmp_path: Path) -> None:
     assert read > 25
 
 
+@pytest.mark.slow
 def test_unknown_keys_are_refused_by_both_at_every_depth(tmp_path: Path) -> None:
     for study in studies():
         for place in places(study):

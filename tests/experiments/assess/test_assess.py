@@ -316,6 +316,7 @@ def test_a_dry_run_counts_what_a_run_asks(notes: Path) -> None:
     assert int(shown["(relations FR1)"]) == served
 
 
+@pytest.mark.slow
 def test_a_dry_run_with_a_model_sends_and_writes_nothing(notes: Path) -> None:
     batch_of(notes, 7)
     before = sorted(notes.rglob("*"))
@@ -360,6 +361,7 @@ def test_the_output_is_read_by_other_commands(notes: Path) -> None:
 ENDS = ("", "_lower", "_upper")
 
 
+@pytest.mark.slow
 def test_the_biographies_with_the_lexical_baseline(folder: Path, shared_data: Path) -> None:
     data = shared_data / "factscore_dev"
     options = ["--passages", data / "passages_bm25.jsonl", "--variant", "FR1", "--variant", "FR2"]

@@ -151,6 +151,7 @@ def test_damaged_output_is_told(text: str, message: str) -> None:
     assert message in str(caught.value)
 
 
+@pytest.mark.slow
 def test_the_command_measures_a_solver(folder: Path) -> None:
     (folder / "small.uai").write_text(
         "MARKOV\n2\n2 2\n2\n1 0\n2 0 1\n2\n0.25 0.75\n4\n0.9 0.1 0.2 0.8\n"

@@ -75,6 +75,7 @@ def nothing(_backend: Backend) -> None:
     """Prepare nothing."""
 
 
+@pytest.mark.slow
 def test_a_backend_that_takes_too_long_is_a_row_and_the_rest_goes_on(folder: Path) -> None:
     # A busy machine must not make the quick one late too.
     slow = Slow(seconds_each=3600.0)

@@ -60,6 +60,7 @@ def test_wrong_names_are_refused() -> None:
         refused(message, FactorGraph.from_factors, [2, 2], TABLES, state_names=names)
 
 
+@pytest.mark.slow
 def test_names_go_from_a_file_to_the_answer(folder: Path) -> None:
     pytest.importorskip("pgmpy")
     (folder / "own.bif").write_text(BIF)

@@ -255,6 +255,7 @@ def test_a_mistake_is_one_sentence(change: Any, options: Any, said: str) -> None
     assert "--" not in str(caught.value).replace("...", "")
 
 
+@pytest.mark.slow
 def test_findings_are_kept_as_files_one_page_and_json(tmp_path: Path) -> None:
     path = tmp_path / "claims.csv"
     frame(sentences=2).to_csv(path, index=False)
@@ -346,6 +347,7 @@ def test_a_file_of_unknown_columns_names_them_and_the_options(tmp_path: Path) ->
     assert "'correct' is not a number" in invoke("self-knowledge", str(path), code=2).stderr
 
 
+@pytest.mark.slow
 def test_real_votes(shared_data: Path) -> None:
     path = shared_data / "selfcheck" / "selfcheck_wikibio.jsonl"
     found = self_knowledge(path, **QUICK)

@@ -70,6 +70,7 @@ def test_counts_by_sentence_and_factuality_by_position() -> None:
         selection_study(selected(choices, response("g")) * 2, source="here", intervals=QUICK)
 
 
+@pytest.mark.slow
 def test_the_biographies_of_factscore(shared_data: Path) -> None:
     graphs = read_many(shared_data / "factscore_dev" / "ChatGPT.jsonl")
     choices = CoreChoices(LexicalRelations(), domain="people")
@@ -112,6 +113,7 @@ def test_the_biographies_of_factscore(shared_data: Path) -> None:
     assert counts == [691, 768, 806]
 
 
+@pytest.mark.slow
 def test_drawn_entailments_of_the_biographies_are_those_of_the_page(shared_data: Path) -> None:
     section = PAGE.partition("## Which claims count\n")[2].partition("\n## ")[0]
     told = re.search(

@@ -14,6 +14,7 @@ from tests.experiments.conftest import invoke
 ASSESS = ("assess", "demonstration", "--variant", "FR1", "--variant", "FR2")
 
 
+@pytest.mark.slow
 def test_pages_show_the_posteriors_of_the_file(folder: Path) -> None:
     result = invoke(*ASSESS, "--out", "o.jsonl", "--report")
     assert "wrote o-report/index.html: 15 pages" in result.stderr

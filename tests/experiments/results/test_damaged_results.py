@@ -118,6 +118,7 @@ def changed(results: Path, change: Callable[[dict[str, Any]], object]) -> None:
         (lambda m: m.pop("units"), "units"),
     ],
 )
+@pytest.mark.slow
 def test_what_only_tells_of_a_run_may_be_missing(
     results: Path, change: Callable[[dict[str, Any]], object], said: str
 ) -> None:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.experiments.conftest import environment
 
 SUMMARISE = """
@@ -44,6 +46,7 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 """
 
 
+@pytest.mark.slow
 def test_a_million_rows_take_less_than_two_gigabytes(tmp_path: Path) -> None:
     result = subprocess.run(
         [sys.executable, "-c", SUMMARISE, str(tmp_path / "rows.parquet")],

@@ -51,6 +51,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("text", REFUSED, ids=lambda text: text[:20].strip())
+@pytest.mark.slow
 def test_hostile_yaml_is_refused_before_it_grows(text: str) -> None:
     # Twenty thousand values are what may be composed, at less than two kilobytes each.
     with at_most(40 * 2**20), pytest.raises(InputError, match=REFUSED[text]) as refusal:

@@ -74,6 +74,7 @@ def test_what_is_cut_short_is_legal_and_its_gap_holds_the_best_set() -> None:
     assert methods == {"branch", "greedy", "none"}
 
 
+@pytest.mark.slow
 def test_a_greedy_set_is_improved_while_there_is_time() -> None:
     generator = random.Random(9)
     n = 120

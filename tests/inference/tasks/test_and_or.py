@@ -54,6 +54,7 @@ def searched(
 
 @pytest.mark.parametrize("graphs", [odd_graph, frustrated, tangled_graph])
 @pytest.mark.parametrize("cached", [0, 20, 10**6])
+@pytest.mark.slow
 def test_the_best_is_found_and_bounds_hold_whenever_it_stops(
     graphs: Callable[[int], FactorGraph], cached: int
 ) -> None:

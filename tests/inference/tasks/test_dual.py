@@ -32,6 +32,7 @@ def with_tables(graph: FactorGraph, log_values: np.ndarray) -> FactorGraph:
 
 @pytest.mark.parametrize("graphs", [odd_graph, frustrated, tangled_graph])
 @pytest.mark.parametrize("sweeps", [1, 20])
+@pytest.mark.slow
 def test_every_assignment_keeps_its_potential_and_none_exceeds_the_bound(
     graphs: Callable[[int], FactorGraph], sweeps: int
 ) -> None:

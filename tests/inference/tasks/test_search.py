@@ -22,6 +22,7 @@ from tests.refusals import refused
 
 
 @pytest.mark.parametrize("graphs", [odd_graph, frustrated])
+@pytest.mark.slow
 def test_small_graphs_are_searched_to_the_end(graphs: Callable[[int], FactorGraph]) -> None:
     for seed in range(60):
         graph = graphs(seed)
@@ -107,6 +108,7 @@ def test_what_cannot_be_searched_is_refused() -> None:
         search_map(impossible)
 
 
+@pytest.mark.slow
 def test_toulbar2_finds_the_same_and_its_bounds_hold() -> None:
     graphs = [odd_graph(5), frustrated(7)]
     # Tables of five variables are given to it another way than those of three.

@@ -41,6 +41,7 @@ def test_a_study_of_printed_numbers_gives_its_rows(study: str, bare_folder: Path
     "study",
     ["papers/self-known-positions", "papers/fastfact-alignment", "papers/core-relation-models"],
 )
+@pytest.mark.slow
 def test_a_study_of_an_owners_file_gives_its_rows(
     study: str, bare_folder: Path, shared_data: Path
 ) -> None:

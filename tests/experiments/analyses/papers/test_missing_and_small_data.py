@@ -42,6 +42,7 @@ def test_without_its_data_a_study_says_what_it_needs_and_writes_nothing(
 
 
 @pytest.mark.parametrize("study", [*WITH_DATA, *WITHOUT_DATA])
+@pytest.mark.slow
 def test_a_study_makes_its_tables_of_small_files(
     study: str, bare_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

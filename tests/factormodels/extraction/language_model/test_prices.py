@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from factormodels.extraction.language_model.prices import model_prices
 
 
+@pytest.mark.slow
 def test_a_listed_model_has_prices_with_or_without_its_provider() -> None:
     prices = model_prices("openai/gpt-4o-mini")
     assert prices is not None
