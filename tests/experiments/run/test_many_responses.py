@@ -21,10 +21,11 @@ def test_the_first_process_does_not_hold_the_data() -> None:
     for size, taken in found.items():
         # Three to six claims each.
         assert 4.4 < taken.rows / size < 4.6
-        assert all(taken.seconds[part] > 0.0 for part in PARTS)
         # The files grow with the study, the memory does not.
         assert taken.sizes["data"] > 400 * size
         assert taken.sizes["rows.csv"] > 500 * size
+    # A part of the smaller study may pass between two looks at it, a tenth of a second apart.
+    assert all(found[LARGE].seconds[part] > 0.0 for part in PARTS)
     for part in (DATA, UNITS):
         growth = found[LARGE].first_peak[part] - found[SMALL].first_peak[part]
         assert growth < BYTES_EACH * (LARGE - SMALL), part
