@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 UNOBSERVED = -1
 """Entry of `FactorGraph.evidence` for a variable that is not observed."""
 
+_UNOBSERVED_BYTES = np.int64(UNOBSERVED).tobytes()
+
 _SHOWN = 5
 
 
@@ -182,6 +184,12 @@ class FactorGraph(Previewed):
             self.scope_variables.tobytes(),
         )
 
+    @property
+    def has_evidence(self) -> bool:
+        """Whether a variable is observed."""
+        # Comparing bytes takes a tenth of what comparing arrays does.
+        return self.evidence.tobytes() != _UNOBSERVED_BYTES * len(self.evidence)
+
     def scope(self, factor: int) -> tuple[int, ...]:
         """Scope of factor number `factor` as indices of variables."""
         start, stop = self.scope_starts[factor : factor + 2]
@@ -306,9 +314,9 @@ class FactorGraph(Previewed):
         Variables keep their names and positions; tables keep only the observed states. The log
         partition function is that of this graph with its evidence.
         """
-        observed = self.evidence != UNOBSERVED
-        if not np.count_nonzero(observed):
+        if not self.has_evidence:
             return self
+        observed = self.evidence != UNOBSERVED
         keep = self._consistent_entries(observed)
         named = None
         if self.state_names is not None:

@@ -109,12 +109,14 @@ class Backend(ABC):
         """
         start = time.perf_counter()
         absorbed = checked_graph(graph).absorb_evidence()
-        posterior = self.solve(absorbed)
-        marginals = posterior.marginals
+        solved = self.solve(absorbed)
+        marginals = solved.marginals
         if absorbed is not graph:
             marginals = with_observed(graph, marginals)
-        stats = {**posterior.stats, "seconds": time.perf_counter() - start}
-        return replace(posterior, marginals=marginals, stats=stats, backend=self.name)
+        stats = {**solved.stats, "seconds": time.perf_counter() - start}
+        return Posterior(
+            marginals, solved.log_z, solved.log_z_kind, solved.status, stats, self.name
+        )
 
     def attempt(self, graph: FactorGraph) -> Result:
         """What `infer` returns, or the error that it raises."""

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from factormodels.arrays import number_array
 from factormodels.errors import FactormodelsError, InputError
-from factormodels.factor_graph import UNOBSERVED, FactorGraph
+from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, InferenceError, Result
 from inference.evidence import checked_graph, with_observed, without_evidence
 from inference.posterior import Posterior
@@ -116,18 +116,8 @@ def batch_results(
     if not graphs:
         return []
     start = time.perf_counter()
-    absorbed = _absorbed(graphs)
+    absorbed = [graph.absorb_evidence() for graph in graphs]
     return _finished(graphs, absorbed, backend.solve_batch(absorbed, threads), backend, start)
-
-
-def _absorbed(graphs: Sequence[FactorGraph]) -> list[FactorGraph]:
-    # Graphs of one fact graph share the array that says what is observed, which is looked at once.
-    observed: dict[int, bool] = {}
-    for graph in graphs:
-        key = id(graph.evidence)
-        if key not in observed:
-            observed[key] = bool((graph.evidence != UNOBSERVED).any())
-    return [g.absorb_evidence() if observed[id(g.evidence)] else g for g in graphs]
 
 
 def settings_results(
@@ -174,18 +164,19 @@ def _finished(
             "a batch; mend its solve_batch"
         )
     seconds = (time.perf_counter() - start) / len(graphs)
-    finished: list[Result] = []
-    for graph, solved, result in zip(graphs, absorbed, results, strict=True):
-        if isinstance(result, Posterior):
-            timed = "seconds" in result.stats
-            if solved is not graph or not timed or result.backend != backend.name:
-                result = replace(
-                    result,
-                    marginals=with_observed(graph, result.marginals),
-                    stats=result.stats if timed else {**result.stats, "seconds": seconds},
-                    backend=backend.name,
-                )
-        finished.append(result)
+    name = backend.name
+    finished = list(results)
+    for number, (graph, solved, result) in enumerate(zip(graphs, absorbed, results, strict=True)):
+        if not isinstance(result, Posterior):
+            continue
+        timed = "seconds" in result.stats
+        if solved is not graph or not timed or result.backend != name:
+            finished[number] = replace(
+                result,
+                marginals=with_observed(graph, result.marginals),
+                stats=result.stats if timed else {**result.stats, "seconds": seconds},
+                backend=name,
+            )
     return finished
 
 

@@ -37,7 +37,7 @@ def without_evidence(graph: FactorGraph) -> tuple[FactorGraph, NDArray[np.int64]
     The entries are int64, ascending; a graph with evidence gets made-up log tables,
     one without is returned as it is.
     """
-    if not (graph.evidence != UNOBSERVED).any():
+    if not graph.has_evidence:
         return graph, np.arange(len(graph.log_values))
     numbers = np.arange(len(graph.log_values), dtype=np.float64)
     absorbed = replace(graph, log_values=numbers).absorb_evidence()
@@ -46,9 +46,9 @@ def without_evidence(graph: FactorGraph) -> tuple[FactorGraph, NDArray[np.int64]
 
 def with_observed(graph: FactorGraph, marginals: Marginals) -> Marginals:
     """Marginals of a graph from those without its evidence: what is observed is certain."""
-    observed = graph.evidence != UNOBSERVED
-    if not observed.any():
+    if not graph.has_evidence:
         return marginals
+    observed = graph.evidence != UNOBSERVED
     values = np.zeros(int(graph.cardinalities.sum()))
     starts = np.concatenate([[0], np.cumsum(graph.cardinalities)[:-1]])
     values[starts[observed] + graph.evidence[observed]] = 1.0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -60,8 +60,10 @@ class Marginals(Previewed, Mapping[str, NDArray[np.float64]]):
     ) -> None:
         self.names = names
         self._cardinalities = cardinalities
-        self.flat = np.ascontiguousarray(values, dtype=np.float64)
-        self.flat.flags.writeable = False
+        flat = np.ascontiguousarray(values, dtype=np.float64)
+        if flat.flags.writeable:
+            flat.flags.writeable = False
+        self.flat = flat
         self._given_index = index
 
     @classmethod
@@ -139,7 +141,7 @@ class Marginals(Previewed, Mapping[str, NDArray[np.float64]]):
         return Preview(heading, titles, rows, len(self.names))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, init=False, slots=True)
 class Posterior(Previewed):
     """What an inference algorithm found out about a factor graph.
 
@@ -158,8 +160,26 @@ class Posterior(Previewed):
     log_z: float | None
     log_z_kind: LogZKind
     status: Status
-    stats: Mapping[str, Any] = field(default_factory=dict)
-    backend: str = ""
+    stats: Mapping[str, Any]
+    backend: str
+
+    def __init__(
+        self,
+        marginals: Marginals,
+        log_z: float | None,
+        log_z_kind: LogZKind,
+        status: Status,
+        stats: Mapping[str, Any] | None = None,
+        backend: str = "",
+    ) -> None:
+        # A batch makes one every few microseconds; what is generated for a frozen class takes
+        # twice as long.
+        _set_marginals(self, marginals)
+        _set_log_z(self, log_z)
+        _set_log_z_kind(self, log_z_kind)
+        _set_status(self, status)
+        _set_stats(self, {} if stats is None else stats)
+        _set_backend(self, backend)
 
     def to_frame(self) -> pd.DataFrame:
         """The marginals, a row per variable; see `Marginals.to_frame`."""
@@ -176,3 +196,8 @@ class Posterior(Previewed):
             f"by {self.backend or 'no backend'}: {self.status}{log_z}"
         )
         return self.marginals._preview(heading, most)
+
+
+_set_marginals, _set_log_z, _set_log_z_kind, _set_status, _set_stats, _set_backend = (
+    vars(Posterior)[field.name].__set__ for field in fields(Posterior)
+)

@@ -42,7 +42,7 @@ class Stacked:
             lengths = np.array([len(part) for part in parts])
             places[:, number, 1] = np.cumsum(lengths)
             places[:, number, 0] = places[:, number, 1] - lengths
-            arrays.append(_read_only(np.concatenate(parts)))
+            arrays.append(joined(parts))
         states_before = np.concatenate([[0], np.cumsum(arrays[0])])
         state_starts = states_before[np.append(places[:, 0, 0], len(arrays[0]))]
         return cls(graphs, tuple(arrays), places, state_starts)
@@ -64,6 +64,16 @@ class Stacked:
         graph = self.graphs[k]
         part = values[self.state_starts[k] : self.state_starts[k + 1]]
         return Marginals.of(graph, part)
+
+
+def joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Contiguous arrays of one type, one after another, read-only.
+
+    NumPy gives up the lock of the interpreter for each array that it copies, which another thread
+    may then hold for milliseconds.
+    """
+    buffers: Sequence[Any] = arrays
+    return np.frombuffer(b"".join(buffers), dtype=arrays[0].dtype)
 
 
 def entries_of(graph: FactorGraph) -> int:

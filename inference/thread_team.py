@@ -16,8 +16,10 @@ _T = TypeVar("_T")
 _SECONDS_ALONE = 0.0015
 """What is done within this time is done before threads would have begun."""
 
-PARTS_PER_WORKER = 4
-"""Fewest parts of a batch for each thread, so that none waits long for the last."""
+PARTS_PER_WORKER = 16
+"""Fewest parts of a batch for each thread: the first one, which shows how long parts take, is run
+before threads begin, and none waits long for the last.
+"""
 
 
 class Team:
@@ -35,12 +37,12 @@ class Team:
 
         Args:
             workers: how many threads there may be.
-            short_parts: whether parts take milliseconds: the first ones are run where `map` is
-                called, and a small batch is done before threads would have begun.
+            short_parts: whether parts take milliseconds: the first one is run where `map` is
+                called, and the others too if they are done before threads would have begun.
         """
         self.workers = workers
         self._pool = ThreadPoolExecutor(workers) if workers > 1 else None
-        self._alone_until = time.perf_counter() + (_SECONDS_ALONE if short_parts else 0.0)
+        self._short_parts = short_parts
 
     def __enter__(self) -> Self:
         return self
@@ -58,7 +60,8 @@ class Team:
         calls = list(zip(*arguments, strict=True))
         found: list[Any] = [None] * len(calls)
         done = 0
-        while done < len(calls) and (self._pool is None or time.perf_counter() < self._alone_until):
+        start = time.perf_counter()
+        while done < len(calls) and self._alone(time.perf_counter() - start, done, len(calls)):
             found[done] = function(*calls[done])
             done += 1
         if self._pool is None or done == len(calls):
@@ -83,6 +86,12 @@ class Team:
                 while True:
                     waiting.get_nowait()
         return found
+
+    def _alone(self, seconds: float, done: int, parts: int) -> bool:
+        """Whether the next part is run where `map` is called, given how long `done` parts took."""
+        if self._pool is None or not done:
+            return self._pool is None or self._short_parts
+        return self._short_parts and seconds * (parts - done) <= _SECONDS_ALONE * done
 
 
 def ranges(costs: Sequence[float], largest: float, workers: int) -> list[tuple[int, int]]:

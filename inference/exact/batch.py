@@ -34,10 +34,8 @@ _FEWEST_SECONDS = 0.0002
 _FEWEST_ALIKE = 8
 """Graphs of one structure that are worth a part of their own."""
 
-Found = list[tuple[int, Result | None]]
-"""Results of some graphs, by number; None where one is to be solved alone."""
-
-Part = Callable[[], Found]
+Part = Callable[[], None]
+"""Finds the results of some graphs of a batch."""
 
 
 def solve_each(exact: Exact, graphs: Sequence[FactorGraph], team: Team) -> list[Result]:
@@ -46,31 +44,32 @@ def solve_each(exact: Exact, graphs: Sequence[FactorGraph], team: Team) -> list[
     A graph whose tables are too large to share the memory or the threads with others is solved
     after them, alone.
     """
-    results: dict[int, Result | None] = {}
     few: list[list[int]] = []
     many: list[list[int]] = []
     for numbers in by_structure(graphs):
         (many if len(numbers) >= _FEWEST_ALIKE else few).append(numbers)
-    batch = _Batch(exact, graphs, team.workers)
+    batch = _Batch(exact, graphs, team.workers, [None] * len(graphs))
     plans = team.map(batch.plan, [numbers[0] for numbers in many])
     planned = [(numbers, plan) for numbers, plan in zip(many, plans, strict=True) if plan]
     few += [numbers for numbers, plan in zip(many, plans, strict=True) if not plan]
-    parts = [*batch.parts_of_many(planned), *batch.parts_of_few(few)]
-    for found in team.map(call, parts):
-        results.update(found)
-    alone = [number for number, result in results.items() if result is None]
+    team.map(call, [*batch.parts_of_many(planned), *batch.parts_of_few(few)])
+    alone = [number for number, result in enumerate(batch.results) if result is None]
     for numbers in by_structure([graphs[number] for number in alone]):
-        results.update(batch.one_by_one([alone[number] for number in numbers], share=False))
-    return [results[number] for number in range(len(graphs))]  # type: ignore[misc]
+        batch.one_by_one([alone[number] for number in numbers], share=False)
+    return batch.results  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    """Graphs to be solved, and by how many threads."""
+    """Graphs to be solved, by how many threads, and the results that there are.
+
+    A result is None as long as there is none, and where a graph is to be solved alone.
+    """
 
     exact: Exact
     graphs: Sequence[FactorGraph]
     workers: int
+    results: list[Result | None]
 
     def plan(self, number: int) -> Plan | None:
         """Plan of a graph that threads can run side by side; None if there is none."""
@@ -96,14 +95,13 @@ class _Batch:
             for start in range(0, len(numbers), size):
                 yield partial(self._alike, numbers[start : start + size], plan)
 
-    def one_by_one(self, numbers: list[int], *, share: bool) -> Found:
-        """Results of graphs of one structure, a call for each.
+    def one_by_one(self, numbers: list[int], *, share: bool) -> None:
+        """Find the results of graphs of one structure, a call for each.
 
         Args:
             numbers: of the graphs.
             share: whether memory and threads are shared with others at the same time.
         """
-        found: Found = []
         method: Plan | Conditioned | None = None
         for number in numbers:
             graph = self.graphs[number]
@@ -111,58 +109,55 @@ class _Batch:
             try:
                 method = method or self.exact.method(graph)
                 if share and isinstance(method, Plan) and not self._side_by_side(method):
-                    return [(number, None) for number in numbers]
+                    return
                 prediction, run = self.exact.run_by(method, graph)
             except FactormodelsError as error:
-                found.append((number, error))
+                self.results[number] = error
             else:
                 stats = prediction.stats(self.exact.seed)
                 stats["seconds"] = time.perf_counter() - start
-                found.append((number, _result(graph, stats, run)))
-        return found
+                self.results[number] = _result(graph, stats, run)
 
-    def _several(self, groups: list[list[int]]) -> Found:
-        """Results of graphs of different structures; plans are kept of those asked for again."""
+    def _several(self, groups: list[list[int]]) -> None:
+        """Find those of graphs of different structures; plans of repeated ones are kept."""
         again = [self.exact.asked_before(self.graphs[numbers[0]]) for numbers in groups]
         kept = [numbers for numbers, known in zip(groups, again, strict=True) if known]
         new = [numbers for numbers, known in zip(groups, again, strict=True) if not known]
-        found = [pair for numbers in kept for pair in self.one_by_one(numbers, share=True)]
-        return found + self._different(new)
+        for numbers in kept:
+            self.one_by_one(numbers, share=True)
+        self._different(new)
 
-    def _different(self, groups: list[list[int]]) -> Found:
-        """Results of graphs of different structures, planned and run in compiled code."""
+    def _different(self, groups: list[list[int]]) -> None:
+        """Find the results of graphs of different structures, planned and run in compiled code."""
         numbers = list(chain.from_iterable(groups))
         if not numbers:
-            return []
+            return
         exact = self.exact
         start = time.perf_counter()
         graphs = [self.graphs[number] for number in numbers]
         max_entries = exact.allowed_bytes() / BYTES_PER_ENTRY / self.workers
         runs = runs_of(graphs, exact.seed, exact.restarts, exact.effort(), max_entries)
         seconds = (time.perf_counter() - start) / len(numbers)
-        found: Found = []
         apart = set()
         for number, graph, run in zip(numbers, graphs, runs, strict=True):
             if run is None:
                 apart.add(number)
             else:
                 stats = {**run[1].stats(exact.seed), "seconds": seconds}
-                found.append((number, _result(graph, stats, run[0])))
+                self.results[number] = _result(graph, stats, run[0])
         for group in groups if apart else ():
             left = [number for number in group if number in apart]
-            found += self.one_by_one(left, share=True)
-        return found
+            self.one_by_one(left, share=True)
 
-    def _alike(self, numbers: list[int], plan: Plan) -> Found:
+    def _alike(self, numbers: list[int], plan: Plan) -> None:
         start = time.perf_counter()
         graphs = [self.graphs[number] for number in numbers]
         runs = plan.run_each([graph.log_values for graph in graphs])
         stats = plan.prediction.stats(self.exact.seed)
         stats["seconds"] = (time.perf_counter() - start) / len(numbers)
-        return [
-            (number, _result(graph, stats, run))
-            for number, graph, run in zip(numbers, graphs, runs, strict=True)
-        ]
+        results = self.results
+        for number, graph, run in zip(numbers, graphs, runs, strict=True):
+            results[number] = _result(graph, stats, run)
 
     def _side_by_side(self, plan: Plan) -> bool:
         limit = self.exact.allowed_bytes()

@@ -28,7 +28,7 @@ from inference.exact.parallel import LOG2_CHUNKED_TABLE, run_in_chunks
 from inference.exact.prediction import Prediction
 from inference.exact.workspaces import SPARE, large_workspace
 from inference.posterior import LogZKind, Marginals, Posterior, Status
-from inference.stacked_graphs import Stacked
+from inference.stacked_graphs import Stacked, joined
 
 MOST_KEPT = 256
 _MOST_BYTES = 2**26
@@ -134,12 +134,13 @@ class Plan:
             self.program,
             self.table_starts,
             self.tree.constant_factors,
-            np.concatenate(rows),
+            joined(rows),
             codes,
             log_zs,
             scaled,
             marginals,
         )
+        marginals.flags.writeable = False
         return list(map(Run, codes.tolist(), log_zs.tolist(), marginals, scaled.tolist()))
 
     def calibrate(
@@ -217,6 +218,7 @@ def runs_of(
             costs,
             marginals,
         )
+    marginals.flags.writeable = False
     parts = np.split(marginals, stacked.state_starts[1:-1])
     runs = map(Run, codes.tolist(), log_zs.tolist(), parts, scaled.tolist())
     return [
