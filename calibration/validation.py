@@ -80,7 +80,7 @@ def label_array(y: Any, name: str = "y") -> Floats:
     return labels
 
 
-def weight_array(weights: ArrayLike | None, n_atoms: int, name: str = "weights") -> Floats:
+def weight_array(weights: ArrayLike | None, n_atoms: int) -> Floats:
     """Weights as a float64 array of shape (n_atoms,); ones if None.
 
     A weight says how many atoms an atom counts as: a weight of 2 is the atom given twice.
@@ -88,7 +88,6 @@ def weight_array(weights: ArrayLike | None, n_atoms: int, name: str = "weights")
     Args:
         weights: numbers of at least 0, one per atom, or None.
         n_atoms: number of atoms.
-        name: what an error calls the argument.
 
     Raises:
         InputError: if `weights` is not one-dimensional, not numeric, of another length, holds a
@@ -96,20 +95,20 @@ def weight_array(weights: ArrayLike | None, n_atoms: int, name: str = "weights")
     """
     if weights is None:
         return np.ones(n_atoms)
-    array = _numbers(weights, name, "weights")
-    check_lengths(p=n_atoms, **{name: array.size})
+    array = _numbers(weights, "weights", "weights")
+    check_lengths(p=n_atoms, weights=array.size)
     usable = (array >= 0) & (array < np.inf)
     if not usable.all():
         position = int(np.argmin(usable))
         raise InputError(
-            f"{name}[{position}] is {float(array[position])!r}; give finite weights of at least 0"
+            f"weights[{position}] is {float(array[position])!r}; give finite weights of at least 0"
         )
     total = float(array.sum())
     if total <= 0:
-        raise InputError(f"{name} are all zero; give at least one atom a weight above 0")
+        raise InputError("weights are all zero; give at least one atom a weight above 0")
     if n_atoms > 1 and total <= 1 + 1e-9:
         raise InputError(
-            f"{name} sum to {total:g} over {n_atoms} atoms; a weight is the number of atoms that "
+            f"weights sum to {total:g} over {n_atoms} atoms; a weight is the number of atoms that "
             "an atom counts as, so multiply shares by the number of atoms"
         )
     return array

@@ -24,8 +24,10 @@ from inference.warm_up import small_graph, unannounced, warm_up, warm_up_batches
 _COMPOSITE = ("auto",)
 """Backends that run the kernels of others, which are compiled already."""
 
+_PROCESSES = 2
 
-def compile_kernels(backends: Sequence[str] = (), processes: int = 2) -> float:
+
+def compile_kernels(backends: Sequence[str] = ()) -> float:
     """Compile what backends run; return the seconds it took.
 
     The machine code stays on disk beside the kernels and serves every later process.
@@ -33,13 +35,12 @@ def compile_kernels(backends: Sequence[str] = (), processes: int = 2) -> float:
     Args:
         backends: their names, of which what small graphs need is compiled; none: everything
             of every one that needs no optional library.
-        processes: how many compile at a time.
     """
     start = time.perf_counter()
     names = backends or [
         name for name, entry in entries().items() if not entry.requires and name not in _COMPOSITE
     ]
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(_PROCESSES, mp_context=get_context("spawn")) as pool:
         list(pool.map(_compile if backends else _compile_all, names))
     return time.perf_counter() - start
 

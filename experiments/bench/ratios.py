@@ -11,6 +11,9 @@ from numpy.typing import NDArray
 DRAWS = 10_000
 """Resamples of the rounds."""
 
+LEVEL = 0.95
+"""Coverage of an interval that is compared with no other."""
+
 
 @dataclass(frozen=True)
 class TimeRatio:
@@ -33,12 +36,7 @@ class TimeRatio:
     n_graphs: int
 
 
-def paired_ratio(
-    pairs: Sequence[tuple[Sequence[float], Sequence[float]]],
-    *,
-    level: float = 0.95,
-    seed: int = 0,
-) -> TimeRatio:
+def paired_ratio(pairs: Sequence[tuple[Sequence[float], Sequence[float]]]) -> TimeRatio:
     """The ratio of the first times to the second, which were taken in the same rounds.
 
     On each graph it is the median over rounds of the ratio within the round, so that what slows
@@ -46,16 +44,14 @@ def paired_ratio(
 
     Args:
         pairs: for every graph the times of both, round by round.
-        level: coverage of the interval.
-        seed: seed of the resampling.
     """
-    generator = np.random.default_rng(seed)
+    generator = np.random.default_rng(0)
     # Ratios are averaged as logs, so that twice as fast and twice as slow cancel.
     logs = [np.log(np.asarray(first) / np.asarray(second)) for first, second in pairs]
     value = float(np.mean([np.median(log) for log in logs]))
     # Draw i of every graph makes one draw of the mean.
     draws = np.mean([_medians(generator, log) for log in logs], axis=0)
-    return _ratio(value, draws, level, [len(log) for log in logs])
+    return _ratio(value, draws, LEVEL, [len(log) for log in logs])
 
 
 def unpaired_ratio(

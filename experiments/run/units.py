@@ -213,13 +213,13 @@ class TaskQueue:
         return False
 
 
-def run_task(task: Task, seconds: float = TASK_SECONDS) -> bytes:
-    """What became of the units of a task, encoded, or of as many as fit into some seconds.
+def run_task(task: Task) -> bytes:
+    """What became of the units of a task, encoded, or of as many as fit into `TASK_SECONDS`.
 
     At least one batch of units is run. Whatever a backend raises is recorded and ends its unit
     alone: a night of work must not be lost to one graph.
     """
-    end = time.perf_counter() + seconds
+    end = time.perf_counter() + TASK_SECONDS
     results: list[UnitResult] = []
     sizes: dict[_Algorithm, int] = {}
     for start in range(0, len(task.responses), _RESPONSES_AT_ONCE):

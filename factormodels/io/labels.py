@@ -31,6 +31,7 @@ _SPELLINGS: tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...]
 )
 """Words for true, false and irrelevant that belong together."""
 
+_MOST_LISTED = 6
 _ABSENT = ("", "null", "none", "nan", "na", "n/a", "unknown", "unlabelled", "unlabeled")
 
 EXAMPLES = "true/false, 1/0, S/NS, Y/N, supported/unsupported, correct/incorrect"
@@ -117,6 +118,7 @@ def label_spelling(
     )
 
 
-def _listed(words: dict[str, str], most: int = 6) -> str:
+def _listed(words: dict[str, str]) -> str:
     names = [shown(word.strip()) for word in sorted(words.values())]
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+    more = f" and {len(names) - _MOST_LISTED} more" if len(names) > _MOST_LISTED else ""
+    return ", ".join(names[:_MOST_LISTED]) + more

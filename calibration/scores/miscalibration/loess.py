@@ -7,7 +7,7 @@ import numpy as np
 from calibration.forecasts import Sample
 from calibration.validation import Floats
 
-SPAN = 0.75
+_SPAN = 0.75
 """Share of the atoms that each local fit uses, R's default."""
 
 _PAIRS_AT_ONCE = 1 << 20
@@ -16,20 +16,19 @@ _SINGULAR = 1e-10
 columns; those directions are left out, as R does."""
 
 
-def loess_curve(sample: Sample, span: float = SPAN) -> Floats:
+def loess_curve(sample: Sample) -> Floats:
     """Share of true atoms at each distinct probability, (m,), in [0, 1].
 
-    A quadratic is fitted around each point to the nearest `span` of the atoms, with tricube
-    weights; nothing is interpolated between points, and no point is taken for an outlier.
+    A quadratic is fitted around each point to the nearest `_SPAN` of the atoms, with
+    tricube weights; nothing is interpolated between points, and no point is taken for an outlier.
 
     Args:
         sample: the sample; a weight counts as so many atoms.
-        span: share of the atoms of a local fit, in (0, 1].
     """
     p, weight = sample.p[sample.present], sample.weight[sample.present]
     share = sample.true[sample.present] / weight
     # As many atoms as R takes; at least one.
-    nearest = max(1.0, np.floor(sample.total * span + 1e-5))
+    nearest = max(1.0, np.floor(sample.total * _SPAN + 1e-5))
     fitted = np.empty(p.size)
     rows_at_once = max(1, _PAIRS_AT_ONCE // p.size)
     for begin in range(0, p.size, rows_at_once):
@@ -39,15 +38,14 @@ def loess_curve(sample: Sample, span: float = SPAN) -> Floats:
     return np.asarray(curve)
 
 
-def loess_matrix(p: Floats, weight: Floats, span: float = SPAN) -> Floats:
+def loess_matrix(p: Floats, weight: Floats) -> Floats:
     """What the share of true atoms at each p adds to the curve at each, (m, m), before it is cut.
 
     Args:
         p: distinct probabilities, ascending, (m,).
         weight: weight of each, above 0, (m,).
-        span: as in `loess_curve`.
     """
-    return _local_weights(p, p, weight, weight.sum() * span)
+    return _local_weights(p, p, weight, weight.sum() * _SPAN)
 
 
 def _local_weights(at: Floats, p: Floats, weight: Floats, nearest: float) -> Floats:

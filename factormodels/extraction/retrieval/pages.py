@@ -99,12 +99,12 @@ def passages_of(
     return Retrieved(tuple(passage for passage in whole if passage.text)[:top_k], tuple(failures))
 
 
-def capped(text: str, characters: int = CONTEXT_CHARACTERS) -> str:
+def capped(text: str) -> str:
     """Beginning of a text, cut between words."""
-    if len(text) <= characters:
+    if len(text) <= CONTEXT_CHARACTERS:
         return text
-    cut = text.rfind(" ", 0, characters + 1)
-    return text[: cut if cut > 0 else characters].rstrip()
+    cut = text.rfind(" ", 0, CONTEXT_CHARACTERS + 1)
+    return text[: cut if cut > 0 else CONTEXT_CHARACTERS].rstrip()
 
 
 async def fetch_page(client: httpx.AsyncClient, link: str, settings: HttpSettings) -> str:
