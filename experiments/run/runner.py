@@ -51,7 +51,7 @@ from experiments.run.workers import (
 )
 from experiments.study.cell_choice import select
 from experiments.study.config import Study
-from experiments.study.data import StudyData, is_large, load_data
+from experiments.study.data import StudyData, load_data
 from experiments.study.design import StudyAlgorithm, StudyCell, algorithms, cells
 from experiments.study.reading import LoadedStudy
 from factormodels.extraction.language_model.accounting import Ledger
@@ -94,7 +94,7 @@ class StudyDesign:
     @property
     def backends(self) -> tuple[Backend, ...]:
         """The backends that can be run."""
-        return _backends(self.algorithms)
+        return tuple(one.backend for one in self.algorithms if one.backend is not None)
 
     def plan(self) -> RunPlan:
         """What its run computes."""
@@ -115,10 +115,6 @@ class StudyDesign:
             if (request := text_request_of(self.cells[cell])) is not None
             for response in np.flatnonzero(~done[number[request.dataset]][cell]).tolist()
         ]
-
-
-def _backends(chosen: Iterable[StudyAlgorithm]) -> tuple[Backend, ...]:
-    return tuple(one.backend for one in chosen if one.backend is not None)
 
 
 @dataclass(frozen=True)
@@ -172,7 +168,7 @@ def design(loaded: LoadedStudy, early: EarlyWorkers | None = None) -> StudyDesig
 
     Args:
         loaded: the study.
-        early: processes that are started before its data are made or read, if these are many.
+        early: processes that make its data, if these are many.
 
     Raises:
         InputError: for a setting that a backend does not have or take, or bad data.
@@ -180,11 +176,7 @@ def design(loaded: LoadedStudy, early: EarlyWorkers | None = None) -> StudyDesig
     """
     chosen = algorithms(loaded)
     all_cells = cells(loaded.study, chosen)
-    if early is not None and any(
-        is_large(choice, loaded.folder) for choice in loaded.study.datasets
-    ):
-        early.begin(_backends(chosen))
-    data = load_data(loaded)
+    data = load_data(loaded, None if early is None else early.each)
     asked, models = prior_requests(loaded, all_cells, data), text_models(loaded)
     check_texts(loaded, models, data)
     return StudyDesign(

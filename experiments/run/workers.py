@@ -7,19 +7,23 @@ the next task when a worker is free, after the caller has dealt with what was yi
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import chain, islice, repeat
 from multiprocessing.connection import wait
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from experiments.run.processes import Child, ChildError
 from experiments.run.units import Task, run_task, warm_up_units
+from experiments.study.data import Each
 from factormodels.errors import FactormodelsError, InputError, MissingDependencyError
 from inference import Backend
 
 Take = Callable[[], Task | None]
+Made = TypeVar("Made")
 Outcomes = Generator[tuple[Task, bytes | None]]
 
 _WORKERS_SECONDS = 60.0
@@ -40,7 +44,7 @@ def in_this_process(take: Take) -> Outcomes:
 
 
 class EarlyWorkers:
-    """Processes that start and warm up while the data of a large study are made or read.
+    """Processes that make the data of a study, if these are many, before they run its units.
 
     Those that no task was found for are ended when the block is left.
     """
@@ -59,14 +63,52 @@ class EarlyWorkers:
         """Those that have no task yet."""
         return tuple(self._waiting)
 
-    def begin(self, backends: Sequence[Backend]) -> None:
-        """Start the processes, which warm up backends."""
-        for _ in range(self._count):
-            self._waiting.append(_warming_up(backends))
+    @property
+    def each(self) -> Each | None:
+        """What has parts of data made in the processes; None if there will be none."""
+        return self._each if self._count else None
+
+    def _each(self, make: Callable[[Any], Made], things: Iterable[Any]) -> Iterator[Made]:
+        """Yield what is made of each thing, in order."""
+        coming = iter(things)
+        # Each has one thing at a time: it could not take another while it sends what it has made.
+        at: deque[tuple[Child, Any]] = deque()
+
+        def give(child: Child | None) -> None:
+            for thing in islice(coming, 1):
+                if child is None:
+                    child = Child(quiet=False)
+                    self._waiting.append(child)
+                child.send(_make, make, thing)
+                at.append((child, thing))
+
+        try:
+            for child in islice(chain(self.waiting, repeat(None)), self._count):
+                give(child)
+            while at:
+                child, thing = at[0]
+                try:
+                    made = child.receive()
+                except ChildError:
+                    # An error is then the one that there would be without the process.
+                    made = make(thing)
+                at.popleft()
+                if child.alive:
+                    give(child)
+                yield made
+            # If none of them is left.
+            yield from map(make, coming)
+        finally:
+            # What these are at nobody waits for any longer.
+            for child, _ in at:
+                child.close()
+            self._waiting = [child for child in self._waiting if child.alive]
 
     def take(self, backends: Sequence[Backend]) -> Child:
-        """A process that was started, or a new one."""
-        return self._waiting.pop() if self._waiting else _warming_up(backends)
+        """A process that made data, or a new one; it warms up backends."""
+        child = self._waiting.pop() if self._waiting else Child(quiet=False)
+        child.send(_warm_up, backends)
+        return child
 
     def __enter__(self) -> Self:
         return self
@@ -74,12 +116,6 @@ class EarlyWorkers:
     def __exit__(self, *_: object) -> None:
         for child in self._waiting:
             child.close()
-
-
-def _warming_up(backends: Sequence[Backend]) -> Child:
-    child = Child(quiet=False)
-    child.send(_warm_up, backends)
-    return child
 
 
 def in_processes(
@@ -283,6 +319,10 @@ class _Worker:
 
 def _run(kept: dict[str, Any], task: Task) -> bytes:  # noqa: ARG001
     return run_task(task)
+
+
+def _make(kept: dict[str, Any], make: Callable[[Any], Made], thing: Any) -> Made:  # noqa: ARG001
+    return make(thing)
 
 
 def _warm_up(kept: dict[str, Any], backends: Iterable[Backend]) -> None:  # noqa: ARG001

@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from experiments.study.cell_names import RECORDED
 from experiments.study.config import DatasetChoice, Subset
 from experiments.study.reading import LoadedStudy
-from experiments.study.stored_graphs import GraphsHash, StoredGraphs, gathered
+from experiments.study.stored_graphs import (
+    HELD,
+    PART,
+    DatasetPart,
+    StoredGraphs,
+    gathered,
+    hashed_text,
+    stored,
+)
 from factormodels.errors import FactormodelsError, InputError, nearest, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.io.guarded_opening import first_line
 from factormodels.variants import variant as variant_of
 
-_MANY_RESPONSES = 4000
 _MANY_BYTES = 4 * 2**20
-"""Responses that are drawn, and bytes that are read, in about the second that a process takes to
-start."""
+"""Bytes that are read in about the second that a process takes to start."""
 
 _NETWORK = re.compile(r"\s*(MARKOV|BAYES|network)\b", re.IGNORECASE)
 """How a UAI or BIF file begins."""
@@ -84,45 +92,47 @@ def related_graph(
     return variant_of(graph, variant)
 
 
-def load_data(loaded: LoadedStudy) -> tuple[StudyData, ...]:
+Each = Callable[[Callable[[Any], DatasetPart], Iterable[Any]], Iterable[DatasetPart]]
+"""What a function makes of each of some things, in their order, as `map` does, wherever it is made.
+"""
+
+
+def load_data(loaded: LoadedStudy, each: Each | None = None) -> tuple[StudyData, ...]:
     """The datasets of a study, in its order.
+
+    Args:
+        loaded: the study.
+        each: has the parts of large datasets made side by side; None: nothing does.
 
     Raises:
         InputError: for an unknown dataset or option, a bad file, no response, or repeated ids.
     """
     return tuple(
-        load_dataset(choice, loaded.folder, loaded.blame(f"datasets[{position}]"))
+        load_dataset(choice, loaded.folder, loaded.blame(f"datasets[{position}]"), each)
         for position, choice in enumerate(loaded.study.datasets)
     )
 
 
-def is_large(choice: DatasetChoice, folder: Path) -> bool:
-    """Whether making or reading a dataset takes about as long as starting a process, or longer.
-
-    Args:
-        choice: the dataset.
-        folder: where its relative path starts.
-    """
-    if choice.synthetic is not None:
-        count = choice.synthetic.get("n_responses")
-        return isinstance(count, int) and count >= _MANY_RESPONSES
-    path = folder / choice.path if choice.path is not None else None
-    return path is not None and path.is_file() and path.stat().st_size >= _MANY_BYTES
-
-
-def load_dataset(choice: DatasetChoice, folder: Path, where: str) -> StudyData:
+def load_dataset(
+    choice: DatasetChoice, folder: Path, where: str, each: Each | None = None
+) -> StudyData:
     """The responses of one dataset.
 
     Args:
         choice: the dataset.
         folder: where its relative path starts.
         where: what errors begin with.
+        each: as in `load_data`.
 
     Raises:
         InputError: for an unknown dataset or option, a bad file, no response, or repeated ids.
     """
     try:
-        graphs = gathered(_graphs(choice, folder))
+        graphs: Sequence[FactGraph] | None = None
+        if each is not None:
+            graphs = _by_parts(choice, folder, each)
+        if graphs is None:
+            graphs = gathered(_graphs(choice, folder))
         kept = _subset(graphs, choice.subset)[: choice.limit]
         if len(kept) < len(graphs):
             graphs = gathered(graphs[position] for position in kept)
@@ -136,6 +146,49 @@ def load_dataset(choice: DatasetChoice, folder: Path, where: str) -> StudyData:
             f"{where}: {choice.title!r} has two responses {repeated!r}; give each its own id"
         )
     return StudyData(choice.title, graphs, graphs_hash(graphs))
+
+
+def _by_parts(choice: DatasetChoice, folder: Path, each: Each) -> StoredGraphs | None:
+    """The responses of a dataset before any is left out, if it is large and in good order.
+
+    What is wrong with one is found where it is made in one go.
+    """
+    try:
+        cut = _cut(choice, folder)
+        graphs = None if cut is None else stored(each(*cut))
+    except InputError:
+        return None
+    return graphs if graphs is not None and graphs.distinct else None
+
+
+def _cut(
+    choice: DatasetChoice, folder: Path
+) -> tuple[Callable[[Any], DatasetPart], Iterable[Any]] | None:
+    """What makes a part of a large dataset, and what it makes each of; None where nothing does."""
+    if choice.synthetic is not None:
+        first, last = choice.synthetic.get("first", 1), choice.synthetic.get("n_responses")
+        if not (isinstance(first, int) and isinstance(last, int)) or last - first < HELD:
+            return None
+        starts = range(first, last + 1, PART)
+        numbers = (range(start, min(start + PART, last + 1)) for start in starts)
+        return partial(_synthetic_part, choice.synthetic), numbers
+    path = folder / choice.path if choice.path is not None else None
+    if path is None or not path.is_file() or path.stat().st_size < _MANY_BYTES:
+        return None
+    from factormodels.io.reading import parts_of_lines
+
+    lines = parts_of_lines(path, PART)
+    return None if lines is None else (partial(_read_part, path), lines)
+
+
+def _synthetic_part(arguments: Mapping[str, Any], numbers: range) -> DatasetPart:
+    return DatasetPart.of(tuple(_synthetic(arguments, numbers)))
+
+
+def _read_part(path: Path, part: tuple[int, Sequence[str]]) -> DatasetPart:
+    from factormodels.io.reading import graphs_of_lines
+
+    return DatasetPart.of(graphs_of_lines(*part, path))
 
 
 def _repeated_id(graphs: Sequence[FactGraph]) -> str | None:
@@ -169,8 +222,13 @@ def _graphs(choice: DatasetChoice, folder: Path) -> Iterable[FactGraph]:
     return datasets.load(choice.name, **choice.options).graphs
 
 
-def _synthetic(arguments: Mapping[str, Any]) -> Iterable[FactGraph]:
-    """Generated responses; a law is written as a number, or the two ends of an interval."""
+def _synthetic(arguments: Mapping[str, Any], numbers: range | None = None) -> Iterable[FactGraph]:
+    """Generated responses; a law is written as a number, or the two ends of an interval.
+
+    Args:
+        arguments: as a study has them.
+        numbers: which of the responses, counted from 1; None: those of the arguments.
+    """
     from factormodels.synthetic import Constant, Uniform, each_labelled_response
 
     parameters = inspect.signature(each_labelled_response).parameters
@@ -193,6 +251,8 @@ def _synthetic(arguments: Mapping[str, Any]) -> Iterable[FactGraph]:
     ]
     if missing:
         raise InputError(f"the key 'synthetic.{missing[0]}' is missing; give it")
+    if numbers is not None:
+        given |= {"first": numbers.start, "n_responses": numbers.stop - 1}
     return _drawn(lambda: each_labelled_response(**{"seed": 0, **given}))
 
 
@@ -251,7 +311,7 @@ def graphs_hash(graphs: Iterable[FactGraph]) -> str:
     """Hash of the JSON of fact graphs, SHA-256 in hexadecimal."""
     if isinstance(graphs, StoredGraphs):
         return graphs.sha256
-    digest = GraphsHash()
+    digest = hashlib.sha256()
     for graph in graphs:
-        digest.add(graph)
+        digest.update(hashed_text(graph))
     return digest.hexdigest()

@@ -30,29 +30,8 @@ if TYPE_CHECKING:
 HELD = 4096
 """Responses that a dataset holds in memory as they are; of more, all are in a file."""
 
-_COLUMN_CHUNK = 65_536
-
-
-class GraphsHash:
-    """Hash of the JSON of fact graphs, SHA-256, which takes them one by one."""
-
-    def __init__(self) -> None:
-        self._digest = hashlib.sha256()
-
-    def add(self, graph: FactGraph) -> None:
-        """Take the next graph.
-
-        Raises:
-            InputError: if its metadata hold what JSON cannot.
-        """
-        # Text from the web may hold lone surrogates, which UTF-8 alone refuses.
-        text = text_of(fact_graph_object(graph), f"fact graph {graph.id!r}")
-        # The line feed marks where one graph ends, which the text of the graphs alone would not.
-        self._digest.update(f"{text}\n".encode("utf-8", "surrogatepass"))
-
-    def hexdigest(self) -> str:
-        """Hash of what was taken so far, in hexadecimal."""
-        return self._digest.hexdigest()
+PART = 512
+"""Responses that are made into bytes together: some megabytes of small ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,10 +59,36 @@ class KnownClaims:
         """Those of some responses."""
         if isinstance(graphs, StoredGraphs):
             return graphs.claims
-        collected = _OpenColumns()
+        import pyarrow as pa
+
+        open_: dict[str, list[Any]] = {name: [] for name in _KINDS}
         for graph in graphs:
-            collected.add(graph)
-        return collected.columns()
+            open_["response"].append(graph.id)
+            open_["atom"] += graph.atom_ids or [None]
+            open_["label"] += graph.column("atoms", "label") or [None]
+            open_["annotation"] += graph.column("atoms", "annotation") or [None]
+        columns = {name: pa.array(open_[name], getattr(pa, _KINDS[name])()) for name in _KINDS}
+        n_atoms = np.array([len(graph.atom_ids) for graph in graphs], dtype=np.int64)
+        return KnownClaims._made({name: [column] for name, column in columns.items()}, n_atoms)
+
+    @staticmethod
+    def joined(parts: Sequence[KnownClaims]) -> KnownClaims:
+        """Those of the responses of all parts, one after the other."""
+        chunks = {
+            name: [c for part in parts for c in getattr(part, name).chunks] for name in _KINDS
+        }
+        return KnownClaims._made(chunks, np.concatenate([part.n_atoms for part in parts]))
+
+    @staticmethod
+    def _made(chunks: dict[str, list[Any]], n_atoms: NDArray[np.int64]) -> KnownClaims:
+        import pyarrow as pa
+
+        columns = {
+            name: pa.chunked_array(chunks[name], getattr(pa, kind)())
+            for name, kind in _KINDS.items()
+        }
+        n_rows = np.maximum(n_atoms, 1)
+        return KnownClaims(n_atoms=n_atoms, starts=np.cumsum(n_rows) - n_rows, **columns)
 
 
 class StoredGraphs(Sequence[FactGraph]):
@@ -185,30 +190,80 @@ class PackedGraphs(Sequence[FactGraph]):
         return graph
 
 
+@dataclass(frozen=True, eq=False)
+class DatasetPart:
+    """Responses that follow each other in a dataset, as bytes, and what is kept of them beside.
+
+    Attributes:
+        graphs: the responses.
+        text: their JSON, which the dataset's hash is of.
+        claims: the columns of their claims.
+    """
+
+    graphs: PackedGraphs
+    text: bytes
+    claims: KnownClaims
+
+    @staticmethod
+    def of(graphs: Sequence[FactGraph]) -> DatasetPart:
+        """Some responses as a part.
+
+        Raises:
+            InputError: if their metadata hold what JSON cannot.
+        """
+        pickled = [pickle.dumps(graph, pickle.HIGHEST_PROTOCOL) for graph in graphs]
+        return DatasetPart(
+            PackedGraphs(
+                b"".join(pickled), np.cumsum([len(one) for one in pickled], dtype=np.int64)
+            ),
+            b"".join(map(hashed_text, graphs)),
+            KnownClaims.of(graphs),
+        )
+
+
+def hashed_text(graph: FactGraph) -> bytes:
+    """The JSON of a fact graph, as the hash of a dataset takes it, response by response.
+
+    Raises:
+        InputError: if its metadata hold what JSON cannot.
+    """
+    text = text_of(fact_graph_object(graph), f"fact graph {graph.id!r}")
+    # The line feed marks where one graph ends, which the text of the graphs alone would not. Text
+    # from the web may hold lone surrogates, which UTF-8 alone refuses.
+    return f"{text}\n".encode("utf-8", "surrogatepass")
+
+
 def gathered(graphs: Iterable[FactGraph]) -> tuple[FactGraph, ...] | StoredGraphs:
     """The graphs that an iterator yields: in memory, or in a temporary file if they are many."""
     coming = iter(graphs)
     held = tuple(islice(coming, HELD + 1))
     if len(held) <= HELD:
         return held
-    collected, digest, end = _OpenColumns(), GraphsHash(), 0
-    ends, hashes = array("q"), array("q")
     # Not held any longer than it takes to write them.
     first, held = iter(held), ()
+    all_ = chain(first, coming)
+    return stored(map(DatasetPart.of, iter(lambda: tuple(islice(all_, PART)), ())))
+
+
+def stored(parts: Iterable[DatasetPart]) -> StoredGraphs:
+    """The graphs of the parts of a dataset, at least one, in a temporary file."""
+    digest, end = hashlib.sha256(), 0
+    ends: list[NDArray[np.int64]] = []
+    claims: list[KnownClaims] = []
+    hashes = array("q")
     with tempfile.TemporaryFile(buffering=1 << 20) as file:
-        for graph in chain(first, coming):
-            end += file.write(pickle.dumps(graph, pickle.HIGHEST_PROTOCOL))
-            ends.append(end)
-            hashes.append(hash(graph.id))
-            collected.add(graph)
-            digest.add(graph)
+        for part in parts:
+            ends.append(end + part.graphs.ends)
+            end += file.write(part.graphs.blob)
+            digest.update(part.text)
+            claims.append(part.claims)
+            hashes.extend(map(hash, part.claims.response.to_pylist()))
         file.flush()
-        places = np.frombuffer(ends, dtype=np.int64)
         descriptor = os.dup(file.fileno())
     return StoredGraphs(
         descriptor,
-        places,
-        collected.columns(),
+        np.concatenate(ends),
+        KnownClaims.joined(claims),
         digest.hexdigest(),
         # Ids whose hashes differ differ too. That two share one is hardly ever chance.
         distinct=_distinct(np.frombuffer(hashes, dtype=np.int64)),
@@ -218,46 +273,6 @@ def gathered(graphs: Iterable[FactGraph]) -> tuple[FactGraph, ...] | StoredGraph
 def _distinct(numbers: NDArray[np.int64]) -> bool:
     ordered = np.sort(numbers)
     return bool((ordered[1:] != ordered[:-1]).all())
-
-
-class _OpenColumns:
-    """The columns of claims as they are gathered, response by response."""
-
-    def __init__(self) -> None:
-        self._n_atoms = array("q")
-        self._open: dict[str, list[Any]] = {name: [] for name in _KINDS}
-        self._chunks: dict[str, list[Any]] = {name: [] for name in _KINDS}
-
-    def add(self, graph: FactGraph) -> None:
-        """Take the claims of the next response."""
-        columns, atoms = self._open, graph.atom_ids
-        self._n_atoms.append(len(atoms))
-        columns["response"].append(graph.id)
-        columns["atom"] += atoms or [None]
-        columns["label"] += graph.column("atoms", "label") or [None]
-        columns["annotation"] += graph.column("atoms", "annotation") or [None]
-        if len(columns["atom"]) >= _COLUMN_CHUNK:
-            self._close()
-
-    def columns(self) -> KnownClaims:
-        """The columns of all responses that were taken."""
-        import pyarrow as pa
-
-        self._close()
-        n_atoms = np.array(self._n_atoms, dtype=np.int64)
-        n_rows = np.maximum(n_atoms, 1)
-        whole = {
-            name: pa.chunked_array(self._chunks[name], getattr(pa, kind)())
-            for name, kind in _KINDS.items()
-        }
-        return KnownClaims(n_atoms=n_atoms, starts=np.cumsum(n_rows) - n_rows, **whole)
-
-    def _close(self) -> None:
-        import pyarrow as pa
-
-        for name, kind in _KINDS.items():
-            self._chunks[name].append(pa.array(self._open[name], getattr(pa, kind)()))
-            self._open[name] = []
 
 
 _KINDS = {"response": "string", "atom": "string", "label": "bool_", "annotation": "string"}

@@ -6,13 +6,15 @@ The records of a dataset are responses, claims, prompts, pairs of texts or passa
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
 from factormodels.io.claim_records import ClaimRecord
+from factormodels.io.fact_graph_json import parse_fact_graph
 from factormodels.io.json_records import location, shown
+from factormodels.io.json_text import decode
 from factormodels.io.networks.bif import looks_like_bif, parse_bif
 from factormodels.io.networks.uai import KINDS, parse_uai, read_names
 from factormodels.io.published.formats import Format, Item, format_named, format_of, record_format
@@ -29,6 +31,9 @@ from factormodels.io.records import (
     strictly,
     table_records,
 )
+
+_LONG_PART = 2**20
+"""Characters from which on a part of a file gets no further line."""
 
 _JSON_KEYS = (
     "a fact graph has nodes and edges, FactReasoner's file atoms and contexts, FActScore's lines "
@@ -85,6 +90,54 @@ def read_each(path: str | os.PathLike[str]) -> Iterator[FactGraph]:
         InputError: as `read_many` does, when the graph is due.
     """
     return _many(read_content(path, held=False), path)
+
+
+def parts_of_lines(
+    path: str | os.PathLike[str], most: int
+) -> Iterator[tuple[int, list[str]]] | None:
+    """The lines of JSON Lines in parts for `graphs_of_lines`; None if the file is none.
+
+    Args:
+        path: the file.
+        most: lines of a part, which has fewer where they are long.
+
+    Raises:
+        InputError: as `read_each` does.
+    """
+    content = read_content(path, held=False)
+    return None if isinstance(content, str) else _parts(content, most)
+
+
+def _parts(lines: Iterator[str], most: int) -> Iterator[tuple[int, list[str]]]:
+    first, part, size = 1, list[str](), 0
+    for line in lines:
+        part.append(line)
+        size += len(line)
+        if len(part) == most or size >= _LONG_PART:
+            yield first, part
+            first, part, size = first + len(part), [], 0
+    if part:
+        yield first, part
+
+
+def graphs_of_lines(
+    first: int, lines: Iterable[str], path: str | os.PathLike[str]
+) -> list[FactGraph]:
+    """The fact graphs of some lines of a file, each of which is fact graph JSON or blank.
+
+    Args:
+        first: number of the first line, from 1.
+        lines: the lines.
+        path: their file, for messages and ids.
+
+    Raises:
+        InputError: if a line is anything else.
+    """
+    return [
+        parse_fact_graph(decode(line, path, number), path, number)
+        for number, line in enumerate(lines, start=first)
+        if line.strip()
+    ]
 
 
 def read_prompts(path: Source, *, form: str | None = None) -> tuple[Prompt, ...]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import update_wrapper
-from itertools import starmap
 from typing import Any, ParamSpec
 
 import numpy as np
@@ -56,6 +55,7 @@ def each_labelled_response(
     log_odds_factor: float = 1.0,
     log_odds_noise: float = 0.0,
     copied: float = 0.0,
+    first: int = 1,
     seed: Seed,
 ) -> Iterator[FactGraph]:
     """Yield responses drawn from a known process, their atoms labelled with the truth.
@@ -95,6 +95,7 @@ def each_labelled_response(
         copied: probability that a context copies the one before it of its atom: it is true if
             that one is, with the same prior, and to every atom that both are related to it has
             the same relation, errors and all.
+        first: number of the first response that is yielded; those before it are not drawn.
         seed: seed of the random numbers, or a generator.
 
     Yields:
@@ -122,7 +123,7 @@ def each_labelled_response(
     ):
         if not 0.0 <= value < math.inf:
             raise InputError(f"{what} is {value!r}; give a number of at least 0")
-    count = whole(n_responses, "n_responses", 0)
+    numbers = range(whole(first, "first", 1), whole(n_responses, "n_responses", 0) + 1)
     # Laws of one's own may give anything.
     checked = not all(
         isinstance(law, Beta | Constant | Uniform) for law in (strength, atom_prior, context_prior)
@@ -175,7 +176,7 @@ def each_labelled_response(
             metadata["copies"] = dict(zip(_context_ids(copies), of, strict=True))
         return facts.to_fact_graph(f"r{number}", labels=labels, metadata=metadata, checked=checked)
 
-    return starmap(drawn, enumerate(_spawned(np.random.default_rng(seed), count), start=1))
+    return map(drawn, numbers, _spawned(np.random.default_rng(seed), numbers))
 
 
 _Arguments = ParamSpec("_Arguments")
@@ -197,10 +198,20 @@ def _all_of(
 labelled_responses = _all_of(each_labelled_response)
 
 
-def _spawned(generator: np.random.Generator, count: int) -> Iterator[np.random.Generator]:
-    """The generators that ``generator.spawn(count)`` lists, not all at once."""
-    for start in range(0, count, _SPAWNED_AT_ONCE):
-        yield from generator.spawn(min(_SPAWNED_AT_ONCE, count - start))
+def _spawned(generator: np.random.Generator, numbers: range) -> Iterator[np.random.Generator]:
+    """Of the generators that it would spawn, those of some numbers from 1, not all at once."""
+    skipped = numbers.start - 1
+    if skipped:
+        seeds: Any = generator.bit_generator.seed_seq
+        after = np.random.SeedSequence(
+            seeds.entropy,
+            spawn_key=seeds.spawn_key,
+            pool_size=seeds.pool_size,
+            n_children_spawned=seeds.n_children_spawned + skipped,
+        )
+        generator = np.random.Generator(type(generator.bit_generator)(after))
+    for start in range(0, len(numbers), _SPAWNED_AT_ONCE):
+        yield from generator.spawn(min(_SPAWNED_AT_ONCE, len(numbers) - start))
 
 
 def _sizes(n_atoms: int | tuple[int, int]) -> tuple[int, int]:

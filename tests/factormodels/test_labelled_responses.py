@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 
 from factormodels import FactGraph, InputError
 from factormodels.synthetic import Beta, Constant, Uniform, labelled_responses
+from factormodels.synthetic.laws import Seed
 from tests.chance import DEVIATIONS, assert_share
 from tests.factormodels.refusals import assert_refused
 from tests.oracle import oracle
@@ -66,6 +68,24 @@ def responses(**changes: Any) -> tuple[FactGraph, ...]:
         "seed": 17,
     }
     return labelled_responses(150, **{**settings, **changes})
+
+
+@pytest.mark.parametrize("copied", [0.0, 0.4])
+def test_later_responses_are_the_same_without_those_before_them(copied: float) -> None:
+    settings: dict[str, Any] = {"n_atoms": (0, 3), "contexts_per_atom": 2, "copied": copied}
+    seeds: tuple[Callable[[], Seed], ...] = (
+        lambda: [5, 6],
+        # What spawns counts its children, and so is made anew each time.
+        lambda: np.random.SeedSequence(5, spawn_key=(2,), pool_size=8, n_children_spawned=3),
+        lambda: np.random.Generator(np.random.Philox(5)),
+    )
+    for seed in seeds:
+        every = labelled_responses(600, **settings, seed=seed())
+        for first in (1, 2, 300, 600, 601):
+            assert (
+                labelled_responses(600, **settings, first=first, seed=seed()) == every[first - 1 :]
+            )
+    refused("first is 0", labelled_responses, 3, n_atoms=1, contexts_per_atom=1, first=0, seed=0)
 
 
 def test_the_posteriors_by_hand_are_those_of_the_factor_graph() -> None:

@@ -22,9 +22,6 @@ from experiments.results.rows import read_rows
 from experiments.run import runner
 from experiments.run.processes import Helper
 from experiments.run.runner import Execution, Progress, StudyDesign, design, failures_of, run_study
-from experiments.run.workers import EarlyWorkers
-from experiments.study import data
-from experiments.study.config import DatasetChoice
 from experiments.study.reading import load_study
 from factormodels import write_many
 from factormodels.datasets import load
@@ -377,34 +374,3 @@ def test_an_interrupt_keeps_what_is_finished(folder: Path) -> None:
         strange.unregister_all()
     assert " kept" in result.stderr
     assert_same_files(folder / "fresh", folder / "out")
-
-
-def test_processes_that_start_before_the_data_run_the_units_or_are_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    loaded = load_study(str(study_file(tmp_path, STUDY)))
-    with EarlyWorkers(2) as early:
-        design(loaded, early)
-        assert not early.waiting  # The data are few.
-    monkeypatch.setattr(data, "_MANY_RESPONSES", 40)
-    with EarlyWorkers(3) as early:
-        study = design(loaded, early)
-        begun = early.waiting
-        assert [child.alive for child in begun] == [True] * 3
-        run_study(study, tmp_path / "early", Execution(workers=2), early=early)
-        assert len(early.waiting) == 1
-    assert not any(child.alive for child in begun)
-    run_study(study, tmp_path / "here", Execution(workers=1))
-    assert_same_files(tmp_path / "early", tmp_path / "here")
-
-
-def test_a_file_of_many_bytes_is_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    write_many(load("worked-examples").graphs, tmp_path / "graphs.jsonl")
-    choice = DatasetChoice(path="graphs.jsonl")
-    assert not data.is_large(choice, tmp_path)
-    monkeypatch.setattr(data, "_MANY_BYTES", 100)
-    assert data.is_large(choice, tmp_path)
-    assert not data.is_large(DatasetChoice(path="none.jsonl"), tmp_path)
-    assert not data.is_large(DatasetChoice(name="worked-examples"), tmp_path)
-    # What is no number is refused where the data are made.
-    assert not data.is_large(DatasetChoice(name="x", synthetic={"n_responses": "9999"}), tmp_path)

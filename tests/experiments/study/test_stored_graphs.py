@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import pickle
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -11,17 +14,21 @@ import pytest
 from experiments.results.files import ROWS
 from experiments.run import outputs
 from experiments.run.runner import Execution, design, run_study
-from experiments.study import stored_graphs
+from experiments.study import data, stored_graphs
 from experiments.study.data import StudyData, graphs_hash, load_data
 from experiments.study.reading import load_study
 from experiments.study.stored_graphs import (
+    DatasetPart,
     KnownClaims,
     PackedGraphs,
     StoredGraphs,
     gathered,
+    hashed_text,
 )
 from factormodels.claims import Atom, Context, Relation, RelationKind
+from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
+from factormodels.io import reading
 from factormodels.synthetic import labelled_responses
 from tests.experiments.conftest import study_file
 from tests.refusals import refused
@@ -35,7 +42,8 @@ datasets:
   - name: drawn
     subset: {labelled: true, sample: 20}
     limit: 15
-    synthetic: {n_responses: 40, n_atoms: [0, 3], contexts_per_atom: 1, unlabelled: 0.6, seed: 1}
+    synthetic: {n_responses: 43, first: 4, n_atoms: [0, 3], contexts_per_atom: 1, unlabelled: 0.6,
+                seed: 1}
 variants: [FR1, FR2]
 backends: [exact, lbp]
 """
@@ -62,8 +70,10 @@ def graphs() -> tuple[FactGraph, ...]:
 
 @pytest.fixture
 def few_held(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stored_graphs, "HELD", 7)
-    monkeypatch.setattr(stored_graphs, "_COLUMN_CHUNK", 5)
+    for module in (stored_graphs, data):
+        monkeypatch.setattr(module, "HELD", 7)
+        monkeypatch.setattr(module, "PART", 5)
+    monkeypatch.setattr(data, "_MANY_BYTES", 100)
     # Row groups that end within a response.
     monkeypatch.setattr(outputs, "GROUP_ROWS", 11)
 
@@ -139,9 +149,136 @@ def test_results_do_not_depend_on_where_the_data_are(
 def test_a_repeated_id_among_many_is_refused(tmp_path: Path) -> None:
     line = '{"id": "r%d", "nodes": [{"id": "a", "type": "atom", "probability": 0.5}], "edges": []}'
     study = study_file(tmp_path, "study: s\ndatasets: [{path: data.jsonl}]\n")
-    data = tmp_path / "data.jsonl"
-    data.write_text("\n".join(line % n for n in (*range(12), 5)), encoding="utf-8")
-    refused("lines 6 and 13 both hold the id 'r5'", load_data, load_study(str(study)))
-    data.write_text("\n".join(line % n for n in range(12)), encoding="utf-8")
+    file = tmp_path / "data.jsonl"
+    file.write_text("\n".join(line % n for n in (*range(12), 5)), encoding="utf-8")
+    for each in (None, map):
+        refused("lines 6 and 13 both hold the id 'r5'", load_data, load_study(str(study)), each)
+    file.write_text("\n".join(line % n for n in range(12)), encoding="utf-8")
     (loaded,) = load_data(load_study(str(study)))
     assert isinstance(loaded.graphs, StoredGraphs)
+
+
+class Counted:
+    """`map`, with what it was given."""
+
+    def __init__(self) -> None:
+        self.given: list[Any] = []
+
+    def __call__(
+        self, make: Callable[[Any], DatasetPart], things: Iterable[Any]
+    ) -> Iterator[DatasetPart]:
+        for thing in things:
+            self.given.append(thing)
+            yield make(thing)
+
+
+def assert_same_data(one: StudyData, other: StudyData) -> None:
+    assert tuple(one.graphs) == tuple(other.graphs)
+    assert (one.sha256, one.n_labelled) == (other.sha256, other.n_labelled)
+    columns = [vars(KnownClaims.of(each.graphs)) for each in (one, other)]
+    for name, values in columns[0].items():
+        assert (
+            values.tolist() == columns[1][name].tolist()
+            if name in ("starts", "n_atoms")
+            else (values.to_pylist() == columns[1][name].to_pylist())
+        )
+
+
+@pytest.mark.usefixtures("few_held")
+def test_data_that_are_made_in_parts_are_the_same(tmp_path: Path) -> None:
+    loaded = load_study(str(study_file(tmp_path, STUDY)))
+    each = Counted()
+    for one, other in zip(load_data(loaded), load_data(loaded, each), strict=True):
+        assert_same_data(one, other)
+    assert each.given[:8] == [range(n, n + 5) for n in range(1, 40, 5)]
+    assert len(each.given) == 16
+
+
+@pytest.mark.usefixtures("few_held")
+@pytest.mark.parametrize("packed", [False, True])
+def test_lines_that_are_read_in_parts_are_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, packed: bool
+) -> None:
+    lines = [hashed_text(graph).decode() for graph in graphs()[:20]]
+    lines[3:3] = ["\n", "  \n"]
+    # An id of its own is that of its line.
+    lines.append('{"nodes": [{"id": "a", "type": "atom", "probability": 1}], "edges": []}')
+    content = "\ufeff" + "".join(lines)
+    (tmp_path / "data.jsonl").write_bytes(
+        gzip.compress(content.encode()) if packed else content.encode()
+    )
+    loaded = load_study(str(study_file(tmp_path, "study: s\ndatasets: [{path: data.jsonl}]\n")))
+    (whole,) = load_data(loaded)
+    assert whole.graphs[-1].id == "data-023"
+    for most, n_parts in ((10**9, 5), (3, 21)):
+        monkeypatch.setattr(reading, "_LONG_PART", most)
+        each = Counted()
+        (parted,) = load_data(loaded, each)
+        assert_same_data(whole, parted)
+        assert len(each.given) == n_parts
+
+
+@pytest.mark.usefixtures("few_held")
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ("{", r"data.jsonl, line 14: column 2 is not JSON"),
+        ('{"id": "x", "edges": []}', r"data.jsonl, line 14: .*nodes"),
+        ('{"question": "q", "canary": "c"}', r"data.jsonl, line 14: "),
+        ("[1]", r"data.jsonl, line 14: .* is not a JSON object"),
+        ('{"id": "r1", "nodes": [], "edges": []}', "lines 2 and 14 both hold the id 'r1'"),
+        ("\udcff", "is not UTF-8"),
+    ],
+)
+def test_what_is_wrong_with_a_part_is_told_as_of_the_whole(
+    tmp_path: Path, wrong: str, words: str
+) -> None:
+    line = '{"id": "r%d", "nodes": [{"id": "a", "type": "atom", "probability": 0.5}], "edges": []}'
+    lines = [line % n for n in range(20)]
+    # What comes first is told, whichever way it is found.
+    lines[13], lines[18] = wrong, "nonsense"
+    text = "\n".join(lines)
+    (tmp_path / "data.jsonl").write_bytes(text.encode("utf-8", "surrogateescape"))
+    loaded = load_study(str(study_file(tmp_path, "study: s\ndatasets: [{path: data.jsonl}]\n")))
+    told = []
+    for each in (None, map):
+        with pytest.raises(InputError, match=words) as caught:
+            load_data(loaded, each)
+        told.append(str(caught.value))
+    assert told[0] == told[1]
+
+
+@pytest.mark.usefixtures("few_held")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "n_atoms: 2",
+        "n_atoms: [2, 1], contexts_per_atom: 1",
+        "n_atoms: 2, contexts_per_atom: 1, densty: 0.1",
+        "n_atoms: 2, contexts_per_atom: 1, seed: x",
+        "n_atoms: 2, contexts_per_atom: 1, first: 0",
+        "n_atoms: 2, contexts_per_atom: 1, strength: [0.9, 0.1]",
+        "n_atoms: 2, contexts_per_atom: [1, 2, 3]",
+    ],
+)
+def test_wrong_arguments_are_told_as_of_the_whole(tmp_path: Path, arguments: str) -> None:
+    text = f"study: s\ndatasets: [{{name: d, synthetic: {{n_responses: 40, {arguments}}}}}]\n"
+    loaded = load_study(str(study_file(tmp_path, text)))
+    told = []
+    for each in (None, map):
+        with pytest.raises(InputError) as caught:
+            load_data(loaded, each)
+        told.append(str(caught.value))
+    assert told[0] == told[1]
+
+
+@pytest.mark.usefixtures("few_held")
+def test_lines_of_other_formats_are_read_as_a_whole(tmp_path: Path) -> None:
+    lines = [f'{{"question": "Who?", "response": "She {n}."}}' for n in range(12)]
+    (tmp_path / "data.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    array = f"[{','.join(hashed_text(graph).decode() for graph in graphs()[:9])}]"
+    (tmp_path / "array.json").write_text(array, encoding="utf-8")
+    text = "study: s\ndatasets: [{path: data.jsonl}, {path: array.json}]\n"
+    loaded = load_study(str(study_file(tmp_path, text)))
+    for one, other in zip(load_data(loaded), load_data(loaded, map), strict=True):
+        assert_same_data(one, other)
