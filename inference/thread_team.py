@@ -6,15 +6,14 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
+from itertools import pairwise
 from queue import Empty, SimpleQueue
 from typing import Any, Self, TypeVar
 
-import numpy as np
-
 _T = TypeVar("_T")
 
-_SECONDS_ALONE = 0.0015
-"""What is done within this time is done before threads would have begun."""
+_SECONDS_ALONE = 0.004
+"""What takes no longer is done before threads that begin would be of use."""
 
 PARTS_PER_WORKER = 16
 """Fewest parts of a batch for each thread: the first one, which shows how long parts take, is run
@@ -99,13 +98,17 @@ def ranges(costs: Sequence[float], largest: float, workers: int) -> list[tuple[i
 
     Args:
         costs: the cost of every number, in any unit.
-        largest: about what a range may cost at most; less if there were too few for the workers.
+        largest: about what a range may cost at most; down to a quarter if there were too few for
+            the workers.
         workers: number of threads.
     """
-    ends = np.cumsum(costs)
-    if not len(ends) or not ends[-1]:
-        return [(0, len(ends))] if len(ends) else []
-    size = min(largest, ends[-1] / (PARTS_PER_WORKER * workers))
-    parts = ((ends - costs) / size).astype(np.int64)
-    firsts = np.flatnonzero(np.diff(parts, prepend=-1)).tolist()
-    return list(zip(firsts, [*firsts[1:], len(ends)], strict=True))
+    total = sum(costs)
+    size = min(largest, max(total / (PARTS_PER_WORKER * workers), largest / 4))
+    firsts: list[int] = []
+    before, next_part = 0.0, 0.0
+    for number, cost in enumerate(costs):
+        if before >= next_part:
+            firsts.append(number)
+            next_part = (before // size + 1.0) * size
+        before += cost
+    return list(pairwise([*firsts, len(costs)]))

@@ -190,16 +190,22 @@ class Exact(Backend):
         Raises:
             TooLargeError: if the tables would not fit the memory limit.
         """
-        key = self._key(graph)
-        kept = KEPT.get(key)
-        if kept is not None and (kept.small or kept.prediction.bytes <= self.allowed_bytes()):
+        kept = self.kept(graph)
+        if kept is not None:
             return kept
         cheaper = self._cheaper(graph)
         if cheaper is not None:
             return cheaper
         plan = self.cluster_plan(graph)
-        KEPT.keep(key, plan)
+        KEPT.keep(self._key(graph), plan)
         return plan
+
+    def kept(self, graph: FactorGraph) -> Plan | None:
+        """The plan of this graph's structure, if it is kept and may be run."""
+        kept = KEPT.get(self._key(graph))
+        if kept is None or kept.small or kept.prediction.bytes <= self.allowed_bytes():
+            return kept
+        return None
 
     def asked_before(self, graph: FactorGraph) -> bool:
         """Whether a batch had this graph's structure before, so that its plan is worth keeping."""

@@ -48,7 +48,7 @@ def solve_each(exact: Exact, graphs: Sequence[FactorGraph], team: Team) -> list[
     many: list[list[int]] = []
     for numbers in by_structure(graphs):
         (many if len(numbers) >= _FEWEST_ALIKE else few).append(numbers)
-    batch = _Batch(exact, graphs, team.workers, [None] * len(graphs))
+    batch = _Batch(exact, graphs, team.workers, exact.allowed_bytes(), [None] * len(graphs))
     plans = team.map(batch.plan, [numbers[0] for numbers in many])
     planned = [(numbers, plan) for numbers, plan in zip(many, plans, strict=True) if plan]
     few += [numbers for numbers, plan in zip(many, plans, strict=True) if not plan]
@@ -61,7 +61,7 @@ def solve_each(exact: Exact, graphs: Sequence[FactorGraph], team: Team) -> list[
 
 @dataclass(frozen=True, eq=False)
 class _Batch:
-    """Graphs to be solved, by how many threads, and the results that there are.
+    """Graphs to be solved, by how many threads in how many bytes, and the results that there are.
 
     A result is None as long as there is none, and where a graph is to be solved alone.
     """
@@ -69,6 +69,7 @@ class _Batch:
     exact: Exact
     graphs: Sequence[FactorGraph]
     workers: int
+    bytes: int
     results: list[Result | None]
 
     def plan(self, number: int) -> Plan | None:
@@ -95,14 +96,16 @@ class _Batch:
             for start in range(0, len(numbers), size):
                 yield partial(self._alike, numbers[start : start + size], plan)
 
-    def one_by_one(self, numbers: list[int], *, share: bool) -> None:
+    def one_by_one(
+        self, numbers: list[int], method: Plan | Conditioned | None = None, *, share: bool
+    ) -> None:
         """Find the results of graphs of one structure, a call for each.
 
         Args:
             numbers: of the graphs.
+            method: how they are solved, if that is known.
             share: whether memory and threads are shared with others at the same time.
         """
-        method: Plan | Conditioned | None = None
         for number in numbers:
             graph = self.graphs[number]
             start = time.perf_counter()
@@ -120,11 +123,14 @@ class _Batch:
 
     def _several(self, groups: list[list[int]]) -> None:
         """Find those of graphs of different structures; plans of repeated ones are kept."""
-        again = [self.exact.asked_before(self.graphs[numbers[0]]) for numbers in groups]
-        kept = [numbers for numbers, known in zip(groups, again, strict=True) if known]
-        new = [numbers for numbers, known in zip(groups, again, strict=True) if not known]
-        for numbers in kept:
-            self.one_by_one(numbers, share=True)
+        new: list[list[int]] = []
+        for numbers in groups:
+            graph = self.graphs[numbers[0]]
+            plan = self.exact.kept(graph)
+            if plan is None and not self.exact.asked_before(graph):
+                new.append(numbers)
+            else:
+                self.one_by_one(numbers, plan, share=True)
         self._different(new)
 
     def _different(self, groups: list[list[int]]) -> None:
@@ -135,7 +141,7 @@ class _Batch:
         exact = self.exact
         start = time.perf_counter()
         graphs = [self.graphs[number] for number in numbers]
-        max_entries = exact.allowed_bytes() / BYTES_PER_ENTRY / self.workers
+        max_entries = self.bytes / BYTES_PER_ENTRY / self.workers
         runs = runs_of(graphs, exact.seed, exact.restarts, exact.effort(), max_entries)
         seconds = (time.perf_counter() - start) / len(numbers)
         apart = set()
@@ -160,8 +166,7 @@ class _Batch:
             results[number] = _result(graph, stats, run)
 
     def _side_by_side(self, plan: Plan) -> bool:
-        limit = self.exact.allowed_bytes()
-        return plan.small and plan.prediction.bytes * self.workers <= limit
+        return plan.small and plan.prediction.bytes * self.workers <= self.bytes
 
 
 def _result(graph: FactorGraph, stats: dict[str, Any], run: Run) -> Result:

@@ -264,10 +264,8 @@ class KeptPlans:
             return kept[0]
 
     def asked_before(self, key: Key) -> bool:
-        """Whether this was asked for the structure before, or its plan is kept."""
+        """Whether this was asked for the structure before."""
         with self._lock:
-            if key in self._plans:
-                return True
             number = hash(key)
             if number in self._asked:
                 return True

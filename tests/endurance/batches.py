@@ -2,8 +2,9 @@
 
     python -m tests.endurance.batches [--graphs 2000] [--rounds 9] [--threads 2]
 
-Graphs have 31 atoms and 93 contexts. Every way begins without plans, in turn within each round;
-times are medians over rounds and ratios medians of ratios within a round.
+Synthetic graphs have 31 atoms and 93 contexts. Every way begins without plans, in turn within each
+round; times are the best of all rounds, since what else a machine does only ever adds to them, and
+ratios are those of the best times.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from unittest.mock import patch
 import numpy as np
 
 import inference.exact.backend
-from factormodels import FactorGraph
+from factormodels import FactorGraph, datasets, variant
 from factormodels.synthetic import fr1_forest, fr2
 from inference import infer, infer_batch
 from inference.exact.plans import KeptPlans
@@ -43,6 +44,9 @@ def mixes(count: int) -> Iterator[tuple[str, list[FactorGraph]]]:
     graphs = [graph for seed in range(several) for graph in _settings(make(seed=seed), 50)]
     yield f"FR2, {several} structures with 50 settings each", graphs
     yield "forests (FR1), one structure", _settings(fr1_forest(31, 3, seed=0), count)
+    responses = datasets.load("factcheck-bench").graphs[:count]
+    graphs = [variant(response, "FR2").to_factor_graph() for response in responses]
+    yield f"{len(graphs)} responses of Factcheck-Bench, FR2", graphs
 
 
 def measured(graphs: list[FactorGraph], backend: str, threads: int, rounds: int) -> list[float]:
@@ -63,9 +67,8 @@ def measured(graphs: list[FactorGraph], backend: str, threads: int, rounds: int)
                 start = time.perf_counter()
                 ways[way]()
                 taken[number, way] = time.perf_counter() - start
-    times = np.median(taken, axis=0) * 1e6 / len(graphs)
-    ratios = np.median(taken[:, :2] / taken[:, 1:], axis=0)
-    return [*times.tolist(), *ratios.tolist()]
+    times = taken.min(axis=0) * 1e6 / len(graphs)
+    return [*times.tolist(), *(times[:2] / times[1:]).tolist()]
 
 
 def main() -> int:

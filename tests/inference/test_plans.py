@@ -23,7 +23,7 @@ from inference.exact.backend import Exact
 from inference.exact.plans import MOST_KEPT, KeptPlans, Key, Plan, by_structure
 from inference.exact.workspaces import SpareWorkspace, large_workspace
 from inference.memory import MemoryAllowance
-from inference.thread_team import Team
+from inference.thread_team import Team, ranges
 from tests.endurance.batches import measured, mixes
 from tests.inference.answers import assert_right
 from tests.inference.graphs import odd_graph
@@ -253,10 +253,26 @@ def test_a_team_drops_what_has_not_begun_when_a_part_fails() -> None:
     assert len(begun) <= 52
 
 
+def test_parts_of_a_batch_are_neither_small_nor_many() -> None:
+    assert ranges([], 8.0, 2) == []
+    assert ranges([0, 0, 0], 8.0, 2) == [(0, 3)]
+    # A quarter of the largest part at least, whatever the number of workers.
+    assert ranges([1] * 6, 8.0, 2) == [(0, 2), (2, 4), (4, 6)]
+    # Parts end where a multiple of their size is reached.
+    assert ranges([20, 1, 1, 1, 20, 1], 8.0, 1) == [(0, 1), (1, 3), (3, 5), (5, 6)]
+    random = np.random.default_rng(0)
+    for workers in (1, 2, 5):
+        costs = random.integers(1, 5, 2000).tolist()
+        parts = ranges(costs, 100.0, workers)
+        assert [first for first, _ in parts] == [0, *(last for _, last in parts[:-1])]
+        assert parts[-1][1] == 2000
+        assert max(sum(costs[first:last]) for first, last in parts) <= 104
+
+
 @pytest.mark.slow
 def test_batches_beside_single_calls_are_measured() -> None:
     made = list(mixes(60))
-    assert [len(graphs) for _, graphs in made] == [60, 60, 50, 60]
+    assert [len(graphs) for _, graphs in made] == [60, 60, 50, 60, 60]
     for _, graphs in made[::2]:
         found = measured(graphs[:10], "exact", threads=2, rounds=2)
         assert len(found) == 5
