@@ -103,6 +103,7 @@ def scores_with_intervals(
     names: Sequence[str],
     seed: int,
     folds: Integers | None = None,
+    least: float = LEAST,
 ) -> dict[str, float]:
     """Scores of `calibration.scores.REGISTRY`, each with its one interval over responses.
 
@@ -115,6 +116,7 @@ def scores_with_intervals(
         names: names of the scores.
         seed: seed of the bootstrap.
         folds: fold of each atom, (n,), if `p` is cross-fitted: AUROC is within folds.
+        least: log losses are of probabilities from here to one less this; 0: of `p` as it is.
 
     Returns:
         NAME, NAME_lower and NAME_upper of each, "calibration_" left out.
@@ -127,7 +129,7 @@ def scores_with_intervals(
     k = response_k("median", atoms.grouping)
     row: dict[str, float] = {}
     for name in names:
-        inside = np.clip(p, LEAST, 1 - LEAST) if name == "log_loss" else p
+        inside = np.clip(p, least, 1 - least) if name == "log_loss" else p
         claims = JudgedClaims(inside, atoms.labels, atoms.grouping, k, folds)
         (found,) = estimate_measures(claims, measures_named([name]), settings).values()
         ends = (found.value, found.lower, found.upper)

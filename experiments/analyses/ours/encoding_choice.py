@@ -169,7 +169,8 @@ def comparison(
             {
                 "encoding": name,
                 **shared,
-                **scores_with_intervals(p[name], atoms, SCORES, seed),
+                # Exact posteriors are not certain: their log loss is theirs, however large.
+                **scores_with_intervals(p[name], atoms, SCORES, seed, least=0.0),
                 "difference": difference,
                 "lower": lower,
                 "upper": upper,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -257,6 +258,21 @@ def test_the_encoding_that_drew_the_labels_is_best() -> None:
         for name, row in rows.items():
             change = row["brier"] - rows["implication"]["brier"]
             assert row["difference"] == pytest.approx(change, abs=1e-12), name
+
+
+def test_a_claim_that_is_nearly_certain_and_wrong_costs_its_whole_log_loss() -> None:
+    graphs = labelled_responses(6, n_atoms=3, contexts_per_atom=8, density=0.0, seed=1)
+    sure = np.concatenate([atom_posteriors([each], "implication") for each in graphs]).max()
+    assert 1.0 - 1e-6 < sure < 1.0
+    flipped = [
+        replace(each, atoms=tuple(replace(atom, label=not atom.label) for atom in each.atoms))
+        for each in graphs
+    ]
+    y = np.array([atom.label for each in flipped for atom in each.atoms])
+    for row in encoding_choice.comparison(flipped, seed=0):
+        p = atom_posteriors(flipped, row["encoding"])
+        losses = -np.log(np.where(y, p, 1.0 - p))
+        assert row["log_loss"] == pytest.approx(losses.mean(), rel=1e-6), row["encoding"]
 
 
 @pytest.mark.parametrize("encoding", encoding_choice.ENCODINGS)
