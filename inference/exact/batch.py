@@ -14,7 +14,7 @@ from factormodels.errors import FactormodelsError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Result, zero_partition
 from inference.exact.kernels.propagation import ZERO
-from inference.exact.plans import MOST_KEPT, Plan, Run, by_structure, posterior_of, runs_of
+from inference.exact.plans import MOST_KEPT, Fields, Plan, by_structure, posterior_of, runs_of
 from inference.exact.prediction import BYTES_PER_ENTRY
 from inference.stacked_graphs import entries_of
 from inference.thread_team import PARTS_PER_WORKER, Team, ranges
@@ -52,7 +52,8 @@ def solve_each(exact: Exact, graphs: Sequence[FactorGraph], team: Team) -> list[
     plans = team.map(batch.plan, [numbers[0] for numbers in many])
     planned = [(numbers, plan) for numbers, plan in zip(many, plans, strict=True) if plan]
     few += [numbers for numbers, plan in zip(many, plans, strict=True) if not plan]
-    team.map(call, [*batch.parts_of_many(planned), *batch.parts_of_few(few)])
+    parts = [*batch.parts_of_many(planned), *batch.parts_of_few(few)]
+    team.map(call, parts)
     alone = [number for number, result in enumerate(batch.results) if result is None]
     for numbers in by_structure([graphs[number] for number in alone]):
         batch.one_by_one([alone[number] for number in numbers], share=False)
@@ -169,5 +170,5 @@ class _Batch:
         return plan.small and plan.prediction.bytes * self.workers <= self.bytes
 
 
-def _result(graph: FactorGraph, stats: dict[str, Any], run: Run) -> Result:
-    return zero_partition() if run.code == ZERO else posterior_of(graph, stats, run)
+def _result(graph: FactorGraph, stats: dict[str, Any], run: Fields) -> Result:
+    return zero_partition() if run[0] == ZERO else posterior_of(graph, stats, run)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any, NamedTuple
@@ -53,6 +53,10 @@ class Run(NamedTuple):
     log_z: float
     marginals: NDArray[np.float64]
     scaled: bool
+
+
+Fields = tuple[int, float, NDArray[np.float64], bool]
+"""Those of a `Run`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,7 +127,7 @@ class Plan:
         self._spare.append(work)
         return found
 
-    def run_each(self, rows: Sequence[NDArray[np.float64]]) -> list[Run]:
+    def run_each(self, rows: Sequence[NDArray[np.float64]]) -> Iterator[Fields]:
         """What `run` returns for each of many log tables, if tables are small."""
         count = len(rows)
         codes = np.empty(count, dtype=np.int64)
@@ -141,7 +145,7 @@ class Plan:
             marginals,
         )
         marginals.flags.writeable = False
-        return list(map(Run, codes.tolist(), log_zs.tolist(), marginals, scaled.tolist()))
+        return zip(codes.tolist(), log_zs.tolist(), marginals, scaled.tolist(), strict=True)
 
     def calibrate(
         self, log_values: NDArray[np.float64], threads: Callable[[], int]
@@ -227,21 +231,22 @@ def runs_of(
     ]
 
 
-def posterior_of(graph: FactorGraph, stats: Mapping[str, Any], run: Run) -> Posterior:
+def posterior_of(graph: FactorGraph, stats: Mapping[str, Any], run: Fields) -> Posterior:
     """Posterior from a run, with what is told of its plan.
 
     Raises:
         ZeroPartitionError: if no assignment has positive potential.
     """
-    if run.code == ZERO:
+    code, log_z, marginals, scaled = run
+    if code == ZERO:
         raise zero_partition()
     return Posterior(
-        marginals=Marginals.of(graph, run.marginals),
-        log_z=run.log_z,
-        log_z_kind=LogZKind.EXACT,
-        status=Status.EXACT,
-        stats={**stats, "arithmetic": "scaled" if run.scaled else "log"},
-        backend="exact",
+        Marginals.of(graph, marginals),
+        log_z,
+        LogZKind.EXACT,
+        Status.EXACT,
+        {**stats, "arithmetic": "scaled" if scaled else "log"},
+        "exact",
     )
 
 
