@@ -7,7 +7,7 @@ import io
 import json
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import chdir
+from contextlib import chdir, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -135,7 +135,7 @@ def targets(finished: Path) -> tuple[Target, ...]:
     claims = ("\n".join(_claim_records()) + "\n").encode()
     own = finished / "out"
     return (
-        Target("read", "model", (*models, BIF.encode(), *records), _reader("read"), 40),
+        Target("read", "model", (*models, BIF.encode(), *records), _read, 40),
         Target("read_many", "many.jsonl", many, _reader("read_many"), 40),
         Target("read_each", "each.jsonl", many, _each, 20),
         Target("tables", "table.csv", tables, _reader("read_many"), 30),
@@ -254,6 +254,33 @@ def _reader(name: str) -> Run:
     return run
 
 
+def _read(path: Path) -> object:
+    from factormodels import read
+    from factormodels.io.fact_graph_json import looks_like_fact_graph
+
+    model = read(path)
+    with suppress(ValueError):
+        plain = json.loads(path.read_text("utf-8-sig"))
+        if looks_like_fact_graph(plain):
+            _validate("fact-graph", plain)
+    return model
+
+
+def _validate(name: str, value: object) -> None:
+    """What we accept is valid by its schema, as the command `schema` says."""
+    if not _validator(name).is_valid(value):
+        raise AssertionError(f"the schema of {name} refuses what was read")
+
+
+@cache
+def _validator(name: str) -> Any:
+    from jsonschema import Draft202012Validator
+
+    from experiments.analyses.schemas_by_name import schema
+
+    return Draft202012Validator(schema(name))
+
+
 def _each(path: Path) -> object:
     from factormodels.io import read_each
 
@@ -332,9 +359,11 @@ def _responses(path: Path) -> object:
 
 def _study(path: Path) -> object:
     from experiments.study.design import algorithms, cells
+    from experiments.study.plain_yaml import parse_yaml
     from experiments.study.reading import load_study
 
     loaded = load_study(path)
+    _validate("study", parse_yaml(path.read_text("utf-8-sig"), path.name))
     return cells(loaded.study, algorithms(loaded))
 
 

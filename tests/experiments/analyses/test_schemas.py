@@ -7,7 +7,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 
@@ -79,7 +78,15 @@ def test_fact_graphs_of_all_kinds_are_valid() -> None:
     for graph in graphs:
         FACT_GRAPH.validate(fact_graph_object(graph))
     empty: dict[str, Any] = {"nodes": [], "edges": []}
-    for plain in (EXAMPLE, plain_object(), empty):
+    facts = dict.fromkeys(("id", "query", "response", "topic"))
+    atom = dict.fromkeys(("text", "label", "annotation", "sentence"))
+    context = dict.fromkeys(("text", "title", "link", "snippet", "retrieved_for", "key", "note"))
+    nodes = [
+        {"id": "a1", "type": "atom", "probability": 0.5, **atom},
+        {"id": "c1", "type": "context", "probability": 0.5, **context},
+    ]
+    for plain in (EXAMPLE, plain_object(), empty, {**facts, "nodes": nodes, "edges": []}):
+        assert refusal(plain) is None
         FACT_GRAPH.validate(plain)
 
 
@@ -95,53 +102,6 @@ def at(value: Any, place: tuple[Any, ...]) -> Any:
     for step in place:
         value = value[step]
     return value
-
-
-ODD_VALUES: tuple[Any, ...] = (
-    *(None, True, False, 0, 1, -1, 3, 0.5, 1.5, -0.25, "", "x", "a1", "c1", "atom", "neutral"),
-    *([], {}, ["a1"], ["a9"], [1], {"x": 1}, {"id": "n", "type": "atom", "probability": 0.1}),
-)
-"""Values that a place may be given; no whole floats, which JSON Schema takes for integers."""
-
-
-def mutated(value: Any, rng: np.random.Generator, keys: tuple[str, ...]) -> Any:
-    """Return a copy in which one to three places were changed, dropped, renamed or repeated."""
-    result = copy.deepcopy(value)
-    for _ in range(int(rng.integers(1, 4))):
-        within = [place for place in places(result) if place]
-        if not within:
-            break
-        place = within[int(rng.integers(len(within)))]
-        parent, last = at(result, place[:-1]), place[-1]
-        match int(rng.integers(4)):
-            case 0:
-                del parent[last]
-            case 1 if isinstance(parent, dict):
-                parent[keys[int(rng.integers(len(keys)))]] = parent.pop(last)
-            case 2 if isinstance(parent, list):
-                parent.append(copy.deepcopy(parent[last]))
-            case _:
-                parent[last] = copy.deepcopy(ODD_VALUES[int(rng.integers(len(ODD_VALUES)))])
-    return result
-
-
-GRAPH_KEYS = (
-    *("id", "type", "probability", "text", "label", "sentence", "annotation", "title", "key"),
-    *("retrieved_for", "source", "from", "target", "to", "relation", "link", "nodes", "edges"),
-    *("metadata", "format", "version", "query", "nonsense"),
-)
-
-
-def test_reader_and_schema_agree_on_thousands_of_mutated_graphs() -> None:
-    rng = np.random.default_rng(0)
-    starts = [plain_object(), fact_graph_object(FULL)]
-    valid = 0
-    for turn in range(2000):
-        value = mutated(starts[turn % 2], rng, GRAPH_KEYS)
-        agree_on_fact_graph(value)
-        valid += FACT_GRAPH.is_valid(value)
-    # Both sides of the agreement are met often.
-    assert 200 < valid < 1800
 
 
 STUDIES = """
@@ -265,26 +225,6 @@ def test_a_study_that_is_refused_for_its_form_is_not_valid(
     value = {"study": "small", "datasets": ["demonstration"]} | override
     assert study_refusal(value, tmp_path) is not None
     assert not STUDY.is_valid(value)
-
-
-STUDY_KEYS = (
-    *("study", "datasets", "name", "path", "variants", "encodings", "backends", "backend", "label"),
-    *("settings", "only", "priors", "atom", "context", "seed", "seeds", "measures", "test", "k"),
-    *("pairs", "bins", "limit", "subset", "base", "analysis", "strengths", "unlabelled", "zzz"),
-)
-
-
-@pytest.mark.slow
-def test_mutated_studies_that_are_read_are_valid(tmp_path: Path) -> None:
-    rng = np.random.default_rng(1)
-    starts = studies()
-    read = 0
-    for turn in range(300):
-        value = mutated(starts[turn % len(starts)], rng, STUDY_KEYS)
-        if study_refusal(value, tmp_path) is None:
-            read += 1
-            STUDY.validate(value)
-    assert read > 25
 
 
 @pytest.mark.slow
