@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from typing import Any
 
 from factormodels.claims import (
@@ -41,16 +42,77 @@ VERSION = 1
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 """The dialect of every JSON Schema of this project."""
 
-_GRAPH_TEXTS = ("query", "response", "topic")
-_GRAPH_KEYS = ("format", "version", "id", *_GRAPH_TEXTS, "metadata", "nodes", "edges")
-_NODE_KEYS = ("id", "type", "probability", "text")
-_ATOM_KEYS = (*_NODE_KEYS, "label", "annotation", "sentence")
-_CONTEXT_TEXTS = ("title", "link", "snippet", "note")
-_ALL_CONTEXT_TEXTS = ("text", *_CONTEXT_TEXTS)
-_CONTEXT_KEYS = (*_NODE_KEYS, "title", "link", "snippet", "retrieved_for", "key", "note")
+Schema = dict[str, Any]
+
+
+def _text(description: str, **limits: Any) -> Schema:
+    return {"type": ["string", "null"], "description": description, **limits}
+
+
+_GRAPH_TEXTS: Mapping[str, Schema] = {
+    "query": _text("the question that was asked"),
+    "response": _text("the whole response"),
+    "topic": _text("what it is about"),
+}
+_GRAPH: Mapping[str, Schema] = {
+    "format": {"const": FORMAT},
+    "version": {"const": VERSION},
+    "id": _text("name of the response; else the file's", minLength=1),
+    **_GRAPH_TEXTS,
+    "metadata": {"type": "object", "description": "further facts, JSON values by name"},
+    "nodes": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+    "edges": {"type": "array", "items": {"$ref": "#/$defs/edge"}},
+}
+_NAME: Schema = {"$ref": "#/$defs/id"}
+_PROBABILITY: Schema = {"$ref": "#/$defs/probability"}
+_NODE: Mapping[str, Schema] = {
+    "id": _NAME,
+    "type": {"enum": ["atom", "context"]},
+    "probability": _PROBABILITY,
+    "text": _text("the claim or passage"),
+}
+_ATOM: Mapping[str, Schema] = {
+    **_NODE,
+    "label": {
+        "type": ["boolean", "null"],
+        "description": "the human judgement; null or absent where there is none",
+    },
+    "annotation": _text("the annotator's own word for it"),
+    "sentence": {
+        "type": ["integer", "null"],
+        "minimum": 1,
+        "description": "sentence of the response it comes from, counted from 1",
+    },
+}
+_CONTEXT: Mapping[str, Schema] = {
+    **_NODE,
+    "title": _text("title of the page"),
+    "link": _text("address of the page"),
+    "snippet": _text("the search engine's extract"),
+    "retrieved_for": {
+        "type": ["array", "null"],
+        "items": {"type": "string"},
+        "description": "ids of the atoms that it was retrieved for",
+    },
+    "key": _text("identity: contexts with equal keys are duplicates"),
+    "note": _text("a remark"),
+}
+_CONTEXT_TEXTS = ("text", "title", "link", "snippet", "note")
 _KINDS = {kind.value: kind for kind in RelationKind}
 _NAMES = {kind: kind.value for kind in RelationKind}
-_EDGE_KEYS = ("source", "from", "target", "to", "relation", "probability", "distribution", "link")
+_EDGE: Mapping[str, Schema] = {
+    **dict.fromkeys(("source", "from", "target", "to"), _NAME),
+    "relation": {"enum": [*_KINDS]},
+    "probability": _PROBABILITY,
+    "distribution": {
+        "type": "object",
+        "required": [],
+        "properties": dict.fromkeys(_KINDS, _PROBABILITY),
+        "additionalProperties": False,
+        "description": "what the relation model gives each kind; they sum to 1",
+    },
+    "link": {"description": "accepted as FactReasoner writes it, and not read"},
+}
 
 
 def read_fact_graph(path: str | os.PathLike[str]) -> FactGraph:
@@ -190,7 +252,7 @@ def _add(
                     obj[name] = value if written is None else written(value)
 
 
-def _fill(obj: dict[str, Any], item: object, names: tuple[str, ...]) -> None:
+def _fill(obj: dict[str, Any], item: object, names: Iterable[str]) -> None:
     """Add the fields of an item that are not empty."""
     for name in names:
         value = getattr(item, name)
@@ -200,7 +262,7 @@ def _fill(obj: dict[str, Any], item: object, names: tuple[str, ...]) -> None:
 
 def _fields(obj: object, where: str, default_id: str) -> dict[str, Any]:
     graph = as_object(obj, where)
-    check_keys(graph, _GRAPH_KEYS, where)
+    check_keys(graph, _GRAPH, where)
     if graph.get("format", FORMAT) != FORMAT:
         raise InputError(
             f"{where}: the format is {shown(graph['format'])}; this reader knows {FORMAT!r}"
@@ -238,7 +300,7 @@ def _node(value: object, where: str) -> Atom | Context:
 
 
 def _atom(node: Mapping[str, Any], where: str) -> Atom:
-    check_keys(node, _ATOM_KEYS, where)
+    check_keys(node, _ATOM, where)
     label, sentence = node.get("label"), node.get("sentence")
     if not (label is None or isinstance(label, bool)):
         raise InputError(
@@ -260,11 +322,11 @@ def _atom(node: Mapping[str, Any], where: str) -> Atom:
 
 
 def _context(node: Mapping[str, Any], where: str) -> Context:
-    check_keys(node, _CONTEXT_KEYS, where)
+    check_keys(node, _CONTEXT, where)
     served = list_field(node, "retrieved_for", where, [])
     at = f"{where}: key 'retrieved_for'"
     retrieved_for = tuple([as_text(atom, at) for atom in served])
-    texts = {key: text_field(node, key, where, "") for key in _ALL_CONTEXT_TEXTS if key in node}
+    texts = {key: text_field(node, key, where, "") for key in _CONTEXT_TEXTS if key in node}
     key = _optional_text(node, "key", where)
     name, prior = _required(node, "id", where), _required(node, "probability", where)
     try:
@@ -275,7 +337,7 @@ def _context(node: Mapping[str, Any], where: str) -> Context:
 
 def _edge(value: object, where: str) -> Relation:
     edge = as_object(value, where)
-    check_keys(edge, _EDGE_KEYS, where)
+    check_keys(edge, _EDGE, where)
     source = _end(edge, "source", "from", where)
     target = _end(edge, "target", "to", where)
     kind, probability = _required(edge, "relation", where), _required(edge, "probability", where)
@@ -318,131 +380,51 @@ def fact_graph_schema() -> dict[str, Any]:
     are retrieved for atoms that exist. The reader checks them all. A schema does not tell 1.0 from
     1, which the reader does for `sentence`.
     """
-    return {
+    schema: Schema = {
         "$schema": DIALECT,
         "$id": f"urn:factormodels:fact-graph:{VERSION}",
         "title": "Fact graph",
         "description": "The atoms, contexts and relations of one response.",
-        **_object_schema(
-            {
-                "format": {"const": FORMAT},
-                "version": {"const": VERSION},
-                "id": {
-                    **_text_schema("name of the response; else the file's", null=True),
-                    "minLength": 1,
-                },
-                "query": _text_schema("the question that was asked", null=True),
-                "response": _text_schema("the whole response", null=True),
-                "topic": _text_schema("what it is about", null=True),
-                "metadata": {"type": "object", "description": "further facts, JSON values by name"},
-                "nodes": {"type": "array", "items": {"$ref": "#/$defs/node"}},
-                "edges": {"type": "array", "items": {"$ref": "#/$defs/edge"}},
-            },
-            required=("nodes", "edges"),
-        ),
+        **_object_schema(_GRAPH, "nodes", "edges"),
         "$defs": {
-            "id": _text_schema("a name", minLength=1),
+            "id": {"type": "string", "description": "a name", "minLength": 1},
             "probability": {"type": "number", "minimum": 0, "maximum": 1},
             "node": {
                 "type": "object",
                 "required": ["type"],
-                "properties": {"type": {"enum": ["atom", "context"]}},
+                "properties": {"type": _NODE["type"]},
                 "if": {"properties": {"type": {"const": "atom"}}},
                 "then": {"$ref": "#/$defs/atom"},
                 "else": {"$ref": "#/$defs/context"},
             },
-            "atom": _node_schema(
-                f"A claim. The prior is {ATOM_PRIOR} where nothing is known.",
-                {
-                    "label": {
-                        "type": ["boolean", "null"],
-                        "description": "the human judgement; null or absent where there is none",
-                    },
-                    "annotation": _text_schema("the annotator's own word for it", null=True),
-                    "sentence": {
-                        "type": ["integer", "null"],
-                        "minimum": 1,
-                        "description": "sentence of the response it comes from, counted from 1",
-                    },
-                },
-            ),
-            "context": _node_schema(
-                f"A passage of evidence. The prior is {CONTEXT_PRIOR} for a reliable source.",
-                {
-                    "title": _text_schema("title of the page", null=True),
-                    "link": _text_schema("address of the page", null=True),
-                    "snippet": _text_schema("the search engine's extract", null=True),
-                    "retrieved_for": {
-                        "type": ["array", "null"],
-                        "items": {"type": "string"},
-                        "description": "ids of the atoms that it was retrieved for",
-                    },
-                    "key": _text_schema(
-                        "identity: contexts with equal keys are duplicates", null=True
-                    ),
-                    "note": _text_schema("a remark", null=True),
-                },
-            ),
-            "edge": _edge_schema(),
+            "atom": {
+                **_object_schema(_ATOM, "id", "type", "probability"),
+                "description": f"A claim. The prior is {ATOM_PRIOR} where nothing is known.",
+            },
+            "context": {
+                **_object_schema(_CONTEXT, "id", "type", "probability"),
+                "description": "A passage of evidence. The prior is "
+                f"{CONTEXT_PRIOR} for a reliable source.",
+            },
+            "edge": {
+                **_object_schema(_EDGE, "relation", "probability"),
+                "description": "A relation of an ordered pair; its ends have either of two "
+                "spellings.",
+                "allOf": [
+                    {"oneOf": [{"required": ["source"]}, {"required": ["from"]}]},
+                    {"oneOf": [{"required": ["target"]}, {"required": ["to"]}]},
+                ],
+            },
         },
     }
+    # The fields are the reader's own, which nobody else may change.
+    return deepcopy(schema)
 
 
-def _edge_schema() -> dict[str, Any]:
-    end = {"$ref": "#/$defs/id"}
-    return {
-        **_object_schema(
-            {
-                "source": end,
-                "from": end,
-                "target": end,
-                "to": end,
-                "relation": {"enum": [kind.value for kind in RelationKind]},
-                "probability": {"$ref": "#/$defs/probability"},
-                "distribution": {
-                    **_object_schema(
-                        {kind.value: {"$ref": "#/$defs/probability"} for kind in RelationKind},
-                        required=(),
-                    ),
-                    "description": "what the relation model gives each kind; they sum to 1",
-                },
-                "link": {"description": "accepted as FactReasoner writes it, and not read"},
-            },
-            required=("relation", "probability"),
-        ),
-        "description": "A relation of an ordered pair; its ends have either of two spellings.",
-        "allOf": [
-            {"oneOf": [{"required": ["source"]}, {"required": ["from"]}]},
-            {"oneOf": [{"required": ["target"]}, {"required": ["to"]}]},
-        ],
-    }
-
-
-def _node_schema(description: str, own: dict[str, Any]) -> dict[str, Any]:
-    return {
-        **_object_schema(
-            {
-                "id": {"$ref": "#/$defs/id"},
-                "type": {"enum": ["atom", "context"]},
-                "probability": {"$ref": "#/$defs/probability"},
-                "text": _text_schema("the claim or passage", null=True),
-                **own,
-            },
-            required=("id", "type", "probability"),
-        ),
-        "description": description,
-    }
-
-
-def _object_schema(properties: dict[str, Any], required: tuple[str, ...]) -> dict[str, Any]:
+def _object_schema(properties: Mapping[str, Schema], *required: str) -> Schema:
     return {
         "type": "object",
         "required": list(required),
-        "properties": properties,
+        "properties": dict(properties),
         "additionalProperties": False,
     }
-
-
-def _text_schema(description: str, *, null: bool = False, **limits: Any) -> dict[str, Any]:
-    kind: Any = ["string", "null"] if null else "string"
-    return {"type": kind, "description": description, **limits}

@@ -10,7 +10,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from factormodels.errors import InputError
@@ -222,7 +222,7 @@ def text_of(value: Any, what: str, *, indent: int | None = None) -> str:
     return re.sub("[\ud800-\udfff]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def check_keys(obj: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+def check_keys(obj: Mapping[str, Any], known: Collection[str], where: str) -> None:
     """Refuse keys that are not known, naming the nearest known one.
 
     Raises:
