@@ -52,12 +52,24 @@ def heading(console: Console, text: str) -> None:
     console.print(text, style="bold", soft_wrap=True)
 
 
-def plain_table(left: Sequence[str] = (), right: Sequence[str] = ()) -> Table:
+def plain_table(
+    left: Sequence[str] = (),
+    right: Sequence[str] = (),
+    last: Sequence[str] = (),
+    *,
+    rest: str | None = None,
+    fold: bool = False,
+    wrap: bool = False,
+) -> Table:
     """An empty table in the one style of this command line.
 
     Args:
         left: headings of its first columns, which hold texts and are not wrapped.
         right: headings of those that follow, which hold numbers and are not wrapped either.
+        last: headings of texts behind the numbers, not wrapped either.
+        rest: heading of a column at the end, whose texts take the width that the others leave.
+        fold: whether the texts of `left` are broken anywhere where the width is short.
+        wrap: whether everything is broken between words where the width is short.
     """
     from rich import box
 
@@ -69,9 +81,13 @@ def plain_table(left: Sequence[str] = (), right: Sequence[str] = ()) -> Table:
         show_edge=False,
     )
     for title in left:
-        table.add_column(title, no_wrap=True)
+        table.add_column(title, no_wrap=not (fold or wrap), overflow="fold" if fold else "ellipsis")
     for title in right:
-        table.add_column(title, justify="right", no_wrap=True)
+        table.add_column(title, justify="right", no_wrap=not wrap)
+    for title in last:
+        table.add_column(title, no_wrap=not wrap)
+    if rest is not None:
+        table.add_column(rest, no_wrap=True, overflow="ellipsis", ratio=1)
     return table
 
 

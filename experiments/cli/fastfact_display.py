@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from experiments.cli.console import heading, plain_table, show_table
-from experiments.paper.text import ABSENT, counted, number
+from experiments.paper.text import ABSENT, counted, interval, number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -36,12 +36,12 @@ def show_evaluation(console: Console, found: FastFactEvaluation) -> None:
     )
     if len(responses) == 1:
         _show_claims(console, found.claims)
-    _show_frame(console, responses, ["response"], _SCORES)
+    _show_frame(console, responses, ["response"], _SCORES, _cell)
     _show_missing(console, responses)
     if "core_claims" in responses:
         console.print()
         heading(console, "the claims that count alone (Core)")
-        _show_frame(console, responses, ["response"], _CORE)
+        _show_frame(console, responses, ["response"], _CORE, _cell)
         means = {name: responses[name].mean() for name in ("f1", "core_f1", "precision",
                  "core_precision")}  # fmt: skip
         console.print(
@@ -78,26 +78,21 @@ def _show_failures(console: Console, table: pd.DataFrame) -> None:
     heading(console, "failures of extracted claims, judged by the model")
     keys = [name for name in table.columns if name not in ("count", "claims", "share",
             "unanswered")]  # fmt: skip
-    shown = plain_table(keys, ["count", "of claims", "share"])
-    for row in table.to_dict("records"):
-        counts = (f"{row['count']:,}", f"{row['claims']:,}", number(row["share"]))
-        shown.add_row(*(str(row[name]) for name in keys), *counts)
-    show_table(console, shown)
+    _show_frame(console, table, keys, (("count", "count"), ("claims", "of claims"),
+                ("share", "share")), _cell)  # fmt: skip
     if int(table["unanswered"].max()):
         console.print("some questions of the judge have no answer: their claims are left out")
     console.print()
 
 
 def _show_claims(console: Console, claims: pd.DataFrame) -> None:
-    table = plain_table(["", "known as", "confidence", "verdict"])
-    table.add_column("text", no_wrap=True, overflow="ellipsis", ratio=1)
+    table = plain_table(["", "known as", "confidence", "verdict"], rest="text")
     for row in claims.to_dict("records"):
         verdict = row["verdict"] or "missing"
         if row["skipped"] and not row["audited"]:
             verdict += " (skipped)"
-        table.add_row(
-            row["claim"], row["prelabel"], number(row["confidence"]), verdict, row["text"]
-        )
+        said = number(row["confidence"])
+        table.add_row(row["claim"], row["prelabel"], said, verdict, row["text"])
     show_table(console, table)
     console.print()
 
@@ -105,23 +100,28 @@ def _show_claims(console: Console, claims: pd.DataFrame) -> None:
 def _show_frame(
     console: Console,
     frame: pd.DataFrame,
-    left: list[str],
-    right: tuple[tuple[str, str], ...],
+    left: Sequence[str],
+    right: Sequence[tuple[str, str]],
+    cell: Callable[[str, Any], str],
 ) -> None:
+    """Print columns of texts, titled as they are named, and of numbers, by name and title."""
     table = plain_table(left, [title for _, title in right])
     for row in frame.to_dict("records"):
-        table.add_row(
-            *(str(row[name]) for name in left), *(_cell(name, row[name]) for name, _ in right)
-        )
+        texts = (str(row[name]) for name in left)
+        table.add_row(*texts, *(cell(name, row[name]) for name, _ in right))
     show_table(console, table)
 
 
 def _cell(name: str, value: Any) -> str:
     if value is None or value != value:
         return ABSENT
+    if isinstance(value, str):
+        return value
     if name in ("cost", "per_response"):
         return f"{value:.4f}"
-    if isinstance(value, int) or name == "k_prime":
+    if isinstance(value, int):
+        return f"{value:,}"
+    if name == "k_prime":
         return f"{value:,g}"
     return f"{value:,.1f}".removesuffix(".0") if value > 1 else f"{value:.3f}"
 
@@ -138,23 +138,19 @@ def _show_missing(console: Console, responses: pd.DataFrame) -> None:
 
 
 def _show_leaderboard(console: Console, summary: pd.DataFrame) -> None:
-    columns = ("responses", "scored", "f1", "precision", "claims", "missing")
-    keys = [name for name in summary.columns if name not in (*columns, "f1_lower", "f1_upper",
-            "missing_chunks", "cost")]  # fmt: skip
-    table = plain_table(
-        keys, ["responses", "scored", "F1@K'", "95%", "precision", "claims", "missing"]
+    titles = (
+        *(
+            ("responses", "responses"),
+            ("scored", "scored"),
+            ("f1", "F1@K'"),
+            ("f1_interval", "95%"),
+        ),
+        *(("precision", "precision"), ("claims", "claims"), ("missing", "missing")),
     )
-    for row in summary.to_dict("records"):
-        interval = (
-            ABSENT
-            if math.isnan(row["f1_lower"])
-            else f"[{row['f1_lower']:.3f}, {row['f1_upper']:.3f}]"
-        )
-        cells = {name: _cell(name, row[name]) for name in columns}
-        cells["f1"] += f"\0{interval}"
-        texts = [part for name in columns for part in cells[name].split("\0")]
-        table.add_row(*(str(row[name]) for name in keys), *texts)
-    show_table(console, table)
+    others = (*dict(titles), "f1_lower", "f1_upper", "missing_chunks", "cost")
+    keys = [name for name in summary.columns if name not in others]
+    ends = map(interval, summary["f1_lower"], summary["f1_upper"])
+    _show_frame(console, summary.assign(f1_interval=[*ends]), keys, titles, _cell)
 
 
 def _show_curve(console: Console, found: FastFactEvaluation) -> None:
@@ -169,7 +165,7 @@ def _show_curve(console: Console, found: FastFactEvaluation) -> None:
     )
     shown = found.curve[found.curve["k_prime"].isin(_CURVE)]
     titles = (("precision", "precision"), ("recall", "R_K'"), ("f1", "F1@K' if so"))
-    _show_frame(console, shown.rename(columns={"k_prime": "K'"}), ["K'"], titles)
+    _show_frame(console, shown.rename(columns={"k_prime": "K'"}), ["K'"], titles, _cell)
 
 
 def _show_cost(console: Console, found: FastFactEvaluation) -> None:
@@ -180,10 +176,7 @@ def _show_cost(console: Console, found: FastFactEvaluation) -> None:
         *(("prompt_tokens", "tokens in"), ("completion_tokens", "out")),
         *(("cost", "cost (US$)"), ("per_response", "per response")),
     )
-    table = plain_table(["stage"], [title for _, title in titles])
-    for row in found.cost.to_dict("records"):
-        table.add_row(row["stage"], *(_count(name, row[name]) for name, _ in titles))
-    show_table(console, table)
+    _show_frame(console, found.cost, ["stage"], titles, _count)
     console.print(
         "tokens and cost are of all answers, those from the cache and of no use too; of some "
         "no price is known"
@@ -194,10 +187,7 @@ def _show_cost(console: Console, found: FastFactEvaluation) -> None:
     heading(console, "what methods need for these responses, by the formulas of table 6")
     columns = ("extracting", "verifying", "searches", "calls")
     methods = found.methods.astype(dict.fromkeys(columns, "float64")).round(1)
-    table = plain_table(["method"], columns)
-    for row in methods.to_dict("records"):
-        table.add_row(row["method"], *(_count(name, row[name]) for name in columns))
-    show_table(console, table)
+    _show_frame(console, methods, ["method"], [(name, name) for name in columns], _count)
 
 
 def _count(name: str, value: Any) -> str:

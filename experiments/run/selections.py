@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,15 +66,15 @@ class SelectionSolver:
             InputError: if there are no bleached claims of its domain.
         """
         choice = self.choice
-        made = CoreChoices(
+        return CoreChoices(
             recorded_in_graphs([graph]) if self.model is None else self.model,
             choice.weights,
             choice.rule,
             domain=choice.domain,
             templates=self.templates,
             solver=SolverSettings(choice.time_limit, choice.branch_limit),
-        )
-        return replace(made.core(graph), share=choice.share)
+            share=choice.share,
+        ).core(graph)
 
 
 @dataclass(frozen=True)

@@ -277,10 +277,7 @@ def _show_atoms(console: Console, graph: FactGraph, variant: str) -> None:
         return
     contexts = {context.id: context for context in graph.contexts}
     labelled = any(atom.label is not None for atom in graph.atoms)
-    table = plain_table()
-    table.add_column("", no_wrap=True)
-    table.add_column("P(true)", justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    table = plain_table([""], ["P(true)"], [""])
     table.add_column("change", justify="right", no_wrap=True)
     if labelled:
         table.add_column("label", no_wrap=True)
@@ -312,8 +309,7 @@ def _show_verdicts(console: Console, graph: FactGraph) -> None:
     if not assessors:
         return
     heading(console, f"{graph.id}: assessors")
-    table = plain_table(["", *assessors])
-    table.add_column("text", no_wrap=True, overflow="ellipsis", ratio=1)
+    table = plain_table(["", *assessors], rest="text")
     for atom in graph.atoms:
         verdicts = (facts["verdicts"].get(atom.id) for facts in assessors.values())
         table.add_row(

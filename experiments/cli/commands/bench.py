@@ -187,14 +187,11 @@ class TerminalDisplay:
 
 def _show_family(console: Console, result: FamilyResult) -> None:
     """Print the table of a family."""
-    table = plain_table()
-    table.add_column("algorithm", no_wrap=True)
     # A column only where memory was measured.
     memory = any(m.peak_bytes is not None for g in result.graphs for m in g.measurements)
-    titles = ["answer", "build", "first call", "warm call", "slower than", "interval"]
+    titles = ["build", "first call", "warm call", "slower than", "interval"]
     titles += ["max |Δp|", "mean |Δp|", "log Z − true", "bounds − true", "gap"]
-    for title in [*titles, *(["memory"] if memory else [])]:
-        table.add_column(title, justify="left" if title == "answer" else "right", no_wrap=True)
+    table = plain_table(["algorithm", "answer"], [*titles, *(["memory"] if memory else [])])
     for name in result.algorithms:
         table.add_row(*_row(result, name, memory))
     sizes = _range([graph.variables for graph in result.graphs])
@@ -381,8 +378,8 @@ def _show_comparison(
     from experiments.bench.compare import LEAST_CHANGE, LEVEL
     from experiments.bench.report import interval
 
-    table = plain_table(["family", "algorithm"], ["old", "new", "times faster", "interval"])
-    table.add_column("verdict", no_wrap=True)
+    titles = ["old", "new", "times faster", "interval"]
+    table = plain_table(["family", "algorithm"], titles, ["verdict"])
     for change in comparison.changes:
         table.add_row(
             change.family,

@@ -103,8 +103,7 @@ def _show_all(console: Console) -> None:
     from factormodels import datasets
 
     counted_things = ("responses", "atoms", "labelled", "contexts", "relations")
-    table = plain_table(["dataset"], counted_things)
-    table.add_column("licence", no_wrap=True)
+    table = plain_table(["dataset"], counted_things, ["licence"])
     titles = []
     for name in datasets.names():
         dataset = datasets.load(name)
@@ -136,9 +135,7 @@ def _show_card(console: Console, name: str) -> None:
     card = datasets.card(name)
     console.print(f"{card.name}: {card.title}\n\n{card.description}\n")
     console.print(f"source:  {card.source}\nlicence: {card.licence}\n")
-    table = plain_table()
-    table.add_column("holds")
-    table.add_column("count", justify="right")
+    table = plain_table(["holds"], ["count"], wrap=True)
     for what, count in card.counts.items():
         table.add_row(what.replace("_", " "), f"{count:,}")
     show_table(console, table)

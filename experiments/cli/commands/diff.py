@@ -111,10 +111,7 @@ def _show_analysis(console: Console, difference: AnalysisDifference) -> None:
 
 def _show_tables(console: Console, changed: Sequence[TableChange]) -> None:
     heading(console, "values of tables")
-    table = plain_table()
-    table.add_column("table", overflow="fold")
-    for title in ("values", "changed", "only before", "only after"):
-        table.add_column(title, justify="right", no_wrap=True)
+    table = plain_table(["table"], ["values", "changed", "only before", "only after"], fold=True)
     for one in changed:
         lost = (f"{counted(n, 'row')}" if n else "" for n in (one.n_only_before, one.n_only_after))
         table.add_row(one.table, f"{one.n_values:,}", f"{len(one.values):,}", *lost)
@@ -129,11 +126,7 @@ def _show_tables(console: Console, changed: Sequence[TableChange]) -> None:
     # Relative, since the columns of an analysis have different units.
     moved.sort(key=_relative, reverse=True)
     heading(console, f"values that moved most, of {len(moved):,}")
-    table = plain_table()
-    for title in ("table", "row", "column"):
-        table.add_column(title, overflow="fold")
-    for title in ("before", "after", "difference"):
-        table.add_column(title, justify="right", no_wrap=True)
+    table = plain_table(["table", "row", "column"], ["before", "after", "difference"], fold=True)
     for value in moved[:_MOST_MOVED]:
         before, after = (number(one, 4) for one in (value.before, value.after))
         table.add_row(
@@ -156,9 +149,7 @@ def _show_settings(console: Console, settings: Sequence[SettingChange]) -> None:
     if not settings:
         return
     heading(console, "what was run")
-    table = plain_table()
-    for title in ("", "before", "after"):
-        table.add_column(title, overflow="fold")
+    table = plain_table(["", "before", "after"], fold=True)
     for place, before, after in settings:
         table.add_row(place, _cut(before), _cut(after))
     show_table(console, table)
@@ -167,10 +158,8 @@ def _show_settings(console: Console, settings: Sequence[SettingChange]) -> None:
 
 def _show_cells(console: Console, cells: Sequence[CellChange]) -> None:
     heading(console, "posteriors")
-    table = plain_table()
-    table.add_column("cell", overflow="fold")
-    for title in ("claims", "changed", "flipped", "max |Δp|", "mean |Δp|", "failed", "status"):
-        table.add_column(title, justify="right", no_wrap=True)
+    titles = ["claims", "changed", "flipped", "max |Δp|", "mean |Δp|", "failed", "status"]
+    table = plain_table(["cell"], titles, fold=True)
     for cell in cells:
         lost = cell.n_only_before + cell.n_only_after
         # Claims that only one run judged stand in brackets, as they are part of no difference.

@@ -141,11 +141,8 @@ def _show(console: Console, learning: Learning) -> None:
         f"{learned.specification.encoding}, {learned.objective} by {learned.backend}: "
         f"{learned.status.value.replace('_', ' ')}",
     )
-    table = plain_table()
-    table.add_column("parameter")
-    for column in ("stated", "learned", "standard error", "95 % interval"):
-        table.add_column(column, justify="right")
-    table.add_column("status")
+    titles = ["stated", "learned", "standard error", "95 % interval"]
+    table = plain_table(["parameter"], titles, ["status"], wrap=True)
     for row in learned.table():
         table.add_row(
             row.name,
@@ -169,10 +166,7 @@ def _show_share(console: Console, adapted: Adaptation, source: Path | None) -> N
         f"{source}: {counted(adapted.n_claims, 'claim')} of "
         f"{counted(len(adapted.graphs), 'response')}, whose labels play no part",
     )
-    table = plain_table()
-    table.add_column("share of true claims")
-    for column in ("estimate", "95 % interval"):
-        table.add_column(column, justify="right")
+    table = plain_table(["share of true claims"], ["estimate", "95 % interval"], wrap=True)
     table.add_row("among the labels", number(prior.old_share), "")
     told = f"{number(prior.lower)} to {number(prior.upper)}" if adapted.determined else "--"
     table.add_row("here", number(prior.share) if adapted.determined else "--", told)
@@ -185,10 +179,8 @@ def _show_comparison(console: Console, validated: CrossValidation) -> None:
     console.print()
     folds = len(validated.fits)
     heading(console, f"Held-out responses, {folds} folds: learned minus as given (below 0: better)")
-    table = plain_table()
-    table.add_column("score")
-    for column in ("as given", "learned", "difference", "95 % interval"):
-        table.add_column(column, justify="right")
+    titles = ["as given", "learned", "difference", "95 % interval"]
+    table = plain_table(["score"], titles, wrap=True)
     for name, title in _COMPARED.items():
         test = validated.comparisons[name]
         if name == "log_likelihood":
@@ -206,10 +198,8 @@ def _show_comparison(console: Console, validated: CrossValidation) -> None:
     show_table(console, table)
     console.print()
     heading(console, "Rivals that learn without a graph: learned minus rival (below 0: better)")
-    table = plain_table()
-    table.add_column("rival")
-    for column in ("score", "rival's", "learned", "difference", "95 % interval"):
-        table.add_column(column, justify="right")
+    titles = ["score", "rival's", "learned", "difference", "95 % interval"]
+    table = plain_table(["rival"], titles, wrap=True)
     for rival, title in (("platt", "Platt scaling of as given"), ("base_rate", "base rate")):
         for name in ("brier", "log_loss"):
             test = validated.rival_comparisons[rival][name]

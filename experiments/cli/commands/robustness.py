@@ -242,11 +242,10 @@ def _write(
     from experiments.padding.robustness import robustness_figure
 
     prepare_folder(folder)
-    paths = [folder / "robustness-table.csv", folder / "robustness-curves.csv"]
-    write_text(paths[0], csv_text([asdict(row) for row in table]))
-    write_text(paths[1], csv_text([asdict(row) for row in curves]))
-    paths.append(folder / "robustness-gains.csv")
-    write_text(paths[-1], csv_text([asdict(row) for row in gains]))
+    paths = []
+    for name, rows in (("table", table), ("curves", curves), ("gains", gains)):
+        paths.append(folder / f"robustness-{name}.csv")
+        write_text(paths[-1], csv_text([asdict(row) for row in rows]))
     for assessor in dict.fromkeys(row.assessor for row in curves):
         for padding in dict.fromkeys(row.padding for row in curves):
             # Names of assessors hold commas and spaces, which file names had better not.

@@ -227,12 +227,8 @@ def _show_plan(console: Console, planned: StudyDesign, folder: Path, only: Itera
             f"{counted(dataset.n_atoms, 'atom')}, {dataset.n_labelled:,} labelled"
         )
     console.print()
-    table = plain_table()
     columns = {name: title for name, title in _TITLES.items() if name not in _hidden(planned)}
-    for title in columns.values():
-        table.add_column(title, overflow="fold")
-    for title in ("units", "finished"):
-        table.add_column(title, justify="right", no_wrap=True)
+    table = plain_table([*columns.values()], ["units", "finished"], fold=True)
     for position in wanted:
         key = planned.cells[position].key()
         # As a study writes it: 1 and not 1.0.
@@ -421,11 +417,8 @@ _LEAST_DECIMAL = 1e-3
 
 
 def _show_tests(console: Console, tests: pd.DataFrame, correction: str) -> None:
-    table = plain_table()
-    for title in ("dataset", "first", "second", "where", "measure"):
-        table.add_column(title, overflow="fold")
-    for title in ("difference", "95% interval", "p"):
-        table.add_column(title, justify="right", no_wrap=True)
+    names = ["dataset", "first", "second", "where", "measure"]
+    table = plain_table(names, ["difference", "95% interval", "p"], fold=True)
     for record in tests.to_dict("records"):
         p = record["p_value"] if correction == "none" else record["corrected"]
         table.add_row(
