@@ -31,9 +31,7 @@ from factormodels.datasets import load
 from factormodels.synthetic import labelled_responses
 from factormodels.variants import variant
 from inference import infer
-from tests.experiments import strange
 from tests.experiments.conftest import invoke, study_file
-from tests.experiments.killed_run import deaths
 from tests.experiments.run.test_runner import assert_same_files
 
 pytestmark = [pytest.mark.kill, pytest.mark.slow]
@@ -232,11 +230,6 @@ def assert_same_run(one: Path, other: Path) -> None:
     assert (one / "priors.csv").read_bytes() == (other / "priors.csv").read_bytes()
 
 
-def test_processes_give_the_same_files(run: Path, tmp_path: Path) -> None:
-    run_study(planned(tmp_path, responses()), tmp_path / "out", Execution(workers=2))
-    assert_same_run(run, tmp_path / "out")
-
-
 @contextmanager
 def stopping(_left: int, _kept: int) -> Iterator[Callable[[Progress], None]]:
     """A monitor that interrupts a run after its first task."""
@@ -330,22 +323,6 @@ def test_a_fit_that_fails_costs_its_units_alone_and_can_be_tried_again(
     assert (folder / "out" / "summary.csv").read_bytes() == before
     assert "6 units" in invoke("run", path, "--out", "out", "--retry-failed").stderr
     assert_same_run(run, folder / "out")
-
-
-def test_deaths_change_no_byte(run: Path, tmp_path: Path) -> None:
-    slow = "backends: [{backend: slow, settings: {seconds_each: 0.01}}]"
-    text = STUDY.replace("seed: 4", f"seed: 4\n{slow}").replace("[FR1, FR2]", "[FR2]")
-    write_many(responses(), tmp_path / "data.jsonl")
-    path = study_file(tmp_path, text)
-    deaths(path, tmp_path / "killed", 3, 1)
-    strange.register_all()
-    try:
-        run_study(design(load_study(str(path))), tmp_path / "undisturbed", Execution(workers=1))
-    finally:
-        strange.unregister_all()
-    assert_same_run(tmp_path / "undisturbed", tmp_path / "killed")
-    whole, own = (pd.read_csv(out / "priors.csv") for out in (run, tmp_path / "killed"))
-    assert own.equals(whole[whole.variant == "FR2"].reset_index(drop=True))
 
 
 @pytest.mark.parametrize(

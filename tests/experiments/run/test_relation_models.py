@@ -24,7 +24,7 @@ from factormodels.extraction.stages.relations import with_relations
 from factormodels.fact_graph import FactGraph
 from factormodels.io import write_many
 from factormodels.variants import merge_duplicate_contexts
-from tests.experiments.conftest import EXAMPLE, cluster_here, invoke, study_file
+from tests.experiments.conftest import EXAMPLE, invoke, study_file
 from tests.experiments.run.test_runner import assert_same_files
 from tests.factormodels.refusals import assert_refused
 
@@ -109,14 +109,6 @@ def test_a_study_of_recorded_relations_shows_no_such_column(folder: Path) -> Non
         "selections.bin",
         "units.bin",
     ]
-
-
-def test_processes_and_a_cluster_give_the_same(here: Path, tmp_path: Path) -> None:
-    run_study(planned(tmp_path), tmp_path / "two", Execution(workers=2))
-    assert_same_files(here, tmp_path / "two")
-    with cluster_here(1) as address:
-        run_study(planned(tmp_path), tmp_path / "dask", Execution(dask=address))
-    assert_same_files(here, tmp_path / "dask")
 
 
 @dataclass
@@ -303,17 +295,6 @@ def test_defaults_are_those_of_the_readme(tmp_path: Path) -> None:
     assert second.resolved(shared) == LanguageModelChoice("openai/x", cache="mine.sqlite")
     assert (first.title(shared), second.title(shared)) == (
         "openai/x", "openai/x (samples)")  # fmt: skip
-
-
-def test_paths_of_a_base_start_in_its_folder(tmp_path: Path) -> None:
-    (tmp_path / "base").mkdir()
-    (tmp_path / "base" / "base.yaml").write_text(
-        "study: b\ndatasets: [demonstration]\nlanguage_model: {model: openai/x, cache: a.sqlite}\n"
-        "relation_models: [{model: prompted, cache: /b.sqlite}, lexical]\nassessors: [factscore]\n"
-    )
-    study = planned(tmp_path, "base: base/base.yaml\nstudy: s\n").study
-    assert study.language_model == LanguageModelChoice("openai/x", cache="base/a.sqlite")
-    assert (tmp_path / str(study.relation_models[0].cache)).resolve() == Path("/b.sqlite")
 
 
 @pytest.mark.parametrize(

@@ -85,11 +85,6 @@ def stopping(after: int) -> Iterator[Callable[[Progress], None]]:
     yield report
 
 
-def test_processes_give_the_same_files(undisturbed: Path, tmp_path: Path) -> None:
-    run_study(planned(tmp_path), tmp_path / "out", Execution(workers=2))
-    assert_same_files(undisturbed, tmp_path / "out")
-
-
 def test_a_process_that_draws_gives_the_same_figures_and_report(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,7 +19,7 @@ from experiments.results.rows import read_rows
 from experiments.run import selections
 from experiments.run.runner import Execution, StudyDesign, design, run_study
 from experiments.study.reading import load_study
-from factormodels import Atom, FactGraph, InputError, Relation, RelationKind, write_many
+from factormodels import Atom, FactGraph, Relation, RelationKind, write_many
 from factormodels.datasets import load
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.selection import Selection, select, subclaims_of
@@ -151,7 +151,7 @@ def test_nothing_is_inferred_for_a_selection(
     assert (out / "selections.csv").read_bytes() == (run / "selections.csv").read_bytes()
 
 
-def test_processes_and_pieces_give_the_same_files(
+def test_pieces_give_the_same_files(
     run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study, out = planned(tmp_path), tmp_path / "out"
@@ -167,17 +167,11 @@ def test_processes_and_pieces_give_the_same_files(
     with monkeypatch.context() as patch:
         patch.setattr(selections, "select", dying)
         with pytest.raises(KeyboardInterrupt):
-            run_study(study, out, Execution(workers=2))
+            run_study(study, out, Execution(workers=1))
     assert count == 20
-    run_study(study, out, Execution(workers=2), resume=True)
+    run_study(study, out, Execution(workers=1), resume=True)
     assert_same_files(run, out)
-    for name in ("selections.csv", "times.csv"):
-        frames = [pd.read_csv(one / name) for one in (run, out)]
-        assert (
-            frames[0]
-            .drop(columns=["seconds_total", "seconds_median"], errors="ignore")
-            .equals(frames[1].drop(columns=["seconds_total", "seconds_median"], errors="ignore"))
-        )
+    assert (out / "selections.csv").read_bytes() == (run / "selections.csv").read_bytes()
     assert len(pd.read_csv(out / "times.csv")) == 4
 
 
@@ -332,23 +326,6 @@ def test_what_cannot_be_selected_by_is_said_before_anything_runs(
     assert "study.yaml: selections[1]: " in result.stderr
     assert said in result.stderr
     assert not (folder / "out").exists()
-
-
-def test_paths_start_at_the_file_that_names_them(tmp_path: Path) -> None:
-    (tmp_path / "sub").mkdir()
-    own = json.dumps({"people": ["{topic} is a person."]})
-    (tmp_path / "sub" / "own.json").write_text(own, encoding="utf-8")
-    base = (
-        "study: s\ndatasets: [demonstration]\nselections:\n"
-        "  - {selection: core, weights: informativeness, domain: people, templates: own.json}\n"
-    )
-    (tmp_path / "sub" / "base.yaml").write_text(base, encoding="utf-8")
-    study = planned(tmp_path, "base: sub/base.yaml\nstudy: t\n")
-    (solver,) = study.selection_solvers
-    assert solver.templates == tmp_path / "sub" / "own.json"
-    with pytest.raises(InputError, match=r"has no bleached claims of 'towns'"):
-        planned(tmp_path, "base: sub/base.yaml\nselections:\n  - {selection: core, domain: towns, "
-                          "templates: sub/own.json}\n")  # fmt: skip
 
 
 def test_a_share_of_faithful_atoms_is_that_of_the_pipeline_s_stage(tmp_path: Path) -> None:

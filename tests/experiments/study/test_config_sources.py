@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.study.config import OWN_PRIORS, as_plain
+from experiments.run.runner import design
+from experiments.study.config import OWN_PRIORS, LanguageModelChoice, as_plain
 from experiments.study.data import load_data
 from experiments.study.design import algorithms, cells
 from experiments.study.reading import load_study
@@ -51,13 +52,26 @@ def test_bases_stand_on_bases_and_on_embedded_studies(folder: Path) -> None:
     assert len(study.datasets) == 5
 
 
-def test_a_path_starts_in_the_folder_of_the_file_that_names_it(folder: Path) -> None:
+def test_paths_start_in_the_folder_of_the_file_that_names_them(folder: Path) -> None:
     (folder / "shared").mkdir()
     (folder / "mine").mkdir()
     invoke("convert", "demonstration", "shared/data.jsonl")
-    (folder / "shared" / "base.yaml").write_text("study: s\ndatasets: [{path: data.jsonl}]\n")
-    path = study_file(folder / "mine", "base: ../shared/base.yaml\nstudy: t\n")
-    assert len(load_data(load_study(str(path)))[0].graphs) == 14
+    (folder / "shared" / "own.json").write_text('{"people": ["{topic} is a person."]}')
+    (folder / "shared" / "base.yaml").write_text(
+        "study: s\ndatasets: [{path: data.jsonl}]\nassessors: [factscore]\n"
+        "language_model: {model: openai/x, cache: a.sqlite}\n"
+        "relation_models: [{model: prompted, cache: /b.sqlite}, lexical]\nselections:\n"
+        "  - {selection: core, weights: informativeness, domain: people, templates: own.json}\n"
+    )
+    loaded = load_study(str(study_file(folder / "mine", "base: ../shared/base.yaml\nstudy: t\n")))
+    planned, study = design(loaded), loaded.study
+    assert len(planned.data[0].graphs) == 14
+    assert study.language_model == LanguageModelChoice("openai/x", cache="../shared/a.sqlite")
+    cache = folder / "mine" / str(study.relation_models[0].cache)
+    assert cache.resolve() == Path("/b.sqlite")
+    (solver,) = planned.selection_solvers
+    assert solver.templates is not None
+    assert solver.templates.resolve() == (folder / "shared" / "own.json").resolve()
 
 
 @pytest.mark.parametrize(
