@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import itertools
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 
 from calibration.validation import Floats, Integers, is_missing
 from factormodels.errors import InputError
+from factormodels.io.long_columns import joined, pieces, piecewise
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,12 +26,24 @@ class Grouping:
         sizes: int64 (n_responses,), the number of atoms of each response.
     """
 
-    responses: tuple[Hashable, ...]
+    responses: Sequence[Hashable]
     index: Integers
     sizes: Integers
 
     def of(self, kept: NDArray[np.bool_]) -> Grouping:
         """The same of the atoms that are kept, bool (n_atoms,), in order of first appearance."""
+        if _counts_up(self.index):
+            own = piecewise(lambda index, kept: index[kept], self.index, kept)
+            sizes = np.bincount(own, minlength=len(self.responses))
+            left = np.flatnonzero(sizes)
+            if left.size == sizes.size:
+                return Grouping(self.responses, own, sizes)
+            number = np.cumsum(sizes > 0) - 1
+            return Grouping(
+                tuple(self.responses[response] for response in left.tolist()),
+                piecewise(lambda index: number[index], own),
+                sizes[left],
+            )
         found, first, inverse = np.unique(self.index[kept], return_index=True, return_inverse=True)
         order = np.argsort(first)
         index = np.argsort(order)[inverse]
@@ -40,13 +55,48 @@ class Grouping:
 
     def sums(self, values: Any) -> Floats:
         """Sum over each response's atoms, (n_responses,), of `values`, (n_atoms,)."""
-        weights = np.asarray(values, dtype=np.float64)
-        totals = np.bincount(self.index, weights=weights, minlength=len(self.responses))
-        return totals.astype(np.float64, copy=False)
+        given = np.asarray(values)
+        return joined(
+            np.bincount(
+                part.index,
+                weights=given[atoms].astype(np.float64, copy=False),
+                minlength=len(part.responses),
+            ).astype(np.float64, copy=False)
+            for atoms, part in self.parts()
+        )
 
     def means(self, values: Any) -> Floats:
         """Mean over each response's atoms, (n_responses,), of `values`, (n_atoms,)."""
-        return self.sums(values) / self.sizes
+        return piecewise(np.divide, self.sums(values), self.sizes)
+
+    def parts(self) -> Iterator[tuple[slice, Grouping]]:
+        """Yield atoms with their grouping, those of some whole responses at a time.
+
+        Few atoms are one part, and so are those whose responses do not stand together.
+        """
+        for atoms, responses in self._parts:
+            start = responses.start or 0
+            yield (
+                atoms,
+                Grouping(
+                    self.responses[responses],
+                    self.index[atoms] - start if start else self.index[atoms],
+                    self.sizes[responses],
+                ),
+            )
+
+    @cached_property
+    def _parts(self) -> list[tuple[slice, slice]]:
+        aims = [piece.start for piece in pieces(len(self.index))]
+        if len(aims) == 1 or not _counts_up(self.index):
+            return [(slice(None), slice(None))]
+        starts = np.concatenate([[0], np.cumsum(self.sizes)])
+        cuts = np.searchsorted(starts, aims)
+        bounds = np.unique([*cuts, len(self.sizes)])
+        return [
+            (slice(int(starts[first]), int(starts[last])), slice(int(first), int(last)))
+            for first, last in itertools.pairwise(bounds)
+        ]
 
 
 def response_ids(responses: Any, name: str = "responses") -> list[Hashable]:
@@ -115,12 +165,23 @@ def _are_numbers(responses: Any) -> bool:
 def _group_by_number(numbers: Integers) -> Grouping:
     """What `group_by_response` returns of ids that are whole numbers, without a list of them."""
     index = numbers.astype(np.int64, copy=False)
-    steps = np.diff(index, prepend=-1)
     # The usual case, ids that count the responses, in order; any other is renumbered.
-    if steps[0] != 1 or steps.min() < 0 or steps.max() > 1:
+    if not _counts_up(index):
         found, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
         order = np.argsort(first)
         index = np.argsort(order)[inverse]
         return Grouping(tuple(found[order].tolist()), index, np.bincount(index))
     sizes = np.bincount(index)
-    return Grouping(tuple(range(sizes.size)), index, sizes)
+    return Grouping(range(sizes.size), index, sizes)
+
+
+def _counts_up(index: Integers) -> bool:
+    """Whether numbers are 0, each from there on as the one before or one more."""
+    if not len(index) or index[0] != 0:
+        return False
+    for piece in pieces(len(index)):
+        # With the step from the piece before.
+        steps = np.diff(index[max(piece.start - 1, 0) : piece.stop])
+        if steps.min(initial=0) < 0 or steps.max(initial=0) > 1:
+            return False
+    return True

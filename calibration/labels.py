@@ -22,6 +22,7 @@ from calibration.validation import (
     weight_array,
 )
 from factormodels.errors import InputError
+from factormodels.io.long_columns import piecewise
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +78,10 @@ class Labelled:
         Raises:
             InputError: for bad weights, or if these atoms have none.
         """
-        own = weight_array(weights, self.kept.size)[self.kept]
+        if weights is None:
+            own = piecewise(np.ones_like, self.y)
+        else:
+            own = weight_array(weights, self.kept.size)[self.kept]
         if not own.sum() > 0:
             raise InputError(
                 "weights of all labelled atoms are zero; give at least one a weight above 0"
@@ -120,9 +124,13 @@ def apply_policy(
     else:
         kept = np.ones(labels.size, dtype=bool)
         if n_unlabelled:
-            labels = np.where(unlabelled, 1.0 if chosen is LabelPolicy.TRUE else 0.0, labels)
+            default = 1.0 if chosen is LabelPolicy.TRUE else 0.0
+            labels = piecewise(lambda y: np.where(np.isnan(y), default, y), labels)
     if not kept.all():
-        probabilities, labels = probabilities[kept], labels[kept]
+        probabilities, labels = (
+            piecewise(lambda values, kept: values[kept], values, kept)
+            for values in (probabilities, labels)
+        )
     return Labelled(
         probabilities,
         labels,

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from factormodels.errors import InputError
+from factormodels.io.long_columns import piecewise
 
 Member = TypeVar("Member", bound=StrEnum)
 
@@ -33,7 +34,7 @@ def probability_array(p: ArrayLike, name: str = "p") -> Floats:
     """
     array = _numbers(p, name, "probabilities")
     # One comparison finds every fault: a nan fails it as well.
-    inside = (array >= 0) & (array <= 1)
+    inside = piecewise(lambda array: (array >= 0) & (array <= 1), array)
     if not inside.all():
         position = int(np.argmin(inside))
         value = float(array[position])
@@ -66,7 +67,7 @@ def label_array(y: Any, name: str = "y") -> Floats:
         _check_shape(array, name, "labels")
         if array.dtype.kind in "biuf":
             labels = _own(array)
-            allowed = (labels == 0) | (labels == 1) | np.isnan(labels)
+            allowed = piecewise(lambda y: (y == 0) | (y == 1) | np.isnan(y), labels)
             if not allowed.all():
                 position = int(np.argmin(allowed))
                 raise _not_a_label(name, position, array[position].item())

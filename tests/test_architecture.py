@@ -24,7 +24,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         *(("file_report",), ("flat_rows", "labels", "reading", "writing")),
         *(("networks", "published", "tables"), ("claim_records", "fact_graph_json")),
         *(("appended_records", "files", "records"), ("json_text",), ("json_records",)),
-        ("guarded_opening", "spreadsheet_cells"),
+        ("guarded_opening", "long_columns", "spreadsheet_cells"),
     ),
     "factormodels.extraction": (
         ("claim_failures", "fastfact", "safe", "self_judgement"),

@@ -89,7 +89,7 @@ def group_calibration(
     n_atoms, counts = atoms.p.size, atoms.weights(weights)
     n_bootstrap, seed, level = bootstrap_settings(n_bootstrap, seed, level)
     found = atoms.grouping(groups, "groups")
-    wanted = _wanted(found.responses, order)
+    wanted = _wanted(tuple(found.responses), order)
     place = {group: number for number, group in enumerate(wanted)}
     column = np.array([place[group] for group in found.responses])[found.index]
     response, n_responses = np.arange(n_atoms), n_atoms

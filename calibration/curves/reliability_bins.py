@@ -27,6 +27,7 @@ from calibration.validation import (
     whole_number,
 )
 from factormodels.errors import InputError
+from factormodels.io.long_columns import joined, piecewise
 
 HISTOGRAM_BINS = 21
 """An odd number, so that undecided atoms, P = 1/2, lie in the middle of a bin."""
@@ -115,7 +116,8 @@ def reliability_bins(
     n_bins = whole_number(n_bins, "n_bins", 1)
     level = open_interval(level, "level", 0, 1)
     edges = _edges(probabilities, n_bins, strategy)
-    index = np.searchsorted(edges[1:-1] + DECISION_TOLERANCE, probabilities, side="left")
+    inner = edges[1:-1] + DECISION_TOLERANCE
+    index = piecewise(lambda p: np.searchsorted(inner, p, side="left"), probabilities)
     counts = np.bincount(index, minlength=n_bins)
     position = np.flatnonzero(counts)
     count = counts[position]
@@ -129,7 +131,8 @@ def reliability_bins(
         n_bootstrap, seed, level = bootstrap_settings(n_bootstrap, seed, level)
         grouping = atoms.grouping(responses)
         n_responses = len(grouping.responses)
-        sums = _bin_sums(labels, np.searchsorted(position, index), position.size, grouping)
+        occupied = piecewise(lambda index: np.searchsorted(position, index), index)
+        sums = _bin_sums(labels, occupied, position.size, grouping)
         drawn = replicates(sums.replicates, response_weights(n_responses, n_bootstrap, seed))
         still = sums.is_still()
         lower, upper = (
@@ -141,9 +144,8 @@ def reliability_bins(
             )
         )
 
-    parts = np.searchsorted(
-        np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)[1:-1], probabilities, side="left"
-    )
+    bounds = np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)[1:-1]
+    parts = piecewise(lambda p: np.searchsorted(bounds, p, side="left"), probabilities)
     return ReliabilityBins(
         mean_predicted=mean_predicted,
         observed=observed,
@@ -171,13 +173,19 @@ def _edges(p: Floats, n_bins: int, strategy: str) -> Floats:
 
 def _bin_sums(y: Floats, index: Integers, n_bins: int, grouping: Grouping) -> RatioSums:
     """True atoms over atoms of each response in each occupied bin `index`."""
-    n_responses = len(grouping.responses)
-    cell = grouping.index * n_bins + index
-    shape = (n_responses, n_bins)
-    # Counted as floats at once: one copy less of what grows with responses times bins.
-    size = n_responses * n_bins
-    atoms: Floats = np.bincount(cell, weights=np.ones(cell.size), minlength=size).astype(
-        np.float64, copy=False
-    )
-    true = np.bincount(cell, weights=y, minlength=n_responses * n_bins).reshape(shape)
-    return RatioSums(true.astype(np.float64, copy=False), atoms.reshape(shape))
+
+    def counted(weights: Floats | None) -> Floats:
+        # Of some responses at a time, whose numbers in the bins are the rows.
+        return joined(
+            np.bincount(
+                part.index * n_bins + index[atoms],
+                # Counted as floats at once: one copy less.
+                weights=np.ones(part.index.size) if weights is None else weights[atoms],
+                minlength=len(part.responses) * n_bins,
+            )
+            .astype(np.float64, copy=False)
+            .reshape(-1, n_bins)
+            for atoms, part in grouping.parts()
+        )
+
+    return RatioSums(counted(y), counted(None))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from calibration.intervals.methods import Scale, effective_number
 from calibration.intervals.replicates import Ends, reach
 from calibration.validation import Floats, Integers
+from factormodels.io.long_columns import piecewise
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +38,11 @@ class RatioSums:
 
     def influence(self) -> Floats:
         """Linearised contribution of each response, (n_responses, n_cells)."""
-        residual = self.numerator - self.estimate() * self.denominator
-        return _divided(residual, self.denominator.sum(axis=0))
+        estimate, total = self.estimate(), self.denominator.sum(axis=0)
+        return piecewise(
+            lambda above, below: _divided(above - estimate * below, total),
+            *(self.numerator, self.denominator),
+        )
 
     def replicates(self, weights: Floats) -> Floats:
         """Ratio in each replicate, (n_replicates, n_cells), of response weights."""
@@ -50,11 +54,11 @@ class RatioSums:
 
     def reach(self) -> Ends:
         """Least and largest ratio of one response, (n_cells,) each; resamples lie between."""
-        own = _divided(self.numerator, self.denominator)
+        own = piecewise(_divided, self.numerator, self.denominator)
         held = self.denominator > 0
         return (
-            np.where(held, own, np.inf).min(axis=0),
-            np.where(held, own, -np.inf).max(axis=0),
+            own.min(axis=0, where=held, initial=np.inf),
+            own.max(axis=0, where=held, initial=-np.inf),
         )
 
     def effective(self) -> Floats:

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 from calibration.validation import Floats, decision_tolerance, is_number, probability_array
 from factormodels.errors import InputError
 from factormodels.io.json_records import shown
+from factormodels.io.long_columns import piecewise
 
 logger = logging.getLogger(__name__)
 
@@ -50,8 +51,12 @@ def verdicts(p: Floats, tolerance: float = DECISION_TOLERANCE) -> NDArray[np.int
         p: probabilities (n,), checked already.
         tolerance: an atom with |p - 1/2| up to this is undecided.
     """
-    distance = p - 0.5
-    return np.where(np.abs(distance) <= tolerance, 0, np.sign(distance)).astype(np.int8)
+
+    def signs(p: Floats) -> NDArray[np.int8]:
+        distance = p - 0.5
+        return np.where(np.abs(distance) <= tolerance, 0, np.sign(distance)).astype(np.int8)
+
+    return piecewise(signs, p)
 
 
 def decisions(p: ArrayLike, *, tolerance: float = DECISION_TOLERANCE) -> Decisions:
@@ -144,10 +149,14 @@ def choose_k(policy: str | float, atom_counts: ArrayLike) -> Floats:
 
 def entropy_terms(p: Floats) -> Floats:
     """-P log10 P of each atom, (n,), with 0 at P = 0, its limit."""
-    logarithms = np.zeros_like(p)
-    np.log10(p, where=p > 0, out=logarithms)
-    # The sign is given to the logarithm, so that P = 1 yields 0 and not -0.
-    return p * np.abs(logarithms)
+
+    def terms(p: Floats) -> Floats:
+        logarithms = np.zeros_like(p)
+        np.log10(p, where=p > 0, out=logarithms)
+        # The sign is given to the logarithm, so that P = 1 yields 0 and not -0.
+        return p * np.abs(logarithms)
+
+    return piecewise(terms, p)
 
 
 def warn_where_entropy_misorders(p: Floats) -> None:
@@ -183,7 +192,7 @@ def entropy_measure(p: ArrayLike) -> float:
 def surprisal_terms(p: Floats) -> Floats:
     """-log10 P of each atom, (n,), infinite at P = 0."""
     with np.errstate(divide="ignore"):
-        return np.abs(np.log10(p))
+        return piecewise(lambda p: np.abs(np.log10(p)), p)
 
 
 def mean_surprisal(p: ArrayLike) -> float:

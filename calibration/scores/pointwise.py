@@ -18,6 +18,7 @@ from calibration.forecasts import Estimate, Forecasts, Sample, dot, finite_or_in
 from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.scores.measures import DECISION_TOLERANCE, verdicts
 from calibration.validation import Floats, decision_tolerance
+from factormodels.io.long_columns import piecewise
 
 
 def brier_losses(p: Floats) -> tuple[Floats, Floats]:
@@ -120,9 +121,13 @@ def _mean_loss(
 ) -> float:
     atoms = labelled_atoms(p, y, unlabelled)
     counts = atoms.weights(weights)
-    if_true, if_false = LOSSES[name](atoms.p)
-    # Where a weight is 0 an infinite loss counts nothing.
-    terms = np.where(counts > 0, np.where(atoms.y == 1, if_true, if_false), 0.0)
+
+    def losses(p: Floats, y: Floats, counts: Floats) -> Floats:
+        if_true, if_false = LOSSES[name](p)
+        # Where a weight is 0 an infinite loss counts nothing.
+        return np.where(counts > 0, np.where(y == 1, if_true, if_false), 0.0)
+
+    terms = piecewise(losses, atoms.p, atoms.y, counts)
     return float(np.dot(terms, counts) / counts.sum())
 
 
@@ -186,4 +191,7 @@ def precision_errors(
     grouping = atoms.grouping(responses)
     supported = verdicts(atoms.p, decision_tolerance(tolerance)) > 0
     # Counts are subtracted before they are divided, so that equal precisions differ by 0 exactly.
-    return np.abs(grouping.sums(supported) - grouping.sums(atoms.y)) / grouping.sizes
+    return piecewise(
+        lambda judged, true, sizes: np.abs(judged - true) / sizes,
+        *(grouping.sums(supported), grouping.sums(atoms.y), grouping.sizes),
+    )

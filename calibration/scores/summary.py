@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -30,6 +30,7 @@ from calibration.validation import (
     label_array,
     probability_array,
 )
+from factormodels.io.long_columns import piecewise
 
 _UNDEFINED = float("nan")
 
@@ -57,7 +58,7 @@ class ResponseMeasures(Tabular):
         *("f1_at_k", "entropy", "mean_surprisal", "expected_precision"),
     )
 
-    responses: tuple[Hashable, ...]
+    responses: Sequence[Hashable]
     n_atoms: Integers
     supported: Integers
     contradicted: Integers
@@ -194,9 +195,9 @@ def summarise(
 
     human_precision = precision_mae = f1 = share_right = squared = logarithmic = _UNDEFINED
     if scored.p.size:
-        ids = grouping.index[scored.kept]
-        human_precision = float(group_by_response(ids).means(scored.y).mean())
-        errors = precision_errors(scored.p, scored.y, ids, tolerance=margin)
+        own = grouping if scored.kept.all() else grouping.of(scored.kept)
+        human_precision = float(own.means(scored.y).mean())
+        errors = precision_errors(scored.p, scored.y, own.index, tolerance=margin)
         precision_mae = float(errors.mean())
         f1 = f1_true(scored.p, scored.y, tolerance=margin)
         share_right = accuracy(scored.p, scored.y, tolerance=margin)
@@ -232,20 +233,24 @@ def grouped_measures(
     p: Floats, grouping: Grouping, k: str | float, tolerance: float
 ) -> ResponseMeasures:
     """What `measure_responses` returns of arrays that were checked, without a warning."""
-    signs = verdicts(p, tolerance)
-    supported = grouping.sums(signs > 0).astype(np.int64)
-    contradicted = grouping.sums(signs < 0).astype(np.int64)
-    ks = choose_k(k, grouping.sizes)
+    signs, sizes = verdicts(p, tolerance), grouping.sizes
+    supported = piecewise(_whole, grouping.sums(signs > 0))
+    contradicted = piecewise(_whole, grouping.sums(signs < 0))
+    ks = choose_k(k, sizes)
     return ResponseMeasures(
         responses=grouping.responses,
-        n_atoms=grouping.sizes,
+        n_atoms=sizes,
         supported=supported,
         contradicted=contradicted,
-        undecided=grouping.sizes - supported - contradicted,
-        precision=supported / grouping.sizes,
+        undecided=piecewise(lambda n, s, c: n - s - c, sizes, supported, contradicted),
+        precision=piecewise(np.divide, supported, sizes),
         k=ks,
-        f1_at_k=f1_of_counts(supported, grouping.sizes, ks),
+        f1_at_k=piecewise(f1_of_counts, supported, sizes, ks),
         entropy=grouping.means(entropy_terms(p)),
         mean_surprisal=grouping.means(surprisal_terms(p)),
         expected_precision=grouping.means(p),
     )
+
+
+def _whole(numbers: Floats) -> Integers:
+    return numbers.astype(np.int64)

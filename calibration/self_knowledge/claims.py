@@ -81,7 +81,7 @@ class Claims:
     @property
     def responses(self) -> tuple[Hashable, ...]:
         """The response ids, in order of first appearance."""
-        return self.grouping.responses
+        return tuple(self.grouping.responses)
 
     @property
     def n_responses(self) -> int:

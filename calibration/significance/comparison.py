@@ -114,7 +114,7 @@ def compare_judged(
     check_alternative(alternative, chosen)
     checked = _margins(margins, measures)
     settings = IntervalSettings() if settings is None else settings
-    if first.grouping.responses != second.grouping.responses:
+    if tuple(first.grouping.responses) != tuple(second.grouping.responses):
         raise InputError("the two methods judge different responses; give the responses of both")
     n_resamples = whole_number(n_resamples, "n_resamples", 1)
     found = {

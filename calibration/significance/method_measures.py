@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,7 @@ from calibration.scores.registry import REGISTRY, ScoreDefinition
 from calibration.scores.sample_scores import SAMPLE_SCORES, context_of, sample_scores
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
+from factormodels.io.long_columns import piecewise
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,10 +130,12 @@ class Measure:
         return self.score.scale
 
 
-def _per_claim(values: Callable[[JudgedClaims], Floats]) -> Callable[[JudgedClaims], RatioSums]:
+def _per_claim(
+    values: Callable[[JudgedClaims], NDArray[Any]],
+) -> Callable[[JudgedClaims], RatioSums]:
     def sums(judged: JudgedClaims) -> RatioSums:
         totals = judged.grouping.sums(values(judged))
-        return _column(totals, judged.grouping.sizes.astype(np.float64))
+        return _column(totals, piecewise(_floats, judged.grouping.sizes))
 
     return sums
 
@@ -139,9 +143,13 @@ def _per_claim(values: Callable[[JudgedClaims], Floats]) -> Callable[[JudgedClai
 def _per_response(values: Callable[[JudgedClaims], Floats]) -> Callable[[JudgedClaims], RatioSums]:
     def sums(judged: JudgedClaims) -> RatioSums:
         own = values(judged)
-        return _column(own, np.ones_like(own))
+        return _column(own, piecewise(np.ones_like, own))
 
     return sums
+
+
+def _floats(numbers: Integers) -> Floats:
+    return numbers.astype(np.float64)
 
 
 def _column(above: Floats, below: Floats) -> RatioSums:
@@ -149,31 +157,36 @@ def _column(above: Floats, below: Floats) -> RatioSums:
 
 
 def _log_loss(judged: JudgedClaims) -> Floats:
-    chance = np.where(judged.y == 1, judged.p, 1 - judged.p)
+    chance = piecewise(lambda p, y: np.where(y == 1, p, 1 - p), judged.p, judged.y)
     if not chance.all():
         place = int(np.argmin(chance))
         raise InputError(
             f"p[{place}] is {judged.p[place]:g} and its label the opposite: the log loss is "
             "infinite and cannot be compared; leave log_loss out, or keep p off 0 and 1"
         )
-    return -np.log(chance)
+    return piecewise(lambda chance: -np.log(chance), chance)
 
 
 def _f1(judged: JudgedClaims) -> RatioSums:
     true, supported = judged.y == 1, judged.supported
-    twice = 2 * judged.grouping.sums(true & supported)
-    return _column(twice, judged.grouping.sums(true) + judged.grouping.sums(supported))
+    sums = judged.grouping.sums
+    return _column(
+        piecewise(lambda both: 2 * both, sums(true & supported)),
+        piecewise(np.add, sums(true), sums(supported)),
+    )
 
 
 def _absolute_error(judged: JudgedClaims) -> Floats:
     grouping = judged.grouping
-    counts = grouping.sums(judged.supported) - grouping.sums(judged.y)
-    return np.abs(counts) / grouping.sizes
+    return piecewise(
+        lambda supported, true, sizes: np.abs(supported - true) / sizes,
+        *(grouping.sums(judged.supported), grouping.sums(judged.y), grouping.sizes),
+    )
 
 
 def _f1_at_k(judged: JudgedClaims) -> Floats:
     supported = judged.grouping.sums(judged.supported)
-    return f1_of_counts(supported, judged.grouping.sizes, judged.k)
+    return piecewise(f1_of_counts, supported, judged.grouping.sizes, judged.k)
 
 
 def _counted(judged: JudgedClaims, verdict: int) -> Floats:
@@ -185,8 +198,8 @@ _SUMS: Mapping[str, Callable[[JudgedClaims], RatioSums]] = {
     "f1_at_k": _per_response(_f1_at_k),
     "precision_mae": _per_response(_absolute_error),
     "f1": _f1,
-    "accuracy": _per_claim(lambda judged: (judged.supported == (judged.y == 1)).astype(np.float64)),
-    "brier": _per_claim(lambda judged: (judged.p - judged.y) ** 2),
+    "accuracy": _per_claim(lambda judged: judged.supported == (judged.y == 1)),
+    "brier": _per_claim(lambda judged: piecewise(lambda p, y: (p - y) ** 2, judged.p, judged.y)),
     "log_loss": _per_claim(_log_loss),
     "entropy": _per_response(lambda judged: judged.grouping.means(entropy_terms(judged.p))),
     "expected_precision": _per_response(lambda judged: judged.grouping.means(judged.p)),

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from calibration.grouping import Grouping, group_by_response
 from calibration.intervals import (
@@ -22,6 +23,7 @@ from calibration.scores.registry import REGISTRY
 from calibration.scores.summary import grouped_measures
 from calibration.significance.method_measures import MEASURES, JudgedClaims, response_k
 from calibration.validation import Floats, check_lengths, label_array, probability_array
+from factormodels.io.long_columns import piecewise
 
 _MEANS = (
     *("precision", "f1_at_k", "expected_precision"),
@@ -71,36 +73,42 @@ def summary_intervals(
     return {name: intervals.get(name, (np.nan, np.nan)) for name in WITH_INTERVALS}
 
 
-def _means(p: Floats, grouping: Grouping, k: str | float) -> list[RatioEstimand]:
+def _means(p: Floats, grouping: Grouping, k: str | float) -> Iterator[RatioEstimand]:
     own = grouped_measures(p, grouping, k, DECISION_TOLERANCE)
-    return [_mean(name, getattr(own, name)) for name in _MEANS]
+    return (_mean(name, getattr(own, name)) for name in _MEANS)
 
 
-def _scores(p: Floats, y: Floats, grouping: Grouping) -> list[RatioEstimand]:
+def _scores(p: Floats, y: Floats, grouping: Grouping) -> Iterator[RatioEstimand]:
     # The K of F1@K is asked for by the measures over all atoms alone.
     judged = JudgedClaims(p, y, grouping, response_k(1, grouping))
-    names = [name for name in _POOLED if not (name == "log_loss" and _infinite(p, y))]
-    return [
-        _mean("human_precision", grouping.means(y)),
-        *(RatioEstimand(name, MEASURES[name].sums(judged), MEASURES[name].scale) for name in names),
-    ]
+    yield _mean("human_precision", grouping.means(y))
+    for name in _POOLED:
+        if not (name == "log_loss" and _infinite(p, y)):
+            yield RatioEstimand(name, MEASURES[name].sums(judged), MEASURES[name].scale)
 
 
 def _infinite(p: Floats, y: Floats) -> bool:
     """Whether the log loss of some claim is."""
-    if_true, if_false = LOSSES["log_loss"](p)
-    return bool(np.isinf(np.where(y == 1, if_true, if_false)).any())
+
+    def infinite(p: Floats, y: Floats) -> NDArray[np.bool_]:
+        if_true, if_false = LOSSES["log_loss"](p)
+        return np.isinf(np.where(y == 1, if_true, if_false))
+
+    return bool(piecewise(infinite, p, y).any())
 
 
 def _mean(name: str, values: Any) -> RatioEstimand:
-    column = np.asarray(values, dtype=np.float64)[:, np.newaxis]
-    return RatioEstimand(name, RatioSums(column, np.ones_like(column)), REGISTRY[name].scale)
+    column = piecewise(lambda own: own.astype(np.float64)[:, np.newaxis], values)
+    ones = piecewise(np.ones_like, column)
+    return RatioEstimand(name, RatioSums(column, ones), REGISTRY[name].scale)
 
 
-def _intervals(ratios: list[RatioEstimand], level: float) -> dict[str, tuple[float, float]]:
-    finite = [each for each in ratios if np.isfinite(each.sums.numerator).all()]
+def _intervals(ratios: Iterator[RatioEstimand], level: float) -> dict[str, tuple[float, float]]:
     settings = IntervalSettings(IntervalMethod.DELTA, level=level)
-    return {
-        each.name: (float(np.maximum(each.lower[0], 0.0)), float(each.upper[0]))
-        for each in estimate_all(finite, settings)
-    }
+    found = {}
+    # One after the other: each has sums of every response.
+    for ratio in ratios:
+        if np.isfinite(ratio.sums.numerator).all():
+            (each,) = estimate_all([ratio], settings)
+            found[each.name] = (float(np.maximum(each.lower[0], 0.0)), float(each.upper[0]))
+    return found

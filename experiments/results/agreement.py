@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from experiments.results.diagrams import SAME_CURVE
 from experiments.results.judgements import read_judgements
 from experiments.results.rows import RowsFile
 from experiments.study.cell_names import CELL, NO_GRAPH, cell_words
+from factormodels.io.long_columns import piecewise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,13 +66,13 @@ class _Range:
     """Least and largest posterior of every claim, over cells that agree."""
 
     rows: tuple[int, ...]
-    ids: pa.StringArray
+    ids: pa.ChunkedArray
     lowest: NDArray[np.float64]
     highest: NDArray[np.float64]
 
     @property
     def apart(self) -> float:
-        return float(np.nanmax(self.highest - self.lowest, initial=0.0))
+        return _widest(self.lowest, self.highest)
 
 
 def agreeing_cells(rows: RowsFile, cells: pd.DataFrame) -> list[AgreeingCells]:
@@ -121,12 +123,13 @@ def agreeing_cells(rows: RowsFile, cells: pd.DataFrame) -> list[AgreeingCells]:
     ]
 
 
-def _join(found: list[_Range], row: int, ids: pa.StringArray, p: NDArray[np.float64]) -> None:
+def _join(found: list[_Range], row: int, ids: pa.ChunkedArray, p: NDArray[np.float64]) -> None:
     """Take a cell into the first range that it leaves narrow enough, or open one for it."""
     for position, one in enumerate(found):
         if not one.ids.equals(ids) or not np.array_equal(np.isnan(p), np.isnan(one.lowest)):
             continue
-        lowest, highest = np.minimum(one.lowest, p), np.maximum(one.highest, p)
+        lowest = piecewise(np.minimum, one.lowest, p)
+        highest = piecewise(np.maximum, one.highest, p)
         wider = replace(one, rows=(*one.rows, row), lowest=lowest, highest=highest)
         if wider.apart <= SAME_CURVE:
             found[position] = wider
@@ -139,9 +142,14 @@ def _spread(found: Sequence[_Range]) -> float:
     if len(found) == 1:
         return 0.0
     same = [one for one in found if one.ids.equals(found[0].ids)]
-    lowest = np.fmin.reduce([one.lowest for one in same])
-    highest = np.fmax.reduce([one.highest for one in same])
-    return float(np.nanmax(highest - lowest, initial=0.0))
+    lowest = reduce(partial(piecewise, np.fmin), [one.lowest for one in same])
+    highest = reduce(partial(piecewise, np.fmax), [one.highest for one in same])
+    return _widest(lowest, highest)
+
+
+def _widest(lowest: NDArray[np.float64], highest: NDArray[np.float64]) -> float:
+    """The largest difference, 0 without any."""
+    return float(np.fmax.reduce(piecewise(np.subtract, highest, lowest), initial=0.0))
 
 
 def _name(cells: Sequence[dict[Any, Any]], varying: Sequence[str]) -> str:

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.results.diagrams import SAME_CURVE
+from experiments.results.diagrams import are_close
 from experiments.results.judgements import Judgements
 from experiments.results.rows import RowsFile
 from experiments.results.significance import Side, labelled_pair, sides_of
 from experiments.study.config import Study
+from factormodels.io.long_columns import piecewise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,7 +96,7 @@ def _leaders(
 
 def _alike(own: Judgements, other: Judgements) -> bool:
     mine, its = own.same_rows(other)
-    return bool(np.allclose(own.p[mine], other.p[its], rtol=0, atol=SAME_CURVE, equal_nan=True))
+    return are_close(piecewise(own.p.take, mine), piecewise(other.p.take, its))
 
 
 def _p_value(study: Study, own: Judgements, other: Judgements, measure: str) -> float:

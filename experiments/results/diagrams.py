@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from experiments.results.rows import UNANSWERED, CellRows, RowsFile
 from experiments.results.summary import REFERENCE
 from experiments.study.cell_names import NO_GRAPH
 from experiments.study.config import OWN_PRIORS
+from factormodels.io.long_columns import piecewise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -190,12 +192,18 @@ def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
         for position, curve in enumerate(curves):
             # Cells of one dataset have the same atoms in the same order, so a comparison of arrays
             # will do.
-            if p.shape == curve.p.shape and np.allclose(p, curve.p, rtol=0, atol=SAME_CURVE):
+            if p.shape == curve.p.shape and are_close(p, curve.p):
                 curves[position] = replace(curve, cells=(*curve.cells, key))
                 break
         else:
             curves.append(Curve((key,), p, label, response))
     return curves
+
+
+def are_close(p: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    """Whether posteriors of the same claims are one curve; a missing one is like another."""
+    close = partial(np.isclose, rtol=0, atol=SAME_CURVE, equal_nan=True)
+    return bool(piecewise(close, p, other).all())
 
 
 def _curve_key(cell: CellRows) -> tuple[str, ...]:

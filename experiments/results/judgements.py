@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from experiments.results.rows import UNANSWERED, CellRows, RowsFile
+from factormodels.io.long_columns import joined, pieces, piecewise, stored_column, texts_differ
 
 
 @dataclass(frozen=True, eq=False)
 class Judgements:
     """The rows of one cell.
 
-    Of a million responses there may be some millions of rows: ids are kept as Arrow has them, and
-    become objects of Python only where they are asked for.
+    Of a million responses there may be some millions of rows: long columns are in temporary files,
+    and ids become objects of Python only where they are asked for.
 
     Attributes:
         ids: texts (n_responses,), ids of the responses, in order.
         index: int64 (n_rows,), the position in `ids` of every row's.
-        atoms: texts (n_rows,) as a dictionary, ids of the atoms; null in the row of a response
-            without atoms.
+        atoms: texts (n_rows,), ids of the atoms; null in the row of a response without atoms.
         p: float64 (n_rows,), posteriors; NaN where there is none.
         label: float64 (n_rows,), human labels 1 and 0; NaN where there is none.
         status: object (n_responses,), how inference ended.
@@ -34,9 +36,9 @@ class Judgements:
         counts: bool (n_rows,), whether the atom is in the selection that is looked at.
     """
 
-    ids: pa.StringArray
+    ids: pa.ChunkedArray
     index: NDArray[np.int64]
-    atoms: pa.DictionaryArray
+    atoms: pa.ChunkedArray
     p: NDArray[np.float64]
     label: NDArray[np.float64]
     status: NDArray[Any]
@@ -49,7 +51,8 @@ class Judgements:
         """The same rows, NaN in place of the posteriors of atoms that a selection leaves out."""
         keeps = np.array([selection in names.split() for names in self.kept_by], dtype=np.bool_)
         counts = keeps[self.kept]
-        return replace(self, p=np.where(counts, self.p, np.nan), counts=counts)
+        p = piecewise(lambda counts, p: np.where(counts, p, np.nan), counts, self.p)
+        return replace(self, p=p, counts=counts)
 
     @cached_property
     def responses(self) -> tuple[str, ...]:
@@ -62,7 +65,11 @@ class Judgements:
         judged = self.judged
         if judged.all():
             return self.p, self.label, self.index
-        return self.p[judged], self.label[judged], self.index[judged]
+        p, label, index = (
+            piecewise(lambda column, kept: column[kept], column, judged)
+            for column in (self.p, self.label, self.index)
+        )
+        return p, label, index
 
     @property
     def judged(self) -> NDArray[np.bool_]:
@@ -73,7 +80,7 @@ class Judgements:
     def n_missing(self) -> int:
         """Number of claims without a posterior in responses that did not fail."""
         failed = np.isin(self.status, UNANSWERED)[self.index]
-        claims = self.atoms.is_valid().to_numpy(zero_copy_only=False)
+        claims = self.atoms.is_valid().to_numpy()
         return int((claims & self.counts & ~self.judged & ~failed).sum())
 
     def same_rows(self, other: Judgements) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -84,7 +91,7 @@ class Judgements:
         """
         if self.ids.equals(other.ids) and self.atoms.equals(other.atoms):
             # The usual case, two cells of one run, needs no matching.
-            everything = np.arange(len(self.p))
+            everything = joined(np.arange(at.start, at.stop) for at in pieces(len(self.p)))
             return everything, everything
         place = {
             (self.responses[response], atom): row
@@ -111,46 +118,79 @@ def read_judgements(rows: RowsFile, cell: CellRows) -> Judgements:
 
 
 def _read(rows: RowsFile, cell: CellRows) -> Judgements:
-    def column(name: str) -> Any:
-        # One after another: of a large cell no two are in memory as they are in the file.
-        found = rows.read(cell, [name])[name].combine_chunks()
-        # Arrow keeps what it was lent for the next reading, which of a large file is a lot.
+    def column(name: str) -> Iterator[pa.Array]:
+        # A row group at a time: of a large cell no column is in memory as a whole.
+        for group in cell.groups:
+            yield rows.read(replace(cell, groups=(group,)), [name])[name].combine_chunks()
+        # Arrow keeps what it was lent for the next reading.
         pa.default_memory_pool().release_unused()
-        return found
 
-    # The dictionary lists ids by first appearance, which is the order of the data.
-    response = column("response").dictionary_encode()
-    index = response.indices.cast("int64").to_numpy()
-    ids = response.dictionary
-    del response
-    # What is the same for a whole response is taken from its first row.
-    first = pa.array(_firsts(index))
-    selections = column("selections").fill_null("").dictionary_encode()
-    kept = np.asarray(selections.indices.to_numpy(), dtype=np.int64)
-    if len(selections.dictionary) == 1:
+    # The usual case: the rows of a response stand together, in the order of the data.
+    begins = joined(_changes(column("response")))
+    ids = stored_column(_filtered(column("response"), begins), pa.string())
+    if texts_differ(ids):
+        index = joined(_counted(begins))
+    else:
+        # The dictionary lists ids by first appearance, which is the order of the data.
+        response = pa.chunked_array(column("response")).combine_chunks().dictionary_encode()
+        index, ids = (
+            response.indices.cast("int64").to_numpy(),
+            pa.chunked_array([response.dictionary]),
+        )
+        begins = np.isin(np.arange(len(index)), np.unique(index, return_index=True)[1])
+    names: dict[str, int] = {}
+    kept = joined(_codes(part.fill_null(""), names) for part in column("selections"))
+    if len(names) == 1:
         # One entry that stands for all.
         kept = np.broadcast_to(np.zeros(1, dtype=np.int64), len(index))
+    # What is the same for a whole response is taken from its first row.
+    status = [_objects(part.dictionary_encode()) for part in _filtered(column("status"), begins)]
     return Judgements(
         ids=ids,
         index=index,
-        atoms=column("atom").dictionary_encode(),
+        atoms=stored_column((part.cast(pa.string()) for part in column("atom")), pa.string()),
         p=_floats(column("p")),
-        label=_floats(column("label").cast("uint8")),
-        status=_objects(column("status").take(first).dictionary_encode()),
-        seconds=_floats(column("seconds").take(first)),
-        kept_by=tuple(selections.dictionary.to_pylist()),
+        label=_floats(part.cast("uint8") for part in column("label")),
+        status=np.concatenate(status),
+        seconds=_floats(_filtered(column("seconds"), begins)),
+        kept_by=tuple(names),
         kept=kept,
         counts=np.broadcast_to(np.ones(1, dtype=np.bool_), len(index)),
     )
 
 
-def _firsts(index: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where each number of `index`, which are those from 0, comes first."""
-    steps = np.diff(index, prepend=-1)
-    # The usual case: the rows of a response stand together, in the order of the data.
-    if steps.min(initial=0) >= 0:
-        return np.flatnonzero(steps)
-    _, found = np.unique(index, return_index=True)
+def _changes(parts: Iterable[pa.Array]) -> Iterator[NDArray[np.bool_]]:
+    """Yield which texts are not the one before, part by part."""
+    before = pa.nulls(1, pa.string())
+    for part in parts:
+        texts = part.cast(pa.string())
+        changed = pc.not_equal(texts, pa.concat_arrays([before, texts[:-1]]))
+        yield changed.fill_null(True).to_numpy(zero_copy_only=False)
+        before = texts[-1:]
+
+
+def _filtered(parts: Iterable[pa.Array], kept: NDArray[np.bool_]) -> Iterator[pa.Array]:
+    """Yield what is kept of every part; `kept`, (n,), is of all parts together."""
+    start = 0
+    for part in parts:
+        yield part.filter(pa.array(kept[start : start + len(part)]))
+        start += len(part)
+
+
+def _counted(begins: NDArray[np.bool_]) -> Iterator[NDArray[np.int64]]:
+    """Yield the numbers of rows that count up where one begins, from 0, piece by piece."""
+    last = -1
+    for piece in pieces(len(begins)):
+        found = np.cumsum(begins[piece], dtype=np.int64) + last
+        last = found[-1]
+        yield found
+
+
+def _codes(part: pa.Array, names: dict[str, int]) -> NDArray[np.int64]:
+    """Each text's number in `names`, where new ones are added."""
+    encoded = part.dictionary_encode()
+    own = [names.setdefault(name, len(names)) for name in encoded.dictionary.to_pylist()]
+    found: NDArray[np.int64] = np.array(own, dtype=np.int64)[encoded.indices.to_numpy()]
     return found
 
 
@@ -162,8 +202,11 @@ def _objects(encoded: Any) -> NDArray[Any]:
     return found
 
 
-def _floats(column: Any) -> NDArray[np.float64]:
+def _floats(parts: Iterable[pa.Array]) -> NDArray[np.float64]:
     """A column as float64 (n,), null as NaN; read-only, so that nobody need copy it."""
-    found = np.asarray(column.cast("float64").to_numpy(zero_copy_only=False), dtype=np.float64)
+    found = joined(
+        np.asarray(part.cast("float64").to_numpy(zero_copy_only=False), dtype=np.float64)
+        for part in parts
+    )
     found.flags.writeable = False
     return found

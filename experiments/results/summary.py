@@ -21,6 +21,7 @@ from calibration.significance.method_measures import JudgedClaims, measures_name
 from calibration.significance.summary_intervals import WITH_INTERVALS, summary_intervals
 from experiments.results.judgements import Judgements, read_judgements
 from experiments.results.rows import ABSENT, FAILED, CellRows, RowsFile
+from factormodels.io.long_columns import piecewise
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,6 +184,10 @@ def _max_difference(own: Judgements, reference: Judgements | None) -> float:
     if reference is None:
         return np.nan
     mine, exact = own.same_rows(reference)
-    differences = np.abs(own.p[mine] - reference.p[exact])
-    differences = differences[~np.isnan(differences)]
+
+    def differences_at(mine: NDArray[np.int64], exact: NDArray[np.int64]) -> NDArray[np.float64]:
+        found = np.abs(own.p[mine] - reference.p[exact])
+        return found[~np.isnan(found)]
+
+    differences = piecewise(differences_at, mine, exact)
     return float(differences.max()) if differences.size else np.nan

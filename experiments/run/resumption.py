@@ -38,6 +38,7 @@ from factormodels.io.appended_records import (
     read_keyed_journal,
 )
 from factormodels.io.files import prepare_folder, read_text, remove_empty, write_text
+from factormodels.io.long_columns import stored_table
 
 JOURNAL = "journal"
 """The folder of the plan and the units, within that of the results."""
@@ -250,18 +251,12 @@ def finished_units(records: Iterable[bytes], sizes: Sequence[int], place: object
     Raises:
         InputError: if a record is none of this study's.
     """
-    try:
-        # Each stays where it was read: of many units there is no second copy in memory.
-        table = pa.Table.from_batches([decode(record) for record in records], schema())
-    # Of records with other columns some end too soon for what is looked for.
-    except (pa.ArrowInvalid, OSError):
-        raise InputError(f"{place}: a record cannot be read; start anew with --overwrite") from None
-    cells = np.asarray(table["cell"].to_numpy(), dtype=np.int64)
-    responses = np.asarray(table["response"].to_numpy(), dtype=np.int64)
+    table = stored_table((_decoded(record, place) for record in records), schema())
+    cells, responses = (table[name].to_numpy() for name in ("cell", "response"))
     if len(cells) and (cells.max() >= len(sizes) or (responses >= np.asarray(sizes)[cells]).any()):
         raise InputError(f"{place}: it holds units of another study; start anew with --overwrite")
     # Sorted by cell, response and place in the journal: of equal units the last one was done last.
-    order = np.lexsort((np.arange(len(cells)), responses, cells))
+    order = np.lexsort((responses, cells))
     # A unit is done twice if it failed and was retried; the later result replaces the earlier one.
     same_as_next = (np.diff(cells[order]) == 0) & (np.diff(responses[order]) == 0)
     # Without any unit, `append` still yields one entry; the slice drops it.
@@ -269,6 +264,14 @@ def finished_units(records: Iterable[bytes], sizes: Sequence[int], place: object
     # One bound more than there are cells, so that the last cell's slice is no special case.
     starts = np.searchsorted(cells[order], np.arange(len(sizes) + 1))
     return FinishedUnits(_in_order(table, order), starts.astype(np.int64))
+
+
+def _decoded(record: bytes, place: object) -> pa.RecordBatch:
+    try:
+        return decode(record)
+    # Of records with other columns some end too soon for what is looked for.
+    except (pa.ArrowInvalid, OSError):
+        raise InputError(f"{place}: a record cannot be read; start anew with --overwrite") from None
 
 
 def _in_order(table: pa.Table, order: NDArray[np.int64]) -> pa.Table:

@@ -11,11 +11,10 @@ import os
 import pickle
 import tempfile
 import weakref
-from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, overload
+from typing import IO, TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +22,7 @@ from numpy.typing import NDArray
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import fact_graph_object
 from factormodels.io.json_text import text_of
+from factormodels.io.long_columns import joined, pieces, stored_table, texts_differ
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,26 +67,11 @@ class KnownClaims:
             open_["atom"] += graph.atom_ids or [None]
             open_["label"] += graph.column("atoms", "label") or [None]
             open_["annotation"] += graph.column("atoms", "annotation") or [None]
-        columns = {name: pa.array(open_[name], getattr(pa, _KINDS[name])()) for name in _KINDS}
-        n_atoms = np.array([len(graph.atom_ids) for graph in graphs], dtype=np.int64)
-        return KnownClaims._made({name: [column] for name, column in columns.items()}, n_atoms)
-
-    @staticmethod
-    def joined(parts: Sequence[KnownClaims]) -> KnownClaims:
-        """Those of the responses of all parts, one after the other."""
-        chunks = {
-            name: [c for part in parts for c in getattr(part, name).chunks] for name in _KINDS
-        }
-        return KnownClaims._made(chunks, np.concatenate([part.n_atoms for part in parts]))
-
-    @staticmethod
-    def _made(chunks: dict[str, list[Any]], n_atoms: NDArray[np.int64]) -> KnownClaims:
-        import pyarrow as pa
-
         columns = {
-            name: pa.chunked_array(chunks[name], getattr(pa, kind)())
+            name: pa.chunked_array([open_[name]], getattr(pa, kind)())
             for name, kind in _KINDS.items()
         }
+        n_atoms = np.array([len(graph.atom_ids) for graph in graphs], dtype=np.int64)
         n_rows = np.maximum(n_atoms, 1)
         return KnownClaims(n_atoms=n_atoms, starts=np.cumsum(n_rows) - n_rows, **columns)
 
@@ -120,13 +105,13 @@ class StoredGraphs(Sequence[FactGraph]):
         """
         self._descriptor = descriptor
         weakref.finalize(self, os.close, descriptor)
-        self._bounds = np.concatenate([[0], ends])
+        self._ends = ends
         self.claims = claims
         self.sha256 = sha256
         self.distinct = distinct
 
     def __len__(self) -> int:
-        return len(self._bounds) - 1
+        return len(self._ends)
 
     @overload
     def __getitem__(self, index: int) -> FactGraph: ...
@@ -145,7 +130,8 @@ class StoredGraphs(Sequence[FactGraph]):
     def part(self, positions: Sequence[int]) -> PackedGraphs:
         """Some of the graphs, to be sent elsewhere as they are in the file."""
         chosen = np.asarray(positions, dtype=np.int64)
-        starts, ends = self._bounds[chosen], self._bounds[chosen + 1]
+        ends = self._ends[chosen]
+        starts = np.where(chosen > 0, self._ends[chosen - 1], 0)
         number = self._descriptor
         if len(chosen) and (np.diff(chosen) == 1).all():
             # Neighbours are one piece of the file.
@@ -247,32 +233,80 @@ def gathered(graphs: Iterable[FactGraph]) -> tuple[FactGraph, ...] | StoredGraph
 
 def stored(parts: Iterable[DatasetPart]) -> StoredGraphs:
     """The graphs of the parts of a dataset, at least one, in a temporary file."""
-    digest, end = hashlib.sha256(), 0
-    ends: list[NDArray[np.int64]] = []
-    claims: list[KnownClaims] = []
-    hashes = array("q")
+    digest = hashlib.sha256()
     with tempfile.TemporaryFile(buffering=1 << 20) as file:
-        for part in parts:
-            ends.append(end + part.graphs.ends)
-            end += file.write(part.graphs.blob)
-            digest.update(part.text)
-            claims.append(part.claims)
-            hashes.extend(map(hash, part.claims.response.to_pylist()))
+        table = stored_table(_written(parts, file, digest), _schema())
         file.flush()
         descriptor = os.dup(file.fileno())
+    claims = _claims_of(table)
     return StoredGraphs(
         descriptor,
-        np.concatenate(ends),
-        KnownClaims.joined(claims),
+        _numbers(table["end"]),
+        claims,
         digest.hexdigest(),
-        # Ids whose hashes differ differ too. That two share one is hardly ever chance.
-        distinct=_distinct(np.frombuffer(hashes, dtype=np.int64)),
+        distinct=texts_differ(claims.response),
     )
 
 
-def _distinct(numbers: NDArray[np.int64]) -> bool:
-    ordered = np.sort(numbers)
-    return bool((ordered[1:] != ordered[:-1]).all())
+def _schema() -> pa.Schema:
+    """A row for every response: what is kept of its claims, and where it ends in the file."""
+    import pyarrow as pa
+
+    kinds = {name: getattr(pa, kind)() for name, kind in _KINDS.items()}
+    own = [("response", kinds.pop("response")), ("n_atoms", pa.int64()), ("end", pa.int64())]
+    return pa.schema([*own, *((name, pa.list_(kind)) for name, kind in kinds.items())])
+
+
+def _written(
+    parts: Iterable[DatasetPart], file: IO[bytes], digest: hashlib._Hash
+) -> Iterator[pa.RecordBatch]:
+    """Write the graphs of parts, and yield what is kept of each part."""
+    import pyarrow as pa
+
+    end, schema = 0, _schema()
+    for part in parts:
+        claims, ends = part.claims, end + part.graphs.ends
+        end += file.write(part.graphs.blob)
+        digest.update(part.text)
+        starts = pa.array(np.append(claims.starts, len(claims.atom)), pa.int32())
+        yield pa.record_batch(
+            [
+                *(claims.response.combine_chunks(), pa.array(claims.n_atoms), pa.array(ends)),
+                *(
+                    pa.ListArray.from_arrays(starts, getattr(claims, name).combine_chunks())
+                    for name in schema.names[3:]
+                ),
+            ],
+            schema=schema,
+        )
+
+
+def _claims_of(table: pa.Table) -> KnownClaims:
+    """The columns of claims, where the table has them."""
+    import pyarrow as pa
+
+    n_atoms = _numbers(table["n_atoms"])
+
+    def starts() -> Iterator[NDArray[np.int64]]:
+        start = 0
+        for piece in pieces(len(n_atoms)):
+            n_rows = np.maximum(n_atoms[piece], 1)
+            ends = start + np.cumsum(n_rows)
+            yield ends - n_rows
+            start = ends[-1]
+
+    flat = {
+        field.name: pa.chunked_array(
+            [chunk.values for chunk in table[field.name].chunks], field.type.value_type
+        )
+        for field in list(table.schema)[3:]
+    }
+    return KnownClaims(response=table["response"], n_atoms=n_atoms, starts=joined(starts()), **flat)
+
+
+def _numbers(column: pa.ChunkedArray) -> NDArray[np.int64]:
+    """Whole numbers as an array."""
+    return joined(chunk.to_numpy() for chunk in column.chunks)
 
 
 _KINDS = {"response": "string", "atom": "string", "label": "bool_", "annotation": "string"}

@@ -336,7 +336,7 @@ def test_numbers_in_an_array_are_grouped_as_those_in_a_list(ids: list[int]) -> N
     expected = group_by_response(ids)
     for dtype in (np.int64, np.int32, np.uint8 if min(ids) >= 0 else np.int8):
         grouping = group_by_response(np.array(ids, dtype=dtype))
-        assert grouping.responses == expected.responses
+        assert tuple(grouping.responses) == expected.responses
         assert {type(one) for one in grouping.responses} == {int}
         assert grouping.index.tolist() == expected.index.tolist()
         assert grouping.index.dtype == grouping.sizes.dtype == np.int64

@@ -50,7 +50,8 @@ class Taken:
         first: processor time of the first process in seconds, by part.
         workers: processor time of each worker in seconds.
         scheduler: processor time of this process meanwhile, which with Dask schedules.
-        first_peak: peak memory of the first process in bytes, by part.
+        first_peak: peak resident memory of the first process in bytes, by part.
+        anonymous_peak: of that what is no page of a file, which the system could take back.
         worker_peak: the largest peak memory of a worker, in bytes.
         sizes: bytes of the files, by name; `data` is the temporary file of the responses.
         rows: rows that the study wrote.
@@ -61,6 +62,7 @@ class Taken:
     workers: list[float] = field(default_factory=list)
     scheduler: float = 0.0
     first_peak: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
+    anonymous_peak: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
     worker_peak: float = 0.0
     sizes: dict[str, float] = field(default_factory=dict)
     rows: int = 0
@@ -132,8 +134,8 @@ def _watched(process: subprocess.Popen[bytes], folder: Path, cluster: int | None
         taken.seconds[part] += now - last
         taken.first[part] += max(total - spent, 0.0)
         last, spent = now, max(total, spent)
-        memory = _memory(process.pid, "VmRSS")
-        taken.first_peak[part] = max(taken.first_peak[part], memory)
+        for name, peak in (("VmRSS", taken.first_peak), ("RssAnon", taken.anonymous_peak)):
+            peak[part] = max(peak[part], _memory(process.pid, name))
         taken.sizes["data"] = max(taken.sizes.get("data", 0.0), _deleted_bytes(process.pid))
         for worker in _children(process.pid) if cluster is None else elder:
             found[worker] = max(_processor(worker) - earlier.get(worker, 0.0), found.get(worker, 0))
@@ -210,7 +212,13 @@ def table(found: Mapping[int, Taken]) -> str:
     for part in PARTS:
         add(f"by the clock, {part}", [one.seconds[part] for one in taken], "s")
     for part in PARTS:
-        add(f"peak memory of the first process, {part}", [x.first_peak[part] for x in taken], "B")
+        add(
+            f"anonymous memory of the first process, {part}",
+            [x.anonymous_peak[part] for x in taken],
+            "B",
+        )
+    for part in PARTS:
+        add(f"the same with pages of files, {part}", [x.first_peak[part] for x in taken], "B")
     add("peak memory of a worker", [one.worker_peak for one in taken], "B")
     for name in ("data", "journal", "rows.parquet", "rows.csv"):
         title = "temporary file of the responses" if name == "data" else name

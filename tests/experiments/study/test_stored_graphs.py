@@ -28,7 +28,7 @@ from experiments.study.stored_graphs import (
 from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io import reading
+from factormodels.io import long_columns, reading
 from factormodels.synthetic import labelled_responses
 from tests.experiments.conftest import study_file
 from tests.refusals import refused
@@ -74,6 +74,7 @@ def few_held(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "HELD", 7)
         monkeypatch.setattr(module, "PART", 5)
     monkeypatch.setattr(data, "_MANY_BYTES", 100)
+    monkeypatch.setattr(long_columns, "LONG", 6)
     # Row groups that end within a response.
     monkeypatch.setattr(outputs, "GROUP_ROWS", 11)
 
