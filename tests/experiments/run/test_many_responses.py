@@ -29,6 +29,7 @@ def test_the_first_process_does_not_hold_the_data() -> None:
     for part in (DATA, UNITS):
         growth = found[LARGE].first_peak[part] - found[SMALL].first_peak[part]
         assert growth < BYTES_EACH * (LARGE - SMALL), part
+        assert 0.0 < found[LARGE].anonymous_peak[part] < found[LARGE].first_peak[part]
     lines = table(found).splitlines()
     assert lines[0].endswith("| one more response |")
-    assert len(lines) == 19
+    assert len(lines) == 22
