@@ -125,15 +125,9 @@ def test_numbers_of_long_cells_are_those_of_short_ones(
 
 
 @pytest.mark.usefixtures("short")
-@pytest.mark.parametrize("unlabelled", [0.0, 0.3])
-def test_memory_does_not_grow_with_rows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unlabelled: float
-) -> None:
+def test_memory_does_not_grow_with_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = (4_000, 12_000)
-    files = [
-        rows_file(tmp_path / f"{n}.parquet", monkeypatch, n, unlabelled=unlabelled)
-        for n in (500, *sizes)
-    ]
+    files = [rows_file(tmp_path / f"{n}.parquet", monkeypatch, n) for n in (500, *sizes)]
     # With a replicate more there would be a block of so many draws, whatever the number of rows.
     computed: list[Callable[[Any], Any]] = [
         lambda claims: summarise(*claims),
