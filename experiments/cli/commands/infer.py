@@ -265,13 +265,8 @@ def _claims_table(
     items = both[:shown]
     labelled = any(atom.label is not None for atom in fact_graph.atoms)
     texts = any(_text(item) for item in items)
-    table = plain_table()
-    table.add_column("variable", overflow="fold")
-    table.add_column("P(true)", justify="right", no_wrap=True)
-    table.add_column("status", no_wrap=True)
-    if labelled:
-        table.add_column("label", no_wrap=True)
-    table.add_column("kind", no_wrap=True)
+    known = ["status", "label", "kind"] if labelled else ["status", "kind"]
+    table = plain_table(["variable"], ["P(true)"], known, fold=True)
     table.add_column("prior", justify="right", no_wrap=True)
     if texts:
         table.add_column("text", no_wrap=True, overflow="ellipsis", ratio=1)
@@ -307,9 +302,7 @@ def _general_table(posterior: Posterior, graph: FactorGraph, shown: int) -> Tabl
     # States of different names have no columns in common.
     alike = named is None or len(set(named)) <= 1
     in_columns = widest <= _STATES_IN_COLUMNS and alike
-    table = plain_table()
-    table.add_column("variable", overflow="fold")
-    table.add_column("status" if in_columns else "states", no_wrap=True)
+    table = plain_table(["variable"], last=["status" if in_columns else "states"], fold=True)
     if in_columns:
         for state in range(widest):
             title = str(state) if not named else named[0][state]

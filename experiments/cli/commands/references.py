@@ -127,8 +127,8 @@ def _show_sets(console: Console, comparisons: Sequence[ReferenceComparison]) -> 
     table = plain_table(
         ["set", "task", "backend"],
         ["answered", "settled", "median time", "median error", "largest", "mean |Δp|"],
+        ["log Z"],
     )
-    table.add_column("log Z", no_wrap=True)
     for title in ("median log Z − reference", "furthest", "median gap"):
         table.add_column(title, justify="right", no_wrap=True)
     for (name, task, backend), group in groups(comparisons).items():
