@@ -32,18 +32,9 @@ class Grouping:
 
     def of(self, kept: NDArray[np.bool_]) -> Grouping:
         """The same of the atoms that are kept, bool (n_atoms,), in order of first appearance."""
-        if _counts_up(self.index):
+        if _ascends(self.index):
             own = piecewise(lambda index, kept: index[kept], self.index, kept)
-            sizes = np.bincount(own, minlength=len(self.responses))
-            left = np.flatnonzero(sizes)
-            if left.size == sizes.size:
-                return Grouping(self.responses, own, sizes)
-            number = np.cumsum(sizes > 0) - 1
-            return Grouping(
-                tuple(self.responses[response] for response in left.tolist()),
-                piecewise(lambda index: number[index], own),
-                sizes[left],
-            )
+            return _closed_up(self.responses, own)
         found, first, inverse = np.unique(self.index[kept], return_index=True, return_inverse=True)
         order = np.argsort(first)
         index = np.argsort(order)[inverse]
@@ -88,7 +79,7 @@ class Grouping:
     @cached_property
     def _parts(self) -> list[tuple[slice, slice]]:
         aims = [piece.start for piece in pieces(len(self.index))]
-        if len(aims) == 1 or not _counts_up(self.index):
+        if len(aims) == 1 or not _ascends(self.index):
             return [(slice(None), slice(None))]
         starts = np.concatenate([[0], np.cumsum(self.sizes)])
         cuts = np.searchsorted(starts, aims)
@@ -165,23 +156,33 @@ def _are_numbers(responses: Any) -> bool:
 def _group_by_number(numbers: Integers) -> Grouping:
     """What `group_by_response` returns of ids that are whole numbers, without a list of them."""
     index = numbers.astype(np.int64, copy=False)
-    # The usual case, ids that count the responses, in order; any other is renumbered.
-    if not _counts_up(index):
-        found, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        index = np.argsort(order)[inverse]
-        return Grouping(tuple(found[order].tolist()), index, np.bincount(index))
-    sizes = np.bincount(index)
-    return Grouping(range(sizes.size), index, sizes)
+    # The usual case, ids that count the responses, in order, of which some may have no atoms.
+    if index[0] >= 0 and index[-1] < 2 * len(index) and _ascends(index):
+        return _closed_up(range(int(index[-1]) + 1), index)
+    found, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    index = np.argsort(order)[inverse]
+    return Grouping(tuple(found[order].tolist()), index, np.bincount(index))
 
 
-def _counts_up(index: Integers) -> bool:
-    """Whether numbers are 0, each from there on as the one before or one more."""
-    if not len(index) or index[0] != 0:
-        return False
-    for piece in pieces(len(index)):
+def _closed_up(responses: Sequence[Hashable], index: Integers) -> Grouping:
+    """A grouping of an ascending index, without the responses that have no atoms."""
+    sizes = np.bincount(index, minlength=len(responses))
+    left = np.flatnonzero(sizes)
+    if left.size == sizes.size:
+        return Grouping(responses, index, sizes)
+    number = np.cumsum(sizes > 0) - 1
+    return Grouping(
+        tuple(responses[response] for response in left.tolist()),
+        piecewise(lambda index: number[index], index),
+        sizes[left],
+    )
+
+
+def _ascends(index: Integers) -> bool:
+    """Whether no number is less than the one before."""
+    return all(
         # With the step from the piece before.
-        steps = np.diff(index[max(piece.start - 1, 0) : piece.stop])
-        if steps.min(initial=0) < 0 or steps.max(initial=0) > 1:
-            return False
-    return True
+        np.diff(index[max(piece.start - 1, 0) : piece.stop]).min(initial=0) >= 0
+        for piece in pieces(len(index))
+    )
