@@ -121,27 +121,6 @@ def test_a_process_that_draws_gives_the_same_figures_and_report(
     assert "demonstration, implication: reliability" in page
 
 
-def test_a_run_in_pieces_gives_the_same_files(undisturbed: Path, tmp_path: Path) -> None:
-    study, out = planned(tmp_path), tmp_path / "out"
-    pieces = 0
-    while True:
-        try:
-            run_study(
-                study,
-                out,
-                Execution(workers=1),
-                resume=bool(pieces),
-                monitor=lambda left, _: stopping(min(150, left + 1)),
-            )
-            break
-        except KeyboardInterrupt:
-            pieces += 1
-            assert not (out / "manifest.json").exists()
-    assert pieces > 2
-    assert_same_files(undisturbed, out)
-    assert json.loads((out / "manifest.json").read_text())["complete"] is True
-
-
 def test_cells_chosen_one_after_the_other_give_the_same_files(
     undisturbed: Path, folder: Path
 ) -> None:
@@ -361,6 +340,7 @@ def test_an_interrupt_keeps_what_is_finished(folder: Path) -> None:
     assert "Traceback" not in errors
     assert "of 10 units are kept; go on with --resume" in errors
     assert errors.splitlines()[-1] == "factormodels: interrupted"
+    assert not (folder / "out" / "manifest.json").exists()
     strange.register_all()
     try:
         result = invoke("run", path, "--out", "out", "--resume", "--workers", "1")
@@ -368,4 +348,5 @@ def test_an_interrupt_keeps_what_is_finished(folder: Path) -> None:
     finally:
         strange.unregister_all()
     assert " kept" in result.stderr
+    assert json.loads((folder / "out" / "manifest.json").read_text())["complete"] is True
     assert_same_files(folder / "fresh", folder / "out")
