@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from factormodels.claims import Atom
 from factormodels.errors import InputError
-from factormodels.extraction.concurrency import each, run_until_done
+from factormodels.extraction.concurrency import MOST_WAITING, each, run_until_done
 from factormodels.extraction.language_model import Failure, LanguageModel, Request
 from factormodels.extraction.language_model.answers import unreadable
 from factormodels.extraction.prompts.replaced import prompts_of
@@ -146,6 +146,7 @@ def assess(
     *,
     all_contexts: bool = False,
     expected: bool = False,
+    concurrency: int = MOST_WAITING,
 ) -> tuple[Verdict, ...]:
     """Assessor's verdict on every atom, in order.
 
@@ -156,6 +157,7 @@ def assess(
         all_contexts: whether every atom is shown every context, in place of those retrieved for it.
         expected: whether P(true) is averaged over the labels by their probabilities, where there
             are log-probabilities; otherwise it is that of the label alone, as the papers count.
+        concurrency: most atoms that wait for the model at a time.
 
     Raises:
         InputError: for an unknown assessor.
@@ -165,7 +167,7 @@ def assess(
     async def judge(atom: Atom) -> Verdict:
         return await _judge(graph, atom, known, model, all_contexts, expected)
 
-    return tuple(run_until_done(each(judge, graph.atoms)))
+    return tuple(run_until_done(each(judge, graph.atoms, concurrency)))
 
 
 def posteriors(verdicts: tuple[Verdict, ...]) -> dict[str, float]:
