@@ -63,6 +63,7 @@ def test_a_column_is_what_its_function_gives(
     assert not files_within(folder)
 
 
+@pytest.mark.slow
 def test_parts_of_any_length_are_joined(folder: Path) -> None:
     parts = [np.arange(n, dtype=np.int64) for n in (0, 3, 0, 1, 7, 2)]
     found = joined(iter(parts))
@@ -75,6 +76,7 @@ def test_parts_of_any_length_are_joined(folder: Path) -> None:
     assert not files_within(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [0, 4, 5, 11])
 def test_a_table_is_its_batches(folder: Path, length: int) -> None:
     schema = pa.schema([("text", pa.string()), ("numbers", pa.list_(pa.int64()))])
@@ -96,6 +98,7 @@ def test_a_table_is_its_batches(folder: Path, length: int) -> None:
     assert not files_within(folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt])
 def test_nothing_is_left_of_a_column_that_is_not_made(
     folder: Path, error: type[BaseException]
