@@ -1,10 +1,14 @@
-"""How much memory Python takes while something runs."""
+"""How much memory Python and Arrow take."""
 
 from __future__ import annotations
 
+import gc
+import time
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+import pyarrow as pa
 
 
 @contextmanager
@@ -17,3 +21,13 @@ def at_most(allowed: int) -> Iterator[None]:
     finally:
         tracemalloc.stop()
     assert taken <= allowed
+
+
+def held_by_arrow() -> int:
+    """Bytes that Arrow holds, once what earlier tests left is gone and its threads have let go."""
+    gc.collect()
+    readings = [-1]
+    while len(readings) < 6 or len(set(readings[-5:])) > 1:
+        time.sleep(0.005)
+        readings.append(pa.total_allocated_bytes())
+    return readings[-1]

@@ -22,6 +22,7 @@ from experiments.results.judgements import read_judgements
 from experiments.results.rows import SCHEMA, RowsFile, write_rows
 from experiments.results.summary import summarise_study
 from factormodels.io import long_columns
+from tests.memory import held_by_arrow
 
 LONG = 1000
 
@@ -140,12 +141,12 @@ def test_memory_does_not_grow_with_rows(
     peaks, kept = [], []
     for rows in files:
         taken = []
-        before = pa.total_allocated_bytes()
+        before = held_by_arrow()
         tracemalloc.start()
         judgements = read_judgements(rows, rows.cells()[0])
         claims = judgements.claims
         taken.append(tracemalloc.get_traced_memory()[1])
-        kept.append(pa.total_allocated_bytes() - before)
+        kept.append(held_by_arrow() - before)
         for compute in computed:
             tracemalloc.reset_peak()
             compute(claims)
