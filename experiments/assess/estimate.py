@@ -25,8 +25,8 @@ from factormodels.extraction.retrieval.dense import DenseRetriever
 from factormodels.extraction.retrieval.embeddings import TEXTS_AT_ONCE, LitellmEmbedder
 from factormodels.extraction.safe import NAME as SAFE
 from factormodels.extraction.safe import PROMPTS as SAFE_PROMPTS
-from factormodels.extraction.safe import SEARCHES, VERDICT
 from factormodels.extraction.safe import STAGES as SAFE_STAGES
+from factormodels.extraction.safe import VERDICT, SafeSettings
 from factormodels.extraction.sentences import split_sentences
 from factormodels.extraction.stages.assessors import get_assessor
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
@@ -332,13 +332,12 @@ def _verdicts(name: str, sizes: Sequence[_Size], exact: bool, choices: Choices) 
 
 def _safe(sizes: Sequence[_Size], exact: bool, choices: Choices) -> list[StageEstimate]:
     """The stages of SAFE, if every claim is relevant and takes all its searches."""
+    steps = SafeSettings().steps
     shown = SAFE_CHARACTERS * choices.top_k
     # A revision and a relevance are shown the response, a search what earlier ones found.
     each = (
-        (1, "response_characters", 0.0, 40),
-        (1, "response_characters", 0.0, 10),
-        (SEARCHES, "", shown * (SEARCHES - 1) / 2, 15),
-        (1, "", shown * SEARCHES, VERDICT.max_tokens),
+        *((1, "response_characters", 0.0, 40), (1, "response_characters", 0.0, 10)),
+        *((steps, "", shown * (steps - 1) / 2, 15), (1, "", shown * steps, VERDICT.max_tokens)),
     )
     rows = []
     for stage, prompt, (calls, whole, found, answer) in zip(

@@ -37,7 +37,6 @@ PROMPTS: Mapping[str, str] = MappingProxyType(
 """The prompt by what is shown."""
 
 _TOP_LOGPROBS = 5
-_CANDIDATES = 20
 _TOKENS_PER_SENTENCE = 400
 _MOST_TOKENS = 8000
 
@@ -207,10 +206,11 @@ def choose_threshold(
     target_error: float,
     *,
     level: float = 0.95,
+    candidates: int = 20,
 ) -> Threshold:
     """Lowest threshold at which few of the skipped claims are wrong, for certain enough.
 
-    The bound is Clopper and Pearson's at level 1 - (1 - level) / 20 for each of 20 candidates, so
+    The bound is Clopper and Pearson's at level 1 - (1 - level) / candidates for each candidate, so
     that it holds for the one that is chosen. Candidates are quantiles of the confidences. Claims
     are taken to be right or wrong independently of each other: claims of one response are not, so
     give claims of many responses, few of each.
@@ -220,6 +220,7 @@ def choose_threshold(
         correct: whether each label is right.
         target_error: largest share of wrong labels among skipped claims, in (0, 1).
         level: confidence that the share is not above the target.
+        candidates: how many thresholds are tried.
 
     Raises:
         InputError: if lengths differ, a number is out of range, or there is nothing to learn from.
@@ -232,13 +233,15 @@ def choose_threshold(
     for name, value in (("target_error", target_error), ("level", level)):
         if not 0.0 < value < 1.0:
             raise InputError(f"{name} is {value}; give a number between 0 and 1")
+    if candidates < 1:
+        raise InputError(f"{candidates} candidates were requested; give 1 or more")
     for value in confidence:
         if not 0.0 <= value <= 1.0:
             raise InputError(f"the confidence {value} is not between 0 and 1; correct it")
     from scipy.stats import beta
 
     ranked = sorted(confidence)
-    places = (math.ceil(len(ranked) * part / _CANDIDATES) for part in range(_CANDIDATES))
+    places = (math.ceil(len(ranked) * part / candidates) for part in range(candidates))
     # Just below a quantile, so that claims with that very confidence skip.
     tried = sorted({math.nextafter(ranked[place], -1.0) for place in places if place < len(ranked)})
     for value in tried:

@@ -40,12 +40,20 @@ VERDICT = Assessor(
 
 RELEVANCE_PROMPT = PROMPTS[1]
 RELEVANCE_TOKENS = 20
-SEARCHES = 5
-"""Searches per claim at most, as in the paper; fewer where the model has no more to ask."""
-
 _REVISION_TOKENS, _QUERY_TOKENS = 300, 100
 _SNIPPET = 1000
 """Characters of a passage that are shown."""
+
+
+@dataclass(frozen=True)
+class SafeSettings:
+    """How SAFE runs.
+
+    Attributes:
+        steps: searches per claim at most; fewer where the model has no more to ask.
+    """
+
+    steps: int = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +72,12 @@ class SafeClaim:
     verdict: Verdict
 
 
-def safe(graph: FactGraph, model: LanguageModel, retriever: Retriever) -> tuple[SafeClaim, ...]:
+def safe(
+    graph: FactGraph,
+    model: LanguageModel,
+    retriever: Retriever,
+    settings: SafeSettings | None = None,
+) -> tuple[SafeClaim, ...]:
     """SAFE's verdict on every claim of a response, in order.
 
     A claim of which a step fails, or a search was not answered, has no verdict and says why.
@@ -73,7 +86,9 @@ def safe(graph: FactGraph, model: LanguageModel, retriever: Retriever) -> tuple[
         graph: the response with its claims; its query is what was asked.
         model: the language model.
         retriever: what is searched.
+        settings: how it runs; None for the paper's five searches.
     """
+    steps = (settings or SafeSettings()).steps
     if isinstance(retriever, WebRetriever):
         retriever = retriever.checking(graph.response)
     missing: dict[str, str] = {}
@@ -106,7 +121,7 @@ def safe(graph: FactGraph, model: LanguageModel, retriever: Retriever) -> tuple[
     queries: dict[str, list[str]] = {atom.id: [] for atom in graph.atoms}
     found: dict[str, list[Context]] = {atom.id: [] for atom in relevant}
     searching = relevant
-    for _ in range(SEARCHES):
+    for _ in range(steps):
         wanted = step(
             searching, PROMPTS[2], STAGES[2],
             lambda atom: {"claim": texts[atom.id], "knowledge": _shown(found[atom.id])},
@@ -161,7 +176,9 @@ def safe(graph: FactGraph, model: LanguageModel, retriever: Retriever) -> tuple[
     )
 
 
-def safe_stage(model: LanguageModel, retriever: Retriever) -> Stage:
+def safe_stage(
+    model: LanguageModel, retriever: Retriever, settings: SafeSettings | None = None
+) -> Stage:
     """Stage in which SAFE judges every claim, beside other assessors.
 
     `metadata["assessors"]["safe"]` holds what `assessor_stage` writes, and `claims`: by id of atom
@@ -169,7 +186,7 @@ def safe_stage(model: LanguageModel, retriever: Retriever) -> Stage:
     """
 
     def stage(graph: FactGraph) -> FactGraph:
-        found = safe(graph, model, retriever)
+        found = safe(graph, model, retriever, settings)
         by_id = dict(zip(graph.atom_ids, found, strict=True))
         prompts = prompts_of(model)
         facts = {

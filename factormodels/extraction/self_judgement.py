@@ -11,7 +11,7 @@ from typing import Any
 
 from factormodels.claims import Atom
 from factormodels.errors import InputError
-from factormodels.extraction.concurrency import each, run_until_done
+from factormodels.extraction.concurrency import MOST_WAITING, each, run_until_done
 from factormodels.extraction.language_model import Completion, Failure, LanguageModel, Request
 from factormodels.extraction.prompts import PromptTemplate
 from factormodels.extraction.prompts.replaced import prompts_of
@@ -106,6 +106,8 @@ def judge_own_claims(
     *,
     questioner: LanguageModel | None = None,
     settings: Sequence[str] = tuple(SETTINGS),
+    top_logprobs: int = _TOP_LOGPROBS,
+    concurrency: int = MOST_WAITING,
 ) -> tuple[SelfJudgedClaim, ...]:
     """What the model that wrote a response says of its claims, in order.
 
@@ -117,6 +119,8 @@ def judge_own_claims(
         model: the model that wrote the response.
         questioner: the model that makes questions and answers from claims; None: the same model.
         settings: names of `SETTINGS`.
+        top_logprobs: alternatives per token that are asked for; 0 asks for no log-probabilities.
+        concurrency: most calls that wait for the model at a time.
 
     Raises:
         InputError: if there is no such setting.
@@ -150,14 +154,14 @@ def judge_own_claims(
             prompt=prompt.identity,
             stage=STAGE,
             max_tokens=_WORD_TOKENS,
-            top_logprobs=_TOP_LOGPROBS,
+            top_logprobs=top_logprobs,
             seed=0,
             fault=lambda one: _fault(one, setting, prompt),
         )
         answer = await model.complete(request)
         return answer if isinstance(answer, Failure) else read_judgement(answer, setting, prompt)
 
-    answers = run_until_done(each(ask, questions))
+    answers = run_until_done(each(ask, questions, concurrency))
     found = zip(questions, answers, strict=True)
     by_claim: list[list[tuple[str, SelfJudgement | Failure]]] = [[] for _ in graph.atoms]
     for place, ((setting, _, _), answer) in enumerate(found):

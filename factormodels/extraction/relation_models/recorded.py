@@ -96,7 +96,9 @@ def recorded_in_graphs(
     return _model(records, unrecorded)
 
 
-def read_recorded(path: str | os.PathLike[str]) -> RecordedRelations:
+def read_recorded(
+    path: str | os.PathLike[str], *, unrecorded: float | None = None
+) -> RecordedRelations:
     """Judgements of a JSON Lines file as a relation model.
 
     Each line has `relation` (entailment, contradiction or neutral), `probability`, either
@@ -105,6 +107,7 @@ def read_recorded(path: str | os.PathLike[str]) -> RecordedRelations:
 
     Args:
         path: the file.
+        unrecorded: see `RecordedRelations`.
 
     Raises:
         InputError: if the file cannot be read, a line is malformed, or two lines say different
@@ -113,7 +116,7 @@ def read_recorded(path: str | os.PathLike[str]) -> RecordedRelations:
     records = [_record(obj, path, line) for line, obj in read_json_lines(path)]
     if not records:
         raise InputError(f"{path}: the file holds no judgement; give one JSON object per line")
-    return _model(records, None)
+    return _model(records, unrecorded)
 
 
 def _record(
