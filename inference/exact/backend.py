@@ -24,7 +24,7 @@ from inference.backend import (
 from inference.exact.batch import solve_each
 from inference.exact.conditioning import Conditioning, condition, conditioning
 from inference.exact.kernels.beliefs import factor_beliefs
-from inference.exact.kernels.cluster_tree import ClusterTree
+from inference.exact.kernels.cluster_tree import ClusterTree, Cost
 from inference.exact.kernels.program import TreeProgram
 from inference.exact.kernels.propagation import DONE, ZERO
 from inference.exact.kernels.solve import plan
@@ -261,7 +261,7 @@ class Exact(Backend):
             restarts,
             self.effort(),
         )
-        return Prediction.of(cost)
+        return Prediction.of(Cost(*cost))
 
     def _threads(self) -> int:
         return self.threads if self.threads is not None else os.cpu_count() or 1

@@ -97,8 +97,14 @@ class Plan:
             max_entries,
         )
         arrays = graph.cardinalities, graph.table_starts
-        prediction = Prediction.of(cost)
-        return cls(fits, tree, program, prediction, *arrays, int(graph.cardinalities.sum()))
+        return cls(
+            fits,
+            ClusterTree(*tree),
+            TreeProgram(*program),
+            Prediction.of(Cost(*cost)),
+            *arrays,
+            int(graph.cardinalities.sum()),
+        )
 
     @property
     def small(self) -> bool:

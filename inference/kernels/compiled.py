@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import logging
 import re
+from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
+from itertools import repeat
 from pathlib import Path
 from threading import Timer
+from types import SimpleNamespace
 from typing import Any, Literal
 
 from numba import njit
+from numba.core import serialize
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +34,8 @@ def kernel(function: Callable[..., Any]) -> Any:
     to any file that the function's file imports, and on from there, makes it stale, so that no old
     callee survives in a caller.
     A compilation that takes long is announced by a warning of this module's logger, once a process.
+    An interrupt that comes while a kernel runs is raised when it returns. So that none is lost,
+    what Python calls returns no named tuple within another tuple: its class would run Python code.
     """
     return _compiled(function, fastmath=False)
 
@@ -52,6 +59,7 @@ def _compiled(
     fastmath: bool | set[str],
     inline: Literal["never", "always"] = "never",
 ) -> Any:
+    _unpickle_without_python_code()
     dispatcher = njit(
         cache=True, nogil=True, error_model="numpy", fastmath=fastmath, inline=inline
     )(function)
@@ -61,6 +69,26 @@ def _compiled(
     index._source_stamp = (index._source_stamp, _sources_digest(source))
     vars(dispatcher)["compile"] = _announced(dispatcher.compile)
     return dispatcher
+
+
+@cache
+def _unpickle_without_python_code() -> None:
+    """Let nothing raise an interrupt while a kernel's result becomes Python objects.
+
+    For each array in it Numba's C code has a class and a data type unpickled, and calls a function
+    of Python for that. An interrupt that came while the kernel ran is raised where Python code runs
+    next, so there; Numba looks for no exception amid a result, and makes a `SystemError` of it,
+    loses it, or ends the process by a null pointer. Here the function is one that runs in C alone.
+    Numba looks it up when the first result of the process is made.
+    """
+    if not hasattr(serialize, "_numba_unpickle"):
+        return
+    # Called with an address, a pickle and its digest: `loads` of the second, whatever the first.
+    call = ctypes.PYFUNCTYPE(ctypes.py_object)(("PyObject_CallOneArg", ctypes.pythonapi))
+    loads: defaultdict[int, Any] = defaultdict(repeat(ctypes.py_object(serialize.loads)).__next__)
+    call.argtypes = [SimpleNamespace(from_param=loads.__getitem__), ctypes.py_object]  # type: ignore[list-item]
+    # Kept, as there: Numba needs what it unpickled to stay alive.
+    serialize._numba_unpickle = cache(call)
 
 
 def _tolerant(load_index: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any, Any]]:

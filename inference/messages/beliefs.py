@@ -105,5 +105,8 @@ def _united(
         pairs: (m, 2) variables of each factor.
     """
     reversed_ = pairs[:, 0] > pairs[:, 1]
-    different, which = np.unique(np.sort(pairs, axis=1), axis=0, return_inverse=True)
-    return different.reshape(-1, 2), which.ravel(), reversed_
+    # By one number each, since NumPy makes a `TypeError` of an interrupt amid comparing rows.
+    low, high = np.sort(pairs, axis=1).astype(np.int64).T
+    base = int(high.max(initial=0)) + 1
+    different, which = np.unique(low * base + high, return_inverse=True)
+    return np.stack(np.divmod(different, base), axis=1), which, reversed_

@@ -17,7 +17,7 @@ from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, TooLargeError, zero_partition
 from inference.memory import check_limit
 from inference.mini_buckets.kernels.partition import LARGEST_OVERLAP
-from inference.mini_buckets.kernels.proposal import draw_weighted, tightened
+from inference.mini_buckets.kernels.proposal import Tightened, draw_weighted, tightened
 from inference.mini_buckets.structure import check_i_bound, elimination, narrowed
 from inference.mini_buckets.wmb import WeightedMiniBuckets
 from inference.possible_states import (
@@ -124,8 +124,16 @@ class MiniBucketSampling(Backend):
                 "memory_limit or use backend 'ais'"
             )
         with stop.within(0.5 * stop.remaining) as enough:
-            found = tightened(
-                *arrays_of(smaller), order, i_bound, LARGEST_OVERLAP, self.iterations, 1.0, enough
+            found = Tightened.of(
+                *tightened(
+                    *arrays_of(smaller),
+                    order,
+                    i_bound,
+                    LARGEST_OVERLAP,
+                    self.iterations,
+                    1.0,
+                    enough,
+                )
             )
         if found.bound == -np.inf:
             raise zero_partition()

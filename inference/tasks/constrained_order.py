@@ -50,8 +50,10 @@ def constrained_order(
     )
     _, component = connected_components(links, directed=False)
     outward = first[sources] & final[targets]
-    # Each (component, variable at its border), once.
-    borders = np.unique(np.stack([component[sources[outward]], targets[outward]], axis=1), axis=0)
+    # Each (component, variable at its border), once; by one number each, since NumPy makes a
+    # `TypeError` of an interrupt that comes while it compares rows.
+    pairs = component[sources[outward]].astype(np.int64) * len(cards) + targets[outward]
+    borders = np.stack(np.divmod(np.unique(pairs), len(cards)), axis=1)
     _refuse_large_borders(graph, borders, exact, log2_cap)
     alone = np.bincount(component, minlength=len(cards))[component] == 1
     order = [np.flatnonzero(cards == 1), np.flatnonzero(first & alone)]

@@ -252,13 +252,21 @@ def _cold_buckets(
     """Mini-buckets whose bound is on the largest log potential: on log Z of a colder graph."""
     structure = arrays_of(graph)[:4]
     never = np.zeros(1, dtype=np.int64)
-    found = tightened(
-        *structure, log_values / _COLD, order, i_bound, LARGEST_OVERLAP, _PASSES, _SHARPNESS, never
+    found = Tightened.of(
+        *tightened(
+            *structure,
+            log_values / _COLD,
+            order,
+            i_bound,
+            LARGEST_OVERLAP,
+            _PASSES,
+            _SHARPNESS,
+            never,
+        )
     )
-    result: Tightened = found._replace(
+    return found._replace(
         bound=found.bound * _COLD, tables=found.tables * _COLD, messages=found.messages * _COLD
     )
-    return result
 
 
 def _cache_entries(memory_limit: int | None) -> int:

@@ -23,6 +23,15 @@ APART = -1
 
 @kernel
 def plan(cardinalities, scope_starts, scope_variables, seed, restarts, effort):
+    """(order, fields of its `Buckets`, those of its `Cost`) of the best elimination order found."""
+    order, buckets, cost = _plan(
+        cardinalities, scope_starts, scope_variables, seed, restarts, effort
+    )
+    return order, buckets[:], cost[:]
+
+
+@kernel
+def _plan(cardinalities, scope_starts, scope_variables, seed, restarts, effort):
     """(order, buckets, cost) of the best elimination order found."""
     starts, neighbours = interaction_graph(cardinalities, scope_starts, scope_variables)
     order = elimination_order(cardinalities, starts, neighbours, seed, restarts, effort)
@@ -39,7 +48,7 @@ def plant(cardinalities, scope_starts, scope_variables, seed, restarts, effort, 
         tree: the cluster tree.
         cost: the `Cost` of the order.
     """
-    order, buckets, cost = plan(
+    order, buckets, cost = _plan(
         cardinalities, scope_starts, scope_variables, seed, restarts, effort
     )
     fits = cost.entries <= max_entries
@@ -58,12 +67,12 @@ def plant(cardinalities, scope_starts, scope_variables, seed, restarts, effort, 
 def plant_program(
     cardinalities, scope_starts, scope_variables, table_starts, seed, restarts, effort, max_entries
 ):
-    """What `plant` returns, with the program of the tree after it."""
+    """What `plant` returns, with the program of the tree after it; of each its fields."""
     fits, tree, cost = plant(
         cardinalities, scope_starts, scope_variables, seed, restarts, effort, max_entries
     )
     program = write_program(cardinalities, scope_starts, scope_variables, table_starts, tree)
-    return fits, tree, program, cost
+    return fits, tree[:], program[:], cost[:]
 
 
 @kernel
@@ -154,11 +163,13 @@ def plan_and_run_each(
             end += 1
         codes[k:end] = APART
         if not may_have_a_cover(len(cardinalities), scope_starts, scope_variables, fewest_factors):
-            fits, tree, program, cost = plant_program(
-                cardinalities, scope_starts, scope_variables, table_starts, seed, restarts, effort,
-                most_entries,
-            )  # fmt: skip
+            fits, tree, cost = plant(
+                cardinalities, scope_starts, scope_variables, seed, restarts, effort, most_entries
+            )
             if fits and cost.log2_largest < largest_table:
+                program = write_program(
+                    cardinalities, scope_starts, scope_variables, table_starts, tree
+                )
                 space = new_workspace(program, table_starts)
                 for j in range(k, end):
                     values = all_log_values[places[j, 4, 0] : places[j, 4, 1]]

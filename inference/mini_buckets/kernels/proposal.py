@@ -9,7 +9,7 @@ Fisher & Ihler 2015, "Probabilistic variational bounds for graphical models", eq
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,13 +45,20 @@ class Tightened(NamedTuple):
     messages: NDArray[np.float64]
     weights: NDArray[np.float64]
 
+    @classmethod
+    def of(
+        cls, bound: float, splits: int, mini: tuple[Any, ...], tree: tuple[Any, ...], *arrays: Any
+    ) -> Tightened:
+        """From what `tightened` returns."""
+        return cls(bound, splits, MiniBuckets(*mini), ClusterTree(*tree), *arrays)
+
 
 @kernel
 def tightened(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, order, i_bound,
     heuristic, iterations, sharpness, enough,
 ):  # fmt: skip
-    """Mini-buckets after up to `iterations` passes that shift cost and renew the weights.
+    """Fields of mini-buckets after up to `iterations` passes that shift cost and renew the weights.
 
     Args:
         order: int64 (n,), the elimination order.
@@ -127,7 +134,7 @@ def tightened(
             cardinalities, order, mini, matches, layouts, values, weights, tables, answers,
             False, 0.0, scratch, moments, digits, stop,
         )  # fmt: skip
-    return Tightened(bound, splits, mini, tree, tables, values[first_message:].copy(), weights)
+    return bound, splits, mini[:], tree[:], tables, values[first_message:].copy(), weights
 
 
 @kernel
@@ -163,7 +170,7 @@ def draw_weighted(
     Return whether all were drawn.
 
     Args:
-        found: what `tightened` returned.
+        found: the mini-buckets, `Tightened`.
         random: uint64 (1,), state of the random numbers.
         log_weights: float64 (n_draws,), filled.
         sums: float64 (n_states,), zeros; filled with the weights of the draws in each state, in
