@@ -10,7 +10,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from factormodels.errors import FactormodelsError
 from factormodels.factor_graph import FactorGraph
 from inference.evidence import checked_graph, with_observed
 from inference.posterior import Posterior
-from inference.thread_team import Team
+from inference.thread_team import run_in_ranges
 
 
 class InferenceError(FactormodelsError):
@@ -137,11 +137,18 @@ class Backend(ABC):
         stats have none.
 
         Args:
-            graphs: one graph or more; some may have one structure.
+            graphs: one graph or more; some may have one structure. Evidence is absorbed when a graph
+                or a slice is taken.
             threads: how many threads may be used.
         """
-        with Team(threads) as team:
-            return team.map(self.attempt, graphs)
+        results: list[Any] = [None] * len(graphs)
+
+        def run(first: int, last: int) -> None:
+            for number in range(first, last):
+                results[number] = self.attempt(graphs[number])
+
+        run_in_ranges(run, len(graphs), threads, at_once=True)
+        return results
 
     def solve_settings(
         self, graph: FactorGraph, log_values: NDArray[np.float64], threads: int = 1

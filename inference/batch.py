@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,7 @@ from factormodels.arrays import number_array
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, InferenceError, Result
-from inference.evidence import checked_graph, with_observed, without_evidence
+from inference.evidence import WithoutEvidence, checked_graph, with_observed, without_evidence
 from inference.posterior import Posterior
 from inference.registry import as_backend, entries
 
@@ -57,7 +57,12 @@ def infer_batch(
         InferenceError: if the backend cannot answer for a graph; the message gives its number,
             counted from 0.
     """
-    return list(infer_stream(graphs, backend, threads=threads, **settings))
+    built = as_backend(backend, **settings)
+    workers = _workers(built, threads)
+    found: list[Posterior] = []
+    for window in _windows(graphs):
+        found += _posteriors(batch_results(window, built, workers), "graph", len(found))
+    return found
 
 
 def infer_stream(
@@ -116,8 +121,9 @@ def batch_results(
     if not graphs:
         return []
     start = time.perf_counter()
-    absorbed = [graph.absorb_evidence() for graph in graphs]
-    return _finished(graphs, absorbed, backend.solve_batch(absorbed, threads), backend, start)
+    absorbed = WithoutEvidence(graphs)
+    results = backend.solve_batch(absorbed, threads)
+    return _finished(graphs, absorbed.observed, results, backend, start)
 
 
 def settings_results(
@@ -147,17 +153,26 @@ def settings_results(
     rows.flags.writeable = False
     count = len(rows)
     results = backend.solve_settings(absorbed, rows, workers)
-    return _finished([graph] * count, [absorbed] * count, results, backend, start)
+    observed = range(count) if absorbed is not graph else ()
+    return _finished([graph] * count, observed, results, backend, start)
 
 
 def _finished(
     graphs: Sequence[FactorGraph],
-    absorbed: Sequence[FactorGraph],
+    observed: Container[int],
     results: Sequence[Result],
     backend: Backend,
     start: float,
 ) -> list[Result]:
-    """Results with what `Backend.infer` adds to one: evidence, seconds and the name."""
+    """Results with what `Backend.infer` adds to one: evidence, seconds and the name.
+
+    Args:
+        graphs: the graphs with their evidence.
+        observed: numbers of the graphs that have evidence.
+        results: of the graphs without it.
+        backend: whose results they are.
+        start: when the batch began.
+    """
     if len(results) != len(graphs):
         raise InferenceError(
             f"the backend {backend.name!r} gave {len(results)} answers for {len(graphs)} graphs of "
@@ -166,26 +181,34 @@ def _finished(
     seconds = (time.perf_counter() - start) / len(graphs)
     name = backend.name
     finished = list(results)
-    for number, (graph, solved, result) in enumerate(zip(graphs, absorbed, results, strict=True)):
+    for number, result in enumerate(results):
         if not isinstance(result, Posterior):
             continue
         timed = "seconds" in result.stats
-        if solved is not graph or not timed or result.backend != name:
+        if not timed or result.backend != name or number in observed:
             finished[number] = replace(
                 result,
-                marginals=with_observed(graph, result.marginals),
+                marginals=with_observed(graphs[number], result.marginals),
                 stats=result.stats if timed else {**result.stats, "seconds": seconds},
                 backend=name,
             )
     return finished
 
 
-def _posteriors(results: Iterable[Result], what: str, first: int = 0) -> Iterator[Posterior]:
-    """Yield the posteriors of a batch.
+def _posteriors(results: Sequence[Result], what: str, first: int = 0) -> Iterable[Posterior]:
+    """The posteriors of a batch.
 
     Raises:
-        FactormodelsError: the first error there is, with `what` and its number in front.
+        FactormodelsError: the first error there is, when it is its turn, with `what` and its number
+            in front.
     """
+    # As a rule there is none, which types tell in no time.
+    if set(map(type, results)) == {Posterior}:
+        return cast("Sequence[Posterior]", results)
+    return _up_to_an_error(results, what, first)
+
+
+def _up_to_an_error(results: Sequence[Result], what: str, first: int) -> Iterator[Posterior]:
     for number, result in enumerate(results, first):
         if isinstance(result, FactormodelsError):
             raise type(result)(f"{what} {number}: {result}") from result
@@ -208,7 +231,16 @@ def _workers(backend: Backend, threads: int | None) -> int:
     return threads or len(os.sched_getaffinity(0))
 
 
-def _windows(graphs: Iterable[FactorGraph]) -> Iterator[list[FactorGraph]]:
+def _windows(graphs: Iterable[FactorGraph]) -> Iterator[Sequence[FactorGraph]]:
+    """Yield the graphs, as many at a time as are to be held."""
+    if isinstance(graphs, list | tuple):
+        # They are held already.
+        for first in range(0, len(graphs), _WINDOW):
+            part = graphs[first : first + _WINDOW]
+            if set(map(type, part)) != {FactorGraph}:
+                part = [checked_graph(graph) for graph in part]
+            yield part
+        return
     window: list[FactorGraph] = []
     held = 0
     for graph in graphs:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,54 @@ def without_evidence(graph: FactorGraph) -> tuple[FactorGraph, NDArray[np.int64]
     numbers = np.arange(len(graph.log_values), dtype=np.float64)
     absorbed = replace(graph, log_values=numbers).absorb_evidence()
     return absorbed, absorbed.log_values.astype(np.int64)
+
+
+class WithoutEvidence(Sequence[FactorGraph]):
+    """Graphs without their evidence, which is absorbed when they are taken.
+
+    Threads that share a batch take slices: absorbing is part of what they share then.
+
+    Attributes:
+        graphs: the graphs with their evidence.
+        observed: those that had evidence when they were taken, by number, without it.
+    """
+
+    def __init__(self, graphs: Sequence[FactorGraph]) -> None:
+        self.graphs = graphs
+        self.observed: dict[int, FactorGraph] = {}
+
+    def __len__(self) -> int:
+        return len(self.graphs)
+
+    @overload
+    def __getitem__(self, numbers: int) -> FactorGraph: ...
+
+    @overload
+    def __getitem__(self, numbers: slice) -> list[FactorGraph]: ...
+
+    def __getitem__(self, numbers: int | slice) -> FactorGraph | list[FactorGraph]:
+        """The graph of a number, or those of a slice, without evidence."""
+        if not isinstance(numbers, slice):
+            return self._taken(range(len(self))[numbers])
+        taken = list(self.graphs[numbers])
+        # Graphs that differ in tables alone share the array of their evidence.
+        checked: object = None
+        for place, graph in enumerate(taken):
+            if graph.evidence is checked:
+                continue
+            if graph.has_evidence:
+                taken[place] = self._taken(range(len(self))[numbers][place])
+            else:
+                checked = graph.evidence
+        return taken
+
+    def _taken(self, number: int) -> FactorGraph:
+        graph = self.graphs[number]
+        if not graph.has_evidence:
+            return graph
+        if number not in self.observed:
+            self.observed[number] = graph.absorb_evidence()
+        return self.observed[number]
 
 
 def with_observed(graph: FactorGraph, marginals: Marginals) -> Marginals:

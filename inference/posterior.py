@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from factormodels.factor_graph import FactorGraph
 
+_FLOAT64 = np.dtype(np.float64)
 _SHOWN_STATES = 6
 
 
@@ -51,6 +52,9 @@ class Marginals(Previewed, Mapping[str, NDArray[np.float64]]):
         starts: int64 (n_variables + 1,); variable v has ``flat[starts[v]:starts[v + 1]]``.
     """
 
+    # What every posterior of a batch needs has slots; what is worked out on demand has none.
+    __slots__ = ("_cardinalities", "_given_index", "flat", "names")
+
     def __init__(
         self,
         names: tuple[str, ...],
@@ -60,10 +64,11 @@ class Marginals(Previewed, Mapping[str, NDArray[np.float64]]):
     ) -> None:
         self.names = names
         self._cardinalities = cardinalities
-        flat = np.ascontiguousarray(values, dtype=np.float64)
-        if flat.flags.writeable:
-            flat.flags.writeable = False
-        self.flat = flat
+        flags = values.flags
+        if flags.writeable or not flags.c_contiguous or values.dtype is not _FLOAT64:
+            values = np.ascontiguousarray(values, dtype=np.float64)
+            values.flags.writeable = False
+        self.flat = values
         self._given_index = index
 
     @classmethod

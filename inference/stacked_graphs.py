@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,11 @@ from factormodels.factor_graph import FactorGraph
 from inference.posterior import Marginals
 
 _ARRAYS = ("cardinalities", "scope_starts", "scope_variables", "table_starts", "log_values")
+
+_LOG_VALUES = attrgetter("log_values")
+
+_MOST_ENTRIES = 2**18
+"""Entries of tables that are stacked at a time, unless one graph has more: 2 MB."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,9 +82,14 @@ def joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return np.frombuffer(b"".join(buffers), dtype=arrays[0].dtype)
 
 
-def entries_of(graph: FactorGraph) -> int:
-    """Entries of a graph's tables and scopes: about what a pass over it costs."""
-    return len(graph.log_values) + len(graph.scope_variables)
+def end_of_range(graphs: Sequence[FactorGraph], first: int, last: int) -> int:
+    """Where graphs from `first` on, up to before `last`, are too many to be stacked at a time."""
+    while last > first + 1:
+        entries = sum(map(len, map(_LOG_VALUES, graphs[first:last])))
+        if entries <= _MOST_ENTRIES:
+            break
+        last = (first + last + 1) // 2
+    return last
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:

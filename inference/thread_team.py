@@ -1,114 +1,148 @@
-"""A team: threads that share the work of a batch."""
+"""Threads that share the work of a batch: ranges of its numbers, one after another."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
-from itertools import pairwise
-from queue import Empty, SimpleQueue
-from typing import Any, Self, TypeVar
-
-_T = TypeVar("_T")
+from threading import Lock
 
 _SECONDS_ALONE = 0.004
 """What takes no longer is done before threads that begin would be of use."""
 
-PARTS_PER_WORKER = 16
-"""Fewest parts of a batch for each thread: the first one, which shows how long parts take, is run
-before threads begin, and none waits long for the last.
-"""
+_FIRST = 20
+"""How many times as long as others a first number may take: structures are planned with it."""
+
+_SECOND = 8
+"""Numbers of the second range, which shows better than the first how long one takes."""
+
+_MANY = 1000
+"""Numbers that take longer than threads need to begin, however little one takes."""
+
+_SECONDS_AT_MOST = 0.02
+_SECONDS_AT_LEAST = 0.0002
+"""How long a range takes: an interrupt waits for one, and handing one out takes time too."""
+
+_RANGES = 16
+"""Ranges for each of several threads, so that none waits long for the last."""
 
 
-class Team:
-    """Threads that share a batch; with one worker, everything runs where it is called.
+def run_in_ranges(
+    run: Callable[[int, int], object],
+    count: int,
+    workers: int,
+    *,
+    end: Callable[[int, int], int] | None = None,
+    at_once: bool = False,
+) -> None:
+    """Run the numbers from 0 to `count` in ranges, in threads where that is quicker.
 
-    Work is handed out in parts, and parts that have not begun are dropped when one fails or the
-    user interrupts: so an interrupt ends a batch within the time of one part.
-
-    Attributes:
-        workers: how many threads there are.
-    """
-
-    def __init__(self, workers: int, *, short_parts: bool = False) -> None:
-        """Begin no thread yet.
-
-        Args:
-            workers: how many threads there may be.
-            short_parts: whether parts take milliseconds: the first one is run where `map` is
-                called, and the others too if they are done before threads would have begun.
-        """
-        self.workers = workers
-        self._pool = ThreadPoolExecutor(workers) if workers > 1 else None
-        self._short_parts = short_parts
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(cancel_futures=True)
-
-    def map(self, function: Callable[..., _T], *arguments: Sequence[Any]) -> list[_T]:
-        """What the function returns for the arguments, in their order.
-
-        Raises:
-            BaseException: what a call raised.
-        """
-        calls = list(zip(*arguments, strict=True))
-        found: list[Any] = [None] * len(calls)
-        done = 0
-        start = time.perf_counter()
-        while done < len(calls) and self._alone(time.perf_counter() - start, done, len(calls)):
-            found[done] = function(*calls[done])
-            done += 1
-        if self._pool is None or done == len(calls):
-            return found
-        # A queue that threads take from costs a tenth of a future for every part.
-        waiting: SimpleQueue[int] = SimpleQueue()
-        for number in range(done, len(calls)):
-            waiting.put(number)
-
-        def work() -> None:
-            with suppress(Empty):
-                while True:
-                    number = waiting.get_nowait()
-                    found[number] = function(*calls[number])
-
-        runs = [self._pool.submit(work) for _ in range(min(self.workers, len(calls) - done))]
-        try:
-            for run in as_completed(runs):
-                run.result()
-        finally:
-            with suppress(Empty):
-                while True:
-                    waiting.get_nowait()
-        return found
-
-    def _alone(self, seconds: float, done: int, parts: int) -> bool:
-        """Whether the next part is run where `map` is called, given how long `done` parts took."""
-        if self._pool is None or not done:
-            return self._pool is None or self._short_parts
-        return self._short_parts and seconds * (parts - done) <= _SECONDS_ALONE * done
-
-
-def ranges(costs: Sequence[float], largest: float, workers: int) -> list[tuple[int, int]]:
-    """Ranges that make up ``range(len(costs))``, in order: parts for a team of so many workers.
+    How long a range took tells how many numbers the next one has. Ranges that have not begun are
+    dropped when one fails or the user interrupts: so an interrupt ends a batch within the time of
+    one range.
 
     Args:
-        costs: the cost of every number, in any unit.
-        largest: about what a range may cost at most; down to a quarter if there were too few for
-            the workers.
-        workers: number of threads.
+        run: is called with the first number of a range and the one after its last.
+        count: how many numbers there are.
+        workers: how many threads there may be.
+        end: where a range that may have the numbers from its first argument up to its second is to
+            end.
+        at_once: whether threads begin before it is known how long a number takes. By default the
+            first is run where this is called, and the others too if they are done before threads
+            would have begun.
+
+    Raises:
+        BaseException: what a call of `run` raised.
     """
-    total = sum(costs)
-    size = min(largest, max(total / (PARTS_PER_WORKER * workers), largest / 4))
-    firsts: list[int] = []
-    before, next_part = 0.0, 0.0
-    for number, cost in enumerate(costs):
-        if before >= next_part:
-            firsts.append(number)
-            next_part = (before // size + 1.0) * size
-        before += cost
-    return list(pairwise([*firsts, len(costs)]))
+    ranges = _Ranges(count, workers, end)
+
+    def work_off() -> None:
+        while _run_next(run, ranges):
+            pass
+
+    if workers == 1:
+        work_off()
+        return
+    while not at_once and ranges.are_short():
+        _run_next(run, ranges, _SECONDS_ALONE / 4)
+    if not ranges.left:
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            # A thread that worked already would keep the interpreter from starting the next.
+            with ranges.lock:
+                runs = [pool.submit(work_off) for _ in range(workers)]
+            for one in as_completed(runs):
+                one.result()
+        finally:
+            ranges.drop()
+
+
+def _run_next(
+    run: Callable[[int, int], object], ranges: _Ranges, least: float = _SECONDS_AT_LEAST
+) -> bool:
+    """Run the next range; false if there is none. After a failure there is none for anybody."""
+    first, last = ranges.take(least)
+    if first == last:
+        return False
+    start = time.perf_counter()
+    try:
+        run(first, last)
+    except BaseException:
+        ranges.drop()
+        raise
+    ranges.took((time.perf_counter() - start) / (last - first))
+    return True
+
+
+class _Ranges:
+    """Ranges that several threads take, one after another.
+
+    Attributes:
+        left: how many numbers have not been taken.
+        lock: is held where a range is taken.
+    """
+
+    def __init__(self, count: int, workers: int, end: Callable[[int, int], int] | None) -> None:
+        self.left = count
+        self._count = count
+        self._workers = workers
+        self._end = end
+        self._seconds = 0.0
+        self._timed = 0
+        self.lock = Lock()
+
+    def take(self, least: float) -> tuple[int, int]:
+        """The next range, which takes so many seconds at least and is empty at the end."""
+        with self.lock:
+            first = self._count - self.left
+            last = first + min(self._size(least), self.left)
+            if self._end is not None and last > first + 1:
+                last = self._end(first, last)
+            self.left = self._count - last
+            return first, last
+
+    def took(self, seconds: float) -> None:
+        """Take down how long a number took."""
+        self._seconds = seconds if self._timed else seconds / _FIRST
+        self._timed += 1
+
+    def drop(self) -> None:
+        """Leave the rest to nobody."""
+        with self.lock:
+            self.left = 0
+
+    def are_short(self) -> bool:
+        """Whether what is left would be done before threads had begun, as far as is known."""
+        if not self._timed:
+            return 0 < self.left < _MANY
+        return 0.0 < self.left * self._seconds <= _SECONDS_ALONE
+
+    def _size(self, least: float) -> int:
+        if self._timed < 2:
+            return _SECOND if self._timed else 1
+        seconds = _SECONDS_AT_MOST
+        if self._workers > 1:
+            share = self._count * self._seconds / (_RANGES * self._workers)
+            seconds = min(seconds, max(least, share))
+        return max(1, round(seconds / max(self._seconds, 1e-9)))

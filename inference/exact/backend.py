@@ -32,7 +32,6 @@ from inference.exact.plans import KEPT, Key, Plan, Run, posterior_of
 from inference.exact.prediction import BYTES_PER_ENTRY, STEPS_PER_SECOND, Prediction
 from inference.memory import MemoryAllowance, allowance, check_limit, memory_size
 from inference.posterior import LogZKind, Marginals, Posterior, Status
-from inference.thread_team import Team
 
 logger = logging.getLogger(__name__)
 
@@ -114,17 +113,16 @@ class Exact(Backend):
     def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
         """Exact posteriors of many graphs, or the errors.
 
-        Graphs of one structure share a plan, and parts of all structures share the threads.
+        Graphs of one structure share a plan, and graphs of all structures share the threads.
         """
-        with Team(threads, short_parts=True) as team:
-            return solve_each(self, graphs, team)
+        # A slice, so that evidence is absorbed.
+        return solve_each(self, graphs[:], threads)
 
     def solve_settings(
         self, graph: FactorGraph, log_values: NDArray[np.float64], threads: int = 1
     ) -> list[Result]:
         """Exact posteriors of a graph under many log tables, planned once."""
-        graphs = [graph.with_log_values(row) for row in log_values]
-        return self.solve_batch(graphs, threads)
+        return solve_each(self, [graph.with_log_values(row) for row in log_values], threads)
 
     def prepare_beliefs(self, graph: FactorGraph) -> BeliefFunction:
         """Factor beliefs as a function of the log tables, on a cluster tree made once.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from functools import partial
 from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
@@ -25,9 +25,9 @@ from inference.messages.kernels.solve import (
 )
 from inference.messages.reduction import reduced
 from inference.posterior import LogZKind, Marginals, Posterior, Status
-from inference.stacked_graphs import Stacked, entries_of
+from inference.stacked_graphs import Stacked, end_of_range
 from inference.stop import Stop
-from inference.thread_team import Team, ranges
+from inference.thread_team import run_in_ranges
 
 Schedule = Literal["sweep", "flooding", "residual", "random"]
 Damping = float | Literal["adaptive"]
@@ -148,8 +148,12 @@ class LoopyBeliefPropagation(Backend):
         """
         if self.diagnostics:
             return super().solve_batch(graphs, threads)
-        costs = [entries_of(graph) for graph in graphs]
-        return self._pass_messages(lambda part: Stacked.of(graphs[part]), costs, threads)
+        return self._pass_messages(
+            lambda first, last: Stacked.of(graphs[first:last]),
+            len(graphs),
+            threads,
+            partial(end_of_range, graphs),
+        )
 
     def solve_settings(
         self, graph: FactorGraph, log_values: NDArray[np.float64], threads: int = 1
@@ -157,19 +161,27 @@ class LoopyBeliefPropagation(Backend):
         """Posteriors of a graph under many log tables in one compiled loop."""
         if self.diagnostics:
             return super().solve_settings(graph, log_values, threads)
-        costs = [entries_of(graph)] * len(log_values)
         return self._pass_messages(
-            lambda part: Stacked.of_settings(graph, log_values[part]), costs, threads
+            lambda first, last: Stacked.of_settings(graph, log_values[first:last]),
+            len(log_values),
+            threads,
         )
 
     def _pass_messages(
-        self, stack: Callable[[slice], Stacked], costs: Sequence[int], threads: int
+        self,
+        stack: Callable[[int, int], Stacked],
+        count: int,
+        threads: int,
+        end: Callable[[int, int], int] | None = None,
     ) -> list[Result]:
-        """Posteriors of graphs, of which `stack` returns a part."""
-        parts = ranges(costs, _ENTRIES_PER_PART, threads)
-        with Team(threads, short_parts=True) as team:
-            found = team.map(lambda part: self._part(stack(slice(*part))), parts)
-        return list(chain.from_iterable(found))
+        """Posteriors of so many graphs, of which `stack` returns a range."""
+        results: list[Any] = [None] * count
+
+        def run(first: int, last: int) -> None:
+            results[first:last] = self._part(stack(first, last))
+
+        run_in_ranges(run, count, threads, end=end)
+        return results
 
     def _part(self, stacked: Stacked) -> list[Result]:
         # Loaded when used: the kernels of batches are those of `exact` too.
@@ -198,16 +210,17 @@ class LoopyBeliefPropagation(Backend):
             stats["seed"] = self.seed
         seconds = (time.perf_counter() - start) / count
         found = (codes.tolist(), log_zs.tolist(), iterations.tolist(), residuals.tolist())
+        kind = LogZKind.BETHE
         return [
             zero_partition()
             if code == schedules.ZERO
             else Posterior(
-                marginals=stacked.marginals(k, marginals),
-                log_z=log_z,
-                log_z_kind=LogZKind.BETHE,
-                status=_status(code),
-                stats={"iterations": passes, "residual": residual, **stats, "seconds": seconds},
-                backend=self.name,
+                stacked.marginals(k, marginals),
+                log_z,
+                kind,
+                _status(code),
+                {"iterations": passes, "residual": residual, **stats, "seconds": seconds},
+                self.name,
             )
             for k, (code, log_z, passes, residual) in enumerate(zip(*found, strict=True))
         ]

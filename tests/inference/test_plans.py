@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
 
 import numpy as np
 import pytest
@@ -23,7 +22,6 @@ from inference.exact.backend import Exact
 from inference.exact.plans import MOST_KEPT, KeptPlans, Key, Plan, by_structure
 from inference.exact.workspaces import SpareWorkspace, large_workspace
 from inference.memory import MemoryAllowance
-from inference.thread_team import Team, ranges
 from tests.endurance.batches import measured, mixes
 from tests.inference.answers import assert_right
 from tests.inference.graphs import odd_graph
@@ -228,45 +226,6 @@ def test_a_workspace_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     spare.give(first)
     second = spare.take(plan.program, plan.table_starts)
     assert not np.shares_memory(first.tables, second.tables)
-
-
-def test_a_team_drops_what_has_not_begun_when_a_part_fails() -> None:
-    begun: list[int] = []
-    seen = Event()
-
-    def part(number: int) -> int:
-        begun.append(number)
-        if number == 50:
-            raise ValueError("fifty")
-        if number > 50:
-            seen.wait(60.0)  # Until the failure is known, so that nothing depends on the clock.
-        time.sleep(0.001)
-        return number
-
-    with Team(2, short_parts=True) as team:
-        assert team.map(part, range(40)) == list(range(40))
-        # The first are run here, and the others by threads.
-        with pytest.raises(ValueError, match="fifty"):
-            team.map(part, range(40, 10_000))
-        seen.set()
-    # Up to the one that failed, and the one that the other thread was at: numbers 0 to 51.
-    assert len(begun) <= 52
-
-
-def test_parts_of_a_batch_are_neither_small_nor_many() -> None:
-    assert ranges([], 8.0, 2) == []
-    assert ranges([0, 0, 0], 8.0, 2) == [(0, 3)]
-    # A quarter of the largest part at least, whatever the number of workers.
-    assert ranges([1] * 6, 8.0, 2) == [(0, 2), (2, 4), (4, 6)]
-    # Parts end where a multiple of their size is reached.
-    assert ranges([20, 1, 1, 1, 20, 1], 8.0, 1) == [(0, 1), (1, 3), (3, 5), (5, 6)]
-    random = np.random.default_rng(0)
-    for workers in (1, 2, 5):
-        costs = random.integers(1, 5, 2000).tolist()
-        parts = ranges(costs, 100.0, workers)
-        assert [first for first, _ in parts] == [0, *(last for _, last in parts[:-1])]
-        assert parts[-1][1] == 2000
-        assert max(sum(costs[first:last]) for first, last in parts) <= 104
 
 
 @pytest.mark.slow

@@ -1,0 +1,90 @@
+"""Threads that share a batch: every number once, and nothing begun after a failure."""
+
+from __future__ import annotations
+
+import time
+from threading import Event, get_ident
+
+import pytest
+
+from inference.thread_team import run_in_ranges
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 999, 1000, 3000])
+@pytest.mark.parametrize("workers", [1, 2, 5])
+def test_every_number_is_run_once(count: int, workers: int) -> None:
+    found: list[tuple[int, int]] = []
+    run_in_ranges(lambda first, last: found.append((first, last)), count, workers)
+    found.sort()
+    assert [first for first, _ in found] == [0, *(last for _, last in found)][: len(found)]
+    assert sum(last - first for first, last in found) == count
+    assert all(first < last for first, last in found)
+
+
+def test_a_range_ends_where_it_is_told_to() -> None:
+    found: list[tuple[int, int]] = []
+
+    def end(first: int, last: int) -> int:
+        return min(last, first - first % 10 + 10)
+
+    run_in_ranges(lambda first, last: found.append((first, last)), 95, 1, end=end)
+    assert {first // 10 for first, _ in found} == set(range(10))
+    assert all(first // 10 == (last - 1) // 10 for first, last in found)
+
+
+def test_what_is_soon_done_is_done_where_it_is_asked_for() -> None:
+    threads: set[int] = set()
+    run_in_ranges(lambda *_: threads.add(get_ident()), 900, 2)
+    assert threads == {get_ident()}
+
+
+def test_what_takes_long_is_shared() -> None:
+    threads: list[int] = []
+
+    def run(first: int, last: int) -> None:
+        threads.append(get_ident())
+        time.sleep(0.02 * (last - first))
+
+    run_in_ranges(run, 20, 2)
+    # The first tells how long one takes: 20 of them take longer than threads need to begin.
+    assert threads[0] == get_ident()
+    assert get_ident() not in threads[2:]
+    assert len(set(threads)) == 3
+    threads.clear()
+    run_in_ranges(run, 6, 3, at_once=True)
+    assert get_ident() not in threads
+    assert len(set(threads)) == 3
+
+
+def test_ranges_have_numbers_by_how_long_they_take() -> None:
+    sizes: list[int] = []
+
+    def run(first: int, last: int) -> None:
+        sizes.append(last - first)
+        time.sleep(0.001 * (last - first))
+
+    run_in_ranges(run, 200, 1)
+    # Some 20 ms of work each, at 1 ms a number and what the clock adds.
+    assert sizes[0] == 1
+    assert 5 <= max(sizes) <= 20
+
+
+def test_what_has_not_begun_is_dropped_when_a_range_fails() -> None:
+    begun: list[int] = []
+    failing = Event()
+
+    def run(first: int, last: int) -> None:
+        for number in range(first, last):
+            begun.append(number)
+            if number == 50:
+                failing.set()
+                raise ValueError("fifty")
+            if number > 50:
+                failing.wait(60.0)
+                time.sleep(0.5)  # Raising takes microseconds.
+            time.sleep(0.001)
+
+    with pytest.raises(ValueError, match="fifty"):
+        run_in_ranges(run, 10_000, 2, end=lambda first, _: first + 1)
+    # Up to the one that failed, and the one that the other thread was at: numbers 0 to 51.
+    assert len(begun) <= 52
