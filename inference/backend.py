@@ -137,8 +137,8 @@ class Backend(ABC):
         stats have none.
 
         Args:
-            graphs: one graph or more; some may have one structure. Evidence is absorbed when a graph
-                or a slice is taken.
+            graphs: one graph or more; some may have one structure. Their evidence is absorbed when
+                one, or a slice, is taken: a thread that shares the work may do that.
             threads: how many threads may be used.
         """
         results: list[Any] = [None] * len(graphs)

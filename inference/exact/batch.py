@@ -63,11 +63,14 @@ class _Batch:
 
     def __init__(self, exact: Exact, graphs: Sequence[FactorGraph], workers: int) -> None:
         self.groups = [_Group(numbers, []) for numbers in by_structure(graphs)]
-        self.order = list(chain.from_iterable(group.numbers for group in self.groups))
+        self.order: Sequence[int] = range(len(graphs))
         self.results: list[Result | None] = [None] * len(graphs)
         self._exact = exact
         self._graphs = graphs
-        self._ordered = [graphs[number] for number in self.order]
+        self._ordered = graphs
+        if len(self.groups) > 1:
+            self.order = list(chain.from_iterable(group.numbers for group in self.groups))
+            self._ordered = [graphs[number] for number in self.order]
         self._ends = list(accumulate(len(group.numbers) for group in self.groups))
         self._workers = workers
         self._bytes = exact.allowed_bytes()
@@ -81,7 +84,7 @@ class _Batch:
 
     def solve(self, first: int, last: int) -> None:
         """Find the results of the graphs from one place of the order to before another."""
-        new: list[tuple[_Group, list[int]]] = []
+        new: list[tuple[_Group, Sequence[int]]] = []
         for group, numbers in self._between(first, last):
             method = group.method = group.method or self._method_of(group)
             if method is None:
@@ -120,7 +123,7 @@ class _Batch:
                 stats["seconds"] = time.perf_counter() - start
                 (self.results[number],) = results_of([graph], stats, [run])
 
-    def _between(self, first: int, last: int) -> Iterator[tuple[_Group, list[int]]]:
+    def _between(self, first: int, last: int) -> Iterator[tuple[_Group, Sequence[int]]]:
         """Yield the structures from one place of the order to before another, with the numbers."""
         at = bisect_right(self._ends, first)
         while first < last:
@@ -142,7 +145,7 @@ class _Batch:
         except FactormodelsError as error:
             return error
 
-    def _different(self, groups: Sequence[tuple[_Group, list[int]]]) -> None:
+    def _different(self, groups: Sequence[tuple[_Group, Sequence[int]]]) -> None:
         """Find the results of graphs of different structures, planned and run in compiled code."""
         exact = self._exact
         start = time.perf_counter()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -41,6 +42,9 @@ _OPERATIONS_AT_A_TIME = 1e9
 """After about a second of them, compiled code returns, so that an interrupt is heard."""
 
 _ARITHMETIC = {True: "scaled", False: "log"}
+
+_COMPARED_FIRST = 16
+"""Entries of scopes by which structures are told apart before all arrays are compared."""
 
 Structure = tuple[bytes, bytes, bytes]
 
@@ -317,12 +321,47 @@ KEPT = KeptPlans()
 
 def by_structure(graphs: Sequence[FactorGraph]) -> list[list[int]]:
     """Numbers of the graphs that have the same scopes and cardinalities."""
-    # Graphs of one fact graph share arrays, and need no comparing.
+    # Graphs of one fact graph share arrays, and need no comparing; often they follow each other.
     seen: dict[tuple[int, int, int], list[int]] = {}
+    cardinalities = starts = variables = None
+    numbers: list[int] = []
     for number, graph in enumerate(graphs):
-        arrays = (id(graph.cardinalities), id(graph.scope_starts), id(graph.scope_variables))
-        seen.setdefault(arrays, []).append(number)
-    groups: dict[Structure, list[int]] = {}
+        if (
+            graph.scope_variables is not variables
+            or graph.scope_starts is not starts
+            or graph.cardinalities is not cardinalities
+        ):
+            cardinalities, starts = graph.cardinalities, graph.scope_starts
+            variables = graph.scope_variables
+            numbers = seen.setdefault((id(cardinalities), id(starts), id(variables)), [])
+        numbers.append(number)
+    if len(seen) == 1:
+        return list(seen.values())
+    # Hashing all arrays of a structure takes as long as a small graph does: first the last scopes,
+    # by which most structures differ.
+    similar: dict[tuple[int, int, bytes], list[list[int]]] = {}
     for numbers in seen.values():
+        variables = graphs[numbers[0]].scope_variables
+        factors = len(graphs[numbers[0]].scope_starts)
+        key = (len(variables), factors, variables[-_COMPARED_FIRST:].tobytes())
+        similar.setdefault(key, []).append(numbers)
+    return list(chain.from_iterable(_alike(graphs, members) for members in similar.values()))
+
+
+def _alike(graphs: Sequence[FactorGraph], members: list[list[int]]) -> Iterable[list[int]]:
+    """Lists of numbers, of graphs that share arrays, put together where structures are equal."""
+    if len(members) == 1:
+        return members
+    first, *others = (graphs[numbers[0]] for numbers in members)
+    cardinalities, starts, variables = first.structure
+    if all(
+        other.scope_variables.tobytes() == variables
+        and other.scope_starts.tobytes() == starts
+        and other.cardinalities.tobytes() == cardinalities
+        for other in others
+    ):
+        return [list(chain.from_iterable(members))]
+    groups: dict[Structure, list[int]] = {}
+    for numbers in members:
         groups.setdefault(graphs[numbers[0]].structure, []).extend(numbers)
-    return list(groups.values())
+    return groups.values()

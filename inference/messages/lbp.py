@@ -39,10 +39,6 @@ _CODES = {
     "random": schedules.RANDOM,
 }
 
-_ENTRIES_PER_PART = 2**14
-"""Entries of factors that a thread takes at a time: 2 ms where messages settle soon, and half a
-second where they go on for a thousand iterations."""
-
 
 @dataclass(frozen=True)
 class LoopyBeliefPropagation(Backend):

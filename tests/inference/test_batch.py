@@ -33,6 +33,7 @@ from inference import (
     infer_settings,
     infer_stream,
 )
+from inference.evidence import WithoutEvidence
 from inference.exact.backend import Exact
 from inference.messages.lbp import LoopyBeliefPropagation
 from tests.inference.answers import uniform
@@ -270,6 +271,25 @@ class _Own(Backend):
         if graph.n_variables == 5:
             raise InferenceError("five is too many")
         return uniform(graph)
+
+
+def test_evidence_is_absorbed_when_graphs_are_taken() -> None:
+    plain = odd_graph(3).absorb_evidence()
+    seen = plain.with_evidence({0: 0})
+    # Settings of one graph share the array of their evidence, observed or not.
+    graphs = [plain, seen, plain.with_log_values(plain.log_values), seen, odd_graph(4), seen]
+    taken = WithoutEvidence(graphs)
+    assert len(taken) == 6
+    assert taken[0] is plain
+    assert taken[1] is taken[1:2][0]
+    assert taken[-1].cardinalities[0] == 1
+    for part in (slice(0, 3), slice(4, 1, -2), slice(-2, None), slice(9, 12)):
+        one_by_one = [graph.absorb_evidence() for graph in graphs[part]]
+        assert [graph.structure for graph in taken[part]] == [one.structure for one in one_by_one]
+    assert not any(graph.has_evidence for graph in taken)
+    assert set(taken.observed) == {n for n, graph in enumerate(graphs) if graph.has_evidence}
+    with pytest.raises(IndexError):
+        taken[6]
 
 
 def test_a_user_s_backend_answers_for_itself() -> None:

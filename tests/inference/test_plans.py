@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ import pytest
 import inference.exact.backend
 import inference.exact.plans
 import inference.exact.workspaces
+import inference.stacked_graphs
 from factormodels import FactorGraph
 from factormodels.errors import FactormodelsError
 from factormodels.synthetic import fr2
@@ -22,6 +24,7 @@ from inference.exact.backend import Exact
 from inference.exact.plans import MOST_KEPT, KeptPlans, Key, Plan, by_structure
 from inference.exact.workspaces import SpareWorkspace, large_workspace
 from inference.memory import MemoryAllowance
+from inference.stacked_graphs import end_of_range
 from tests.endurance.batches import measured, mixes
 from tests.inference.answers import assert_right
 from tests.inference.graphs import odd_graph
@@ -236,3 +239,40 @@ def test_batches_beside_single_calls_are_measured() -> None:
         found = measured(graphs[:10], "exact", threads=2, rounds=2)
         assert len(found) == 5
         assert min(found) > 0.0
+
+
+def test_graphs_are_told_apart_by_all_arrays_of_their_structure() -> None:
+    rng = np.random.default_rng(0)
+    graphs: list[FactorGraph] = []
+    for seed in range(12):
+        graph = odd_graph(seed).absorb_evidence()
+        graphs += [graph, other_tables(graph, seed), pickle.loads(pickle.dumps(graph))]
+    # These differ in their first scope, or in one number of states, and in nothing else.
+    for first in ((0, 1), (0, 2), (1, 2)):
+        for states in ([2] * 12, [2] * 11 + [3]):
+            scopes = [first, *((v, v + 1) for v in range(10))]
+            tables = [np.ones((states[a], states[b])) for a, b in scopes]
+            factors = list(zip(scopes, tables, strict=True))
+            graphs += [FactorGraph.from_factors(states, factors) for _ in range(2)]
+    graphs = [graphs[number] for number in rng.permutation(len(graphs))]
+    expected: dict[object, list[int]] = {}
+    for number, graph in enumerate(graphs):
+        expected.setdefault(graph.structure, []).append(number)
+    assert len(expected) < len(graphs) / 2
+    assert sorted(map(sorted, by_structure(graphs))) == sorted(expected.values())
+    assert by_structure([]) == []
+
+
+def test_graphs_that_are_stacked_at_a_time_are_few_where_tables_are_large(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graphs = [odd_graph(seed) for seed in range(50)]
+    assert end_of_range(graphs, 0, 50) == 50
+    monkeypatch.setattr(inference.stacked_graphs, "_MOST_ENTRIES", 200)
+    first = 0
+    while first < len(graphs):
+        last = end_of_range(graphs, first, len(graphs))
+        assert first < last <= len(graphs)
+        entries = sum(len(graph.log_values) for graph in graphs[first:last])
+        assert entries <= 200 or last == first + 1
+        first = last
