@@ -23,10 +23,14 @@ from inference.backend import Backend, InferenceError, Result
 from inference.evidence import WithoutEvidence, checked_graph, with_observed, without_evidence
 from inference.posterior import Posterior
 from inference.registry import as_backend, entries
+from inference.stacked_graphs import end_of_range
 
 _WINDOW = 2048
 _WINDOW_ENTRIES = 10_000_000
 """Graphs, and entries of their tables, that are held at a time."""
+
+_SLICE = 8192
+"""Graphs that are answered at a time where a list holds them: threads begin once for them."""
 
 
 def infer_batch(
@@ -73,6 +77,8 @@ def infer_stream(
     **settings: Any,
 ) -> Iterator[Posterior]:
     """Yield what `infer_batch` returns, holding about 2000 graphs and posteriors at a time.
+
+    Of graphs in a list about 8000 posteriors are held; of large graphs fewer.
 
     Raises:
         InputError: at once, as `infer_batch`.
@@ -232,14 +238,9 @@ def _workers(backend: Backend, threads: int | None) -> int:
 
 
 def _windows(graphs: Iterable[FactorGraph]) -> Iterator[Sequence[FactorGraph]]:
-    """Yield the graphs, as many at a time as are to be held."""
+    """Yield the graphs, as many at a time as are to be answered at a time."""
     if isinstance(graphs, list | tuple):
-        # They are held already.
-        for first in range(0, len(graphs), _WINDOW):
-            part = graphs[first : first + _WINDOW]
-            if set(map(type, part)) != {FactorGraph}:
-                part = [checked_graph(graph) for graph in part]
-            yield part
+        yield from _slices(graphs)
         return
     window: list[FactorGraph] = []
     held = 0
@@ -251,6 +252,18 @@ def _windows(graphs: Iterable[FactorGraph]) -> Iterator[Sequence[FactorGraph]]:
             window, held = [], 0
     if window:
         yield window
+
+
+def _slices(graphs: Sequence[FactorGraph]) -> Iterator[Sequence[FactorGraph]]:
+    first = 0
+    while first < len(graphs):
+        last = min(first + _SLICE, len(graphs))
+        if set(map(type, graphs[first:last])) != {FactorGraph}:
+            for graph in graphs[first:last]:
+                checked_graph(graph)
+        last = end_of_range(graphs, first, last, _WINDOW_ENTRIES)
+        yield graphs[first:last]
+        first = last
 
 
 def _checked_rows(graph: FactorGraph, log_values: ArrayLike) -> NDArray[np.float64]:

@@ -17,7 +17,7 @@ _ARRAYS = ("cardinalities", "scope_starts", "scope_variables", "table_starts", "
 
 _LOG_VALUES = attrgetter("log_values")
 
-_MOST_ENTRIES = 2**18
+MOST_ENTRIES = 2**18
 """Entries of tables that are stacked at a time, unless one graph has more: 2 MB."""
 
 
@@ -82,11 +82,16 @@ def joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return np.frombuffer(b"".join(buffers), dtype=arrays[0].dtype)
 
 
-def end_of_range(graphs: Sequence[FactorGraph], first: int, last: int) -> int:
-    """Where graphs from `first` on, up to before `last`, are too many to be stacked at a time."""
+def end_of_range(
+    graphs: Sequence[FactorGraph], first: int, last: int, most: int = MOST_ENTRIES
+) -> int:
+    """Where graphs from `first` on, up to before `last`, have that many entries of tables.
+
+    It is before that, as a rule, and after `first` at least.
+    """
     while last > first + 1:
         entries = sum(map(len, map(_LOG_VALUES, graphs[first:last])))
-        if entries <= _MOST_ENTRIES:
+        if entries <= most:
             break
         last = (first + last + 1) // 2
     return last

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
+from _thread import start_new_thread
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from queue import SimpleQueue
 from threading import Lock
 
 _SECONDS_ALONE = 0.004
@@ -67,15 +68,42 @@ def run_in_ranges(
         _run_next(run, ranges, _SECONDS_ALONE / 4)
     if not ranges.left:
         return
-    with ThreadPoolExecutor(workers) as pool:
+    _in_threads(work_off, workers, ranges)
+
+
+def _in_threads(work_off: Callable[[], None], workers: int, ranges: _Ranges) -> None:
+    """Have threads work the ranges off.
+
+    Raises:
+        BaseException: what one of them raised first, or an interrupt, once all have ended.
+    """
+    ended: SimpleQueue[BaseException | None] = SimpleQueue()
+
+    def work() -> None:
         try:
-            # A thread that worked already would keep the interpreter from starting the next.
-            with ranges.lock:
-                runs = [pool.submit(work_off) for _ in range(workers)]
-            for one in as_completed(runs):
-                one.result()
-        finally:
+            work_off()
+        except BaseException as error:
+            ended.put(error)
+        else:
+            ended.put(None)
+
+    failure: BaseException | None = None
+    running = 0
+    # `threading.Thread` waits until a thread has begun before it starts the next: for a processor
+    # that sleeps, that takes as long as forty small graphs.
+    while running < workers:
+        start_new_thread(work, ())
+        running += 1
+    while running:
+        try:
+            error = ended.get()
+            running -= 1
+        except BaseException as interrupt:
             ranges.drop()
+            error = interrupt
+        failure = failure or error
+    if failure is not None:
+        raise failure
 
 
 def _run_next(

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -33,6 +33,7 @@ from inference import (
     infer_settings,
     infer_stream,
 )
+from inference.backend import Result
 from inference.evidence import WithoutEvidence
 from inference.exact.backend import Exact
 from inference.messages.lbp import LoopyBeliefPropagation
@@ -271,6 +272,33 @@ class _Own(Backend):
         if graph.n_variables == 5:
             raise InferenceError("five is too many")
         return uniform(graph)
+
+
+def test_a_list_is_answered_in_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    solve_batch = Exact.solve_batch
+
+    def noted(exact: Exact, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
+        sizes.append(len(graphs))
+        return solve_batch(exact, graphs, threads)
+
+    monkeypatch.setattr(Exact, "solve_batch", noted)
+    monkeypatch.setattr(inference.batch, "_SLICE", 4)
+    graphs = [forest(seed) for seed in range(11)]
+    expected = [infer(graph) for graph in graphs]
+    for one, other in zip(infer_batch(graphs), expected, strict=True):
+        assert_same(one, other)
+    assert sizes == [4, 4, 3]
+    sizes.clear()
+    monkeypatch.setattr(inference.batch, "_WINDOW_ENTRIES", 2 * len(graphs[0].log_values))
+    for one, other in zip(infer_stream(tuple(graphs)), expected, strict=True):
+        assert_same(one, other)
+    assert sum(sizes) == 11
+    assert max(sizes) <= 3
+    with pytest.raises(InputError, match="a factor graph, not a str"):
+        infer_batch([*graphs[:9], "no graph"])  # type: ignore[list-item]
+    with pytest.raises(ZeroPartitionError, match=r"^graph 9: "):
+        infer_batch([*graphs[:9], CONTRADICTION])
 
 
 def test_evidence_is_absorbed_when_graphs_are_taken() -> None:

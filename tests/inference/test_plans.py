@@ -13,7 +13,6 @@ import pytest
 import inference.exact.backend
 import inference.exact.plans
 import inference.exact.workspaces
-import inference.stacked_graphs
 from factormodels import FactorGraph
 from factormodels.errors import FactormodelsError
 from factormodels.synthetic import fr2
@@ -263,15 +262,12 @@ def test_graphs_are_told_apart_by_all_arrays_of_their_structure() -> None:
     assert by_structure([]) == []
 
 
-def test_graphs_that_are_stacked_at_a_time_are_few_where_tables_are_large(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_graphs_that_are_stacked_at_a_time_are_few_where_tables_are_large() -> None:
     graphs = [odd_graph(seed) for seed in range(50)]
     assert end_of_range(graphs, 0, 50) == 50
-    monkeypatch.setattr(inference.stacked_graphs, "_MOST_ENTRIES", 200)
     first = 0
     while first < len(graphs):
-        last = end_of_range(graphs, first, len(graphs))
+        last = end_of_range(graphs, first, len(graphs), 200)
         assert first < last <= len(graphs)
         entries = sum(len(graph.log_values) for graph in graphs[first:last])
         assert entries <= 200 or last == first + 1
