@@ -64,8 +64,12 @@ class Marginals(Previewed, Mapping[str, NDArray[np.float64]]):
     ) -> None:
         self.names = names
         self._cardinalities = cardinalities
-        flags = values.flags
-        if flags.writeable or not flags.c_contiguous or values.dtype is not _FLOAT64:
+        if (
+            not isinstance(values, np.ndarray)  # A list, say, or an array of another library.
+            or values.flags.writeable
+            or not values.flags.c_contiguous
+            or values.dtype is not _FLOAT64
+        ):
             values = np.ascontiguousarray(values, dtype=np.float64)
             values.flags.writeable = False
         self.flat = values

@@ -15,7 +15,7 @@ _FIRST = 20
 """How many times as long as others a first number may take: structures are planned with it."""
 
 _SECOND = 8
-"""Numbers of the second range, which shows better than the first how long one takes."""
+"""Numbers of the second range at most: it shows better than the first how long one takes."""
 
 _MANY = 1000
 """Numbers that take longer than threads need to begin, however little one takes."""
@@ -55,20 +55,21 @@ def run_in_ranges(
     Raises:
         BaseException: what a call of `run` raised.
     """
+    workers = min(workers, count)
     ranges = _Ranges(count, workers, end)
 
     def work_off() -> None:
         while _run_next(run, ranges):
             pass
 
-    if workers == 1:
+    if workers <= 1:
         work_off()
         return
     while not at_once and ranges.are_short():
         _run_next(run, ranges, _SECONDS_ALONE / 4)
     if not ranges.left:
         return
-    _in_threads(work_off, workers, ranges)
+    _in_threads(work_off, min(workers, ranges.left), ranges)
 
 
 def _in_threads(work_off: Callable[[], None], workers: int, ranges: _Ranges) -> None:
@@ -167,10 +168,11 @@ class _Ranges:
         return 0.0 < self.left * self._seconds <= _SECONDS_ALONE
 
     def _size(self, least: float) -> int:
-        if self._timed < 2:
-            return _SECOND if self._timed else 1
+        if not self._timed:
+            return 1
         seconds = _SECONDS_AT_MOST
         if self._workers > 1:
             share = self._count * self._seconds / (_RANGES * self._workers)
             seconds = min(seconds, max(least, share))
-        return max(1, round(seconds / max(self._seconds, 1e-9)))
+        size = max(1, round(seconds / max(self._seconds, 1e-9)))
+        return min(size, _SECOND) if self._timed == 1 else size

@@ -91,6 +91,14 @@ def test_inference_names_the_converter_of_networkx() -> None:
     refused(r"from_networkx, then \.to_factor_graph\(\)$", infer, graph)
 
 
+def test_marginals_may_be_given_as_a_list() -> None:
+    # A backend of a user's may have one, or an array of another library.
+    given: Any = [0.25, 0.75]
+    marginals = Marginals(("x",), np.array([2]), given)
+    assert marginals["x"].tolist() == given
+    assert not marginals.flat.flags.writeable
+
+
 def test_one_state_of_the_first_variables_is_that_of_any() -> None:
     counts = np.array([2, 3, 1, 2])
     values = np.arange(8.0)

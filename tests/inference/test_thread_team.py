@@ -56,6 +56,24 @@ def test_what_takes_long_is_shared() -> None:
     assert len(set(threads)) == 3
 
 
+@pytest.mark.parametrize(("count", "at_once"), [(9, False), (10, True)])
+def test_a_few_that_take_long_are_taken_one_by_one(count: int, at_once: bool) -> None:
+    sizes: list[int] = []
+
+    def run(first: int, last: int) -> None:
+        sizes.append(last - first)
+        time.sleep(0.05 * (last - first))
+
+    run_in_ranges(run, count, 2, at_once=at_once)
+    assert sizes == [1] * count
+
+
+def test_one_number_needs_no_thread() -> None:
+    threads: list[int] = []
+    run_in_ranges(lambda *_: threads.append(get_ident()), 1, 50, at_once=True)
+    assert threads == [get_ident()]
+
+
 def test_ranges_have_numbers_by_how_long_they_take() -> None:
     sizes: list[int] = []
 
