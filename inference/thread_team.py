@@ -36,7 +36,7 @@ def run_in_ranges(
     end: Callable[[int, int], int] | None = None,
     at_once: bool = False,
 ) -> None:
-    """Run the numbers from 0 to `count` in ranges, in threads where that is quicker.
+    """Run the numbers from 0 to `count` in ranges, in several threads where that is quicker.
 
     How long a range took tells how many numbers the next one has. Ranges that have not begun are
     dropped when one fails or the user interrupts: so an interrupt ends a batch within the time of
@@ -45,66 +45,69 @@ def run_in_ranges(
     Args:
         run: is called with the first number of a range and the one after its last.
         count: how many numbers there are.
-        workers: how many threads there may be.
-        end: where a range that may have the numbers from its first argument up to its second is to
-            end.
+        workers: how many threads may work at a time.
+        end: where a range that may have the numbers from its first argument to before its second
+            is to end, beyond its first.
         at_once: whether threads begin before it is known how long a number takes. By default the
             first is run where this is called, and the others too if they are done before threads
             would have begun.
 
     Raises:
-        BaseException: what a call of `run` raised.
+        BaseException: what a call of `run` raised, or an interrupt, once all threads have ended.
     """
     workers = min(workers, count)
     ranges = _Ranges(count, workers, end)
 
-    def work_off() -> None:
+    def work() -> None:
         while _run_next(run, ranges):
             pass
 
     if workers <= 1:
-        work_off()
+        work()
         return
     while not at_once and ranges.are_short():
         _run_next(run, ranges, _SECONDS_ALONE / 4)
-    if not ranges.left:
-        return
-    _in_threads(work_off, min(workers, ranges.left), ranges)
+    _in_threads(work, min(workers, ranges.left), ranges)
 
 
-def _in_threads(work_off: Callable[[], None], workers: int, ranges: _Ranges) -> None:
-    """Have threads work the ranges off.
+def _in_threads(work: Callable[[], None], threads: int, ranges: _Ranges) -> None:
+    """Have threads work the ranges off, and wait until all have ended.
 
     Raises:
-        BaseException: what one of them raised first, or an interrupt, once all have ended.
+        BaseException: an interrupt, or what one of them raised.
     """
-    ended: SimpleQueue[BaseException | None] = SimpleQueue()
+    ended: list[BaseException | None] = []
+    wake: SimpleQueue[None] = SimpleQueue()
 
-    def work() -> None:
+    def run() -> None:
+        ended.append(_failure_of(work))
+        wake.put(None)
+
+    begun = 0
+    interrupt: BaseException | None = None
+    while begun < threads or len(ended) < begun:
         try:
-            work_off()
+            if begun < threads:
+                # `threading.Thread` waits until a thread has begun: where a processor sleeps, that
+                # takes as long as forty small graphs.
+                start_new_thread(run, ())
+                begun += 1
+            else:
+                wake.get()
         except BaseException as error:
-            ended.put(error)
-        else:
-            ended.put(None)
-
-    failure: BaseException | None = None
-    running = 0
-    # `threading.Thread` waits until a thread has begun before it starts the next: for a processor
-    # that sleeps, that takes as long as forty small graphs.
-    while running < workers:
-        start_new_thread(work, ())
-        running += 1
-    while running:
-        try:
-            error = ended.get()
-            running -= 1
-        except BaseException as interrupt:
             ranges.drop()
-            error = interrupt
-        failure = failure or error
-    if failure is not None:
-        raise failure
+            interrupt, threads = error, begun
+    for failure in (interrupt, *ended):
+        if failure is not None:
+            raise failure
+
+
+def _failure_of(work: Callable[[], None]) -> BaseException | None:
+    try:
+        work()
+    except BaseException as error:
+        return error
+    return None
 
 
 def _run_next(

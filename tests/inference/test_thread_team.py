@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 import time
-from threading import Event, get_ident
+from threading import Barrier, Event, get_ident
 
 import pytest
 
@@ -106,3 +107,44 @@ def test_what_has_not_begun_is_dropped_when_a_range_fails() -> None:
         run_in_ranges(run, 10_000, 2, end=lambda first, _: first + 1)
     # Up to the one that failed, and the one that the other thread was at: numbers 0 to 51.
     assert len(begun) <= 52
+
+
+def test_a_failure_is_raised_once_all_threads_have_ended() -> None:
+    running: set[int] = set()
+    begun = Barrier(3)
+
+    def run(first: int, _: int) -> None:
+        running.add(first)
+        begun.wait(60.0)
+        if first == 1:
+            running.remove(first)
+            raise ValueError("one")
+        time.sleep(0.2)
+        running.remove(first)
+
+    with pytest.raises(ValueError, match="one"):
+        run_in_ranges(run, 10, 3, at_once=True, end=lambda first, _: first + 1)
+    assert not running
+
+
+def test_an_interrupt_waits_for_the_ranges_that_have_begun() -> None:
+    begun: list[int] = []
+    finished: list[int] = []
+
+    def run(first: int, _: int) -> None:
+        begun.append(first)
+        time.sleep(0.3)
+        finished.append(first)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.1)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            run_in_ranges(run, 100, 2, at_once=True)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert sorted(begun) == sorted(finished)
+    assert len(begun) <= 4
