@@ -137,8 +137,8 @@ class Backend(ABC):
         stats have none.
 
         Args:
-            graphs: one graph or more; some may have one structure. Their evidence is absorbed when
-                one, or a slice, is taken: a thread that shares the work may do that.
+            graphs: one graph or more; some may have one structure. A sequence, not always a list:
+                evidence is absorbed when a graph or a slice is taken.
             threads: how many threads may be used.
         """
         results: list[Any] = [None] * len(graphs)

@@ -46,9 +46,10 @@ def without_evidence(graph: FactorGraph) -> tuple[FactorGraph, NDArray[np.int64]
 
 
 class WithoutEvidence(Sequence[FactorGraph]):
-    """Graphs without their evidence, which is absorbed when they are taken.
+    """Graphs without their evidence, which is absorbed when they are taken first.
 
-    Threads that share a batch take slices: absorbing is part of what they share then.
+    That is when a backend takes one or a slice: for graphs that are nowhere observed it costs next
+    to nothing, since those that differ in tables alone share the array of their evidence.
 
     Attributes:
         graphs: the graphs with their evidence.

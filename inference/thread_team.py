@@ -20,7 +20,7 @@ _SECOND = 8
 _MANY = 1000
 """Numbers that take longer than threads need to begin, however little one takes."""
 
-_SECONDS_AT_MOST = 0.02
+SECONDS_AT_MOST = 0.02
 _SECONDS_AT_LEAST = 0.0002
 """How long a range takes: an interrupt waits for one, and handing one out takes time too."""
 
@@ -173,7 +173,7 @@ class _Ranges:
     def _size(self, least: float) -> int:
         if not self._timed:
             return 1
-        seconds = _SECONDS_AT_MOST
+        seconds = SECONDS_AT_MOST
         if self._workers > 1:
             share = self._count * self._seconds / (_RANGES * self._workers)
             seconds = min(seconds, max(least, share))

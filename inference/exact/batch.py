@@ -15,7 +15,7 @@ from inference.backend import Result
 from inference.exact.plans import MOST_KEPT, Plan, by_structure, results_of, runs_of
 from inference.exact.prediction import BYTES_PER_ENTRY
 from inference.stacked_graphs import end_of_range
-from inference.thread_team import run_in_ranges
+from inference.thread_team import SECONDS_AT_MOST, run_in_ranges
 
 if TYPE_CHECKING:
     from inference.exact.backend import Conditioned, Exact
@@ -33,7 +33,8 @@ def solve_each(exact: Exact, graphs: Sequence[FactorGraph], workers: int) -> lis
     batch = _Batch(exact, graphs, workers)
     run_in_ranges(batch.solve, len(batch.order), workers, end=batch.end)
     for group in batch.groups:
-        batch.one_by_one(group, group.alone, share=False)
+        if group.alone:
+            batch.one_by_one(group, group.alone, share=False)
     return batch.results  # type: ignore[return-value]
 
 
@@ -50,6 +51,11 @@ class _Group:
     numbers: list[int]
     alone: list[int]
     method: Plan | Conditioned | FactormodelsError | None = None
+
+
+def _unknown(group: _Group) -> bool:
+    """Whether it is not known yet how many graphs of one structure are solved."""
+    return group.method is None and len(group.numbers) >= _FEWEST_ALIKE
 
 
 class _Batch:
@@ -76,17 +82,35 @@ class _Batch:
         self._bytes = exact.allowed_bytes()
 
     def end(self, first: int, last: int) -> int:
-        """Where a range of the order ends: with a structure, if it has half of its places then."""
+        """Where a range of the order ends: with a structure, if it has half of its places then.
+
+        How long many graphs of a structure take shows by the first of them, which is a range of its
+        own; when they have a plan, a range has no more than is predicted to take some milliseconds.
+        """
+        at = bisect_right(self._ends, first)
+        if _unknown(self.groups[at]):
+            return first + 1
         last = end_of_range(self._ordered, first, last)
-        before = bisect_right(self._ends, last)
-        end = self._ends[before - 1] if before else 0
-        return end if 2 * end > first + last else last
+        method = self.groups[at].method
+        if isinstance(method, Plan):
+            seconds = method.prediction.seconds
+            if seconds * (last - first) > SECONDS_AT_MOST:
+                last = first + max(1, int(SECONDS_AT_MOST / seconds))
+        before = first
+        while self._ends[at] < last:
+            before = self._ends[at]
+            at += 1
+            if _unknown(self.groups[at]):
+                return before
+        return before if self._ends[at] > last and 2 * before > first + last else last
 
     def solve(self, first: int, last: int) -> None:
         """Find the results of the graphs from one place of the order to before another."""
         new: list[tuple[_Group, Sequence[int]]] = []
         for group, numbers in self._between(first, last):
-            method = group.method = group.method or self._method_of(group)
+            if group.method is None:
+                group.method = self._method_of(group, len(numbers))
+            method = group.method
             if method is None:
                 new.append((group, numbers))
             elif isinstance(method, Plan) and self._side_by_side(method):
@@ -104,17 +128,19 @@ class _Batch:
             numbers: of those that are asked for.
             share: whether memory and threads are shared with others at the same time.
         """
+        if group.method is None:
+            group.method = self._planned(group)
+        method = group.method
+        if share and isinstance(method, Plan) and not self._side_by_side(method):
+            group.alone.extend(numbers)
+            return
         for number in numbers:
+            if isinstance(method, FactormodelsError):
+                self.results[number] = method
+                continue
             graph = self._graphs[number]
             start = time.perf_counter()
             try:
-                method = group.method = group.method or self._exact.method(graph)
-                if isinstance(method, FactormodelsError):
-                    self.results[number] = method
-                    continue
-                if share and isinstance(method, Plan) and not self._side_by_side(method):
-                    group.alone.append(number)
-                    continue
                 prediction, run = self._exact.run_by(method, graph)
             except FactormodelsError as error:
                 self.results[number] = error
@@ -131,17 +157,27 @@ class _Batch:
             yield self.groups[at], self.order[first:end]
             first, at = end, at + 1
 
-    def _method_of(self, group: _Group) -> Plan | Conditioned | FactormodelsError | None:
-        """How graphs of a structure are solved; None where a plan is not worth keeping."""
+    def _method_of(
+        self, group: _Group, count: int
+    ) -> Plan | Conditioned | FactormodelsError | None:
+        """How graphs of a structure are solved; None where a plan is not worth keeping.
+
+        Args:
+            group: the graphs of this structure.
+            count: how many of them are solved now; others need the plan again.
+        """
         exact, graph = self._exact, self._graphs[group.numbers[0]]
-        if len(group.numbers) < _FEWEST_ALIKE:
+        if count == len(group.numbers) < _FEWEST_ALIKE:
             if len(self.groups) > MOST_KEPT:
                 return None
             kept = exact.kept(graph)
             if kept is not None or not exact.asked_before(graph):
                 return kept
+        return self._planned(group)
+
+    def _planned(self, group: _Group) -> Plan | Conditioned | FactormodelsError:
         try:
-            return exact.method(graph)
+            return self._exact.method(self._graphs[group.numbers[0]])
         except FactormodelsError as error:
             return error
 
@@ -162,7 +198,9 @@ class _Batch:
                 stats = {**run[1].stats(exact.seed), "seconds": seconds}
                 (self.results[number],) = results_of([graph], stats, [run[0]])
         for group, members in groups if apart else ():
-            self.one_by_one(group, [n for n in members if n in apart], share=True)
+            left = [number for number in members if number in apart]
+            if left:
+                self.one_by_one(group, left, share=True)
 
     def _alike(self, numbers: Sequence[int], plan: Plan) -> None:
         start = time.perf_counter()

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import inference.exact.backend
+import inference.exact.batch
 import inference.exact.plans
 import inference.exact.workspaces
 from factormodels import FactorGraph
@@ -272,3 +273,24 @@ def test_graphs_that_are_stacked_at_a_time_are_few_where_tables_are_large() -> N
         entries = sum(len(graph.log_values) for graph in graphs[first:last])
         assert entries <= 200 or last == first + 1
         first = last
+
+
+def test_heavy_graphs_after_light_ones_are_shared() -> None:
+    light = [other_tables(fr2(4, 2, density=0.2, seed=0), seed) for seed in range(300)]
+    heavy = [other_tables(fr2(20, 5, density=0.1, seed=1), seed) for seed in range(12)]
+    plan = plan_of(heavy[0].absorb_evidence())
+    assert plan.prediction.seconds > 0.005
+    sizes: list[tuple[int, int]] = []
+    solve = inference.exact.batch._Batch.solve
+
+    def noted(batch: inference.exact.batch._Batch, first: int, last: int) -> None:
+        sizes.append((first, last))
+        solve(batch, first, last)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inference.exact.batch._Batch, "solve", noted)
+        results = batch_results([*light, *heavy], Exact(), 2)
+    assert all(isinstance(result, Posterior) for result in results)
+    most = max(1, int(0.02 / plan.prediction.seconds))
+    assert max(last - first for first, last in sizes if last > 300) <= most
+    assert max(last - first for first, last in sizes if last <= 300) > 4 * most
