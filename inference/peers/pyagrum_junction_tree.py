@@ -23,9 +23,9 @@ from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, InferenceError, TooLargeError, zero_partition
 from inference.exact.backend import Exact
 from inference.memory import check_limit
+from inference.messages.kernels.division import divided_by_messages
 from inference.messages.kernels.reduction import Reduced
-from inference.messages.kernels.schedules import SWEEP, ZERO, run
-from inference.messages.kernels.trees import reparametrised
+from inference.messages.kernels.schedules import ZERO
 from inference.messages.reduction import reduced
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 
@@ -163,13 +163,11 @@ def _possible_states(model: Reduced) -> list[NDArray[np.int64]]:
 
 def _network(graph: FactorGraph, model: Reduced) -> Any:
     """PyAgrum's model of the variables with several states; they keep their numbers."""
-    weights = np.ones(len(model.scope_starts) - 1)
-    code, messages, _ = run(
-        graph.cardinalities, model, weights, SWEEP, _DAMPING, _TOLERANCE, _SWEEPS, 0
+    code, unary, log_values = divided_by_messages(
+        graph.cardinalities, model, _DAMPING, _TOLERANCE, _SWEEPS
     )
     if code == ZERO:
         raise zero_partition()
-    divided = reparametrised(model, messages, np.arange(len(weights)))
     states = _possible_states(model)
     free = np.flatnonzero(model.fixed < 0).tolist()
     network = pyagrum.MarkovRandomField()
@@ -178,14 +176,14 @@ def _network(graph: FactorGraph, model: Reduced) -> Any:
     for v in free:
         # With a given number; pyAgrum would seek one among all.
         network.add(pyagrum.RangeVariable(f"x{v}", "", 0, len(states[v]) - 1), v)
-        logs = divided.unary[model.state_starts[v] + states[v]]
+        logs = unary[model.state_starts[v] + states[v]]
         beliefs[v] = logs - np.logaddexp.reduce(logs)
         network.addFactor([v]).fillWith(np.exp(beliefs[v]).tolist())
-    for factor in range(len(weights)):
+    for factor in range(len(model.scope_starts) - 1):
         start, stop = model.scope_starts[factor], model.scope_starts[factor + 1]
         scope = model.scope_variables[start:stop].tolist()
         first, last = model.table_starts[factor], model.table_starts[factor + 1]
-        table = divided.log_values[first:last].reshape(graph.cardinalities[scope])
+        table = log_values[first:last].reshape(graph.cardinalities[scope])
         table = table[np.ix_(*(states[v] for v in scope))]
         joint = table.copy()
         for axis, v in enumerate(scope):

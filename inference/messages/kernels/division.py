@@ -1,0 +1,24 @@
+"""Tables divided by messages: an equivalent model of numbers that are near one (compiled)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inference.kernels.compiled import kernel
+from inference.messages.kernels.schedules import SWEEP, run
+from inference.messages.kernels.trees import reparametrised
+
+
+@kernel
+def divided_by_messages(cardinalities, graph, damping, tolerance, sweeps):
+    """Pass messages in sweeps, and divide the tables of a `Reduced` graph by what they are then.
+
+    Returns:
+        code: ZERO (no assignment has positive potential) or another of `schedules`.
+        unary: float64 (n_states,), log potentials of the variables' states.
+        log_values: float64 (n_entries,), the log tables.
+    """
+    weights = np.ones(len(graph.scope_starts) - 1)
+    code, messages, _ = run(cardinalities, graph, weights, SWEEP, damping, tolerance, sweeps, 0)
+    divided = reparametrised(graph, messages, np.arange(len(weights)))
+    return code, divided.unary, divided.log_values
