@@ -85,9 +85,9 @@ def joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
 def end_of_range(
     graphs: Sequence[FactorGraph], first: int, last: int, most: int = MOST_ENTRIES
 ) -> int:
-    """Where graphs from `first` on, up to before `last`, have that many entries of tables.
+    """End of a range of graphs, at `last` or before it, whose tables have at most so many entries.
 
-    It is before that, as a rule, and after `first` at least.
+    The range begins at `first` and has one graph at least, however large that is.
     """
     while last > first + 1:
         entries = sum(map(len, map(_LOG_VALUES, graphs[first:last])))

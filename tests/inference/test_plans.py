@@ -25,6 +25,7 @@ from inference.exact.plans import MOST_KEPT, KeptPlans, Key, Plan, by_structure
 from inference.exact.workspaces import SpareWorkspace, large_workspace
 from inference.memory import MemoryAllowance
 from inference.stacked_graphs import end_of_range
+from inference.thread_team import SECONDS_AT_MOST
 from tests.endurance.batches import measured, mixes
 from tests.inference.answers import assert_right
 from tests.inference.graphs import odd_graph
@@ -291,6 +292,6 @@ def test_heavy_graphs_after_light_ones_are_shared() -> None:
         patch.setattr(inference.exact.batch._Batch, "solve", noted)
         results = batch_results([*light, *heavy], Exact(), 2)
     assert all(isinstance(result, Posterior) for result in results)
-    most = max(1, int(0.02 / plan.prediction.seconds))
+    most = max(1, int(SECONDS_AT_MOST / plan.prediction.seconds))
     assert max(last - first for first, last in sizes if last > 300) <= most
     assert max(last - first for first, last in sizes if last <= 300) > 4 * most
