@@ -20,8 +20,9 @@ from experiments.study.columns import LABEL, MODEL, PROBABILITY, RESPONSE, Colum
 from factormodels.errors import InputError, options_as_arguments
 from factormodels.io.claim_records import ClaimLabel
 from factormodels.io.json_records import shown
-from factormodels.io.labels import folded, label_spelling
+from factormodels.io.labels import label_spelling
 from factormodels.io.tables import Table
+from factormodels.truth_words import folded
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from factormodels.errors import InputError, nearest
-from factormodels.io.labels import folded
+from factormodels.truth_words import folded
 
 RESPONSE = ("response", "response id", "group", "document", "id", "question id", "prompt id")
 LABEL = (

@@ -14,22 +14,10 @@ from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.flat_rows import FlatRow, column_names_of, flat_rows
 from factormodels.io.json_records import shown
-from factormodels.io.labels import LabelSpelling, folded, label_spelling
+from factormodels.io.labels import LabelSpelling, label_spelling
 from factormodels.io.published.self_judgements import ACCURATE, RIGHT, VOTES
 from factormodels.io.tables import Table
-
-_TRUE = ("true", "correct", "yes", "y", "t", "1", "a", "(a)", "right", "supported")
-_FALSE = ("false", "incorrect", "no", "n", "f", "0", "b", "(b)", "wrong", "unsupported")
-_NEITHER = (
-    *("neither", "none", "none of the above", "c", "(c)", "unsure", "unknown", "not sure"),
-    *("i don't know", "don't know"),
-)
-_JUDGEMENTS: Mapping[str, ModelJudgement] = {
-    **dict.fromkeys(_TRUE, ModelJudgement.TRUE),
-    **dict.fromkeys(_FALSE, ModelJudgement.FALSE),
-    **dict.fromkeys(_NEITHER, ModelJudgement.NEITHER),
-}
-_NO_ANSWER = ("", "nan", "null", "na", "n/a", "missing")
+from factormodels.truth_words import ABSENT, folded, truth_of
 
 _SETTINGS: Mapping[str, Setting] = {
     **dict.fromkeys(("direct asking", "direct", "da"), Setting.DIRECT_ASKING),
@@ -629,7 +617,7 @@ def _number(value: Any, place: str, what: str) -> float:
 
 
 def _confidence(value: Any, place: str) -> float | None:
-    if folded(value) in _NO_ANSWER:
+    if folded(value) in ABSENT:
         return None
     number = _number(value, place, "a confidence from 0 to 1")
     if not 0 <= number <= 1:
@@ -646,13 +634,14 @@ def _answers(value: Any, place: str) -> list[ModelJudgement]:
         several = re.split(r"[|;]", value)
     found = []
     for one in several:
-        word = folded(one)
-        if word in _NO_ANSWER:
+        if folded(one) in ABSENT:
             continue
-        if word.rstrip(".") not in _JUDGEMENTS:
+        # Whoever writes such a column has offered A, B and C.
+        truth = truth_of(one, letters=True)
+        if truth is None:
             raise InputError(
                 f"{place}: {shown(one)} is not a judgement; write correct or incorrect, yes or no, "
                 "true or false, or A, B or C; empty where there is none"
             )
-        found.append(_JUDGEMENTS[word.rstrip(".")])
+        found.append(truth)
     return found

@@ -1,38 +1,38 @@
 """Labels of claims in whatever words a table has them: true, false or irrelevant.
 
-The words of a column are read together, since one word means different things: S is supported
-beside NS, and subjective beside Y and N.
+A column may mix spellings, as where several people labelled. One word means two things: S is
+supported beside NS, and subjective beside Y and N, so there it is not guessed.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from factormodels.errors import InputError
-from factormodels.io.claim_records import ClaimLabel
+from factormodels.io.claim_records import ClaimLabel, ModelJudgement
 from factormodels.io.json_records import shown
+from factormodels.truth_words import ABSENT, REPLIES, STATEMENTS, folded
 
-_UNSUPPORTED = (
-    *("ns", "not supported", "unsupported", "non supported", "refuted", "contradicted"),
-    *("not enough evidence", "conflicting evidence"),
+_KNOWN = {**STATEMENTS, **REPLIES}
+_SUPPORTED = "s"
+_NOT_SUPPORTED = "ns"
+_TRUE = frozenset(
+    (*(word for word, truth in _KNOWN.items() if truth is ModelJudgement.TRUE), _SUPPORTED)
 )
-_SPELLINGS: tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
-    (("true",), ("false",), ("irrelevant",)),
-    (("t",), ("f",), ()),
-    (("1",), ("0",), ()),
-    (("s", "supported"), _UNSUPPORTED, ("ir", "irrelevant", "unverifiable")),
-    (("y", "yes"), ("n", "no"), ()),
-    (("correct", "right"), ("incorrect", "wrong"), ("irrelevant",)),
-    (("accurate",), ("inaccurate",), ()),
-    (("factual",), ("non factual", "nonfactual", "not factual"), ()),
+_FALSE = frozenset(
+    (
+        *(word for word, truth in _KNOWN.items() if truth is ModelJudgement.FALSE),
+        *(_NOT_SUPPORTED, "not enough evidence", "conflicting evidence"),
+    )
 )
-"""Words for true, false and irrelevant that belong together."""
+_IRRELEVANT = frozenset(("ir", "irrelevant", "unverifiable"))
+_ANSWERED = ("y", "n", "yes", "no")
+"""Words beside which S stands for subjective."""
 
 _MOST_LISTED = 6
-_ABSENT = ("", "null", "none", "nan", "na", "n/a", "unknown", "unlabelled", "unlabeled")
+_ABSENT = (*ABSENT, "none", "unknown", "unlabelled", "unlabeled")
 
 EXAMPLES = "true/false, 1/0, S/NS, Y/N, supported/unsupported, correct/incorrect"
 
@@ -47,33 +47,22 @@ class LabelSpelling:
         irrelevant: words for a claim that does not count.
     """
 
-    true: tuple[str, ...]
-    false: tuple[str, ...] | None
-    irrelevant: tuple[str, ...]
+    true: frozenset[str]
+    false: frozenset[str] | None
+    irrelevant: frozenset[str]
 
     def read(self, value: Any) -> ClaimLabel | None:
         """Label of a value; None where there is none."""
         word = folded(value)
-        if word in self.true:
-            return ClaimLabel.SUPPORTED
         if word in self.irrelevant:
             return ClaimLabel.IRRELEVANT
+        if word in self.true:
+            return ClaimLabel.SUPPORTED
         if word in _ABSENT:
             return None
         if self.false is None or word in self.false:
             return ClaimLabel.UNSUPPORTED
         return None
-
-
-def folded(value: Any) -> str:
-    """A value as a word to compare: lower case, without space around, dashes as spaces."""
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        if math.isnan(value):
-            return ""
-        value = int(value) if value.is_integer() else value
-    return " ".join(str(value).replace("_", " ").replace("-", " ").split()).casefold()
 
 
 def label_spelling(
@@ -91,10 +80,10 @@ def label_spelling(
         irrelevant: words for claims that do not count.
 
     Raises:
-        InputError: if there is no label, a word that was given does not occur, or the words are of
-            no one known spelling.
+        InputError: if there is no label, a word that was given does not occur, or a word is of no
+            known spelling.
     """
-    dropped = tuple(map(folded, irrelevant))
+    dropped = frozenset(map(folded, irrelevant))
     # The first of equal words as it was written, for messages.
     words = {word: str(value) for value in values if (word := folded(value)) not in _ABSENT}
     if not words:
@@ -106,16 +95,19 @@ def label_spelling(
                     f"{where}: no label is {word!r}, which {option} names; it has {_listed(words)}"
                 )
     if true:
-        return LabelSpelling(tuple(map(folded, true)), None, dropped)
-    left = words.keys() - set(dropped)
-    for yes, no, neither in _SPELLINGS:
-        if left <= {*yes, *no, *neither}:
-            return LabelSpelling(yes, no, (*neither, *dropped))
-    raise InputError(
-        f"{where}: its labels are {_listed(words)}, which no spelling covers ({EXAMPLES}); say "
-        "which words mean true with --true WORD (all others are then false), and with --irrelevant "
-        "WORD which do not count"
-    )
+        return LabelSpelling(frozenset(map(folded, true)), None, dropped)
+    left = words.keys() - dropped
+    fault = ""
+    if not left <= _TRUE | _FALSE | _IRRELEVANT:
+        fault = f"which no spelling covers ({EXAMPLES})"
+    elif _SUPPORTED in left and _NOT_SUPPORTED not in left and left & set(_ANSWERED):
+        fault = "where S may stand for supported or subjective"
+    if fault:
+        raise InputError(
+            f"{where}: its labels are {_listed(words)}, {fault}; say which words mean true with "
+            "--true WORD (all others are then false), and with --irrelevant WORD which do not count"
+        )
+    return LabelSpelling(_TRUE, _FALSE, _IRRELEVANT | dropped)
 
 
 def _listed(words: dict[str, str]) -> str:

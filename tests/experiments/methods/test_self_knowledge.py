@@ -71,6 +71,7 @@ def test_numbers_are_those_counted_whatever_the_form(tmp_path: Path) -> None:
         ({"S": True, "NS": False, "IR": None}, {"correct": True, "incorrect": False}),
         ({}, {"correct": 1.0, "incorrect": 0.0}),
         ({}, {"correct": "True.", "incorrect": "none of the above"}),
+        ({}, {"correct": "**Sí**", "incorrect": "not correct"}),
     ],
 )
 def test_labels_and_judgements_of_any_spelling(label: Any, judgement: Any) -> None:
@@ -80,11 +81,11 @@ def test_labels_and_judgements_of_any_spelling(label: Any, judgement: Any) -> No
     check_counted(self_knowledge(table, **QUICK))
 
 
-def test_words_of_no_one_spelling_are_told_and_not_guessed() -> None:
+def test_a_word_of_two_meanings_is_told_and_not_guessed() -> None:
     # "S" is subjective beside Y and N, and would be supported alone.
     words = {"S": "Y", "NS": "N", "IR": "S"}
     table = frame(label=[words[each] for _, _, each, _ in CLAIMS])
-    refused("'N', 'S', 'Y', which no spelling covers", self_knowledge, table, **QUICK)
+    refused("'N', 'S', 'Y', where S may stand for supported", self_knowledge, table, **QUICK)
     found = self_knowledge(table, true=["Y"], irrelevant=["S"], **QUICK)
     check_counted(found)
     # Every other word is false.

@@ -1,0 +1,107 @@
+"""Words for true, for false and for neither: what labels in tables and answers of models share.
+
+A word is compared as `folded` writes it. Words that a table's owner uses of evidence alone (S and
+NS, "not enough evidence") stand with the reader of labels, `factormodels.io.labels`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from factormodels.io.claim_records import ModelJudgement
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(","))
+
+
+_TRUE = _words(
+    """true, correct, right, accurate, factual, supported,
+    vrai, vraie, exact, exacte, juste, verdadero, verdadera, cierto, cierta, correcto, correcta,
+    wahr, richtig, korrekt, zutreffend, vero, vera, corretto, corretta, verdadeiro, verdadeira,
+    certo, correto, correta, waar, juist, sant, sandt, prawda, верно, правда, правильно, истина,
+    doğru, 真, 对, 對, 正确, 正確, 正しい, 참, 맞음, صحيح, सही"""
+)
+_FALSE = _words(
+    """false, incorrect, wrong, inaccurate, untrue, unsupported, refuted, contradicted,
+    not true, not correct, not right, not accurate, not factual, not supported,
+    non factual, nonfactual, non supported,
+    faux, fausse, inexact, inexacte, falso, falsa, incorrecto, incorrecta,
+    falsch, unwahr, unrichtig, inkorrekt, unzutreffend, errato, sbagliato, scorretto,
+    errado, incorreto, incorreta, onwaar, onjuist, falskt, falsk, usandt, fałsz,
+    неверно, неправда, неправильно, ложь, yanlış, 假, 错, 錯, 错误, 錯誤, 不对, 不對, 不正确, 誤り,
+    正しくない, 거짓, 틀림, خطأ, गलत"""
+)
+_YES = _words(
+    """yes, y, t, 1, oui, sí, si, ja, sì, sim, да, tak, evet, 是, 是的, はい, 예, 네, نعم, हाँ, हां"""
+)
+_NO = _words(
+    """no, n, f, 0, non, nein, não, nao, nee, nej, nei, нет, nie, hayır, 否, 不是, 不, いいえ,
+    아니요, 아니오, لا, नहीं"""
+)
+_NEITHER = _words(
+    """neither, none, none of the above, neither of the above, unsure, uncertain, unknown, unclear,
+    undecided, undetermined, not sure, not certain, no idea, i don't know, i do not know,
+    don't know, do not know, dont know, idk, cannot say, can't say, cannot tell, can't tell,
+    cannot determine, ne sait pas, je ne sais pas, no sé, no lo sé, weiss nicht,
+    ich weiss es nicht, ich weiss nicht, non lo so, não sei, не знаю, 不知道, わかりません"""
+)
+
+STATEMENTS: Mapping[str, ModelJudgement] = MappingProxyType(
+    {**dict.fromkeys(_TRUE, ModelJudgement.TRUE), **dict.fromkeys(_FALSE, ModelJudgement.FALSE)}
+)
+"""Words that say of a claim that it is true or false, also within a sentence."""
+
+REPLIES: Mapping[str, ModelJudgement] = MappingProxyType(
+    {
+        **dict.fromkeys(_YES, ModelJudgement.TRUE),
+        **dict.fromkeys(_NO, ModelJudgement.FALSE),
+        **dict.fromkeys(_NEITHER, ModelJudgement.NEITHER),
+    }
+)
+"""Words that say it where they are the answer. Within a sentence they mean other things: "no
+record", "unknown to his parents"."""
+
+LETTERS: Mapping[str, ModelJudgement] = MappingProxyType(
+    {"a": ModelJudgement.TRUE, "b": ModelJudgement.FALSE, "c": ModelJudgement.NEITHER}
+)
+"""What letters usually stand for, where true, false and none of the above were offered under them.
+Only who knows that they were may read them so: "A" begins many an answer."""
+
+ABSENT = ("", "nan", "null", "na", "n/a", "<na>", "missing")
+"""What stands in a table where there is nothing."""
+
+_MARKS = " \t\r\n*_`\"'“”‘’«»()[]{}<>#.!:;,。！"
+
+
+def folded(value: Any) -> str:
+    """A value as a word to compare: lower case, without space around, dashes as spaces.
+
+    A whole number is written without decimals, whether a number or a text: 1.0 and "1,0" are "1".
+    """
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        if math.isnan(value):
+            return ""
+        value = int(value) if value.is_integer() else value
+    spaced = str(value).replace("_", " ").replace("-", " ").replace("’", "'")
+    word = " ".join(spaced.split()).casefold()
+    whole = re.fullmatch(r"(\d+)[.,]0+", word)
+    return whole[1] if whole else word
+
+
+def truth_of(value: Any, *, letters: bool = False) -> ModelJudgement | None:
+    """What a value says that is one word or phrase, in any case and markup; None if it is none.
+
+    Args:
+        value: such as True, 1.0, "Yes.", "**vrai**" or "not correct".
+        letters: whether A, B and C were offered for true, false and none of the above.
+    """
+    word = folded(value).strip(_MARKS)
+    found = STATEMENTS.get(word) or REPLIES.get(word)
+    return LETTERS.get(word) if found is None and letters else found
