@@ -51,7 +51,6 @@ def read(path: str | os.PathLike[str]) -> FactGraph | FactorGraph:
     Raises:
         InputError: if the file cannot be read, is of no known kind, is malformed, or holds many
             graphs.
-        MissingDependencyError: for BIF, if pgmpy is not installed.
     """
     content = read_content(path, held=True)
     return (
@@ -64,7 +63,6 @@ def read_any(path: str | os.PathLike[str]) -> FactorGraph | Iterator[FactGraph]:
 
     Raises:
         InputError: as `read` and `read_each` do.
-        MissingDependencyError: for BIF, if pgmpy is not installed.
     """
     content = read_content(path, held=False)
     if is_dataset(content):

@@ -1,263 +1,337 @@
-"""BIF files: Bayesian networks as text, whose tables pgmpy reads.
+"""BIF files: Bayesian networks as text.
 
-pgmpy passes over blocks and rows that it cannot make out, or fails without telling where; so what a
-text declares, its variables, states, parents and rows, is read here first and every gap in it told.
+A text is cut into words and marks once, from its beginning to its end, so that whatever it holds is
+read or refused in a time that grows as its length. Source of the format: the Interchange Format for
+Bayesian Networks 0.15 (Cozman 1998), as bnlearn's repository of networks writes it.
 """
 
 from __future__ import annotations
 
-import importlib
 import math
 import os
 import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.errors import InputError, MissingDependencyError
+from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
-from factormodels.io.json_records import located, shown
+from factormodels.io.json_records import located, location, shown
 from factormodels.io.networks.cycles import find_cycle
+from factormodels.io.networks.number_tokens import plain_float
 
 SUM_TOLERANCE = 1e-2
 """How far a distribution may sum from 1: published networks are printed with 2 digits or more."""
+
+_TOKEN = re.compile(
+    r"(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))"
+    r'|"(?P<quoted>[^"\n]*)"'
+    r"|(?P<mark>[{}()\[\];,|])"
+    # The slashes of an address begin no comment.
+    r'|(?P<word>(?:[^\s{}()\[\];,|"/]|/(?![/*])|(?<=:)//)+)',
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    """A word or a mark.
+
+    Attributes:
+        text: the word, without its quotes, or the mark.
+        mark: the mark; empty for a word.
+        start: where it begins in the text of the file.
+    """
+
+    text: str
+    mark: str
+    start: int
+
+
+@dataclass(frozen=True)
+class _Network:
+    """What the blocks of a text say.
+
+    Attributes:
+        states: names of the states by name of the variable, both in the order of the file.
+        blocks: of each probability block what stands in its parentheses and in its braces.
+    """
+
+    states: Mapping[str, tuple[str, ...]]
+    blocks: Sequence[tuple[list[_Token], list[_Token]]]
+
+
+def looks_like_bif(text: str) -> bool:
+    """Whether a text begins as BIF does: with the word `network`, after any comments."""
+    return next((token.text for token in _tokens(text)), "") == "network"
 
 
 def parse_bif(text: str, source: str | os.PathLike[str]) -> FactorGraph:
     """Factor graph of BIF text: one factor per variable, over its parents and itself.
 
     Variables and states keep the order and the names of the file, state 0 being the first that is
-    listed.
+    listed. A name that no variable has is that of the one variable that differs in case alone.
 
     Raises:
         InputError: if the text is malformed or cut short, or has a cycle.
-        MissingDependencyError: if pgmpy is not installed.
     """
     where = os.fspath(source)
-    plain = _plain(text)
-    declared = _declarations(plain, where)
-    names = list(declared.states)
-    counts = [len(states) for states in declared.states.values()]
-    tables = _pgmpy_tables(plain, where)
-    factors = []
-    for child, (name, parents) in enumerate(zip(names, declared.parents, strict=True)):
-        table = np.asarray(tables.get(name, np.zeros(0)), dtype=np.float64)
-        combinations = int(np.prod([counts[parent] for parent in parents], dtype=np.int64))
-        if table.shape != (counts[child], combinations):
-            raise InputError(
-                f"{where}: pgmpy cannot make out the probability block of {name!r}; "
-                "write its names and numbers plainly"
-            )
-        sums = table.sum(axis=0)
-        off = np.abs(sums - 1.0) > SUM_TOLERANCE
-        if off.any():
-            column = int(np.argmax(off))
-            raise InputError(
-                f"{where}: the probability block of {name!r} sums to {sums[column]:.6g} for "
-                f"combination {column} of its parents' states; correct it to sum to 1"
-            )
-        factors.append(((*parents, child), table.T.ravel()))
-    with located(where):
-        named = list(declared.states.values())
-        return FactorGraph.from_factors(counts, factors, names=names, state_names=named)
-
-
-def _pgmpy_tables(plain: str, where: str) -> dict[str, NDArray[np.float64]]:
-    """Pgmpy's tables by name: (states, combinations of parents' states, last fastest)."""
-    try:
-        reader = importlib.import_module("pgmpy.readwrite").BIFReader
-    except ImportError as error:
-        raise MissingDependencyError(
-            f"{where}: reading BIF needs pgmpy, which cannot be imported ({error}); "
-            "install it with: pip install 'factorfacts[pgmpy]'"
-        ) from None
-    try:
-        return dict(reader(string=plain).variable_cpds)
-    except Exception as error:  # pgmpy raises whatever its parsing steps meet
-        reason = " ".join(str(error).split())
-        raise InputError(
-            f"{where}: pgmpy cannot read it ({type(error).__name__}: {reason}); "
-            "write its names and numbers plainly"
-        ) from None
-
-
-_COMMENT_OR_TEXT = re.compile(r'("[^"]*")|/\*.*?\*/|//[^\n]*', re.DOTALL)
-_VARIABLE = re.compile(
-    r"\bvariable\s+([^{]+?)\s*\{[^}]*?\btype\s+\w+\s*\[\s*(\d+)\s*\]\s*\{([^}]*)\}"
-)
-_PROBABILITY = re.compile(r"\bprobability\s*\(([^)|]+)(?:\|([^)]*))?\)\s*\{([^}]*)\}")
-_VARIABLE_BLOCK = re.compile(r"^\s*variable\b", re.MULTILINE)
-_NETWORK = re.compile(r"\s*network\b")
-
-
-@dataclass(frozen=True)
-class _Declarations:
-    """What a BIF text declares.
-
-    Attributes:
-        states: names of the states by name of the variable, both in the order of the file.
-        parents: for each variable, the positions of its parents, in the order of its block.
-    """
-
-    states: dict[str, tuple[str, ...]]
-    parents: list[list[int]]
-
-
-def looks_like_bif(text: str) -> bool:
-    """Whether a text begins as BIF does: with the word `network`, after any comments."""
-    return _NETWORK.match(_without_comments(text)) is not None
-
-
-def _plain(text: str) -> str:
-    """Text without comments and quotes, its lines ended by line feeds."""
-    return "\n".join(_without_comments(text).replace('"', " ").splitlines()) + "\n"
-
-
-def _declarations(plain: str, source: str) -> _Declarations:
-    """What a text made plain by `_plain` declares.
-
-    Raises:
-        InputError: if it is cut short, declares something twice or not at all, has a row that does
-            not fit, or its parents form a cycle.
-    """
-    if _NETWORK.match(plain) is None:
-        raise InputError(
-            f"{source}: it does not begin with 'network', as BIF does; name a BIF file"
-        )
-    opened, closed = plain.count("{"), plain.count("}")
-    if opened != closed:
-        raise InputError(
-            f"{source}: it has {opened} opening and {closed} closing braces; complete the file"
-        )
-    states = _states(plain, source)
-    parents, bodies = _parents(plain, list(states), source)
-    names = list(states)
+    network = _network(text, source)
+    names = list(network.states)
+    parents, bodies = _parents(network, where)
     cycle = find_cycle(parents)
     if cycle is not None:
         circle = " -> ".join(names[variable] for variable in [*cycle, cycle[0]])
-        raise InputError(f"{source}: the parents form the cycle {circle}; drop one of them")
-    for name, above in zip(names, parents, strict=True):
-        of_parents = [states[names[parent]] for parent in above]
-        where = f"{source}: the probability block of {name!r}"
-        _check_rows(bodies[name], len(states[name]), of_parents, where)
-    return _Declarations(states, parents)
+        raise InputError(f"{where}: the parents form the cycle {circle}; drop one of them")
+    factors = []
+    for child, (name, above) in enumerate(zip(names, parents, strict=True)):
+        of_parents = [network.states[names[parent]] for parent in above]
+        place = f"{where}: the probability block of {name!r}"
+        table = _table(bodies[child], len(network.states[name]), of_parents, place)
+        factors.append(((*above, child), table.ravel()))
+    counts = [len(listed) for listed in network.states.values()]
+    with located(where):
+        named = list(network.states.values())
+        return FactorGraph.from_factors(counts, factors, names=names, state_names=named)
 
 
-def _without_comments(text: str) -> str:
-    return _COMMENT_OR_TEXT.sub(lambda match: match[1] or " ", text)
+def _tokens(text: str) -> Iterator[_Token]:
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup
+        if kind is not None and kind != "comment":
+            yield _Token(match[kind].strip(), match["mark"] or "", match.start())
 
 
-def _states(plain: str, source: str) -> dict[str, tuple[str, ...]]:
-    states: dict[str, tuple[str, ...]] = {}
-    known: set[str] = set()
-    for name, count, listed in _VARIABLE.findall(plain):
-        # pgmpy takes names that differ in case alone for one.
-        if name.lower() in known:
-            raise InputError(
-                f"{source}: the variable {name!r} is declared twice (case aside); rename one"
-            )
-        known.add(name.lower())
-        words = [word.strip() for word in listed.split("," if "," in listed else None)]
-        states[name] = tuple(dict.fromkeys(word for word in words if word))
-        if len(states[name]) != int(count):
-            raise InputError(
-                f"{source}: variable {name!r} declares {count} states and lists "
-                f"{len(states[name])} different ones; make the two agree"
-            )
-    blocks = len(_VARIABLE_BLOCK.findall(plain))
-    if not blocks:
-        raise InputError(f"{source}: it declares no variable; complete the file")
-    if len(states) != blocks:
+def _network(text: str, source: str | os.PathLike[str]) -> _Network:
+    """The blocks of a text."""
+    where = os.fspath(source)
+    tokens = list(_tokens(text))
+    if not tokens or tokens[0].text != "network":
+        raise InputError(f"{where}: it does not begin with 'network', as BIF does; name a BIF file")
+    opened, closed = (sum(token.mark == brace for token in tokens) for brace in "{}")
+    if opened != closed:
         raise InputError(
-            f"{source}: {len(states)} of the {blocks} variable blocks can be read; "
-            "write each as `type discrete [ count ] { states };`"
+            f"{where}: it has {opened} opening and {closed} closing braces; complete the file"
+        )
+    states: dict[str, tuple[str, ...]] = {}
+    blocks = []
+    place = 0
+    while place < len(tokens):
+        begin = tokens[place]
+        start = _next(tokens, place, "{;")
+        end = start
+        if start < len(tokens) and tokens[start].mark == "{":
+            end = _closing(tokens, start)
+        head, body = tokens[place + 1 : start], tokens[start + 1 : end]
+        if begin.text == "variable":
+            name = _joined(head)
+            if name in states:
+                raise InputError(f"{where}: the variable {name!r} is declared twice; rename one")
+            states[name] = _states(name, body, where)
+        elif begin.text == "probability":
+            if not head or head[0].mark != "(" or head[-1].mark != ")":
+                raise InputError(
+                    f"{_line(text, source, begin)}: a probability block begins as "
+                    "`probability ( variable | parents )`; write it so"
+                )
+            blocks.append((head[1:-1], body))
+        elif begin.text not in ("network", "property"):
+            raise InputError(
+                f"{_line(text, source, begin)}: {shown(begin.text)} begins no block; give "
+                "`variable`, `probability` or `property`"
+            )
+        place = end + 1
+    if not states:
+        raise InputError(f"{where}: it declares no variable; complete the file")
+    return _Network(states, blocks)
+
+
+def _line(text: str, source: str | os.PathLike[str], token: _Token) -> str:
+    return location(source, text.count("\n", 0, token.start) + 1)
+
+
+def _next(tokens: Sequence[_Token], place: int, marks: str) -> int:
+    """Place of the first of some marks from a place on; the end where there is none."""
+    while place < len(tokens) and (not tokens[place].mark or tokens[place].mark not in marks):
+        place += 1
+    return place
+
+
+def _closing(tokens: Sequence[_Token], place: int) -> int:
+    """Place of the brace that closes the one at a place; the end where there is none."""
+    depth = 0
+    while place < len(tokens):
+        depth += {"{": 1, "}": -1}.get(tokens[place].mark, 0)
+        if not depth:
+            break
+        place += 1
+    return place
+
+
+def _joined(tokens: Iterable[_Token]) -> str:
+    return " ".join(token.text for token in tokens)
+
+
+def _parted(tokens: Iterable[_Token], marks: str) -> list[list[_Token]]:
+    """What stands between some marks, in order, what is empty included."""
+    parts: list[list[_Token]] = [[]]
+    for token in tokens:
+        if token.mark and token.mark in marks:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return parts
+
+
+def _states(name: str, body: Sequence[_Token], where: str) -> tuple[str, ...]:
+    """States that the block of a variable lists."""
+    place = 0
+    while place < len(body) and body[place].text != "type":
+        place = _next(body, place, ";") + 1
+    close = _next(body, place, "}")
+    marks = [token.mark for token in body[place : place + 6]]
+    count = body[place + 3].text if len(marks) == 6 else ""
+    shape_fits = marks == ["", "", "[", "", "]", "{"] and count.isascii() and count.isdigit()
+    if not shape_fits or close == len(body):
+        raise InputError(
+            f"{where}: the block of the variable {name!r} cannot be read; write it as "
+            "`type discrete [ count ] { states };`"
+        )
+    listed = body[place + 6 : close]
+    parts = _parted(listed, ",")
+    # Names have spaces only where commas part them.
+    words = [_joined(part) for part in parts] if len(parts) > 1 else [one.text for one in listed]
+    states = tuple(dict.fromkeys(word for word in words if word))
+    if count.lstrip("0") != str(len(states)):
+        raise InputError(
+            f"{where}: variable {name!r} declares {shown(count)} states and lists "
+            f"{len(states)} different ones; make the two agree"
         )
     return states
 
 
-def _parents(plain: str, names: list[str], source: str) -> tuple[list[list[int]], dict[str, str]]:
-    """Positions of each variable's parents, and the inside of its block by name."""
-    index = {name.lower(): position for position, name in enumerate(names)}
+def _parents(network: _Network, where: str) -> tuple[list[list[int]], list[list[_Token]]]:
+    """Positions of each variable's parents, and the inside of its probability block."""
+    names = list(network.states)
+    index = {name: position for position, name in enumerate(names)}
+    spelled: dict[str, list[int]] = {}
+    for position, name in enumerate(names):
+        spelled.setdefault(name.casefold(), []).append(position)
+
+    def known(name: str) -> int | None:
+        alike = spelled.get(name.casefold(), [])
+        return index.get(name, alike[0] if len(alike) == 1 else None)
+
     parents: list[list[int]] = [[] for _ in names]
-    bodies: dict[str, str] = {}
-    for head, tail, body in _PROBABILITY.findall(plain):
-        words = [head, *tail.split(",")]
-        if not tail and head.strip().lower() not in index:
-            words = head.replace(",", " ").split()
-        told = [word.strip() for word in words if word.strip()]
+    bodies: dict[int, list[_Token]] = {}
+    for head, body in network.blocks:
+        told = [name for part in _parted(head, ",|") if (name := _joined(part))]
+        if len(told) == 1 and known(told[0]) is None:
+            # Some write no bar.
+            told = [token.text for token in head]
         if not told:
             raise InputError(
-                f"{source}: a probability block names no variable; write it as "
+                f"{where}: a probability block names no variable; write it as "
                 "`probability ( variable | parents ) { ... }`"
             )
-        child, *above = told
-        for name in (child, *above):
-            if name.lower() not in index:
+        places = []
+        for name in told:
+            place = known(name)
+            if place is None:
                 raise InputError(
-                    f"{source}: the probability block of {child!r} names {name!r}, which is not "
+                    f"{where}: the probability block of {told[0]!r} names {name!r}, which is not "
                     "declared; declare it or correct the name"
                 )
-        position = index[child.lower()]
-        if names[position] in bodies:
-            raise InputError(f"{source}: {child!r} has two probability blocks; keep one")
-        parents[position] = [index[name.lower()] for name in above]
-        if len(set(parents[position])) < len(above):
-            raise InputError(f"{source}: {child!r} names a parent twice; name each once")
-        bodies[names[position]] = body
-    for name in names:
-        if name not in bodies:
+            places.append(place)
+        child, *above = places
+        if child in bodies:
+            raise InputError(f"{where}: {names[child]!r} has two probability blocks; keep one")
+        if len(set(above)) < len(above):
+            raise InputError(f"{where}: {names[child]!r} names a parent twice; name each once")
+        parents[child], bodies[child] = above, body
+    for position, name in enumerate(names):
+        if position not in bodies:
             raise InputError(
-                f"{source}: variable {name!r} has no probability block; add one, or complete the "
+                f"{where}: variable {name!r} has no probability block; add one, or complete the "
                 "file"
             )
-    return parents, bodies
+    return parents, [bodies[position] for position in range(len(names))]
 
 
-def _check_rows(body: str, states: int, parents: list[tuple[str, ...]], where: str) -> None:
-    """Check that there is one table, or one row for each combination of the parents' states."""
+def _table(
+    body: Sequence[_Token], states: int, parents: Sequence[tuple[str, ...]], where: str
+) -> NDArray[np.float64]:
+    """P(state | states of the parents), a row for each combination of these, the last fastest."""
+    # In whole numbers: the states of many parents have more combinations than 64 bits count.
     combinations = math.prod(map(len, parents))
-    rows: set[tuple[str, ...]] = set()
-    statements = [words for part in body.split(";") if (words := part.strip())]
-    for statement in statements:
-        if statement.startswith("property"):
+    known = [frozenset(listed) for listed in parents]
+    rows: dict[tuple[str, ...], list[float]] = {}
+    whole: NDArray[np.float64] | None = None
+    for statement in _parted(body, ";"):
+        if not statement or statement[0].text == "property":
             continue
-        if statement.startswith("table"):
-            _check_numbers(statement.removeprefix("table"), states * combinations, where)
-            rows.update(product(*parents))
+        if statement[0].text == "table" and whole is None and not rows:
+            numbers = _numbers(statement[1:], states * combinations, where)
+            # In a table of one piece the variable's own state changes slowest.
+            whole = np.array(numbers).reshape(states, combinations).T
             continue
-        match = re.fullmatch(r"\(([^)]*)\)(.*)", statement, re.DOTALL)
-        if match is None:
+        close = _next(statement, 0, ")")
+        if statement[0].mark != "(" or close == len(statement) or whole is not None:
             raise InputError(
-                f"{where} has {shown(statement)}, which is neither `table` nor a row "
-                "`(states of the parents) numbers`; write it so"
+                f"{where} has {shown(_joined(statement))}, which is neither `table`, once, nor a "
+                "row `(states of the parents) numbers`; write it so"
             )
-        row = tuple(word.strip() for word in match[1].split(","))
-        fits = len(row) == len(parents) and all(map(tuple.__contains__, parents, row))
+        row = tuple(_joined(part) for part in _parted(statement[1:close], ","))
+        fits = len(row) == len(parents) and all(map(frozenset.__contains__, known, row))
         if not fits or row in rows:
             reason = "a second row" if fits else "a row"
             raise InputError(
                 f"{where} has {reason} for ({', '.join(row)}); give one row for each combination "
                 "of states of its parents"
             )
-        rows.add(row)
-        _check_numbers(match[2], states, f"{where}, row ({', '.join(row)}),")
-    if len(rows) != combinations:
-        missing = next(row for row in product(*parents) if row not in rows)
+        place = f"{where}, row ({', '.join(row)}),"
+        rows[row] = _numbers(statement[close + 1 :], states, place)
+    if whole is None:
+        if len(rows) != combinations:
+            missing = next(row for row in product(*parents) if row not in rows)
+            raise InputError(
+                f"{where} has {len(rows)} of {_count(combinations)} rows; add that for "
+                f"({', '.join(missing)})"
+            )
+        whole = np.array([rows[row] for row in product(*parents)])
+    sums = whole.sum(axis=1)
+    off = np.abs(sums - 1.0) > SUM_TOLERANCE
+    if off.any():
+        row_number = int(np.argmax(off))
         raise InputError(
-            f"{where} has {len(rows)} of {combinations} rows; add that for ({', '.join(missing)})"
+            f"{where} sums to {sums[row_number]:.6g} for combination {row_number} of its parents' "
+            "states; correct it to sum to 1"
         )
+    return whole
 
 
-def _check_numbers(text: str, count: int, where: str) -> None:
-    words = re.split(r"[\s,]+", text.strip(" ,\t\n"))
-    for word in words:
+def _numbers(tokens: Sequence[_Token], count: int, where: str) -> list[float]:
+    numbers = []
+    for token in tokens:
+        if token.mark == ",":
+            continue
         try:
-            probability = float(word)
+            probability = plain_float(token.text)
         except ValueError:
-            raise InputError(f"{where} has {word!r} where a number should be; correct it") from None
+            raise InputError(
+                f"{where} has {shown(token.text)} where a number should be; correct it"
+            ) from None
         if not 0.0 <= probability <= 1.0:
-            raise InputError(f"{where} has {word}; probabilities lie between 0 and 1")
-    if len(words) != count:
-        raise InputError(f"{where} has {len(words)} numbers; its states ask for {count}")
+            raise InputError(f"{where} has {shown(token.text)}; probabilities lie between 0 and 1")
+        numbers.append(probability)
+    if len(numbers) != count:
+        raise InputError(f"{where} has {len(numbers)} numbers; its states ask for {_count(count)}")
+    return numbers
+
+
+def _count(number: int) -> str:
+    """A number that is too long to read in full where parents have very many states together."""
+    return str(number) if number < 10**18 else "over 10^18"

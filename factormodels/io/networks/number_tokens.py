@@ -83,7 +83,7 @@ def number_tokens(text: str, source: str | os.PathLike[str], *, header: int = 0)
         numbers = list(map(float, words[header:]))
         # Python's float also takes digits of other scripts and underscores between digits.
         if not text.isascii() or "_" in text:
-            _ = [_plain_float(word) for word in words[header:]]
+            _ = [plain_float(word) for word in words[header:]]
     except ValueError:
         position = next(i for i in range(header, len(words)) if not _is_number(words[i]))
         tokens = NumberTokens(os.fspath(source), text, words, np.full(len(words), np.nan))
@@ -92,7 +92,13 @@ def number_tokens(text: str, source: str | os.PathLike[str], *, header: int = 0)
     return NumberTokens(os.fspath(source), text, words, values)
 
 
-def _plain_float(word: str) -> float:
+def plain_float(word: str) -> float:
+    """The number that a word writes in plain digits.
+
+    Raises:
+        ValueError: if it is no number, or Python alone takes it for one: with digits of another
+            script, or with underscores between them.
+    """
     if not word.isascii() or "_" in word:
         raise ValueError(word)
     return float(word)
@@ -100,7 +106,7 @@ def _plain_float(word: str) -> float:
 
 def _is_number(word: str) -> bool:
     try:
-        _plain_float(word)
+        plain_float(word)
     except ValueError:
         return False
     return True

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 
 from factormodels.factor_graph import FactorGraph
 from inference import infer
@@ -60,9 +59,7 @@ def test_wrong_names_are_refused() -> None:
         refused(message, FactorGraph.from_factors, [2, 2], TABLES, state_names=names)
 
 
-@pytest.mark.slow
 def test_names_go_from_a_file_to_the_answer(folder: Path) -> None:
-    pytest.importorskip("pgmpy")
     (folder / "own.bif").write_text(BIF)
     (folder / "seen.json").write_text('{"sprinkler": "on"}')
     shown = invoke("infer", "own.bif", "--evidence", "seen.json")

@@ -1,20 +1,22 @@
-"""BIF through pgmpy: the same distribution as pgmpy's, and no block lost in silence."""
+"""BIF: the networks that pgmpy reads, posteriors by enumeration, and no block lost in silence."""
 
 from __future__ import annotations
 
 import gzip
+import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
-from factormodels import FactorGraph, MissingDependencyError, read
+from factormodels import FactorGraph, InputError, read
 from factormodels.io.networks.bif import looks_like_bif, parse_bif
+from inference import infer
 from tests.factormodels.refusals import assert_refused
-
-pytestmark = pytest.mark.slow
+from tests.oracle import oracle
 
 BIF = """network small {
 }
@@ -43,11 +45,6 @@ probability ( b | a ) {
   (no) 0.5, 0.25, 0.25;
 }
 """
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _pgmpy() -> None:
-    pytest.importorskip("pgmpy", reason="reading BIF needs pgmpy")
 
 
 @pytest.fixture(scope="module")
@@ -105,26 +102,33 @@ def test_spellings_of_the_same_network(text: str, small: FactorGraph) -> None:
         (BIF.replace("(x, no) 0.2", "(no, x) 0.2"), ["'c' has a row for (no, x)"]),
         (BIF.replace("(x, no) 0.2", "(x) 0.2"), ["'c' has a row for (x)"]),
         (BIF.replace("(no) 0.5", "default 0.5"), ["'b' has 'default 0.5", "neither `table`"]),
-        (BIF.replace("0.3, 0.7;\n}", "1.2, -0.2;\n}"), ["'a' has 1.2"]),
-        (BIF.replace("0.3, 0.7;\n}", "nan, 0.7;\n}"), ["'a' has nan"]),
+        (BIF.replace("0.3, 0.7;\n}", "1.2, -0.2;\n}"), ["'a' has '1.2'"]),
+        (BIF.replace("0.3, 0.7;\n}", "nan, 0.7;\n}"), ["'a' has 'nan'"]),
         (BIF.replace("0.3, 0.7;\n}", "0.3, 0.6;\n}"), ["'a' sums to 0.9"]),
         (BIF.replace("0.3, 0.7;\n}", "0.3, 0.3, 0.4;\n}"), ["'a' has 3 numbers", "ask for 2"]),
         (BIF.replace("( b | a )", "( b | d )"), ["'b' names 'd', which is not declared"]),
         (BIF.replace("( a )", "( \u2028 )"), ["a probability block names no variable"]),
         (BIF.replace("( a )", "( , )"), ["a probability block names no variable"]),
         (BIF.replace("( b | a )", "( b | a, a )"), ["'b' names a parent twice"]),
-        (BIF.replace("[ 3 ]", "[ 4 ]"), ["'b' declares 4 states and lists 3"]),
-        (BIF.replace("x, y, z", "x, y, y"), ["'b' declares 3 states and lists 2"]),
+        (BIF.replace("[ 3 ]", "[ 4 ]"), ["'b' declares '4' states and lists 3"]),
+        (BIF.replace("x, y, z", "x, y, y"), ["'b' declares '3' states and lists 2"]),
         (BIF.replace("0.2, 0.7;\n", "0.9;\n"), ["'b', row (yes), has 2 numbers", "ask for 3"]),
         (BIF.replace("(yes) 0.1", "(maybe) 0.1"), ["'b' has a row for (maybe)"]),
         (
             BIF.replace("0.25, 0.25", "0.25, much"),
             ["row (no), has 'much' where a number should"],
         ),
-        (BIF.replace("0.3, 0.7;\n}", ";\n}"), ["'a' has '' where a number should be"]),
+        (BIF.replace("0.3, 0.7;\n}", ";\n}"), ["'a' has 0 numbers", "ask for 2"]),
+        (BIF.replace("0.3, 0.7;", "0.3, 0_7;"), ["'a' has '0_7' where a number"]),
+        (BIF.replace("[ 2 ] { yes, no }", "[ 0 ] { }"), ["variable 'a' declares '0' states"]),
+        (BIF.replace("(yes) 0.1, 0.2, 0.7;", "table 0, 0, 1, 1, 0, 0;"), ["neither `table`"]),
+        (BIF.replace("{ yes, no }", "{ yes, no"), ["10 opening", "9 closing braces"]),
         (BIF + "probability ( a ) {\n  table 0.1, 0.9;\n}\n", ["'a' has two probability blocks"]),
-        (BIF.replace("variable c", "variable A"), ["'A' is declared twice (case aside)"]),
-        (BIF.replace("discrete [ 3 ]", "continuous"), ["2 of the 3 variable blocks can be read"]),
+        (BIF.replace("variable c", "variable a"), ["'a' is declared twice"]),
+        (
+            BIF.replace("discrete [ 3 ]", "continuous"),
+            ["variable 'b' cannot be read", "type discrete"],
+        ),
         ("network small {\n}\n", ["declares no variable"]),
         ("MARKOV 1 2 0", ["does not begin with 'network'"]),
     ],
@@ -133,14 +137,78 @@ def test_damage_is_told_in_one_sentence(text: str, words: list[str]) -> None:
     assert_refused(lambda: parse_bif(text, "bad.bif"), words, "bad.bif: ")
 
 
-def test_without_pgmpy_the_message_tells_how_to_install_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (BIF + "utility a { }\n", ["line 27: 'utility' begins no block", "`variable`"]),
+        (BIF.replace("( a )", "a"), ["line 12: a probability block begins as `probability ("]),
+    ],
+)
+def test_a_block_that_is_none_is_named_with_its_line(text: str, words: list[str]) -> None:
+    assert_refused(lambda: parse_bif(text, "bad.bif"), words, "bad.bif, ")
+
+
+def test_names_of_variables_may_differ_in_case_alone() -> None:
+    text = BIF.replace("variable c", "variable A").replace("( c |", "( A |")
+    assert parse_bif(text, "small.bif").names == ("a", "b", "A")
+    assert_refused(lambda: parse_bif(text.replace("( a )", "( Á )"), "x"), ["names 'Á'"])
+
+
+def test_what_stands_in_quotes_or_properties_is_no_mark() -> None:
+    text = BIF.replace(
+        "variable a {", 'variable a {\n  property source = "{x}; http://y" ;'
+    ).replace("network small {", "network small {\n  property address = http://x/y ;")
+    assert parse_bif(text, "small.bif").names == ("a", "b", "c")
+    quoted = parse_bif(BIF.replace("yes", '"yes, {so}"'), "small.bif")
+    assert quoted.state_names is not None
+    assert quoted.state_names[0] == ("yes, {so}", "no")
+    spaced = parse_bif(BIF.replace("yes", "I think so"), "small.bif")
+    assert spaced.state_names is not None
+    assert spaced.state_names[0] == ("I think so", "no")
+
+
+def test_reading_loads_no_library_beside_numpy(tmp_path: Path) -> None:
     path = tmp_path / "small.bif"
     path.write_text(BIF, encoding="utf-8")
-    monkeypatch.setitem(sys.modules, "pgmpy.readwrite", None)
-    with pytest.raises(MissingDependencyError, match=r"pip install 'factorfacts\[pgmpy\]'"):
-        read(path)
+    code = (
+        "import sys; from factormodels import read; read(sys.argv[1]); "
+        "print(*sorted({'pgmpy', 'pandas', 'torch', 'networkx'} & sys.modules.keys()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == ""
+
+
+def test_long_texts_of_nothing_are_refused_without_searching_back() -> None:
+    # Each took time as the square of its length where a pattern was tried from every word anew:
+    # hours. No clock is read; a reader that searches back would not end.
+    n = 50_000
+    for middle in ("variable " * n, "variable x {" * n, "probability ( " * n, "/*" * n, '"' * n):
+        with pytest.raises(InputError):
+            parse_bif(f"network x {{ }} {middle}", "long.bif")
+    parents = ", ".join(f"v{i}" for i in range(5_000))
+    blocks = "".join(f"variable v{i} {{ type discrete [ 2 ] {{ a, b }}; }}" for i in range(5_000))
+    assert_refused(
+        lambda: parse_bif(f"network x {{ }} {blocks} probability ( v0 | {parents} ) {{ }}", "x"),
+        ["'v1' has no probability block"],
+    )
+
+
+def test_damaged_texts_are_read_or_refused() -> None:
+    random = Random(1)
+    pieces = ["{", "}", "(", ")", "|", ",", ";", '"', "/*", "//", "table", "nan", "\x00", "٣", ""]
+    messages = []
+    for _ in range(1000):
+        start = random.randrange(len(BIF))
+        end = min(len(BIF), start + random.choice((0, 1, 1, 2, 5, 40)))
+        try:
+            parse_bif(BIF[:start] + random.choice(pieces) + BIF[end:], "bad.bif")
+        except InputError as error:
+            messages.append(str(error))
+    # Most damage is to words that matter; the rest is to white space and to the network's name.
+    assert 300 < len(messages) < 1000
+    assert not any("\n" in message for message in messages)
 
 
 def test_what_begins_like_bif() -> None:
@@ -152,26 +220,62 @@ def test_what_begins_like_bif() -> None:
 SIZES = {"alarm": 37, "asia": 8, "cancer": 5, "child": 20, "insurance": 27}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SIZES)
-def test_classic_networks_are_the_distribution_of_pgmpy(name: str, shared_data: Path) -> None:
-    from pgmpy.readwrite import BIFReader
-
+def test_classic_networks_have_the_tables_of_pgmpy(name: str, shared_data: Path) -> None:
+    reading = pytest.importorskip("pgmpy.readwrite", reason="pgmpy is what is compared with")
     packed = shared_data / "bif" / f"{name}.bif.gz"
     graph = read(packed)
     assert isinstance(graph, FactorGraph)
     assert graph.n_variables == graph.n_factors == SIZES[name]
-    reader = BIFReader(string=gzip.decompress(packed.read_bytes()).decode())
-    model = reader.get_model()
-    generator = np.random.default_rng(1)
-    for _ in range(50):
-        states = generator.integers(0, graph.cardinalities)
-        named = {
-            variable: reader.variable_states[variable][state]
-            for variable, state in zip(graph.names, states, strict=True)
-        }
-        probability = model.get_state_probability(named)
-        # The product of at most 37 tables in another order: a relative rounding of 1e-14.
-        assert np.exp(graph.log_potential(states)) == pytest.approx(probability, rel=1e-12)
+    reader = reading.BIFReader(string=gzip.decompress(packed.read_bytes()).decode())
+    assert graph.names == tuple(reader.variable_names)
+    for position, variable in enumerate(graph.names):
+        assert graph.state_names is not None
+        assert list(graph.state_names[position]) == reader.variable_states[variable]
+        scope = [graph.names[v] for v in graph.scope(position)]
+        assert scope == [*reader.variable_parents[variable], variable]
+        # pgmpy's tables have a row per state of the variable and a column per combination.
+        table = np.moveaxis(np.exp(graph.log_table(position)), -1, 0)
+        theirs = reader.variable_cpds[variable]
+        # Logarithms of what both read, and back: two units in the last place.
+        np.testing.assert_allclose(table.reshape(np.shape(theirs)), theirs, rtol=1e-15, atol=0)
+
+
+@pytest.mark.parametrize("name", ["asia", "cancer"])
+def test_posteriors_of_small_networks_by_enumeration(name: str, shared_data: Path) -> None:
+    graph = read(shared_data / "bif" / f"{name}.bif.gz")
+    assert isinstance(graph, FactorGraph)
+    seen = graph.with_evidence({graph.names[-1]: 0})
+    posterior = infer(seen, "exact")
+    expected = oracle(seen)
+    # Sums of at most 256 terms, in another order.
+    assert posterior.log_z == pytest.approx(expected.log_z, abs=1e-12)
+    for variable, marginal in expected.marginals.items():
+        np.testing.assert_allclose(posterior.marginals[variable], marginal, rtol=0, atol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["alarm", "child", "insurance"])
+def test_posteriors_of_large_networks_by_pgmpy(name: str, shared_data: Path) -> None:
+    reading = pytest.importorskip("pgmpy.readwrite", reason="pgmpy is what is compared with")
+    elimination = pytest.importorskip("pgmpy.inference").VariableElimination
+    packed = shared_data / "bif" / f"{name}.bif.gz"
+    graph = read(packed)
+    assert isinstance(graph, FactorGraph)
+    assert graph.state_names is not None
+    model = reading.BIFReader(string=gzip.decompress(packed.read_bytes()).decode()).get_model()
+    last = graph.names[-1]
+    posterior = infer(graph.with_evidence({last: 0}), "exact")
+    asked = elimination(model)
+    for position in (0, 3, len(graph.names) // 2):
+        variable = graph.names[position]
+        theirs = asked.query(
+            [variable], evidence={last: graph.state_names[-1][0]}, show_progress=False
+        )
+        expected = [theirs.get_value(**{variable: state}) for state in graph.state_names[position]]
+        # Both eliminate exactly; orders differ, and pgmpy normalises tables that it rounds to 1.
+        np.testing.assert_allclose(posterior.marginals[variable], expected, rtol=0, atol=1e-9)
 
 
 def test_a_compressed_network_is_the_plain_one(tmp_path: Path) -> None:
