@@ -141,12 +141,12 @@ class CalibrationReport(Tabular):
     def to_markdown(self, digits: int = 3) -> str:
         """The table as Markdown, models as columns, with its remarks below."""
         rows = (
-            [escape_markdown(cell, "*_`") for cell in (title, *cells)]
+            [escape_markdown(cell) for cell in (title, *cells)]
             for title, cells in self._lines(digits)
         )
-        titles = ["", *(escape_markdown(each.name, "*_`") for each in self.models)]
+        titles = ["", *(escape_markdown(each.name) for each in self.models)]
         right = [column > 0 for column in range(len(titles))]
-        remarks = escape_markdown(" ".join(self.remarks), "*")
+        remarks = escape_markdown(" ".join(self.remarks))
         return f"{markdown_table(titles, right, rows)}\n{remarks}\n"
 
     def to_latex(self, digits: int = 3) -> str:

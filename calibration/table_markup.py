@@ -9,9 +9,11 @@ from __future__ import annotations
 import csv
 import io
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from factormodels.control_characters import printable
 from factormodels.errors import InputError
 from factormodels.io.files import read_text
 from factormodels.io.spreadsheet_cells import quoted, unquoted
@@ -165,15 +167,27 @@ def escape_latex(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text)
 
 
-def escape_markdown(text: str, signs: str = "") -> str:
-    r"""Text as Markdown in which ``\``, ``|`` and further `signs` mean themselves."""
-    special = {"\\", "|", *signs}
-    return "".join(f"\\{character}" if character in special else character for character in text)
+def escape_markdown(text: str) -> str:
+    r"""Text as Markdown that shows it, in a cell or a paragraph: no sign of it is markup or HTML.
+
+    It stands on one line, its runs of white space one space. What is no markup where it stands
+    stays as it is: an underscore within a word, the brackets of an interval, "<0.001".
+    """
+    line = " ".join(printable(text).split())
+    return _MARKUP.sub(lambda match: _ENTITIES.get(match[0]) or f"\\{match[0]}", line)
 
 
 def _latex_row(cells: Iterable[str]) -> str:
     return " & ".join(cells) + r" \\"
 
+
+_MARKUP = re.compile(
+    r"[\\|`*~$]|\](?=[(\[:])|(?<![^\W_])_|_(?![^\W_])|<(?=[a-z/!?])|&(?=#?\w+;)|^(?:#+|[>+-])(?=\s)",
+    re.IGNORECASE,
+)
+"""What Markdown, with the tables, strikes and formulas of GitHub, would read as markup."""
+
+_ENTITIES = {"<": "&lt;", "&": "&amp;"}
 
 _LATEX = {
     "\\": r"\textbackslash{}",

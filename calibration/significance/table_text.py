@@ -14,13 +14,13 @@ def as_markdown(table: MethodTable, digits: int = 3) -> str:
     titles = ["Method", *(MEASURES[name].title for name in table.measures)]
     rows = (
         [
-            escape_markdown(method, "*_`"),
+            escape_markdown(method),
             *(_markdown_cell(table.cell(method, name), digits) for name in table.measures),
         ]
         for method in table.methods
     )
     right = [column > 0 for column in range(len(titles))]
-    return f"{markdown_table(titles, right, rows)}\n{escape_markdown(table.note(), '*')}\n"
+    return f"{markdown_table(titles, right, rows)}\n{escape_markdown(table.note())}\n"
 
 
 def as_latex(table: MethodTable, digits: int = 3) -> str:
@@ -44,7 +44,7 @@ def as_latex(table: MethodTable, digits: int = 3) -> str:
 
 
 def _markdown_cell(cell: MethodCell, digits: int) -> str:
-    marks = escape_markdown(cell.stars, "*")
+    marks = escape_markdown(cell.stars)
     return f"{_value(cell, digits)}{marks} {_interval(cell, digits)}".rstrip()
 
 

@@ -15,7 +15,13 @@ from calibration.self_knowledge import (
     label_positions,
     self_knowledge,
 )
-from calibration.table_markup import csv_text, escape_latex, latex_table, markdown_table
+from calibration.table_markup import (
+    csv_text,
+    escape_latex,
+    escape_markdown,
+    latex_table,
+    markdown_table,
+)
 from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
 from experiments.paper.text import interval, number
 from experiments.study.labelled_claims import LabelledClaims
@@ -140,10 +146,12 @@ def tidy_rows(positions: Positions) -> list[dict[str, Any]]:
 
 def markdown(positions: Positions, title: str) -> str:
     """The tables as Markdown."""
-    blocks = [f"# {title}\n", f"{positions.summary()}. {positions.note()}\n"]
+    said = escape_markdown(f"{positions.summary()}. {positions.note()}")
+    blocks = [f"# {escape_markdown(title)}\n", f"{said}\n"]
     for name, table in positions.tables().items():
         right = [False, *(True for _ in table.positions)]
-        body = markdown_table(["quantity", *table.positions], right, text_rows(table))
+        titles = ["quantity", *map(escape_markdown, table.positions)]
+        body = markdown_table(titles, right, text_rows(table))
         blocks += [f"## {name[0].upper()}{name[1:]}\n", body]
     return "\n".join(blocks)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibration.table_markup import escape_latex, escape_markdown, latex_table, markdown_table
 from experiments.paper.text import ABSENT, interval, number
+from factormodels.control_characters import printable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -266,7 +268,8 @@ def _breakable(cell: PaperCell, cap: float, form: Form) -> str:
 def markdown(table: PaperTable, comments: Sequence[str] = ()) -> str:
     """A table as Markdown; `comments` stand at its head, out of a reader's sight."""
     # Two hyphens would end the comment.
-    parts = [f"<!-- {'; '.join(comments).replace('--', '- -')} -->\n"] if comments else []
+    head = re.sub("-(?=-)", "- ", printable("; ".join(comments)))
+    parts = [f"<!-- {head} -->\n"] if comments else []
     if table.caption:
         parts.append(f"{escape_markdown(table.caption)}\n")
     titles = [escape_markdown(column.title) for column in table.columns]
@@ -276,7 +279,7 @@ def markdown(table: PaperTable, comments: Sequence[str] = ()) -> str:
             parts.append(f"## {escape_markdown(title)}\n")
         parts.append(markdown_table(titles, right, ([*map(_markdown_value, row)] for row in rows)))
     if table.note:
-        parts.append(f"{escape_markdown(table.note, '*')}\n")
+        parts.append(f"{escape_markdown(table.note)}\n")
     return "\n".join(parts)
 
 
@@ -354,4 +357,4 @@ def _markdown_value(cell: PaperCell) -> str:
     value = escape_markdown(cell.text)
     if cell.bold:
         value = f"**{value}**"
-    return f"{value}{escape_markdown(cell.stars, '*')} {cell.interval}".rstrip()
+    return f"{value}{escape_markdown(cell.stars)} {cell.interval}".rstrip()

@@ -126,7 +126,7 @@ def test_text_for_page_paper_and_notebook() -> None:
     frame["label"] = [None, *frame["label"][1:]]
     found = report(frame, ["sharp", "a_1 & <b|c>"], "label", "answer", **QUICKLY)
     page, paper, cell = found.to_markdown(), found.to_latex(digits=2), found._repr_html_()
-    assert page.startswith("|  | sharp | a\\_1 & <b\\|c> |\n")
+    assert page.startswith("|  | sharp | a_1 & &lt;b\\|c> |\n")
     assert r"a\_1 \& $<$b\textbar{}c$>$ \\" in paper
     assert "<th>a_1 &amp; &lt;b|c&gt;</th>" in cell
     value = found.models[0].scores["auroc"]

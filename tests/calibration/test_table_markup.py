@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from markdown_it import MarkdownIt
 
 from calibration.table_markup import (
     csv_text,
@@ -15,6 +16,7 @@ from calibration.table_markup import (
     latex_table,
     markdown_table,
 )
+from factormodels.control_characters import printable
 
 
 def test_csv_keeps_integers_and_leaves_out_what_is_undefined() -> None:
@@ -53,9 +55,40 @@ def test_a_latex_table_has_a_rule_above_every_block() -> None:
     ]
 
 
-def test_signs_of_markdown_mean_themselves() -> None:
-    assert escape_markdown(r"a|b\c*d") == r"a\|b\\c*d"
-    assert escape_markdown("a_*", "*_") == r"a\_\*"
+HOSTILE = (
+    r"a|b\c*d* _e_ __f__ `g` ~~h~~ $i$",
+    "<script>alert(1)</script> <!-- x --> <?y?> <http://example.org> &lt;b&gt; &#60;",
+    "![x](http://example.org/pixel.png) [y](javascript:alert(1)) [a][b] [a]: /z",
+    "one\ntwo\r\n\n| three |\n\x1b[31m\u2028four",
+    "# no heading",
+    "- no list",
+    "learned_priors [0.1, 0.2] <0.001 R&D 5 > 4 Pr* max|Δp|",
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_reader_of_markdown_sees_the_text_and_no_markup(text: str) -> None:
+    reader = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
+    shown = " ".join(printable(text).split())
+    page = markdown_table(
+        [escape_markdown(text), "b"], [False, False], [[escape_markdown(text), "x"]]
+    )
+    tokens = reader.parse(f"{page}\n{escape_markdown(text)}\n")
+    kinds = [token.type for token in tokens if token.type.endswith("_open")]
+    assert kinds == [
+        "table_open", "thead_open", "tr_open", "th_open", "th_open",
+        "tbody_open", "tr_open", "td_open", "td_open", "paragraph_open",
+    ]  # fmt: skip
+    written = [token for token in tokens if token.type == "inline"]
+    parts = [[part.type for part in token.children or []] for token in written]
+    assert all(set(kinds) <= {"text", "text_special"} for kinds in parts)
+    texts = ["".join(part.content for part in token.children or []) for token in written]
+    assert texts == [shown, "b", shown, "x", shown]
+
+
+def test_what_is_no_markup_stays_legible() -> None:
+    text = "learned_priors [0.1, 0.2] <0.001 R&D -0.5 -- F1@K #S 5 > 4"
+    assert escape_markdown(text) == text
 
 
 @pytest.mark.parametrize("character", list("&%$#_{}~^\\<>|"))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from markdown_it import MarkdownIt
 from rich.console import Console
 
 from experiments.cli.tables import show_paper_table
@@ -152,3 +153,18 @@ def test_a_table_and_a_figure_of_one_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="both called 'same'"):
         write_artefacts(Artefacts({"same": table()}, {"same": figure}), tmp_path, ORIGIN)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_no_text_of_a_table_is_markup_on_a_page_of_markdown() -> None:
+    bad = "a|b <img src=x onerror=alert(1)> [c](javascript:alert(1)) `d`\n\n# e --->"
+    frame = table().frame.assign(data=bad, name=bad, marks="***")
+    hostile = replace(table(), frame=frame, caption=bad, note=bad)
+    text = latex_table.markdown(hostile, replace(ORIGIN, study=bad).comments())
+    tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(text)
+    assert [token.type for token in tokens].count("heading_open") == 1
+    assert [token.type for token in tokens].count("td_open") == 4 * len(frame)
+    (comment,) = (token for token in tokens if token.type == "html_block")
+    # What ends a comment stands at its own end alone.
+    assert comment.content.index("-->") == len(comment.content.rstrip()) - 3
+    inline = [part.type for token in tokens for part in token.children or []]
+    assert set(inline) <= {"text", "text_special", "strong_open", "strong_close"}
