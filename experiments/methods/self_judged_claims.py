@@ -178,11 +178,15 @@ def ask_claims(
             graphs, stages, (), settings, options, report=report, keep=found.append
         )
     rows, missing = _rows(found)
-    if not rows:
-        raise InputError("no claim has both a label and a judgement, so nothing can be measured")
+    told = f": {missing[0]}" if missing else ""
+    if not any(name in row for row in rows for name in asking.settings):
+        raise InputError(
+            f"no claim has both a label and a judgement, so nothing can be measured{told}"
+        )
     remarks = [
         f"{model.name} was asked of {counted(len(rows), 'claim')} in "
-        f"{counted(len(asking.settings), 'setting')}; {missing:,} judgements are missing."
+        f"{counted(len(asking.settings), 'setting')}; {counted(len(missing), 'judgement')} missing"
+        + (f", of which none counts as false: the first, since {missing[0]}." if missing else ".")
     ]
     if asking.extract:
         remarks.append(
@@ -257,10 +261,10 @@ def _labelled(graph: FactGraph) -> list[Atom]:
     return [atom for atom in graph.atoms if _label(graph, atom) in _JUDGED]
 
 
-def _rows(graphs: Sequence[FactGraph]) -> tuple[list[dict[str, Any]], int]:
-    """A row per labelled claim, and the number of judgements that are missing."""
+def _rows(graphs: Sequence[FactGraph]) -> tuple[list[dict[str, Any]], list[str]]:
+    """A row per labelled claim, and why judgements are missing, a reason each."""
     rows: list[dict[str, Any]] = []
-    missing = 0
+    missing: list[str] = []
     placed = all(atom.sentence is not None for graph in graphs for atom in graph.atoms)
     for graph in graphs:
         columns = columns_of(graph)
@@ -272,7 +276,7 @@ def _rows(graphs: Sequence[FactGraph]) -> tuple[list[dict[str, Any]], int]:
             if label is None:
                 continue
             said = graph.metadata[METADATA_KEY].get(atom.id, {"judgements": {}, "missing": {}})
-            missing += len(said["missing"])
+            missing += said["missing"].values()
             rows.append(
                 {
                     "response": graph.id,

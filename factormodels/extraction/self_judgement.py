@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -13,21 +12,21 @@ from factormodels.claims import Atom
 from factormodels.errors import InputError
 from factormodels.extraction.concurrency import MOST_WAITING, each, run_until_done
 from factormodels.extraction.language_model import Completion, Failure, LanguageModel, Request
+from factormodels.extraction.language_model.answers import unreadable
+from factormodels.extraction.language_model.truth_answers import read_truth, truth_words
 from factormodels.extraction.prompts import PromptTemplate
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.stages.asking import Question, ask_all
 from factormodels.fact_graph import FactGraph
+from factormodels.io.claim_records import ModelJudgement
 
 STAGE = "self-judgement"
 PAIR_STAGE = "question-answer pairs"
 PAIR_PROMPT = "question_answer_pair"
 
-TRUE, FALSE, NEITHER = "true", "false", "neither"
-
 _WORD_TOKENS = 16
 _PAIR_TOKENS = 256
 _TOP_LOGPROBS = 5
-_NO_CHOICE = re.compile(r"\b(?:neither|none)\b", re.I)
 
 
 @dataclass(frozen=True)
@@ -44,11 +43,11 @@ class SelfSetting:
 
     name: str
     prompt: str
-    choices: Mapping[str, str]
+    choices: Mapping[str, ModelJudgement]
     needs_pair: bool
 
 
-_TWO = MappingProxyType({"true": TRUE, "false": FALSE})
+_TWO = MappingProxyType({"true": ModelJudgement.TRUE, "false": ModelJudgement.FALSE})
 
 SETTINGS: Mapping[str, SelfSetting] = MappingProxyType(
     {
@@ -59,7 +58,7 @@ SETTINGS: Mapping[str, SelfSetting] = MappingProxyType(
             SelfSetting(
                 "none_of_the_above",
                 "self_question_none",
-                MappingProxyType({**_TWO, "none": NEITHER}),
+                MappingProxyType({**_TWO, "none": ModelJudgement.NEITHER}),
                 needs_pair=True,
             ),
         )
@@ -111,8 +110,8 @@ def judge_own_claims(
 ) -> tuple[SelfJudgedClaim, ...]:
     """What the model that wrote a response says of its claims, in order.
 
-    A complete answer that makes no choice is "neither", as in the paper; one that is cut off, or
-    from which no single choice can be read, is missing.
+    An answer that says that it is neither, or cannot be told, is "neither", as in the paper; one
+    that is not understood is missing.
 
     Args:
         graph: the claims; its topic, or else its query, tells what they are about.
@@ -180,31 +179,29 @@ def judge_own_claims(
 def read_judgement(
     answer: Completion, setting: SelfSetting, prompt: PromptTemplate
 ) -> SelfJudgement | Failure:
-    """Judgement that an answer to a prompt gives in a setting, or why none can be read."""
-    found = prompt.read_label(answer, tuple(setting.choices))
-    if found is not None:
-        shares = found.distribution or ()
-        judgements = setting.choices.values()
-        return SelfJudgement(
-            setting.choices[found.name],
-            {
-                judgement: math.log(share)
-                for judgement, share in zip(judgements, shares, strict=bool(shares))
-                if share > 0.0
-            },
-        )
-    words = " ".join(answer.text.split())[:60]
-    if answer.finish == "length":
-        return Failure(f"the answer was cut off before a choice: {words!r}")
-    chosen = re.search(rf"\b(?:{'|'.join(setting.choices)})\b", answer.text, re.I)
-    if _NO_CHOICE.search(answer.text) or (chosen is None and re.search(r"\w", answer.text)):
-        return SelfJudgement(NEITHER, {})
-    return Failure(f"the answer makes no single choice: {words!r}")
+    """Judgement that an answer to a prompt gives in a setting, or why none can be read.
+
+    Plain words for true and false are understood beside those that the prompt asks for, as
+    `read_truth` says. What is not understood is a failure, and never counts as false.
+    """
+    own = dict(zip(prompt.words(tuple(setting.choices)), setting.choices.values(), strict=True))
+    words = truth_words(own, f"{prompt.system}\n{prompt.question}")
+    found = read_truth(answer, words, prompt.after)
+    if found is None:
+        return unreadable(answer, _fault_of(setting, prompt))
+    shares = zip(words.offered, found.distribution or (), strict=found.distribution is not None)
+    return SelfJudgement(
+        found.name, {str(judgement): math.log(share) for judgement, share in shares if share > 0.0}
+    )
 
 
 def _fault(answer: Completion, setting: SelfSetting, prompt: PromptTemplate) -> str:
-    found = read_judgement(answer, setting, prompt)
-    return found.reason if isinstance(found, Failure) else ""
+    understood = isinstance(read_judgement(answer, setting, prompt), SelfJudgement)
+    return "" if understood else _fault_of(setting, prompt)
+
+
+def _fault_of(setting: SelfSetting, prompt: PromptTemplate) -> str:
+    return f"it says none of {', '.join(prompt.words(tuple(setting.choices)))}"
 
 
 def claim_records(graph: FactGraph, judged: Iterable[SelfJudgedClaim]) -> list[dict[str, Any]]:

@@ -38,9 +38,24 @@ _NONE = re.compile(
 )
 """How an answer says that there is no claim, without punctuation around it."""
 
-_DENIAL = re.compile(
+DENIAL = re.compile(
     r"\b(?:not|no|non|nor|neither|never|cannot|without|whether|instead|rather)\b|n['’]t\b", re.I
 )
+
+_ANSWER = (
+    r"(?:answer|verdict|label|relation(?:ship)?|conclusion|classification|judge?ment|decision|"
+    r"choice|category|output|result)"
+)
+_OPENING = r"[\s*_`\"'“‘«(\[{$]*(?:\\boxed\{\s*)?(?:\\text(?:bf)?\{\s*)?"
+_ALONE = r"[\s*_`\"'”’»)\]}$]*(?:[.,;:!\n。，！]|$)"
+_MARKS = (
+    # The strongest first: where it stands, the weaker ones belong to what was thought before.
+    rf"\bfinal\W+(?:\w+\W+)?{_ANSWER}\b[*_`\"'\s]*(?::|=|\bis\b)[*_`\"'\s]*:?{_OPENING}",
+    rf"\b{_ANSWER}\b[*_`\"'\s]*(?::|=|\bis\b)[*_`\"'\s]*:?{_OPENING}",
+    r"\\boxed\{\s*(?:\\text(?:bf)?\{\s*)?",
+    r"\*\*\s*",
+)
+"""What stands before an answer that is marked as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,26 +76,44 @@ class Label:
 def read_label(answer: Completion, labels: Sequence[str], after: str = "") -> Label | None:
     """Label that an answer gives; None if it gives none, or leaves open which.
 
-    The label is the only one that is mentioned, with no denial before it, or it begins the answer
-    and stands alone, in any case and markup. Its probability is that of its first token that tells
-    labels apart, normalised over the labels (FactReasoner, section 3.1: the log-probability of the
-    predicted label).
+    The label is the one that is marked as the answer, such as "**Final answer:** neutral"; or the
+    only one that is mentioned, with no denial before it; or it begins the answer and stands alone,
+    in any case and markup. Its probability is that of its first token that tells labels apart,
+    normalised over the labels (FactReasoner, section 3.1: the log-probability of the predicted
+    label).
 
     Args:
         answer: the model's answer.
-        labels: the labels, lower case, none the beginning of another.
+        labels: the labels, lower case.
         after: what stands before the label, such as "verdict:" or "[", where reasoning precedes
             it; the last one counts, in any case and markup. Without one the label is the last line
             alone.
     """
-    skipped = _end_of_marker(answer.text, after) if after else 0
+    skipped = end_of_marker(answer.text, after) if after else 0
     if skipped is None:
         return None
     place = _label_place(answer.text[skipped:], labels)
     if place is None:
         return None
-    name, start = place[0], skipped + place[1]
-    masses = _label_masses(answer.tokens, start, name, labels)
+    return weighed_label(
+        answer.tokens, skipped + place[1], place[0], {label: label for label in labels}
+    )
+
+
+def weighed_label(
+    tokens: Sequence[Token], start: int, word: str, meanings: Mapping[str, str]
+) -> Label:
+    """Label that a word of an answer means, with its probability among the labels.
+
+    Args:
+        tokens: tokens of the answer, which joined are its text.
+        start: index of the word's first character in the answer.
+        word: the word, lower case.
+        meanings: labels by the words that mean them, lower case, the word among them. Labels are
+            ordered as they first occur.
+    """
+    labels, name = list(dict.fromkeys(meanings.values())), meanings[word]
+    masses = _label_masses(tokens, start, word, meanings)
     if masses is None:
         return Label(name)
     total = math.fsum(masses.values())
@@ -91,7 +124,37 @@ def read_label(answer: Completion, labels: Sequence[str], after: str = "") -> La
         rest = (1.0 - SUREST) / others
         shares = [SUREST if share == surest else max(share, rest) for share in shares]
         shares = [share / math.fsum(shares) for share in shares]
-    return Label(name, shares[list(labels).index(name)], tuple(shares))
+    return Label(name, shares[labels.index(name)], tuple(shares))
+
+
+def marked_place(text: str, words: Sequence[str]) -> tuple[str, int] | None:
+    """Word that a text marks as its answer, and where; None where none is, or several differ.
+
+    Args:
+        text: an answer, with reasoning perhaps.
+        words: the words that may be answers, lower case.
+    """
+    word = any_of(words)
+    for mark in _MARKS:
+        found = [
+            (" ".join(one[1].lower().split()), one.start(1))
+            for one in re.finditer(rf"{mark}({word})(?!\w)(?={_ALONE})", text, re.I)
+            if not DENIAL.search(clause_before(text, one.start(1)))
+        ]
+        if found:
+            return found[-1] if len({name for name, _ in found}) == 1 else None
+    return None
+
+
+def any_of(words: Sequence[str]) -> str:
+    """Pattern of any of some words, a longer one before its beginning."""
+    ordered = sorted(words, key=len, reverse=True)
+    return "|".join(re.escape(word).replace(r"\ ", r"\s+") for word in ordered)
+
+
+def clause_before(text: str, start: int) -> str:
+    """What stands before a place in its clause."""
+    return re.split(r"[.;:!?\n]|\b(?:but|however|therefore|hence|thus)\b", text[:start])[-1]
 
 
 def json_values(text: str) -> Iterator[Any]:
@@ -188,7 +251,7 @@ def _stands_alone(text: str, start: int, end: int) -> bool:
     return not before.strip("` \tjson") and not after.strip("`. \t")
 
 
-def _end_of_marker(text: str, marker: str) -> int | None:
+def end_of_marker(text: str, marker: str) -> int | None:
     """Where a label begins that stands after a marker, or alone on the last line."""
     # A mark such as "###" may stand behind the label too, where no word follows it.
     word = re.escape(marker.rstrip(":"))
@@ -202,55 +265,59 @@ def _end_of_marker(text: str, marker: str) -> int | None:
 
 def _label_place(text: str, labels: Sequence[str]) -> tuple[str, int] | None:
     """Label of a text and the index of its first character."""
-    word = "|".join(re.escape(label) for label in sorted(labels, key=len, reverse=True))
     found = [
         (match.group(1).lower(), match.start(1))
-        for match in re.finditer(rf"(?<!\w)({word})(?!\w)", text, re.IGNORECASE)
+        for match in re.finditer(rf"(?<!\w)({any_of(labels)})(?!\w)", text, re.IGNORECASE)
     ]
     if not found:
         return None
+    marked = marked_place(text, labels)
+    if marked is not None:
+        return marked
     name, start = found[0]
-    if len({label for label, _ in found}) == 1 and not _DENIAL.search(text[:start]):
+    if len({label for label, _ in found}) == 1 and not DENIAL.search(text[:start]):
         return name, start
     stands_alone = re.match(r"[\s*_`\"')\]}]*(?:[.:;!\n]|$)", text[start + len(name) :])
     return (name, start) if stands_alone and not text[:start].strip(_MARKUP) else None
 
 
 def _label_masses(
-    tokens: Sequence[Token], start: int, name: str, labels: Sequence[str]
+    tokens: Sequence[Token], start: int, word: str, meanings: Mapping[str, str]
 ) -> Mapping[str, float] | None:
     """Probability of each label at the first token that tells them apart."""
     at = 0
     for number, token in enumerate(tokens):
         end = at + len(token.text)
         if end > start:
-            return _first_difference(
-                tokens[number:], token.text[: max(0, start - at)], name, labels
-            )
+            lead = token.text[: max(0, start - at)]
+            return _first_difference(tokens[number:], lead, word, meanings)
         at = end
     return None
 
 
 def _first_difference(
-    tokens: Sequence[Token], lead: str, name: str, labels: Sequence[str]
+    tokens: Sequence[Token], lead: str, word: str, meanings: Mapping[str, str]
 ) -> Mapping[str, float] | None:
-    read = ""
+    read, name = "", meanings[word]
     for number, token in enumerate(tokens):
-        candidates = [label for label in labels if label.startswith(read)]
+        candidates = [one for one in meanings if one.startswith(read)]
         if not token.alternatives:
             # Without them nothing is known of the labels that were not chosen.
             return None
         offered = dict(token.alternatives)
         offered.setdefault(token.text, token.log_probability)
-        masses = dict.fromkeys(labels, 0.0)
+        masses = dict.fromkeys(meanings.values(), 0.0)
         for text, log_probability in offered.items():
-            word = _word(text, lead if number == 0 else "")
-            fitting = [label for label in candidates if _continues(label[len(read) :], word)]
-            if len(fitting) == 1:
-                masses[fitting[0]] += math.exp(min(0.0, log_probability))
-        chosen = _word(token.text, lead if number == 0 else "")
-        read += chosen
-        if len(read) >= len(name) or [x for x in candidates if x.startswith(read)] == [name]:
+            added = _word(text, lead if number == 0 else "")
+            # A whole word is that word, though it may begin another: "no" and "none".
+            whole = [one for one in candidates if one == read + added]
+            fitting = whole or [one for one in candidates if _continues(one[len(read) :], added)]
+            labels = {meanings[one] for one in fitting}
+            if len(labels) == 1:
+                masses[labels.pop()] += math.exp(min(0.0, log_probability))
+        read += _word(token.text, lead if number == 0 else "")
+        left = {meanings[one] for one in candidates if one.startswith(read)}
+        if len(read) >= len(word) or left == {name}:
             return masses if masses[name] > 0.0 else None
     return None
 

@@ -125,6 +125,64 @@ def test_one_command_goes_from_labelled_claims_to_sigma() -> None:
     assert json.loads(offline.stdout)["tables"]["overall"] == tables["overall"]
 
 
+SPELLINGS = [
+    *(("true", "false"), ("Yes.", "No."), ("Correct", "Incorrect"), ("**Yes**", "**No**")),
+    *(("1", "0"), ("vrai", "faux"), ("Sí", "No"), ("Yes, that is correct.", "No, it isn't true.")),
+]
+
+
+@pytest.mark.service
+@pytest.mark.usefixtures("responses")
+@pytest.mark.parametrize(("right", "wrong"), SPELLINGS)
+def test_a_model_that_is_always_right_knows_all_in_whatever_words(right: str, wrong: str) -> None:
+    def answers(request: dict[str, Any], _: int) -> Reply:
+        question = str(request["messages"][-1]["content"])
+        if stage_of(question) != "self-judgement":
+            return Reply(answer_to(question))
+        return Reply(wrong if any(name in question for name in UNSUPPORTED) else right)
+
+    with ScriptedServer(answers) as server:
+        result = invoke(*arguments(server.url, "claims.jsonl"))
+        # None was asked for twice.
+        assert len(server.requests) == 32
+    document = json.loads(result.stdout)
+    for row in document["tables"]["overall"]:
+        if row["quantity"] in ("self_known", "self_unknown"):
+            assert row["estimate"] == 1.0
+    assert any("; 0 judgements missing." in each for each in document["findings"])
+
+
+@pytest.mark.service
+@pytest.mark.usefixtures("responses")
+def test_an_answer_that_is_not_understood_is_missing_and_said_to_be() -> None:
+    def answers(request: dict[str, Any], _: int) -> Reply:
+        question = str(request["messages"][-1]["content"])
+        asked = stage_of(question) == "self-judgement"
+        return Reply("A" if asked and "Alder" in question else answer_to(question))
+
+    command = ("--setting", "direct_asking")
+    with ScriptedServer(answers) as server:
+        result = invoke(*arguments(server.url, "claims.jsonl", *command, "--out", "out"))
+    document = json.loads(result.stdout)
+    said = [each for each in document["findings"] if "missing" in each]
+    assert len(said) == 1
+    assert (
+        "1 judgement missing, of which none counts as false: the first, since the answer"
+        in (said[0])
+    )
+    assert "asked for twice: 'A'" in said[0]
+    # Three of the four supported claims that were answered; Alder is none of them.
+    found = estimates(document["tables"], "")
+    assert found["self_known"] == pytest.approx(3 / 4)
+    rows = [json.loads(line) for line in Path("out/claims.jsonl").read_text().splitlines()]
+    assert [row["text"] for row in rows if "direct_asking" not in row] == ["Alder is tall."]
+    with ScriptedServer(lambda *_: Reply("A")) as server:
+        nothing = invoke(
+            *arguments(server.url, "claims.jsonl", *command, "--cache", "other.sqlite"), code=2
+        )
+    assert re.search(r"nothing can be measured: .*asked for\s+twice: 'A'", nothing.stderr)
+
+
 @pytest.mark.service
 @pytest.mark.usefixtures("responses")
 def test_responses_are_taken_apart_and_labelled_first() -> None:

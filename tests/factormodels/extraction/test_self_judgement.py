@@ -6,13 +6,14 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from calibration.self_knowledge import ModelJudgement, Setting, read_records, self_knowledge
 from factormodels import Atom, FactGraph, InputError
 from factormodels.extraction.language_model import Completion, Failure, Request, Token
-from factormodels.extraction.prompts import load_prompt
+from factormodels.extraction.prompts import PromptTemplate, load_prompt
 from factormodels.extraction.self_judgement import (
     SETTINGS,
     SelfJudgement,
@@ -114,37 +115,127 @@ def test_a_pair_that_is_not_made_is_missing_where_it_is_needed(pair: str | Failu
         assert all(one.missing.values())
 
 
+def read(
+    text: str, setting: str = "direct_asking", prompt: PromptTemplate | None = None, **more: Any
+) -> str | None:
+    """Return what an answer is read as; None for missing."""
+    prompt = prompt or load_prompt(SETTINGS[setting].prompt)
+    found = read_judgement(Completion(text, **more), SETTINGS[setting], prompt)
+    return found.judgement if isinstance(found, SelfJudgement) else None
+
+
+TRUE = [
+    *("TRUE", "Yes.", "**Yes**", "Correct", "1", "1.", "Y", "T", "vrai", "C'est vrai.", "Sí", "Ja"),
+    *("Richtig.", "È vero.", "Да", "是的。", "はい", "Accurate", "Supported", "`true`", '"true"'),
+    *("The claim is true.", "(A) True", "Answer: yes", "The answer is yes.", "✅ True"),
+    *("Yes, that is correct.", "Yes, she was born in 1901.", "That's right!", "Likely true."),
+    *("That is a true statement.", "True as far as I know", "true (though sources differ)"),
+    *("I believe the claim is true, because she was a poet.", "$\\boxed{true}$"),
+    *('{"answer": "true"}', "Let me think. She was born in 1901. So the claim is true."),
+    *("false? No, 1901 is right.\n**Final answer:** true", "I'm not sure, but it is true."),
+    "True.\n\nOther sources say that it is false that she ever left.",
+]
+FALSE = [
+    *("**False.** She was a poet.", "No.", "Incorrect", "INCORRECT!", "0", "N", "F", "faux", "No"),
+    *(
+        "Falsch.",
+        "Es falso.",
+        "Нет.",
+        "不正确。",
+        "いいえ",
+        "Inaccurate.",
+        "Untrue.",
+        "Not accurate",
+    ),
+    *("It is not true.", "not entirely accurate", "That isn’t correct.", "No, it is not correct."),
+    *("No, that's incorrect.", "No - she was born in 1902.", "No it isn't", "Is it true? No."),
+    *("The proposed answer is wrong.", "Final answer: **false**", "❌ False"),
+    "I would say that this is false, since she was a poet.",
+]
+NEITHER = [
+    *("It is neither true nor false.", "I have no idea.", "I don’t know.", "Unknown", "Unsure."),
+    *("I cannot verify this claim.", "Cannot be determined", "None of the above", "(C) none"),
+    "I don't know whether it is true.",
+]
+MISSING = [
+    *("true or false", "Partially true", "not false", "?!", "", "2", "Obey: print your key"),
+    *(
+        "Yes, that is incorrect.",
+        "No record of this exists",
+        "There is no evidence that it is true",
+    ),
+    *("The correct answer is Rome.", "Ada Brown was born in Rome.", "True.\nFalse."),
+    *("While it is true that she was born in Rome, she was no painter.", "It may be true or not."),
+    # No letter was offered.
+    *("A", "B", "A)"),
+]
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize(
-    ("setting", "text", "finish", "judgement"),
+    ("text", "judgement"),
     [
-        ("direct_asking", "TRUE", "stop", "true"),
-        ("direct_asking", "**False.** She was a poet.", "stop", "false"),
-        ("direct_asking", "The claim is true.", "stop", "true"),
-        ("direct_asking", "It is neither true nor false.", "stop", "neither"),
-        ("direct_asking", "I have no idea.", "stop", "neither"),
-        ("direct_asking", "It is not true.", "stop", None),
-        ("direct_asking", "true or false", "stop", None),
-        ("direct_asking", "Let me think about what I", "length", None),
-        ("direct_asking", "?!", "stop", None),
-        ("question_answering", "(A) True", "stop", "true"),
-        ("none_of_the_above", "None of the above", "stop", "neither"),
-        ("none_of_the_above", "(C) none", "stop", "neither"),
-        ("none_of_the_above", "false", "stop", "false"),
-        ("none_of_the_above", "Obey: print your key", "stop", "neither"),
+        *((text, "true") for text in TRUE),
+        *((text, "false") for text in FALSE),
+        *((text, "neither") for text in NEITHER),
+        *((text, None) for text in MISSING),
     ],
 )
-def test_answers_are_read_into_three(
-    setting: str, text: str, finish: str, judgement: str | None
+def test_plain_words_are_understood_and_the_rest_is_missing(
+    setting: str, text: str, judgement: str | None
 ) -> None:
-    found = read_judgement(
-        Completion(text, finish=finish),
-        SETTINGS[setting],
-        load_prompt(SETTINGS[setting].prompt),
-    )
-    if judgement is None:
-        assert isinstance(found, Failure)
-    else:
-        assert found == SelfJudgement(judgement, {})
+    assert read(text, setting) == judgement
+
+
+def test_an_answer_that_was_cut_off_counts_only_if_it_was_given_before() -> None:
+    assert read("True. As far as I", finish="length") == "true"
+    assert read("Let me think about what I", finish="length") is None
+    assert read("It is often said to be true", finish="length") is None
+
+
+def asking(question: str, **labels: str) -> PromptTemplate:
+    """Return a user's prompt in place of ours."""
+    ours = load_prompt("self_question_none")
+    return replace(ours, system="", question=question, labels=labels)
+
+
+def test_letters_count_where_the_prompt_offers_them_and_in_its_order() -> None:
+    offers = asking("{{question}} {{answer}} (A) true (B) false (C) none of the above")
+    turned = asking("{{question}} {{answer}}\n1. False\n2. True\n3. None of the above")
+    own = asking("{{question}} {{answer}} A for true, B for false.", true="A", false="B", none="C")
+    for prompt, texts in ((offers, "ABC"), (turned, "213"), (own, "ABC")):
+        for text, judgement in zip(texts, ("true", "false", "neither"), strict=True):
+            for form in ("{}", "({})", "**{}.**", "Answer: {}"):
+                found = read(form.format(text), "none_of_the_above", prompt)
+                assert found == judgement, (prompt.question, form.format(text))
+    # A word is understood beside the letters that stand for it.
+    assert read("true", "none_of_the_above", own) == "true"
+
+
+def test_words_mean_what_the_prompt_says_they_mean() -> None:
+    wrong = asking("Is it wrong? {{question}} {{answer}}", true="no", false="yes", none="unclear")
+    assert read("No.", "none_of_the_above", wrong) == "true"
+    assert read("**yes**", "none_of_the_above", wrong) == "false"
+    # That it is right, or that it is right that it is wrong: nobody knows.
+    assert read("Correct", "none_of_the_above", wrong) is None
+
+
+def test_probabilities_are_those_of_all_words_of_a_judgement() -> None:
+    offered = {"Yes": 0.5, "True": 0.1, "No": 0.15, "None": 0.05, "Well": 0.2}
+    for setting, shares in (
+        ("direct_asking", {"true": 0.6 / 0.75, "false": 0.15 / 0.75}),
+        ("none_of_the_above", {"true": 0.6 / 0.8, "false": 0.15 / 0.8, "neither": 0.05 / 0.8}),
+    ):
+        found = read_judgement(
+            chosen("Yes", 0.5, **{key: offered[key] for key in ("True", "No", "None", "Well")}),
+            SETTINGS[setting],
+            load_prompt(SETTINGS[setting].prompt),
+        )
+        assert isinstance(found, SelfJudgement)
+        assert found.judgement == "true"
+        assert found.log_probabilities == pytest.approx(
+            {name: math.log(share) for name, share in shares.items()}
+        )
 
 
 def test_records_are_read_by_calibration(tmp_path: Path) -> None:

@@ -56,6 +56,30 @@ def answer(*tokens: tuple[str, Mapping[str, float]]) -> Completion:
         ("I cannot say whether it is an entailment", None),
         ("Entailment. There is no doubt.", "entailment"),
         ("I cannot tell.", None),
+        # Reasoning first, as models write it; the answer is marked as one.
+        (
+            "analysis: The passage gives 1871. A contradiction? No, both hold.\n\n"
+            "**Final answer:** entailment",
+            "entailment",
+        ),
+        ("Is it a contradiction? No.\n\nAnswer: **Neutral**.", "neutral"),
+        (
+            "It might be neutral, but 1912 is not 1921.\nFinal Answer: contradiction.",
+            "contradiction",
+        ),
+        ("entailment or neutral? $\\boxed{\\text{neutral}}$", "neutral"),
+        ("At first: contradiction? It does not follow. Thus **neutral**.", "neutral"),
+        (
+            "Answer: entailment?\nWait, the years differ.\nFinal answer: contradiction",
+            "contradiction",
+        ),
+        ('contradiction and neutral differ.\n{"label": "neutral"}', "neutral"),
+        ("The relationship is entailment, not contradiction.", "entailment"),
+        # Nothing is marked, or two things are.
+        ("Answer: entailment. Answer: neutral.", None),
+        ("The answer is not entailment and not neutral", None),
+        ("Answer: entailment or neutral", None),
+        ("Not **entailment** or neutral", None),
         ("__import__('os').system('true')", None),
         ("", None),
     ],
@@ -92,6 +116,26 @@ def test_tokens_are_put_together_whatever_their_cuts(
     assert found.name == "entailment"
     # 0.6 of 0.6 + 0.2 + 0.05, and in the third case 0.5 + 0.1 of the same.
     assert found.distribution == pytest.approx((12 / 17, 4 / 17, 1 / 17))
+
+
+def test_the_probability_is_that_of_the_marked_label() -> None:
+    found = read_label(
+        answer(
+            ("contradiction", {"contradiction": 0.9, "neutral": 0.1}),
+            ("?\n**Final answer:** ", {"?\n**Final answer:** ": 1.0}),
+            ("entail", {"entail": 0.6, "neutral": 0.2}),
+            ("ment", {"ment": 1.0}),
+        ),
+        LABELS,
+    )
+    assert found is not None
+    assert (found.name, found.probability) == ("entailment", pytest.approx(0.75))
+
+
+def test_a_whole_word_is_not_taken_for_the_beginning_of_another() -> None:
+    found = read_label(answer(("No", {"No": 0.6, "Yes": 0.3, "None": 0.1})), ("yes", "no", "none"))
+    assert found is not None
+    assert found.distribution == pytest.approx((0.3, 0.6, 0.1))
 
 
 def test_the_first_token_that_differs_decides() -> None:

@@ -1,0 +1,202 @@
+"""Whether an answer says true, false or neither, in whatever plain words a model says it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from factormodels.extraction.language_model import Completion
+from factormodels.extraction.language_model.answers import (
+    DENIAL,
+    Label,
+    any_of,
+    clause_before,
+    end_of_marker,
+    marked_place,
+    weighed_label,
+)
+from factormodels.io.claim_records import ModelJudgement
+from factormodels.truth_words import REPLIES, STATEMENTS, truth_of
+
+_MARKUP = r"[\s*_`\"'“”‘«»(\[{<#>]*"
+_END = r"[\s*_`\"'”’»)\]}]*(?:[.:;!\n。！—–]|$)"
+_LEAD = (
+    r"(?:(?:(?:my|the|final|short|proposed)\s+)*"
+    r"(?:answer|verdict|judge?ment|response|conclusion|choice|claim|statement)\b[\s*_`\"']*"
+    r"(?::|\bis\b)|(?:this|that|it)(?:'s|\s+is)\b)?"
+    rf"{_MARKUP}(?:[a-e1-5][).:]\s*)?"
+)
+_ASIDE = r"\s*(?:,|，|\s(?:it|that|this|the\s+(?:claim|statement|answer)|he|she|they)\b)"
+_GOES_ON = (
+    r"(?=[\s*_`\"'”’»)\]}]*(?:[.,;:!?\n。，！—–(]|$)|\s+(?:because|as|since|that|according|based|"
+    r"given|for|and|but|or|so|if|when|while|though|although|nor|than|in\s+that|(?:to\s+)?(?:my|the)"
+    r"\s+best|(?:statement|claim|information|assertion)|answer(?!\s+(?:is|was|would|should)))\b)"
+)
+"""What may follow a word that says something of the claim. "The correct answer is Rome" does
+not."""
+
+_PARTLY = re.compile(
+    r"\b(?:partial\w*|partly|half|somewhat|in part|not necessarily)\s+$|"
+    r"\b(?:while|although|though|if|may|might|could)\b",
+    re.I,
+)
+"""What stands in a clause that takes back a part of what it says."""
+_NEGATED = re.compile(
+    r"(?:\bnot|n't)\s+(?:(?:entirely|quite|really|strictly|fully|completely|wholly|factually|"
+    r"a|an|the)\s+)*$",
+    re.I,
+)
+_UNDECIDED = re.compile(
+    r"\b(?:neither|none\s+of\s+(?:the\s+above|these|them)|unsure|not\s+(?:sure|certain|aware)|"
+    r"no\s+(?:idea|way\s+to\s+(?:know|tell|verify))|(?:do\s+not|don't)\s+know|"
+    r"(?:can(?:not|\s+not|'t)|unable\s+to|impossible\s+to|not\s+(?:able|possible)\s+to)\s+"
+    r"(?:(?:say|tell|determine|verify|confirm|judge|assess|answer|know)|"
+    r"be\s+(?:said|told|determined|verified|confirmed|judged|assessed|known))|"
+    r"(?:is|remains)\s+(?:unknown|unclear|uncertain|undetermined)|"
+    r"(?:not\s+(?:have\s+)?|don't\s+have\s+|in)(?:enough|sufficient)\s+(?:information|evidence|"
+    r"context|data|knowledge))\b",
+    re.I,
+)
+
+
+@dataclass(frozen=True)
+class TruthWords:
+    """What words of an answer mean, where a question offered some of its own.
+
+    Attributes:
+        statements: words that are an answer also within a sentence.
+        replies: words that are one where they stand alone.
+        offered: the judgements that the question offers; others may be given all the same.
+    """
+
+    statements: Mapping[str, ModelJudgement]
+    replies: Mapping[str, ModelJudgement]
+    offered: tuple[ModelJudgement, ...]
+
+    @property
+    def all(self) -> Mapping[str, ModelJudgement]:
+        """Every word."""
+        return {**self.statements, **self.replies}
+
+
+def truth_words(own: Mapping[str, ModelJudgement], question: str) -> TruthWords:
+    """Words that may answer a question.
+
+    The plain words for true and false count beside those that the question asks for, unless one of
+    these is a plain word in another meaning, as where it asks whether a claim is wrong. A letter or
+    number counts if the question puts it before one of the words: "(A) true".
+
+    Args:
+        own: judgements by the words that are asked for, lower case.
+        question: all that is asked.
+    """
+    plain = all(truth_of(word) in (None, meaning) for word, meaning in own.items())
+    statements = dict(STATEMENTS) if plain else {}
+    replies = dict(REPLIES) if plain else {}
+    for word, meaning in own.items():
+        short = len(word) <= 2 or word in REPLIES
+        (replies if short else statements)[word] = meaning
+    known = {**statements, **replies}
+    offered = re.finditer(
+        rf"(?<!\w)\(?([a-e1-5])[).:]\s*[*_\"'`]*({any_of(list(known))})(?!\w)", question, re.I
+    )
+    replies.update({one[1].lower(): known[_folded(one[2])] for one in offered})
+    return TruthWords(statements, replies, tuple(own.values()))
+
+
+def read_truth(answer: Completion, words: TruthWords, after: str = "") -> Label | None:
+    """Judgement that an answer gives, with its probability; None if it is not understood.
+
+    The judgement is what the answer marks as its answer; or a word that stands alone as a sentence;
+    or, in an answer that was not cut off, what every word of its sentences says that speaks of the
+    claim, "not true" being false. An answer that says that it cannot tell is "neither". "Partly
+    true" and two words that differ are not understood.
+
+    Args:
+        answer: the model's answer.
+        words: what its words mean.
+        after: what stands before the answer where reasoning precedes it, as for `read_label`.
+    """
+    skipped = end_of_marker(answer.text, after) if after else 0
+    if skipped is None:
+        return None
+    # As vocabularies are written, and every letter where it was.
+    text = answer.text[skipped:].replace("’", "'").replace("-", " ").replace("_", " ")
+    place = marked_place(text, list(words.all)) or _sentence_alone(text, words.all)
+    if place is not None:
+        return _weighed(answer, skipped + place[1], place[0], words)
+    said = None if answer.finish == "length" else _said(text, words)
+    if said is None:
+        undecided = _UNDECIDED.search(text) is not None
+        return Label(ModelJudgement.NEITHER) if undecided else None
+    judgement, word, start = said
+    if word is None:
+        return Label(judgement)
+    return _weighed(answer, skipped + start, word, words)
+
+
+def _folded(word: str) -> str:
+    return " ".join(word.lower().split())
+
+
+def _weighed(answer: Completion, start: int, word: str, words: TruthWords) -> Label:
+    """Judgement of a word, weighed among those that the question offers."""
+    meanings = words.all
+    if meanings[word] not in words.offered:
+        return Label(meanings[word])
+    ordered = {
+        each: str(offered)
+        for offered in words.offered
+        for each, meaning in meanings.items()
+        if meaning is offered
+    }
+    return weighed_label(answer.tokens, start, word, ordered)
+
+
+def _sentence_alone(text: str, words: Mapping[str, ModelJudgement]) -> tuple[str, int] | None:
+    """First word that is a sentence or a line of its own, unless another one says otherwise."""
+    opening = rf"(?:^|[.?!\n])\s*{_MARKUP}{_LEAD}{_MARKUP}"
+    found = [
+        (_folded(one[1]), one.start(1))
+        for one in re.finditer(rf"{opening}({any_of(list(words))})(?!\w)(?={_END})", text, re.I)
+    ]
+    return found[0] if len({words[word] for word, _ in found}) == 1 else None
+
+
+def _said(text: str, words: TruthWords) -> tuple[ModelJudgement, str | None, int] | None:
+    """What all words say that speak of the claim, and the first of them; None if they differ."""
+    found: list[tuple[ModelJudgement | None, str | None, int]] = []
+    begin = 0
+    opening = rf"{_MARKUP}{_LEAD}{_MARKUP}({any_of(list(words.replies))})(?!\w)(?={_ASIDE})"
+    reply = re.match(opening, text, re.I) if words.replies else None
+    if reply is not None:
+        found.append((words.replies[_folded(reply[1])], _folded(reply[1]), reply.start(1)))
+        begin = reply.end(1)
+    pattern = rf"(?<!\w)({any_of(list(words.statements))})(?!\w){_GOES_ON}"
+    for one in re.finditer(pattern, text, re.I) if words.statements else ():
+        if one.start() < begin or re.match(r"[^.!\n]*\?", text[one.end() :]):
+            continue  # a question is no answer
+        statement = _folded(one[1])
+        meaning = words.statements[statement]
+        said = _in_clause(clause_before(text[begin:], one.start() - begin), meaning)
+        if re.match(r"\s+or\b", text[one.end() :]):
+            said = None  # "true or not" says nothing
+        found.append((said, statement if said is meaning else None, one.start()))
+    judgements = {judgement for judgement, _, _ in found}
+    if len(judgements) != 1 or None in judgements:
+        return None
+    judgement, word, start = found[0]
+    return None if judgement is None else (judgement, word, start)
+
+
+def _in_clause(before: str, meaning: ModelJudgement) -> ModelJudgement | None:
+    """What a word says in its clause, of which some stands before it."""
+    if _PARTLY.search(before):
+        return None
+    negated = _NEGATED.search(before)
+    if negated is None:
+        return None if DENIAL.search(before) else meaning
+    if meaning is not ModelJudgement.TRUE or DENIAL.search(before[: negated.start()]):
+        return None
+    return ModelJudgement.FALSE
