@@ -293,6 +293,85 @@ def test_faults_of_library_code_are_seen() -> None:
     ]
 
 
+PARSED_BY_NICEGUI = {
+    *("default_props", "default_classes", "default_style", "run_javascript", "eval"),
+    *("run_method", "run_chart_method", "add_slot", "add_head_html", "add_body_html", "add_css"),
+    *("html", "markdown", "restructured_text", "mermaid", "interactive_image", "set_content"),
+}
+"""What reads a text as attributes, HTML, a template or JavaScript."""
+
+CLASSES = {"classes", "style"}
+"""What reads a text as classes or styles, which may be ours alone."""
+
+
+def page_faults(source: str) -> list[str]:
+    """Return where a text of a graph could act on a page of NiceGUI.
+
+    Attributes are set by value, by the function `_with` alone, whose names are identifiers: a name
+    that begins with a colon would make JavaScript of its value.
+    """
+    tree = ast.parse(source)
+    gate = [node for node in tree.body if getattr(node, "name", "") == "_with"]
+    within = {id(node) for function in gate for node in ast.walk(function)}
+    faults = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in ("props", "_props"):
+            faults += [f"line {node.lineno}: {node.attr}"] * (id(node) not in within)
+        if not isinstance(node, ast.Call):
+            continue
+        name = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        computed = any(not isinstance(value, ast.Constant) for value in given)
+        if name in PARSED_BY_NICEGUI or (name in CLASSES and computed):
+            faults.append(f"line {node.lineno}: {name}")
+        faults += [
+            f"line {node.lineno}: {keyword.arg}"
+            for keyword in node.keywords
+            if keyword.arg in ("js_handler", "html", "options_html", "sanitize")
+            or (name == "_with" and keyword.arg is None)
+        ]
+    return sorted(faults)
+
+
+def test_no_text_acts_on_the_page() -> None:
+    users = {
+        str(path.relative_to(ROOT).parent): path
+        for path in sources(*LAYERS)
+        if any(name.split(".")[0] == "nicegui" for name, _ in imported_names(path))
+    }
+    assert [*users] == ["experiments/explore"]
+    faults = [
+        f"{path.relative_to(ROOT)}, {fault}"
+        for path in sources("experiments/explore")
+        for fault in page_faults(path.read_text(encoding="utf-8"))
+    ]
+    assert faults == []
+
+
+def test_a_text_that_would_act_on_a_page_is_seen() -> None:
+    source = (
+        "slider.props(f'data-testid=\"{name}\"')\n"
+        "label.props('dense')\n"
+        "label.classes('w-full').style(colour)\n"
+        "element._props[key] = value\n"
+        "ui.html(text, sanitize=False)\n"
+        "label.on('click', js_handler=text)\n"
+        "def _with(element, name, value):\n"
+        "    element.props[name] = value\n"
+        "_with(label, **named)\n"
+    )
+    assert page_faults(source) == [
+        "line 1: props",
+        "line 2: props",
+        "line 3: style",
+        "line 4: _props",
+        "line 5: html",
+        "line 5: sanitize",
+        "line 6: js_handler",
+        "line 9: None",
+    ]
+
+
 MARKED = {
     "service": ("ScriptedServer", "WebServer", "LocalCluster", "cluster_here"),
     "notebook": ("tests.notebooks.execution", "execute_notebooks import"),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import secrets
+from base64 import b64encode
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -55,8 +56,10 @@ def serve(
 
     token = secrets.token_urlsafe(16)
     address = f"http://127.0.0.1:{port}/{token}"
-    # A page of another site whose name was pointed at this machine is turned away.
+    # A page of another site whose name was pointed at this machine is turned away, and so is what
+    # another site's page asks of the page or its socket, which NiceGUI opens to every origin.
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
+    app.add_middleware(_own_origin, port=port)
 
     @ui.page("/{given}", title="factormodels explore", response_timeout=30)
     def page(given: str) -> Any:
@@ -70,6 +73,21 @@ def serve(
         host="127.0.0.1", port=port, reload=False, show=f"/{token}" if show else False,
         show_welcome_message=False, title="factormodels explore", uvicorn_logging_level="error",
     )  # fmt: skip
+
+
+def _own_origin(served: Any, port: int) -> Any:
+    """An ASGI application that answers no request, and opens no socket, for another site's page."""
+    from starlette.responses import PlainTextResponse
+
+    own = {f"http://{host}:{port}".encode() for host in ("127.0.0.1", "localhost")}
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        # Browsers say where a page came from; who opens this one by its address has no origin.
+        origins = {value for name, value in scope.get("headers", ()) if name == b"origin"}
+        answered = served if origins <= own else PlainTextResponse("foreign origin", 403)
+        await answered(scope, receive, send)
+
+    return answer
 
 
 class _Page:
@@ -95,22 +113,23 @@ class _Page:
                 ("Backend", "backend", backends),
             ):
                 one = ui.select([*values], value=getattr(start, name), label=label)
-                one.classes("min-w-28").props(f'data-testid="{name}"')
+                _with(one, data_testid=name).classes("min-w-28")
                 one.on_value_change(self._setter(name))
             with ui.column().classes("gap-0"):
                 ui.label("Strength of all relations").classes("text-sm")
                 with ui.row().classes("items-center no-wrap"):
                     slider = ui.slider(min=0.0, max=3.0, step=0.05, value=start.strength)
-                    slider.props('data-testid="strength"').classes("w-40")
+                    _with(slider, data_testid="strength").classes("w-40")
                     slider.on_value_change(self._setter("strength"))
                     _show_value(ui, slider)
             undo = ui.button("Undo all", on_click=lambda: self._open(self.asked.graph.id))
-            undo.props("no-caps")
-            ui.button("Save", on_click=self._save).props('no-caps data-testid="save"')
+            _with(undo, no_caps=True)
+            saving = ui.button("Save", on_click=self._save)
+            _with(saving, no_caps=True, data_testid="save")
         # What follows stays in view while one scrolls through what can be changed.
         with ui.column().classes("w-full gap-0 sticky top-0 z-10 bg-white py-1"):
-            self.status = ui.label().props('data-testid="status"').classes("font-mono")
-            self.moves = ui.label().props('data-testid="moved"')
+            self.status = _with(ui.label(), data_testid="status").classes("font-mono")
+            self.moves = _with(ui.label(), data_testid="moved")
         with ui.element().classes(
             "w-full flex flex-col lg:flex-row lg:flex-nowrap lg:items-start gap-4"
         ):
@@ -118,11 +137,12 @@ class _Page:
             results = ui.column().classes("w-full lg:w-2/3 min-w-0 order-1 lg:order-2")
             with results.classes("lg:sticky lg:top-16 lg:max-h-[calc(100vh-4rem)] overflow-y-auto"):
                 self.table = ui.table(columns=_columns(start.graph), rows=[], row_key="id")
-                self.table.classes("w-full").props('dense wrap-cells data-testid="claims"')
+                _with(self.table, dense=True, wrap_cells=True, data_testid="claims")
+                self.table.classes("w-full")
                 # A drawing narrower than this cannot be read: a phone scrolls it.
                 with ui.element().classes("w-full overflow-x-auto"):
-                    self.drawing = ui.html("", sanitize=False).classes("w-full min-w-[34rem]")
-                    self.drawing.props('data-testid="drawing"')
+                    self.drawing = _with(ui.element("img"), data_testid="drawing", alt="graph")
+                    self.drawing.classes("max-w-full min-w-[34rem]")
         self._controls()
         self._solve()
 
@@ -156,7 +176,7 @@ class _Page:
                         seen = ui.select(
                             {"": "not observed", "true": "true", "false": "false"}, value=""
                         )
-                        seen.props(f'dense data-testid="observe-{atom.id}"')
+                        _with(seen, dense=True, data_testid=f"observe-{atom.id}")
                         seen.on_value_change(self._observe(atom.id))
             with ui.expansion("Passages: prior, and whether it counts", value=True).classes(
                 "w-full"
@@ -167,7 +187,7 @@ class _Page:
                     with ui.row().classes("w-full items-center no-wrap"):
                         self._slider(f"prior-{context.id}", context.prior, self._prior(context.id))
                         kept = ui.switch("in", value=True)
-                        kept.props(f'data-testid="keep-{context.id}"')
+                        _with(kept, data_testid=f"keep-{context.id}")
                         kept.on_value_change(self._keep(context.id))
             with ui.expansion("Relations: probability", value=False).classes("w-full"):
                 for one in graph.relations:
@@ -180,7 +200,7 @@ class _Page:
 
     def _slider(self, name: str, value: float, take: Callable[[float], None]) -> None:
         slider = self.ui.slider(min=0.0, max=1.0, step=0.01, value=value).classes("w-40")
-        slider.props(f'data-testid="{name}"')
+        _with(slider, data_testid=name)
         slider.on_value_change(lambda event: take(float(event.value)))
         _show_value(self.ui, slider)
 
@@ -251,7 +271,7 @@ class _Page:
             for atom in now.view.atoms
         ]
         self.table.update()
-        self.drawing.set_content(_svg(now))
+        _with(self.drawing, src=_picture(now))
 
     def _save(self) -> None:
         try:
@@ -283,13 +303,23 @@ def _show_value(ui: Any, slider: Any) -> None:
     label.bind_text_from(slider, "value", backward=lambda value: f"{value:.2f}")
 
 
-def _svg(found: Explored) -> str:
-    """The drawing of a graph, as an element as wide as the page has room for."""
+def _with(element: Any, **attributes: Any) -> Any:
+    """An element with attributes by value.
+
+    `element.props("...")` would parse a text, in which a quotation mark begins another attribute
+    and a colon before a name makes JavaScript of a value; here names are those of this module.
+    """
+    for name, value in attributes.items():
+        element.props[name.replace("_", "-")] = value
+    return element
+
+
+def _picture(found: Explored) -> str:
+    """The drawing of a graph as the address of a picture, in which a browser runs nothing."""
     from calibration.figures.style import paper_style
 
-    buffer = io.StringIO()
+    buffer = io.BytesIO()
     with paper_style():
         figure = draw_fact_graph(found.view, found.claims)
         figure.savefig(buffer, format="svg", metadata={"Date": None})
-    text = buffer.getvalue()
-    return '<svg style="max-width: 100%; height: auto" ' + text[text.index("<svg ") + 5 :]
+    return f"data:image/svg+xml;base64,{b64encode(buffer.getvalue()).decode()}"

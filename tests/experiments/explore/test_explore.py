@@ -6,17 +6,22 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from http.client import HTTPConnection
 from pathlib import Path
+from socket import create_connection
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from experiments import load_study
 from experiments.explore.exploration import Exploration, changed_graph, explore, moved, save
-from factormodels import datasets
-from factormodels.io.fact_graph_json import read_fact_graph
+from factormodels import Atom, Context, FactGraph, Relation, RelationKind, datasets
+from factormodels.io.fact_graph_json import read_fact_graph, write_fact_graphs
 from inference import infer
 from tests.oracle import oracle
 
@@ -72,21 +77,38 @@ def test_what_is_saved_reproduces_it(tmp_path: Path) -> None:
     assert "--evidence observed.evid" in text
 
 
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """The address of a page that is served, and the folder that it saves in."""
+@contextmanager
+def served(*arguments: str) -> Iterator[str]:
+    """The address of a page that is served while the block runs."""
     pytest.importorskip("nicegui")
-    out = tmp_path_factory.mktemp("served") / "saved"
-    command = [sys.executable, "-u", "-m", "factormodels", "explore", "worked-examples"]
-    command += ["--response", GRAPH.id, "--no-browser", "--out", str(out)]
+    command = [sys.executable, "-u", "-m", "factormodels", "explore", *arguments, "--no-browser"]
     # NiceGUI takes itself to be under test where it sees pytest's variables.
     own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=own) as process:
         assert process.stdout is not None
         try:
-            yield process.stdout.readline().strip(), out
+            url = process.stdout.readline().strip()
+            _wait_for(urlsplit(url).port or 0)
+            yield url
         finally:
             process.terminate()
+
+
+def _wait_for(port: int) -> None:
+    # The address is told a moment before its port is open.
+    for _ in range(600):
+        with suppress(ConnectionRefusedError):
+            return create_connection(("127.0.0.1", port)).close()
+        time.sleep(0.05)
+    raise ConnectionRefusedError
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """The address of a page that is served, and the folder that it saves in."""
+    out = tmp_path_factory.mktemp("served") / "saved"
+    with served("worked-examples", "--response", GRAPH.id, "--out", str(out)) as url:
+        yield url, out
 
 
 def log_z(asked: Exploration) -> str:
@@ -134,8 +156,10 @@ def test_the_page_answers_in_a_browser(browser: Browser, address: tuple[str, Pat
     asked_for = replace(asked_for, observed={atom: False})
     expect(status).to_contain_text(f"log Z {log_z(asked_for)}", timeout=30_000)
     expect(page.get_by_test_id("claims")).to_contain_text("0.0000")
-    drawn = page.get_by_test_id("drawing").locator("svg")
-    before = drawn.inner_html()
+    drawn = page.get_by_test_id("drawing")
+    pictured = drawn.get_attribute("src")
+    assert pictured is not None
+    assert pictured.startswith("data:image/svg+xml")
     # By the keyboard a slider moves one step.
     page.get_by_text("Relations: probability", exact=True).click()
     one = GRAPH.relations[0]
@@ -154,7 +178,7 @@ def test_the_page_answers_in_a_browser(browser: Browser, address: tuple[str, Pat
     expect(status).to_contain_text(f"log Z {log_z(asked_for)}", timeout=30_000)
     page.get_by_test_id(f"prior-{atom}").click(position={"x": 20, "y": 10})
     expect(status).not_to_contain_text(f"log Z {log_z(asked_for)}", timeout=30_000)
-    assert drawn.inner_html() != before
+    assert drawn.get_attribute("src") != pictured
     said = status.inner_text()
     page.get_by_test_id("save").click()
     expect(page.get_by_text("Saved graph.json")).to_be_visible(timeout=30_000)
@@ -175,3 +199,66 @@ def test_the_page_answers_in_a_browser(browser: Browser, address: tuple[str, Pat
     )
     assert f"log Z {again.posterior.log_z:.6f}" in said
     assert all(one.startswith("http://127.0.0.1:") or one.startswith("data:") for one in asked)
+
+
+SCRIPT = "(()=>{window.ran=(window.ran||0)+1})()"
+HOSTILE = f'x" :title="{SCRIPT}" :class=\'{SCRIPT}\' :id={SCRIPT} y="<img src=x onerror={SCRIPT}>'
+
+
+@pytest.mark.browser
+def test_no_id_title_or_text_runs_on_the_page(browser: Browser, tmp_path: Path) -> None:
+    from playwright.sync_api import expect
+
+    texts = f"</text></svg><script>{SCRIPT}</script>{{{{{SCRIPT}}}}}{HOSTILE}"
+    hostile = FactGraph(
+        HOSTILE,
+        response=texts,
+        atoms=(Atom(f"a {HOSTILE}", texts), Atom(":title", texts)),
+        contexts=(Context(f"c {HOSTILE}", texts, title=texts), Context(":onclick", texts)),
+        relations=(Relation(f"c {HOSTILE}", f"a {HOSTILE}", RelationKind.ENTAILMENT, 0.9),),
+    )
+    write_fact_graphs([hostile, replace(hostile, id=f":{SCRIPT}")], tmp_path / "hostile.jsonl")
+    with served(str(tmp_path / "hostile.jsonl"), "--out", str(tmp_path / "saved")) as url:
+        page = browser.new_page()
+        page.goto(url)
+        expect(page.get_by_test_id("status")).to_contain_text("log Z", timeout=30_000)
+        page.get_by_text("Relations: probability", exact=True).click()
+        pair = f"relation-c {HOSTILE}-a {HOSTILE}"
+        ids = [f"prior-a {HOSTILE}", "observe-:title", "keep-:onclick", f"keep-c {HOSTILE}", pair]
+        for test_id in ids:
+            # The attribute holds the text, all of it.
+            expect(page.get_by_test_id(test_id)).to_be_attached(timeout=30_000)
+        expect(page.get_by_test_id("claims")).to_contain_text(f"a {HOSTILE}")
+        page.get_by_test_id(f"keep-c {HOSTILE}").click()
+        expect(page.get_by_test_id("moved")).to_contain_text(f"Moved: a {HOSTILE}", timeout=30_000)
+        page.get_by_test_id("save").click()
+        expect(page.get_by_text("Saved graph.json")).to_be_visible(timeout=30_000)
+        assert page.evaluate("window.ran") is None
+
+
+@pytest.mark.browser
+def test_a_page_of_another_site_gets_nothing(address: tuple[str, Path]) -> None:
+    place = urlsplit(address[0])
+    socket = "/_nicegui_ws/socket.io/?EIO=4&transport="
+    upgrade = {
+        "Connection": "Upgrade",
+        "Upgrade": "websocket",
+        "Sec-WebSocket-Version": "13",
+        "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA==",
+    }
+
+    def status(path: str, **headers: str) -> int:
+        connection = HTTPConnection(place.netloc, timeout=30)
+        connection.request("GET", path, headers=headers)
+        found = connection.getresponse().status
+        connection.close()
+        return found
+
+    own = f"http://{place.netloc}"
+    assert status(f"{socket}websocket", Origin=own, **upgrade) == 101
+    assert status(place.path, Origin=own) == 200
+    for foreign in ("http://evil.example", "http://127.0.0.1:1", "null", f"{own}.evil.example"):
+        assert status(f"{socket}websocket", Origin=foreign, **upgrade) == 403
+        assert status(f"{socket}polling", Origin=foreign) == 403
+        assert status(place.path, Origin=foreign) == 403
+    assert status(place.path, Host="evil.example") == 400
