@@ -20,7 +20,9 @@ def page() -> str:
     parts = [
         "# Command line\n",
         "As `factormodels --help` and `factormodels COMMAND --help` show it. Bad input is one "
-        "sentence on standard error and exit code 2, an interrupt exit code 130. "
+        "sentence on standard error and exit code 2, an interrupt exit code 130. A command that is "
+        "done, but lacks answers of a model that its result needs, ends with exit code 1; one that "
+        "reaches a limit on calls or costs, with exit code 3. "
         "`factormodels --install-completion` lets the shell complete commands and options.\n",
         *_prose(group.help),
         *_table(group),

@@ -89,11 +89,20 @@ def factual_precision(p: ArrayLike, *, tolerance: float = DECISION_TOLERANCE) ->
     return counts.supported / counts.n_atoms
 
 
+def recall_of_counts(supported: ArrayLike, k: ArrayLike) -> Floats:
+    """R_K = min(S/K, 1) elementwise, for S supported atoms each and K > 0.
+
+    FactReasoner, section 3.1 and appendix B, equation 6.
+    """
+    recall: Floats = np.minimum(np.asarray(supported, dtype=np.float64) / np.asarray(k), 1.0)
+    return recall
+
+
 def f1_of_counts(supported: ArrayLike, n_atoms: ArrayLike, k: ArrayLike) -> Floats:
     """F1@K elementwise, for S supported of n atoms each and K > 0; 0 where S = 0."""
     true = np.asarray(supported, dtype=np.float64)
     precision = true / np.asarray(n_atoms)
-    recall = np.minimum(true / np.asarray(k), 1.0)
+    recall = recall_of_counts(true, k)
     # Pr and R_K are 0 together, exactly where S is: adding 1 there only averts 0/0.
     harmonic_mean: Floats = 2 * precision * recall / (precision + recall + (true == 0))
     return harmonic_mean

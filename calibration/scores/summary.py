@@ -16,6 +16,7 @@ from calibration.scores.measures import (
     choose_k,
     entropy_terms,
     f1_of_counts,
+    recall_of_counts,
     surprisal_terms,
     verdicts,
     warn_where_entropy_misorders,
@@ -47,6 +48,7 @@ class ResponseMeasures(Tabular):
         undecided: number of atoms with P = 1/2, up to the tolerance.
         precision: Pr = supported / n_atoms.
         k: the K of F1@K.
+        recall_at_k: R_K = min(supported / k, 1).
         f1_at_k: harmonic mean of Pr and R_K, 0 where no atom is supported.
         entropy: E, the mean of -P log10 P.
         mean_surprisal: the mean of -log10 P.
@@ -55,7 +57,7 @@ class ResponseMeasures(Tabular):
 
     columns: ClassVar = (
         *("responses", "n_atoms", "supported", "contradicted", "undecided", "precision", "k"),
-        *("f1_at_k", "entropy", "mean_surprisal", "expected_precision"),
+        *("recall_at_k", "f1_at_k", "entropy", "mean_surprisal", "expected_precision"),
     )
 
     responses: Sequence[Hashable]
@@ -65,6 +67,7 @@ class ResponseMeasures(Tabular):
     undecided: Integers
     precision: Floats
     k: Floats
+    recall_at_k: Floats
     f1_at_k: Floats
     entropy: Floats
     mean_surprisal: Floats
@@ -86,6 +89,7 @@ class Summary(Tabular):
         precision: mean over responses of Pr, over all atoms.
         human_precision: mean of Pr*, the share labelled true, over responses with labelled atoms.
         precision_mae: mean over the same responses of |Pr - Pr*|, both over labelled atoms.
+        recall_at_k: mean over responses of R_K = min(#S / K, 1).
         f1_at_k: mean over responses of F1@K.
         k_policy: how K was chosen.
         k: the K of every response; nan if it differs between them.
@@ -108,6 +112,7 @@ class Summary(Tabular):
     precision: float
     human_precision: float
     precision_mae: float
+    recall_at_k: float
     f1_at_k: float
     k_policy: str
     k: float
@@ -216,6 +221,7 @@ def summarise(
         precision=float(measures.precision.mean()),
         human_precision=human_precision,
         precision_mae=precision_mae,
+        recall_at_k=float(measures.recall_at_k.mean()),
         f1_at_k=float(measures.f1_at_k.mean()),
         k_policy=str(k),
         k=common_k,
@@ -245,6 +251,7 @@ def grouped_measures(
         undecided=piecewise(lambda n, s, c: n - s - c, sizes, supported, contradicted),
         precision=piecewise(np.divide, supported, sizes),
         k=ks,
+        recall_at_k=piecewise(recall_of_counts, supported, ks),
         f1_at_k=piecewise(f1_of_counts, supported, sizes, ks),
         entropy=grouping.means(entropy_terms(p)),
         mean_surprisal=grouping.means(surprisal_terms(p)),

@@ -19,6 +19,7 @@ from experiments.assess.batch import (
 )
 from experiments.assess.core import CoreSettings, core_settings, kept_claims, with_selection
 from experiments.assess.inputs import load_responses
+from experiments.assess.open_relations import RANGED
 from experiments.assess.response import (
     METADATA_KEY,
     Compared,
@@ -101,7 +102,9 @@ class Evaluation(Previewed):
         summary: a row per variant and assessor, `name`: the measures of
             `calibration.scores.summary.Summary` over the claims that all of them judged, and
             n_left_out, the number of the others; n_in_sample, the number of passages to which the
-            lexical model that read them was fitted (scores then flatter it). With Core another row
+            lexical model that read them was fitted (scores then flatter it); and the range that
+            what is missing leaves open of Pr, R_K, F1@K and E (`precision_from`, `precision_to`
+            and so on), over all claims, also those without a verdict. With Core another row
             for each, its name ending in "with Core", over the claims that count alone; K of F1@K is
             that of all claims.
         cost: what language models were asked, a row per stage: calls, cached, failures, tokens,
@@ -435,6 +438,15 @@ def _summary_rows(compared: Compared, suffix: str = "") -> list[dict[str, Any]]:
     return [
         {"name": f"{name}{suffix}", **asdict(found), "n_left_out": compared.left_out}
         | {"n_in_sample": compared.in_sample}
+        | {
+            f"{measure}_{word}": end
+            for measure in RANGED
+            for word, end in zip(
+                ("from", "to"),
+                compared.ranges.get(name, {}).get(measure, [getattr(found, measure)] * 2),
+                strict=True,
+            )
+        }
         for name, found in compared.summaries.items()
         if found
     ]

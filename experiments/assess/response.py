@@ -12,6 +12,7 @@ import numpy as np
 from calibration.scores.measures import entropy_warnings
 from calibration.scores.summary import Summary, measure_responses, summarise
 from experiments.assess.evidence import ContextEvidence, context_removals, evidence_of_atoms
+from experiments.assess.open_relations import ANYTHING, Range, open_measures, open_posteriors
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.extraction.pipeline import ASSESSORS_KEY, STAGE_KEYS
 from factormodels.extraction.relation_models.lexical import LexicalRelations
@@ -50,10 +51,11 @@ def assess_graph(graph: FactGraph, views: Sequence[AssessmentView]) -> dict[str,
     """The assessment of a response under each view, as JSON values by name of the variant.
 
     Each has `encoding`, `backend`, `status`, `log_z`, `log_z_kind`, `measures` (see `MEASURES`),
-    `unanswered` and `atoms`: by id, the posterior `p` of being true and its `evidence`, the
+    `unanswered`, `open` and `atoms`: by id, the posterior `p` of being true and its `evidence`, the
     contexts that a relation joins to it, each with `relation`, `probability` and `change`, what p
     loses when the context is taken away (computed exactly; None where that does not fit the
-    memory). Of the `unanswered` every relation is missing: they have no probability.
+    memory). Of the `unanswered` every relation is missing: they have no probability. `open` has
+    the bounds that missing relations leave to posteriors, by id, as `open_posteriors`.
 
     Measures are over the claims on which all views and assessors have a verdict, so that they
     compare, and say how many others there are (`left_out`), and what is missing: `missing_atoms`
@@ -100,7 +102,8 @@ def by_strength(evidence: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]
 
 
 def _assessed(graph: FactGraph, view: AssessmentView) -> dict[str, Any]:
-    seen = variant_of(only_asked(graph, view.variant), view.variant)
+    asked = only_asked(graph, view.variant)
+    seen = variant_of(asked, view.variant)
     factor_graph = seen.to_factor_graph(view.encoding)
     try:
         posterior = view.backend.infer(factor_graph)
@@ -112,8 +115,8 @@ def _assessed(graph: FactGraph, view: AssessmentView) -> dict[str, Any]:
         return {"encoding": view.encoding, "backend": view.backend.name, "error": str(error)}
     p = posterior.marginals.of_state(1, seen.atom_ids)
     of_atom = dict(zip(seen.atom_ids, p.tolist(), strict=True))
-    asked = only_asked(graph, view.variant)
     unanswered = unanswered_atoms(asked)
+    left_open = open_posteriors(asked, seen, view.encoding, of_atom)
     # Removals are computed exactly where that fits, else from draws, whatever the posterior is by;
     # hence `change` may be None where `p` is there.
     evidence = evidence_of_atoms(graph, seen, context_removals(seen, factor_graph))
@@ -128,6 +131,7 @@ def _assessed(graph: FactGraph, view: AssessmentView) -> dict[str, Any]:
             "missing_atoms": sum(one in unanswered for _, one in every_atom(graph)),
         },
         "unanswered": sorted(unanswered),
+        "open": {atom: list(ends) for atom, ends in left_open.items()},
         "atoms": {
             atom: {"p": value, "evidence": [_plain(item) for item in evidence[atom]]}
             for atom, value in of_atom.items()
@@ -175,6 +179,10 @@ class AssessedResponse:
             made again does not.
         origins: relations by where their probabilities come from.
         passages: hashes of the passages that the lexical model read, where claims have labels.
+        asked: relations that were asked for.
+        to_judge: verdicts of assessors that were asked for.
+        ranges: by name as `p`, what is missing leaves open of each atom, (lower, upper); None where
+            an assessor drops the atom.
     """
 
     response: str
@@ -186,6 +194,9 @@ class AssessedResponse:
     origins: Mapping[str, int] = field(default_factory=dict)
     counts: tuple[bool, ...] | None = None
     passages: frozenset[str] = frozenset()
+    asked: int = 0
+    to_judge: int = 0
+    ranges: Mapping[str, tuple[Range | None, ...]] = field(default_factory=dict)
 
     @property
     def lacking(self) -> int:
@@ -220,7 +231,30 @@ def judged(graph: FactGraph) -> AssessedResponse:
         graph.metadata.get("relations", {}).get("origins", {}),
         _counting(graph, [atom.id for atom, _ in atoms]),
         _lexical_passages(graph),
+        graph.metadata.get("relations", {}).get("asked", 0),
+        sum(len(facts["verdicts"]) + len(facts["missing"]) for facts in assessors.values()),
+        _ranges(graph, [atom for _, atom in atoms]),
     )
+
+
+def _ranges(graph: FactGraph, atoms: Sequence[str]) -> dict[str, tuple[Range | None, ...]]:
+    found: dict[str, tuple[Range | None, ...]] = {}
+    for name, view in graph.metadata[METADATA_KEY].items():
+        if "atoms" in view:
+            # A graph that was written before has no bounds: nothing is known of what is missing.
+            bounds = view.get("open", dict.fromkeys(view["unanswered"], ANYTHING))
+            found[name] = tuple(
+                (lower, upper)
+                for lower, upper in (bounds.get(a, [view["atoms"][a]["p"]] * 2) for a in atoms)
+            )
+    for name, facts in graph.metadata.get(ASSESSORS_KEY, {}).items():
+        lost = {atom for atom, _ in facts["missing"]}
+        stated = {atom: one["p"] for atom, one in facts["verdicts"].items()}
+        found[name] = tuple(
+            ANYTHING if a in lost else None if (p := stated.get(a)) is None else (p, p)
+            for a in atoms
+        )
+    return found
 
 
 def _lexical_passages(graph: FactGraph) -> frozenset[str]:
@@ -243,6 +277,7 @@ def with_core(responses: Sequence[AssessedResponse]) -> list[AssessedResponse]:
             one,
             labels=tuple(compress(one.labels, one.counts)),
             p={name: tuple(compress(values, one.counts)) for name, values in one.p.items()},
+            ranges={name: tuple(compress(ends, one.counts)) for name, ends in one.ranges.items()},
         )
         for one in responses
         if one.counts is not None and any(one.counts)
@@ -258,11 +293,14 @@ class Compared:
         left_out: number of claims that one of the others judged, and not all.
         in_sample: number of the passages to which the lexical model, that read them, was fitted;
             scores then flatter what comes of it.
+        ranges: what missing relations and verdicts leave open of the measures of a summary, by its
+            name, over all claims, those without a verdict among them; empty where none is missing.
     """
 
     summaries: Mapping[str, Summary | None]
     left_out: int
     in_sample: int = 0
+    ranges: Mapping[str, Mapping[str, Range]] = field(default_factory=dict)
 
 
 def summarise_judged(
@@ -290,16 +328,18 @@ def summarise_judged(
             else:
                 left_out += bool(given)
     labels, ids = [label for _, label, _ in rows], [one for *_, one in rows]
-    return Compared(
-        {
-            name: summarise([p[judging.index(name)] for p, *_ in rows], labels, ids, k=k)
-            if rows and name in judging
-            else None
-            for name in names
-        },
-        left_out,
-        _in_sample(responses),
-    )
+    summaries = {
+        name: summarise([p[judging.index(name)] for p, *_ in rows], labels, ids, k=k)
+        if rows and name in judging
+        else None
+        for name in names
+    }
+    ranges: Mapping[str, Mapping[str, Range]] = {}
+    if rows and any(response.missing or response.unjudged for response in responses):
+        own_k = next(one.k for one in summaries.values() if one is not None)
+        told = [{name: r.ranges[name] for name in judging if name in r.ranges} for r in responses]
+        ranges = open_measures([one for one in told if len(one) == len(judging)], own_k)
+    return Compared(summaries, left_out, _in_sample(responses), ranges)
 
 
 def _in_sample(responses: Sequence[AssessedResponse]) -> int:

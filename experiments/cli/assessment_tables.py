@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from experiments.cli.console import heading, plain_table, show_table
-from experiments.paper.text import counted, number
+from experiments.paper.text import counted, interval, number
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from experiments.assess.response import AssessedResponse, AssessmentView
+    from experiments.assess.response import AssessedResponse, AssessmentView, Compared
 
 _MOST_SHOWN = 50
 """Responses that the terminal shows; the output has them all."""
@@ -26,7 +26,10 @@ def show_responses(
     views: Sequence[AssessmentView],
     assessors: Sequence[str],
 ) -> None:
-    """Print a row per response: its claims, Pr by every variant and assessor, what is missing."""
+    """Print a row per response: its claims, Pr by every variant and assessor, what is missing.
+
+    Behind Pr stands the range that what is missing leaves open.
+    """
     from calibration.scores.measures import entropy_warnings
     from experiments.assess.response import summarise_judged
 
@@ -36,18 +39,30 @@ def show_responses(
     for response in responses[:_MOST_SHOWN]:
         # What is to be said of E is said below the measures of all responses.
         with entropy_warnings():
-            found = summarise_judged([response], names).summaries
-        summaries = [found[name] for name in names]
+            found = summarise_judged([response], names)
         table.add_row(
             response.response,
             f"{len(response.labels):,}",
-            *(number(None if one is None else one.precision) for one in summaries),
+            *(_precision(found, name) for name in names),
             f"{response.lacking:,}" if response.lacking else "",
         )
     show_table(console, table)
     if len(responses) > _MOST_SHOWN:
         console.print(f"and {len(responses) - _MOST_SHOWN:,} more, not shown; --out has all")
+    if any(response.missing or response.unjudged for response in responses[:_MOST_SHOWN]):
+        console.print(
+            "in brackets: Pr over all claims of a response, whatever the missing answers would "
+            "have been",
+            soft_wrap=True,
+        )
     console.print()
+
+
+def _precision(found: Compared, name: str) -> str:
+    summary = found.summaries[name]
+    told = number(None if summary is None else summary.precision)
+    ranges = found.ranges.get(name)
+    return told if ranges is None else f"{told} {interval(*ranges['precision'])}"
 
 
 def show_failed(console: Console, failed: Sequence[tuple[str, str]]) -> None:

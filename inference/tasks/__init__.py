@@ -1,12 +1,12 @@
-"""Answers to more than marginals: joints, maxima, samples, counts, removals, gradients.
+"""Answers to more than marginals: joints, maxima, samples, counts, removals, gradients, bounds.
 
 from inference.tasks import map_assignment
 map_assignment(graph).states
 
 Each task respects the evidence of the graph. `search_map` goes on while there is time and says how
-far from the best it can be; the others are exact, take the settings of `exact` as their last
-argument, and refuse what does not fit the memory that they allow. Compiled code is loaded when a
-task is first asked for.
+far from the best it can be, and `open_marginals` gives bounds; the others are exact, take the
+settings of `exact` as their last argument, and refuse what does not fit the memory that they allow.
+Compiled code is loaded when a task is first asked for.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from inference.tasks.gradients import ValueAndGradient, log_partition, log_probability
     from inference.tasks.joints import EstimatedJoint, estimated_joint, joint
     from inference.tasks.maximum import Assignment, map_assignment, marginal_map
+    from inference.tasks.open_tables import open_marginals
     from inference.tasks.pairs import pairwise_joints
     from inference.tasks.removals import Effects, without_factors, without_variables
     from inference.tasks.samples import sample
@@ -40,6 +41,7 @@ __all__ = [
     "log_probability",
     "map_assignment",
     "marginal_map",
+    "open_marginals",
     "pairwise_joints",
     "sample",
     "search_map",
@@ -63,6 +65,7 @@ _MODULES = {
     "log_probability": "gradients",
     "map_assignment": "maximum",
     "marginal_map": "maximum",
+    "open_marginals": "open_tables",
     "pairwise_joints": "pairs",
     "sample": "samples",
     "search_map": "search",

@@ -20,7 +20,7 @@ from experiments.cli.options.model import ModelOptions
 from experiments.cli.options.output import OutputOptions
 from experiments.cli.options.responses import ResponseOptions
 from experiments.cli.options.web import WebOptions
-from experiments.paper.text import ABSENT, counted, in_sample_remark, number, verdict
+from experiments.paper.text import ABSENT, counted, in_sample_remark, interval, number, verdict
 from factormodels.claims import Context, RelationKind
 from factormodels.fact_graph import FactGraph
 
@@ -31,11 +31,15 @@ if TYPE_CHECKING:
     from experiments.assess.response import AssessedResponse, AssessmentView
 
 INCOMPLETE = 1
-"""Exit code of a batch in which some responses failed."""
+"""Exit code of a batch in which responses failed, or more is missing than `MOST_MISSING`."""
+
+MOST_MISSING = 0.05
+"""The share of relations, or of verdicts, that may be missing of an assessment that is complete."""
 
 _TEXT_SHOWN = 160
 _MEASURES = (
     ("precision", "Pr"),
+    ("recall_at_k", "R_K"),
     ("f1_at_k", "F1@K"),
     ("entropy", "E"),
     ("expected_precision", "E[Pr]"),
@@ -240,13 +244,29 @@ def command(
         )
     if batch.resumed:
         remarks.print(f"{batch.resumed:,} responses were finished by an earlier run")
-    missing = sum(response.missing for response in batch.responses)
     failures = sum(response.failures for response in batch.responses)
-    unjudged = sum(response.unjudged for response in batch.responses)
-    if missing or failures or unjudged:
-        verdicts = f"{unjudged:,} verdicts missing, " if unjudged else ""
+    lost = {
+        what: tuple(sum(getattr(one, name) for one in batch.responses) for name in counts)
+        for what, counts in (
+            ("relation", ("missing", "asked")),
+            ("verdict", ("unjudged", "to_judge")),
+        )
+    }
+    lacking = [
+        f"{missing:,} of {counted(asked, what)} missing"
+        for what, (missing, asked) in lost.items()
+        if missing
+    ]
+    if lacking or failures:
+        lacking.append(f"{counted(failures, 'failure')} in other stages")
+        remarks.print(", ".join(lacking), soft_wrap=True)
+    incomplete = any(missing > MOST_MISSING * asked for missing, asked in lost.values())
+    if incomplete:
+        again = "" if local else "; with --retry-failed the same command asks for it again"
         remarks.print(
-            f"{missing:,} relations missing, {verdicts}{failures:,} failures in other stages"
+            f"more than {MOST_MISSING:.0%} of what was asked for is missing: the assessment is "
+            f"incomplete{again}",
+            soft_wrap=True,
         )
     show_failed(remarks, batch.failed)
     if output_to.out is not None and batch.responses:
@@ -258,7 +278,7 @@ def command(
             found, file.stem, pages, watch=partial(step_progress, remarks, "pages")
         )
         remarks.print(f"wrote {written[0]}: {counted(len(written), 'page')}", soft_wrap=True)
-    if batch.failed:
+    if batch.failed or incomplete:
         raise typer.Exit(INCOMPLETE)
 
 
@@ -385,9 +405,16 @@ def _show_measures(
             *(number(getattr(summary, name)) for name, _ in shown),
         )
     show_table(console, table)
-    if any(name == "f1_at_k" for name, _ in shown):
-        of = "a response" if k == "median" else "a response, counting all of them"
-        console.print(f"K of F1@K is {first.k:g}, the median number of claims of {of}")
+    of = "a response" if k == "median" else "a response, counting all of them"
+    console.print(f"K of R_K and F1@K is {first.k:g}, the median number of claims of {of}")
+    for name, ranges in compared.ranges.items():
+        told = ", ".join(
+            f"{dict(_MEASURES)[measure]} {interval(*ends)}" for measure, ends in ranges.items()
+        )
+        console.print(
+            f"{name}, over all claims and whatever the missing answers would have been: {told}",
+            soft_wrap=True,
+        )
     if compared.left_out:
         console.print(
             f"{counted(compared.left_out, 'claim')} on which not every row has a verdict are left "

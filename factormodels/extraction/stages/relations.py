@@ -66,18 +66,26 @@ def relation_pairs(graph: FactGraph, variant: str) -> list[TextPair]:
 def only_asked(graph: FactGraph, variant: str) -> FactGraph:
     """Graph with those of its relations, and of what is missing, that `relation_pairs` asks for.
 
-    What FR1 sees is then the same whether or not a wider variant was asked for beside it.
+    What a variant sees, and what it lacks, is then the same whether or not a wider one was asked
+    for beside it.
     """
-    if variant != "FR1":
-        return graph
     retrieved_for = {context.id: context.retrieved_for for context in graph.contexts}
-    kept = (one for one in graph.relations if one.target in retrieved_for.get(one.source, ()))
-    told = graph.metadata.get(METADATA_KEY)
+    atoms = set(graph.atom_ids)
+
+    def asked(source: str, target: str) -> bool:
+        if variant == "FR1":
+            return target in retrieved_for.get(source, ())
+        return variant != "FR2" or target in atoms
+
+    told = graph.metadata.get(METADATA_KEY, {})
+    relations = tuple(one for one in graph.relations if asked(one.source, one.target))
+    missing = [one for one in told.get("missing", ()) if asked(one[0], one[1])]
+    if len(relations) == len(graph.relations) and len(missing) == len(told.get("missing", ())):
+        return graph
     metadata = dict(graph.metadata)
-    if told is not None and "missing" in told:
-        missing = [one for one in told["missing"] if one[1] in retrieved_for.get(one[0], ())]
+    if "missing" in told:
         metadata[METADATA_KEY] = {**told, "missing": missing}
-    return replace(graph, relations=tuple(kept), metadata=metadata)
+    return replace(graph, relations=relations, metadata=metadata)
 
 
 def ask(model: RelationModel, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:

@@ -33,7 +33,7 @@ def test_verdicts_stand_beside_the_posteriors(keyed: Path) -> None:
     write_many(originals, keyed / "three.jsonl")
     command = ("assess", "three.jsonl", *OPTIONS, *ASSESSED, "--out", "o.jsonl")
     with ScriptedServer(provider) as server:
-        result = invoke(*command, "--api-base", server.url)
+        result = invoke(*command, "--api-base", server.url, code=1)
     written = read_many(keyed / "o.jsonl")
     claims, missing = [], 0
     for graph, original in zip(written, originals, strict=True):
@@ -48,7 +48,7 @@ def test_verdicts_stand_beside_the_posteriors(keyed: Path) -> None:
         p = graph.metadata["assessors"]["factscore"]["verdicts"]
         claims += [(p[a.id]["p"], a.label, graph.id) for a in graph.atoms if a.id in p]
     assert missing > 0
-    assert f"{missing} verdicts missing" in result.stderr
+    assert f"{missing} of 56 verdicts missing" in result.stderr
     summary = summarise(*zip(*claims, strict=True))
     (row,) = re.findall(r"^--.*\bfactscore\b.*$", result.stdout, re.M)
     assert f"{summary.brier:.3f}" in row.split()
@@ -68,7 +68,7 @@ def test_every_row_is_over_the_claims_that_all_rows_have_a_verdict_on(keyed: Pat
     write_many(originals, keyed / "three.jsonl")
     command = ("assess", "three.jsonl", *OPTIONS, *ASSESSED, "--out", "o.jsonl")
     with ScriptedServer(shy) as server:
-        result = invoke(*command, "--api-base", server.url)
+        result = invoke(*command, "--api-base", server.url, code=1)
     graphs = read_many(keyed / "o.jsonl")
     rows: dict[str, list[tuple[float, bool | None, str]]] = {}
     found: list[set[str]] = []
@@ -123,11 +123,11 @@ def test_what_no_relation_was_found_for_is_no_undecided_claim() -> None:
 def test_one_response_shows_every_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
     options = [*ASSESS, *ASSESSED, "--response", "demo-01-marie-curie"]
     with ScriptedServer(provider) as server:
-        first = invoke(*options, "--api-base", server.url)
+        first = invoke(*options, "--api-base", server.url, code=1)
     assert "demo-01-marie-curie: assessors" in first.stdout
     assert re.search(r"factscore: \d+ verdicts of openai/scripted, \d+ missing", first.stdout)
     monkeypatch.delenv("OPENAI_API_KEY")
-    replayed = invoke(*options, "--replay")
+    replayed = invoke(*options, "--replay", code=1)
     table = first.stdout.partition("stage ")[0]
     assert replayed.stdout.startswith(table)
 

@@ -1,0 +1,145 @@
+"""What missing relations leave open: the posteriors and measures that they could have led to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.scores.measures import (
+    ENTROPY_PEAK,
+    entropy_terms,
+    f1_of_counts,
+    recall_of_counts,
+    verdicts,
+)
+from factormodels.claims import RelationKind
+from factormodels.encodings import encode_many
+from factormodels.extraction.stages.relations import (
+    LEAST_PROBABILITY,
+    METADATA_KEY,
+    unanswered_atoms,
+)
+from factormodels.fact_graph import FactGraph
+from factormodels.variants import COPY_SEPARATOR
+
+Range = tuple[float, float]
+
+ANYTHING: Range = (0.0, 1.0)
+
+RANGED = ("precision", "recall_at_k", "f1_at_k", "entropy")
+"""The measures of which a range is known: they follow from the range of every posterior."""
+
+_ANSWERS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION)
+_BETWEEN_CONTEXTS = (*_ANSWERS, RelationKind.EQUIVALENCE)
+
+
+def open_posteriors(
+    asked: FactGraph, seen: FactGraph, encoding: str, p: Mapping[str, float]
+) -> dict[str, Range]:
+    """Bounds on the posteriors of the atoms that missing relations may have moved.
+
+    A missing relation could have been an entailment or a contradiction with any probability that
+    counts (`least` of the relations, up to 1), or neutral; of two contexts also an equivalence, in
+    place of what the other order said. Whatever all of them were, each posterior is within its
+    bounds (`inference.tasks.open_marginals`); of an atom without any answer nothing is known.
+
+    Args:
+        asked: the response with the relations that the view asks for.
+        seen: the view of it that inference saw.
+        encoding: encoding of relations.
+        p: posterior of each atom, as the view has it.
+
+    Returns:
+        (lower, upper) by id of atom; atoms that no missing relation bears on are left out.
+    """
+    told = asked.metadata.get(METADATA_KEY, {})
+    missing = told.get("missing", ())
+    if not missing:
+        return {}
+    from inference.tasks import open_marginals
+
+    priors = {atom.id: atom.prior for atom in seen.atoms}
+    priors |= {context.id: context.prior for context in seen.contexts}
+    numbers = {name: number for number, name in enumerate(priors)}
+    least = told.get("least", LEAST_PROBABILITY)
+    contexts = set(seen.context_ids)
+    tables: dict[tuple[int, int], NDArray[np.float64]] = {}
+    open_pairs: set[frozenset[str]] = set()
+    for source, target, _ in missing:
+        # FR1 copies a context for each of its atoms.
+        here = source if source in contexts else f"{source}{COPY_SEPARATOR}{target}"
+        if here not in priors or target not in priors or frozenset((here, target)) in open_pairs:
+            continue
+        open_pairs.add(frozenset((here, target)))
+        choices = _tables(_ANSWERS, priors[target], encoding, least)
+        if target in contexts:
+            forward = _tables(_BETWEEN_CONTEXTS, priors[target], encoding, least)
+            backward = _tables(_ANSWERS, priors[here], encoding, least)
+            choices = np.concatenate([forward, backward.swapaxes(1, 2)])
+        tables[numbers[here], numbers[target]] = choices
+    known = tuple(
+        one for one in seen.relations if frozenset((one.source, one.target)) not in open_pairs
+    )
+    graph = seen.derived(seen.contexts, known).to_factor_graph(encoding)
+    bounds = open_marginals(graph, tables)
+    unanswered = unanswered_atoms(asked)
+    return {
+        atom: ANYTHING
+        if atom in unanswered
+        # An approximate posterior may be outside of what an exact one can be.
+        else (min(lower, p[atom]), max(upper, p[atom]))
+        for atom, (lower, upper) in zip(seen.atom_ids, bounds.tolist(), strict=False)
+        if atom in unanswered or not np.isnan(lower)
+    }
+
+
+def open_measures(
+    ranges: Sequence[Mapping[str, Sequence[Range | None]]], k: float
+) -> dict[str, dict[str, Range]]:
+    """Ranges of the measures of `RANGED`, means over responses, by name of variant or assessor.
+
+    Each measure rises or falls with the number of supported claims, or is a mean over the claims;
+    so its ends are where all posteriors are at theirs. A response without claims is left out.
+
+    Args:
+        ranges: of each response, (lower, upper) of every claim by name; None where a claim is
+            dropped, and then left out of all names.
+        k: the K of R_K and F1@K.
+    """
+    found: dict[str, list[list[Range]]] = {}
+    for response in ranges:
+        for name, kept in zip(response, _in_all([*response.values()]), strict=True):
+            if len(kept):
+                found.setdefault(name, []).append(_ends(kept, k))
+    means = {name: np.mean(np.array(ends), axis=0).tolist() for name, ends in found.items()}
+    return {
+        name: {measure: (low, high) for measure, (low, high) in zip(RANGED, ends, strict=True)}
+        for name, ends in means.items()
+    }
+
+
+def _in_all(ranges: Sequence[Sequence[Range | None]]) -> list[NDArray[np.float64]]:
+    kept = [place for place, ends in enumerate(zip(*ranges, strict=True)) if None not in ends]
+    return [np.array([one[place] for place in kept]).reshape(-1, 2) for one in ranges]
+
+
+def _ends(ranges: NDArray[np.float64], k: float) -> list[Range]:
+    supported = (verdicts(ranges.ravel()).reshape(-1, 2) > 0).sum(axis=0)
+    terms = entropy_terms(ranges.ravel()).reshape(-1, 2)
+    peaks = entropy_terms(np.clip(ENTROPY_PEAK, ranges[:, 0], ranges[:, 1]))
+    n = len(ranges)
+    pairs = (supported / n, recall_of_counts(supported, k), f1_of_counts(supported, n, k))
+    entropy = (float(terms.min(axis=1).mean()), float(peaks.mean()))
+    return [*((float(low), float(high)) for low, high in pairs), entropy]
+
+
+def _tables(
+    kinds: Sequence[RelationKind], prior: float, encoding: str, least: float
+) -> NDArray[np.float64]:
+    """The tables of a relation at the ends of its probability, and that of none."""
+    ends: list[Any] = [(kind, p) for kind in kinds for p in (least, 1.0)]
+    tables = encode_many([k for k, _ in ends], [p for _, p in ends], [prior] * len(ends), encoding)
+    return np.concatenate([np.zeros((1, 2, 2)), tables])

@@ -1,0 +1,171 @@
+"""Bounds on marginals of a graph some of whose tables are open: each is one of several.
+
+The odds of a variable are those of the root of its tree of self-avoiding walks (Weitz 2006), on
+which messages are monotone in every message that they are made of and, between two tables, in the
+mixture of these. A box of messages can therefore be passed towards the root, and what a table may
+be widens the box (Mooij and Kappen 2008, "Bounds on marginal probability distributions").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.errors import InputError
+from factormodels.factor_graph import UNOBSERVED, FactorGraph
+from inference.tasks.components import connected_components
+
+Floats = NDArray[np.float64]
+
+_LEAST_LOG = -1e3
+"""A table's zero: so much smaller than its largest entry that no float tells it from nothing."""
+
+_ANY_ODDS = 1e5
+"""Log odds of a variable of which nothing is known: beyond what any table can turn."""
+
+
+def open_marginals(graph: FactorGraph, tables: Mapping[tuple[int, int], Floats]) -> Floats:
+    """Bounds on P(x = 1) of every variable, whichever of its tables each open pair has.
+
+    They hold for each choice of a table per pair, and for each weighted mean of two of its tables,
+    such as those of a relation at probabilities between two. In a forest they are attained, by one
+    choice each; elsewhere they may be wider, since walks are followed no further than to where one
+    may close a cycle, and whatever may come from there is let in.
+
+    Args:
+        graph: two states per variable, tables over two variables at most.
+        tables: log tables of each open pair of variables, (k, 2, 2), indexed [table, state of the
+            first, state of the second]; they come beside those that the graph has.
+
+    Returns:
+        float64 (n_variables, 2), lower and upper; NaN where no open table bears on a variable.
+
+    Raises:
+        InputError: for more states or larger tables.
+    """
+    if (graph.cardinalities != 2).any() or (np.diff(graph.scope_starts) > 2).any():
+        raise InputError(
+            "bounds under open tables are for variables with two states and tables over two of "
+            "them at most; give such a graph"
+        )
+    walks = _walks(graph, tables)
+    n = graph.n_variables
+    components = connected_components(n, walks.pairs)
+    touched = np.isin(components, components[[one for pair in tables for one in pair]])
+    bounds = np.full((n, 2), np.nan)
+    lengths = _longest_walks(n, walks.pairs, components)
+    boxes = np.tile([-_ANY_ODDS, _ANY_ODDS], (len(walks.sources), 1))
+    for length in range(1, int(lengths[touched].max(initial=0)) + 1):
+        messages = walks.messages(boxes)
+        odds = walks.odds[:, None] + np.stack(
+            [np.bincount(walks.targets, one, n) for one in messages.T], axis=1
+        )
+        before, boxes = boxes, odds[walks.sources] - messages[walks.backwards]
+        bounds = np.where((touched & (lengths >= length))[:, None], odds, bounds)
+        if np.array_equal(before, boxes):
+            break
+    # Half the odds, so that no exponential overflows.
+    probabilities: Floats = 0.5 * (1.0 + np.tanh(bounds / 2.0))
+    return probabilities
+
+
+@dataclass(frozen=True)
+class _Walks:
+    """A graph of pairs as directed edges, each unordered pair once: first all, then all backwards.
+
+    Attributes:
+        odds: (n,) log odds of each variable by itself.
+        pairs: (m, 2) the variables that each pair joins.
+        tables: (2 m, k, 2, 2) log tables, indexed [edge, table, state of source, of target].
+    """
+
+    odds: Floats
+    pairs: NDArray[np.int64]
+    tables: Floats
+
+    @property
+    def sources(self) -> NDArray[np.int64]:
+        """Where each edge begins."""
+        return np.concatenate([self.pairs[:, 0], self.pairs[:, 1]])
+
+    @property
+    def targets(self) -> NDArray[np.int64]:
+        """Where each edge ends."""
+        return np.concatenate([self.pairs[:, 1], self.pairs[:, 0]])
+
+    @property
+    def backwards(self) -> NDArray[np.int64]:
+        """The edge in the other direction."""
+        return np.roll(np.arange(2 * len(self.pairs)), len(self.pairs))
+
+    def messages(self, boxes: Floats) -> Floats:
+        """Least and largest log odds that each edge gives its target, (2 m, 2).
+
+        Args:
+            boxes: (2 m, 2) least and largest log odds of its source without it.
+        """
+        odds = np.clip(boxes, -_ANY_ODDS, _ANY_ODDS)[:, None, :]
+        table = self.tables[..., None]
+        found = np.logaddexp(odds + table[:, :, 1, 1], table[:, :, 0, 1]) - np.logaddexp(
+            odds + table[:, :, 1, 0], table[:, :, 0, 0]
+        )
+        return np.stack([found.min(axis=(1, 2)), found.max(axis=(1, 2))], axis=1)
+
+
+def _walks(graph: FactorGraph, tables: Mapping[tuple[int, int], Floats]) -> _Walks:
+    odds = np.zeros(graph.n_variables)
+    known: dict[tuple[int, int], Floats] = {}
+    for scope, table in graph.factors():
+        if len(scope) == 1:
+            table = _finite(table)
+            odds[scope[0]] += table[1] - table[0]
+        elif scope:
+            pair, turned = _in_order(scope[0], scope[1], table)
+            known[pair] = known.get(pair, np.zeros((2, 2))) + _finite(turned)
+    for variable in np.flatnonzero(graph.evidence != UNOBSERVED):
+        odds[variable] = _ANY_ODDS if graph.evidence[variable] else -_ANY_ODDS
+    several = {pair: table[None] for pair, table in known.items()}
+    for (first, second), choices in tables.items():
+        pair, turned = _in_order(first, second, choices)
+        finite = np.stack([_finite(table) for table in turned])
+        # Open twice, as where both orders of a pair are: any of one with any of the other.
+        beside = several.get(pair, np.zeros((1, 2, 2)))
+        several[pair] = (finite[:, None] + beside).reshape(-1, 2, 2)
+    most = max((len(choices) for choices in several.values()), default=1)
+    padded = np.zeros((len(several), most, 2, 2))
+    for row, choices in enumerate(several.values()):
+        padded[row] = choices[np.minimum(np.arange(most), len(choices) - 1)]
+    pairs = np.array(list(several), dtype=np.int64).reshape(-1, 2)
+    return _Walks(odds, pairs, np.concatenate([padded, padded.swapaxes(2, 3)]))
+
+
+def _in_order(first: int, second: int, table: Floats) -> tuple[tuple[int, int], Floats]:
+    if first < second:
+        return (first, second), table
+    return (second, first), table.swapaxes(-1, -2)
+
+
+def _finite(table: Floats) -> Floats:
+    finite: Floats = np.maximum(table - table.max(), _LEAST_LOG)
+    return finite
+
+
+def _longest_walks(
+    n: int, pairs: NDArray[np.int64], components: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """How far walks are followed from each variable: no further than to where one may close.
+
+    In a forest none does; where every cycle is even the shortest has four variables, else three.
+    """
+    variables = np.bincount(components, minlength=n)
+    edges = np.bincount(components[pairs[:, 0]], minlength=n)
+    # Two copies of each variable, joined crosswise, hang together where a cycle is odd.
+    shifts = np.array([[0, n], [n, 0]])
+    crossed = np.concatenate([pairs + shift for shift in shifts])
+    copies = connected_components(2 * n, crossed)
+    odd = copies[:n] == copies[n:]
+    forest = (edges < variables)[components]
+    return np.where(forest, variables[components], np.where(odd, 3, 4))

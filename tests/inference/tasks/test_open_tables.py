@@ -1,0 +1,108 @@
+"""Bounds under open tables: against every choice of tables, enumerated by the oracle."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from factormodels import FactorGraph
+from inference.tasks import open_marginals
+from tests.oracle import oracle
+from tests.refusals import refused
+
+Floats = NDArray[np.float64]
+
+NEUTRAL = np.ones((2, 2))
+
+
+def entails(p: float) -> Floats:
+    return np.array([[p, p], [1.0 - p, p]])
+
+
+def contradicts(p: float) -> Floats:
+    return entails(p)[:, ::-1]
+
+
+ENDS = (NEUTRAL, entails(0.5), entails(1.0), contradicts(0.5), contradicts(1.0))
+"""The tables of a relation of which nothing is known but that its probability is at least 1/2."""
+
+ROUNDING = 1e-9
+"""Marginals are sums of at most 2^6 products of a dozen numbers; log odds lose less than this."""
+
+
+def logs(tables: Any) -> Floats:
+    with np.errstate(divide="ignore"):
+        logarithms: Floats = np.log(np.array(tables))
+    return logarithms
+
+
+def graph_of(priors: Any, factors: Any) -> FactorGraph:
+    unary = [((number,), [1.0 - p, p]) for number, p in enumerate(priors)]
+    return FactorGraph.from_factors([2] * len(unary), [*unary, *factors])
+
+
+def marginals(graph: FactorGraph) -> list[float]:
+    return [of[1] for of in oracle(graph).marginals.values()]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_choice_of_tables_leaves_the_bounds(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    n = int(generator.integers(2, 7))
+    pairs = list(combinations(range(n), 2))
+    generator.shuffle(pairs)
+    # From trees to complete graphs, whose shortest cycles are triangles.
+    joined = [(int(i), int(j)) for i, j in pairs[: generator.integers(1, len(pairs) + 1)]]
+    # Either end may be the source.
+    unknown = [(j, i) if generator.integers(2) else (i, j) for i, j in joined[::2]]
+    known = [(pair, np.exp(generator.normal(0.0, 1.5, (2, 2)))) for pair in joined[1::2]]
+    priors = generator.uniform(0.02, 0.98, n)
+    bounds = open_marginals(graph_of(priors, known), dict.fromkeys(unknown, logs(ENDS)))
+    for _ in range(12):
+        p = generator.choice([0.5, generator.uniform(0.5, 1.0), 1.0 - 1e-9])
+        kinds = (NEUTRAL, entails(p), contradicts(p))
+        tables = [(pair, kinds[generator.integers(3)]) for pair in unknown]
+        exact = marginals(graph_of(priors, [*known, *tables]))
+        for value, (lower, upper) in zip(exact, bounds.tolist(), strict=True):
+            assert np.isnan(lower) or lower - ROUNDING <= value <= upper + ROUNDING
+
+
+def test_in_a_forest_the_bounds_are_attained() -> None:
+    # Two claims with an answer and an open relation each; nothing joins the claims.
+    priors = [0.5, 0.3, 0.99, 0.9, 0.99, 0.8]
+    known = [((2, 0), entails(0.9)), ((4, 1), contradicts(0.7))]
+    unknown = [(3, 0), (5, 1)]
+    bounds = open_marginals(graph_of(priors, known), dict.fromkeys(unknown, logs(ENDS)))
+    exact = np.array(
+        [
+            marginals(graph_of(priors, [*known, *zip(unknown, tables, strict=True)]))
+            for tables in product(ENDS, repeat=2)
+        ]
+    )
+    # No log odds is cut but that of the tables' zeros, e^-1000.
+    assert bounds[:, 0] == pytest.approx(exact.min(axis=0), abs=1e-12)
+    assert bounds[:, 1] == pytest.approx(exact.max(axis=0), abs=1e-12)
+
+
+def test_what_no_open_table_bears_on_has_no_bounds() -> None:
+    graph = graph_of([0.5] * 4, [((0, 1), entails(0.9)), ((2, 3), entails(0.9))])
+    bounds = open_marginals(graph, {(0, 1): logs(ENDS)})
+    assert np.isnan(bounds).all(axis=1).tolist() == [False, False, True, True]
+    assert np.isnan(open_marginals(graph, {})).all()
+
+
+def test_evidence_is_kept() -> None:
+    graph = graph_of([0.5] * 3, [((0, 1), entails(0.9))]).with_evidence({0: 1})
+    bounds = open_marginals(graph, {(1, 2): logs([NEUTRAL])})
+    assert bounds[1] == pytest.approx([0.9, 0.9])
+    assert bounds[0].tolist() == [1.0, 1.0]
+
+
+def test_a_table_over_three_variables_is_refused() -> None:
+    three = FactorGraph.from_factors([2] * 3, [((0, 1, 2), np.ones((2, 2, 2)))])
+    refused("tables over two of them", open_marginals, three, {})
+    refused("two states", open_marginals, FactorGraph.from_factors([3], []), {})
