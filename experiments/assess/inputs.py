@@ -16,6 +16,7 @@ from experiments.assess.response_columns import (
 from experiments.study.inputs import is_dataset, read_graphs
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
+from factormodels.io.arrow_files import is_binary_table
 from factormodels.io.files import read_bytes, text_of
 from factormodels.io.json_records import record_id
 from factormodels.io.json_text import decode
@@ -25,7 +26,6 @@ from factormodels.io.records import column_names, is_json, json_records, strictl
 from factormodels.io.tables import (
     Table,
     holds_binary_tables,
-    is_binary_table,
     looks_like_table,
     parse_table,
     read_table,

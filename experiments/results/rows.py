@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +16,7 @@ import pyarrow.parquet as pq
 from experiments.results.files import ROWS
 from experiments.study.cell_names import CELL
 from factormodels.errors import InputError, MissingDependencyError
-from factormodels.io.guarded_opening import check_regular
+from factormodels.io.arrow_files import ParquetGroups
 from factormodels.io.spreadsheet_cells import FORMULA, NUMBER
 
 if TYPE_CHECKING:
@@ -134,8 +133,6 @@ CellKey = tuple[Any, ...]
 
 _QUESTION = CELL.index("backend_label")
 
-
-_REASON_SHOWN = 120
 _KEPT_ROWS = 500_000
 """Rows that take some tens of megabytes as arrays."""
 
@@ -178,20 +175,18 @@ class RowsFile:
         self.path = Path(path)
         if not self.path.exists():
             raise InputError(f"{path}: there is no such file; name the folder of a finished run")
-        check_regular(path)
-        with self._undamaged():
-            # Reads the footer alone; rows are read cell by cell.
-            self._file = pq.ParquetFile(path)
+        # Reads the footer alone; rows are read cell by cell.
+        self._file = ParquetGroups(self.path, "run the study again")
         self._made: dict[Hashable, Any] = {}
         # Further columns do no harm, so that rows of a later version can still be read.
-        missing = [name for name in SCHEMA.names if name not in self._file.schema_arrow.names]
+        missing = [name for name in SCHEMA.names if name not in self._file.names]
         if missing:
             raise InputError(
                 f"{path}: the column {missing[0]!r} is missing; run the study again with this "
                 "version"
             )
         for field in SCHEMA:
-            kind = self._file.schema_arrow.field(field.name).type
+            kind = self._file.schema.field(field.name).type
             if _sort(kind) not in (_sort(field.type), "nothing"):
                 raise InputError(
                     f"{path}: it is damaged (the column {field.name!r} holds {kind}, not "
@@ -206,12 +201,9 @@ class RowsFile:
     def _cells(self) -> tuple[CellRows, ...]:
         columns = [*CELL, "backend", "setting"]
         groups: dict[tuple[Any, ...], list[int]] = {}
-        for number in range(self._file.num_row_groups):
+        for number in range(self._file.n_groups):
             # A group holds one cell, so that its first row tells which.
-            # One row of the columns that name the cell, however large the group is.
-            with self._undamaged():
-                batch = next(self._file.iter_batches(1, row_groups=[number], columns=columns))
-                row = batch.to_pylist()[0]
+            row = self._file.first_row(number, columns)
             groups.setdefault(tuple(row[name] for name in columns), []).append(number)
         return tuple(
             CellRows(row[: len(CELL)], row[-2], row[-1], tuple(numbers))
@@ -224,12 +216,11 @@ class RowsFile:
         Raises:
             InputError: if the file is damaged there.
         """
-        with self._undamaged():
-            return _valid(self._file.read_row_groups(list(cell.groups), columns=list(columns)))
+        return self._probable(self._file.read(cell.groups, columns))
 
     def kept(self, key: Hashable, make: Callable[[], Any]) -> Any:
         """What is made of the rows: of a file of a few hundred thousand rows, made once."""
-        if self._file.metadata.num_rows > _KEPT_ROWS:
+        if self._file.n_rows > _KEPT_ROWS:
             return make()
         if key not in self._made:
             self._made[key] = make()
@@ -241,41 +232,20 @@ class RowsFile:
         Raises:
             InputError: if the file is damaged.
         """
-        with self._undamaged():
-            return _valid(self._file.read(columns=None if columns is None else list(columns)))
+        return self._probable(self._file.read(columns=columns))
 
-    @contextmanager
-    def _undamaged(self) -> Iterator[None]:
-        """Turn what the block meets in a damaged file into an error that names it."""
-        try:
-            yield
-        # A flipped byte may be met anywhere: in a page, a length, a text, a count of rows. What it
-        # was a part of may ask for all the memory there is.
-        except (
-            OSError,
-            pa.ArrowException,
-            ValueError,
-            IndexError,
-            OverflowError,
-            MemoryError,
-            StopIteration,
-        ) as error:
-            reason = " ".join(str(error).split())[:_REASON_SHOWN] or type(error).__name__
-            raise InputError(
-                f"{self.path}: it is damaged ({reason}); run the study again"
-            ) from None
-
-
-def _valid(table: pa.Table) -> pa.Table:
-    # Parquet as it is written here has no checksums: texts may hold anything.
-    table.validate(full=True)
-    if "p" in table.column_names:
-        # Null, of a failed unit, is neither within nor without.
-        p = table["p"]
-        outside = p.filter(pc.invert(pc.and_(pc.greater_equal(p, 0.0), pc.less_equal(p, 1.0))))
-        if len(outside):
-            raise ValueError(f"p is {outside[0].as_py()}, which is not a probability")
-    return table
+    def _probable(self, table: pa.Table) -> pa.Table:
+        # Parquet as it is written here has no checksums: numbers may be any.
+        if "p" in table.column_names:
+            # Null, of a failed unit, is neither within nor without.
+            p = table["p"]
+            outside = p.filter(pc.invert(pc.and_(pc.greater_equal(p, 0.0), pc.less_equal(p, 1.0))))
+            if len(outside):
+                raise InputError(
+                    f"{self.path}: it is damaged (p is {outside[0].as_py()}, which is not a "
+                    "probability); run the study again"
+                )
+        return table
 
 
 def _sort(kind: pa.DataType) -> str:

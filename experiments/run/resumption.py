@@ -37,6 +37,7 @@ from factormodels.io.appended_records import (
     read_journal,
     read_keyed_journal,
 )
+from factormodels.io.arrow_files import undamaged
 from factormodels.io.files import prepare_folder, read_text, remove_empty, write_text
 from factormodels.io.long_columns import stored_table
 
@@ -267,11 +268,9 @@ def finished_units(records: Iterable[bytes], sizes: Sequence[int], place: object
 
 
 def _decoded(record: bytes, place: object) -> pa.RecordBatch:
-    try:
-        return decode(record)
     # Of records with other columns some end too soon for what is looked for.
-    except (pa.ArrowInvalid, OSError):
-        raise InputError(f"{place}: a record cannot be read; start anew with --overwrite") from None
+    with undamaged(place, "start anew with --overwrite"):
+        return decode(record)
 
 
 def _in_order(table: pa.Table, order: NDArray[np.int64]) -> pa.Table:

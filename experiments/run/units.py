@@ -27,6 +27,7 @@ from factormodels.errors import FactormodelsError, MissingDependencyError
 from factormodels.extraction.stages.relations import unanswered_atoms
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
+from factormodels.io.arrow_files import record_batch
 from inference import Backend, Posterior
 from inference.warm_up import small_graph, warm_up
 
@@ -259,11 +260,9 @@ def decode(encoded: bytes) -> pa.RecordBatch:
     """The results that `encode` wrote, a row each.
 
     Raises:
-        pyarrow.ArrowInvalid: if the bytes are none of its.
+        pyarrow.ArrowException, OSError: if the bytes are none of its, or damaged.
     """
-    import pyarrow as pa
-
-    return pa.ipc.read_record_batch(pa.py_buffer(encoded), schema())
+    return record_batch(encoded, schema())
 
 
 def schema() -> pa.Schema:

@@ -84,6 +84,21 @@ def size_text(size: int) -> str:
     return f"{size:,} bytes"
 
 
+def refuse_larger(size: int, source: Source) -> None:
+    """Refuse what is to be held in memory and is larger than `size_limit` allows.
+
+    Args:
+        size: its bytes, unpacked.
+        source: its file, for messages.
+
+    Raises:
+        InputError: if it is.
+    """
+    most = _most_held.get()
+    if size > most:
+        raise InputError(_too_large(source, "it holds", most))
+
+
 def exists(path: Source) -> bool:
     """Whether there is a file or folder; not, for what can be the name of none."""
     try:
@@ -147,15 +162,13 @@ def read_text_or_lines(
     Raises:
         InputError: as `read_lines` does.
     """
-    most = _most_held.get()
     chunks = _chunks(source)
     begun = bytearray()
     filled: list[str] = []
     start = 0
     for chunk in chunks:
         begun += chunk
-        if len(begun) > most:
-            raise InputError(_too_large(source, "it holds", most))
+        refuse_larger(len(begun), source)
         # What is blank is passed over at once: a file may hold gigabytes of it.
         while len(filled) < 2 and (word := _NOT_BLANK.search(begun, start)):
             end = begun.find(b"\n", max(word.start(), len(begun) - len(chunk)))
@@ -177,12 +190,10 @@ def read_text_or_lines(
 
 
 def _whole(chunks: Iterable[bytes], source: Source) -> bytes:
-    most = _most_held.get()
     content = bytearray()
     for chunk in chunks:
         content += chunk
-        if len(content) > most:
-            raise InputError(_too_large(source, "it holds", most))
+        refuse_larger(len(content), source)
     return bytes(content)
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from factormodels.errors import InputError
+from factormodels.io.arrow_files import arrow_records, is_binary_table, is_parquet
 from factormodels.io.files import read_bytes, text_of
 from factormodels.io.json_records import location, shown
 from factormodels.io.json_text import decode
@@ -31,11 +32,7 @@ from factormodels.io.records import (
 
 if TYPE_CHECKING:
     import pandas as pd
-    import pyarrow as pa
 
-_PARQUET = b"PAR1"
-_ARROW_FILE = b"ARROW1"
-_ARROW_STREAM = b"\xff\xff\xff\xff"
 _ZIP = b"PK\x03\x04"
 
 _SPLITS = "dataset_dict.json"
@@ -150,11 +147,6 @@ def parse_table(text: str, source: Source) -> Table:
     return _checked(Table(str(source), form, columns, *_parted(records)))
 
 
-def is_binary_table(content: bytes) -> bool:
-    """Whether a file's content is Parquet or Arrow."""
-    return content.startswith((_PARQUET, _ARROW_FILE, _ARROW_STREAM))
-
-
 def looks_like_table(text: str) -> bool:
     """Whether a text that is not JSON may be a table: lines of prose rarely have its shape.
 
@@ -178,11 +170,11 @@ def _read_folder(folder: Path) -> Table:
         if len(splits) != 1:
             raise InputError(
                 f"{folder}: this is a dataset of {len(splits)} splits; name one of "
-                f"{', '.join(str(folder / str(split)) for split in splits)}"
+                f"{', '.join(map(str, splits))}"
             )
-        return _read_folder(folder / str(splits[0]))
+        return _read_folder(splits[0])
     if (folder / _STATE).is_file():
-        files = [folder / str(one["filename"]) for one in _listed(folder / _STATE, "_data_files")]
+        files = _listed(folder / _STATE, "_data_files", "filename")
     else:
         files = sorted(
             path for path in folder.rglob("*") if path.suffix in _BINARY and path.is_file()
@@ -199,45 +191,40 @@ def holds_binary_tables(folder: Path) -> bool:
     return any(path.suffix in _BINARY for path in folder.rglob("*"))
 
 
-def _listed(path: Path, key: str) -> list[Any]:
+def _listed(path: Path, key: str, inner: str = "") -> list[Path]:
+    """The places beside a file that its list `key` names; each under the key `inner`, if given."""
     value = decode(text_of(read_bytes(path), path), path)
     listed = value.get(key) if isinstance(value, dict) else None
     if not isinstance(listed, list):
         raise InputError(f"{path}: the list {key!r} is missing; save the dataset again")
-    return listed
-
-
-def _arrow_table(content: bytes, path: Path) -> pa.Table:
-    import pyarrow as pa
-    import pyarrow.parquet as parquet
-
-    try:
-        if content.startswith(_PARQUET):
-            return parquet.read_table(pa.BufferReader(content))
-        opened = pa.ipc.open_file if content.startswith(_ARROW_FILE) else pa.ipc.open_stream
-        return opened(pa.BufferReader(content)).read_all()
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(
-            f"{path}: it cannot be read as Parquet or Arrow ({' '.join(str(error).split())}); "
-            "save it again"
-        ) from None
+    places = []
+    for entry in listed:
+        name = entry.get(inner) if inner and isinstance(entry, dict) else entry
+        # What lies elsewhere is no part of what was named, and the folder itself would never end.
+        if not isinstance(name, str) or name in ("", "..") or Path(name).name != name:
+            raise InputError(
+                f"{path}: {key!r} has {shown(name)} where the name of a file or folder beside it "
+                "belongs; save the dataset again"
+            )
+        places.append(path.parent / name)
+    return places
 
 
 def _of_arrow(files: Sequence[tuple[Path, bytes]], source: str) -> Table:
     """The table of one or several Parquet or Arrow files, given with their contents."""
-    first: list[str] = []
+    first: tuple[str, ...] = ()
     rows: list[Mapping[str, Any]] = []
     for path, content in files:
-        part = _arrow_table(content, path)
-        first = first or part.column_names
-        if part.column_names != first:
+        columns, records = arrow_records(content, path)
+        first = first or columns
+        if columns != first:
             raise InputError(
-                f"{path}: its columns are {', '.join(part.column_names)}, and those of "
+                f"{path}: its columns are {', '.join(columns)}, and those of "
                 f"{files[0][0].name} {', '.join(first)}; keep files of one table in a folder"
             )
-        rows += part.to_pylist()
-    form = "Parquet" if files[0][1].startswith(_PARQUET) else "Arrow"
-    return _checked(Table(source, form, tuple(first), tuple(rows), (None,) * len(rows)))
+        rows += records
+    form = "Parquet" if is_parquet(files[0][1]) else "Arrow"
+    return _checked(Table(source, form, first, tuple(rows), (None,) * len(rows)))
 
 
 def _parted(

@@ -148,7 +148,7 @@ def test_records_of_other_columns_are_refused(place: int, monkeypatch: pytest.Mo
     one_more = schema().insert(place, pa.field("added", pa.string()))
     for module in (units, resumption):
         monkeypatch.setattr(module, "schema", lambda: one_more)
-    with pytest.raises(InputError, match="journal: a record cannot be read; start anew"):
+    with pytest.raises(InputError, match=r"journal: it is damaged \(.+\); start anew"):
         finished_units([record], [1], "journal")
 
 
