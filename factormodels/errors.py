@@ -19,7 +19,10 @@ class InputError(FactormodelsError, ValueError):
 
 
 class LimitReachedError(InputError):
-    """A run has asked or spent as much as its user allows: it ends, and can be gone on with."""
+    """A run has asked or spent as much as its user allows, or as an account holds.
+
+    It ends, and can be gone on with.
+    """
 
 
 class MissingDependencyError(FactormodelsError, ImportError):

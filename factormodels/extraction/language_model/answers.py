@@ -243,7 +243,8 @@ def read_confidence(value: object) -> float | None:
 def unreadable(answer: Completion, fault: str) -> Failure:
     """The failure of an answer that cannot be read, which shows how it begins."""
     words = " ".join(answer.text.split())[:_SHOWN]
-    return Failure(f"the answer cannot be read: {fault}: {words!r}", answer.usage)
+    reason = f"the answer cannot be read: {fault}: {words!r}"
+    return Failure(reason, answer.usage, unread=True)
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:

@@ -190,7 +190,13 @@ class AnswerCache:
             return None
         known = json.loads(rows[0][0])
         usage = Usage(*known["usage"])
-        return Failure(known["reason"], usage, outage=known["outage"], cached=True)
+        return Failure(
+            known["reason"],
+            usage,
+            outage=known["outage"],
+            cached=True,
+            unread=known.get("unread", False),  # absent in files of before
+        )
 
     def note_failure(self, key: str, failure: Failure | None) -> None:
         """Note that the last call failed, for replays; None: that it did not.
@@ -202,6 +208,7 @@ class AnswerCache:
             known = {
                 "reason": failure.reason,
                 "outage": failure.outage,
+                "unread": failure.unread,
                 "usage": _usage_values(failure),
             }
             values = (key, json.dumps(known))

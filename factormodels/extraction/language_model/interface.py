@@ -141,12 +141,15 @@ class Failure:
         usage: what answers consumed that could not be read.
         outage: whether nobody answered for a reason that may pass: asked later, it may succeed.
         cached: whether the call failed in an earlier run, and a replay repeats it.
+        unread: whether the model did answer, and what it said could not be read: asked in another
+            way, it may say it better.
     """
 
     reason: str
     usage: Usage = Usage()
     outage: bool = False
     cached: bool = False
+    unread: bool = False
 
 
 class LanguageModel(Protocol):

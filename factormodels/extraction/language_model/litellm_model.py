@@ -19,7 +19,9 @@ from factormodels.extraction.language_model import (
 from factormodels.extraction.language_model.answers import unreadable
 from factormodels.extraction.language_model.call_errors import (
     describe,
+    is_exhausted,
     is_transient,
+    nothing_left,
     seconds_asked_for,
 )
 from factormodels.extraction.language_model.limits import Budget, Pace
@@ -73,7 +75,7 @@ class LitellmSettings:
         concurrency: most calls under way at a time.
         timeout: seconds after which one attempt is given up.
         attempts: how often a call is made before it counts as failed; only refusals that may pass
-            (429, 5xx, time-outs, broken connections) are repeated.
+            (429, 5xx, time-outs, broken connections) are repeated, and no exhausted account.
         longest_wait: most seconds between two attempts; what a server asks for with Retry-After is
             waited for up to this.
         prices: what tokens cost; None: as litellm says of each answer or lists for the model.
@@ -148,7 +150,7 @@ class LitellmModel:
             )
         self._longest_answer: int | None = None
         self._pace = Pace(settings.requests_per_minute, settings.tokens_per_minute)
-        self._refusal = ""
+        self._end: InputError | None = None
         self._slots: tuple[asyncio.AbstractEventLoop, asyncio.Semaphore] | None = None
         self._tell(self._lacking, "takes no")
 
@@ -167,7 +169,7 @@ class LitellmModel:
 
         Raises:
             InputError: if the provider wants a key and the environment lacks it.
-            LimitReachedError: if the budget allows no further call.
+            LimitReachedError: if the budget allows no further call, or the account is exhausted.
         """
         async with self._slot():
             answer = await self._answered(request)
@@ -193,9 +195,9 @@ class LitellmModel:
 
     async def _admitted(self, request: Request) -> Completion | Failure:
         """An answer to one request within the budget."""
-        if self._refusal:
+        if self._end is not None:
             # One call has shown that none can succeed.
-            raise InputError(self._refusal)
+            raise self._end
         longest = self._longest_cost(request)
         await self._budget.admit(longest)
         cost: float | None = None
@@ -217,7 +219,9 @@ class LitellmModel:
             except Exception as error:
                 name = refused_parameter(error, sent)
                 if name is None:
-                    self._refuse_without_key(error)
+                    self._end = self._ending(error)
+                    if self._end is not None:
+                        raise self._end from None
                     logger.debug("a call of stage %s failed: %s", request.stage, describe(error))
                     return Failure(describe(error), outage=is_transient(error))
                 if name in LENGTHS and is_about_size(error):
@@ -324,17 +328,19 @@ class LitellmModel:
         )
         return self._prices.of(Usage(asked, request.max_tokens + self._reasoning_tokens))
 
-    def _refuse_without_key(self, error: BaseException) -> None:
-        """Raise an error if no call can succeed, for want of a key."""
+    def _ending(self, error: BaseException) -> InputError | None:
+        """The error that ends the run, if no call can succeed: for want of a key, or of credit."""
+        if is_exhausted(error):
+            return nothing_left(self.name, error)
         if self._keys or getattr(error, "status_code", None) in _ABOUT_THE_REQUEST:
-            return
+            return None
         lacking = missing_keys(self.name, self.settings.api_base)
-        if lacking:
-            self._refusal = (
-                f"the model {self.name!r} needs {', '.join(lacking)} in the environment; set it, "
-                "or replay an earlier run"
-            )
-            raise InputError(self._refusal)
+        if not lacking:
+            return None
+        return InputError(
+            f"the model {self.name!r} needs {', '.join(lacking)} in the environment; set it, "
+            "or replay an earlier run"
+        )
 
     def _slot(self) -> asyncio.Semaphore:
         # A semaphore belongs to a loop, and a model may outlive the loop of one `asyncio.run`.

@@ -36,8 +36,9 @@ def read_response(response: Any, usage: Usage) -> Completion | Failure:
     if not text.strip():
         # Some providers keep thoughts to themselves: all that is seen of them is what they took.
         if finish == "length":
-            return CutThoughts("the answer was cut off before its reasoning ended", usage)
-        return NoText("the answer is empty", usage)
+            reason = "the answer was cut off before its reasoning ended"
+            return CutThoughts(reason, usage, unread=True)
+        return NoText("the answer is empty", usage, unread=True)
     text, tokens = aligned(text, _tokens(choice), reasoned)
     return Completion(text=text, tokens=tokens, usage=usage, finish=finish)
 

@@ -39,11 +39,16 @@ WINDOW = 4096
 """Tokens that a language model is taken to read where it is not known: what local servers read of
 a longer question by default, dropping the rest without a word."""
 
+_NO_LOG_PROBABILITIES = "the provider gives no log-probabilities and there is no fallback"
 _LEAST_ROOM = 64
 """Tokens below which a window of a passage says nothing."""
 
 _BYTES_PER_TOKEN = 3.0
 """No more than tokenisers need on the average: English has some four, other scripts three."""
+
+
+class _Unread(Missing):
+    """A relation that the model may give when it is asked in another way."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +61,8 @@ class PromptedRelationModel:
             labels apart), "verbalised" (the model states its confidence), "samples" (the shares
             of the labels in repeated answers, one answer spread evenly added), or "automatic":
             log-probabilities where the model gives them, otherwise what it states.
-        fallback: the method for answers that come without log-probabilities; None: missing.
+        fallback: the method for pairs whose answer cannot be read, or comes without
+            log-probabilities; None: missing.
         samples: answers per pair of the method "samples".
         temperature: of the method "samples"; the others are greedy.
         top_logprobs: alternatives per token that are asked for.
@@ -143,40 +149,38 @@ class PromptedRelationModel:
         return asked + request.max_tokens
 
     async def _judge_part(self, pair: TextPair) -> Judgement | Missing:
-        found = await self._ask(pair, chosen_method(self.method, self.model))
-        if found is None and self.fallback is not None:
+        method = chosen_method(self.method, self.model)
+        found = await self._ask(pair, method)
+        if isinstance(found, _Unread) and self.fallback not in (None, method):
             found = await self._ask(pair, self.fallback)
-        return found or Missing("the provider gives no log-probabilities and there is no fallback")
+        return Missing(found.reason) if isinstance(found, Missing) else found
 
-    async def _ask(self, pair: TextPair, method: Method) -> Judgement | Missing | None:
-        """Judgement; None where the answer has no log-probabilities."""
+    async def _ask(self, pair: TextPair, method: Method) -> Judgement | Missing:
+        """Judgement; `_Unread` where another method may do better."""
         if method == "samples":
             return await self._sampled(pair)
         if method == "logprobs" and not gives_log_probabilities(self.model):
-            return None  # a call would be paid for in vain
+            return _Unread(_NO_LOG_PROBABILITIES)  # a call would be paid for in vain
         answer = await self.model.complete(self._request(pair, method))
         if isinstance(answer, Failure):
-            return Missing(answer.reason)
+            return _missing(answer)
         if method == "verbalised":
             return _stated(answer, prompts_of(self.model)[relation_prompt(method)])
         return _from_tokens(answer, self._label(answer))
 
     async def _sampled(self, pair: TextPair) -> Judgement | Missing:
         counts: Counter[str] = Counter()
-        reason = ""
+        missing = Missing("no answer was asked for")
         for sample in range(self.samples):
             answer = await self.model.complete(self._request(pair, "samples", sample))
-            if isinstance(answer, Failure):
-                reason = answer.reason
-                continue
-            label = self._label(answer)
-            if label is None:
-                reason = _unreadable(answer)
-            else:
+            label = None if isinstance(answer, Failure) else self._label(answer)
+            if label is not None:
                 counts[label.name] += 1
+            else:
+                missing = _missing(answer)
         total = counts.total()
         if not total:
-            return Missing(reason)
+            return missing
         shares = tuple((counts[name] + 1 / len(_NAMES)) / (total + 1) for name in _NAMES)
         best = max(range(len(_NAMES)), key=shares.__getitem__)
         return Judgement(_LABELS[best], shares[best], "samples", _three(shares))
@@ -226,11 +230,11 @@ def chosen_method(method: Method, model: LanguageModel) -> Method:
     return "logprobs" if gives_log_probabilities(model) else "verbalised"
 
 
-def _from_tokens(answer: Completion, label: Label | None) -> Judgement | Missing | None:
+def _from_tokens(answer: Completion, label: Label | None) -> Judgement | Missing:
     if label is None:
-        return Missing(_unreadable(answer))
+        return _missing(answer)
     if label.probability is None or label.distribution is None:
-        return None
+        return _Unread(_NO_LOG_PROBABILITIES)
     kind = RelationKind(label.name)
     return Judgement(kind, label.probability, "logprobs", _three(label.distribution))
 
@@ -239,7 +243,7 @@ def _stated(answer: Completion, prompt: PromptTemplate) -> Judgement | Missing:
     words = prompt.words(_NAMES)
     found = read_stated(answer.text, words)
     if found is None:
-        return Missing(_unreadable(answer, _fault_of_stated(answer, prompt)))
+        return _missing(answer, _fault_of_stated(answer, prompt))
     name, confidence = found
     return Judgement(_LABELS[words.index(name)], confidence, "verbalised")
 
@@ -254,6 +258,9 @@ def _three(shares: Sequence[float]) -> tuple[float, float, float]:
     return entailment, contradiction, neutral
 
 
-def _unreadable(answer: Completion, fault: str = "it gives no single label") -> str:
-    cut = ", cut off at its longest" if answer.finish == "length" else ""
-    return unreadable(answer, f"{fault}{cut}").reason
+def _missing(answer: Completion | Failure, fault: str = "it gives no single label") -> Missing:
+    """Why an answer gives no relation."""
+    if isinstance(answer, Completion):
+        cut = ", cut off at its longest" if answer.finish == "length" else ""
+        answer = unreadable(answer, f"{fault}{cut}")
+    return _Unread(answer.reason) if answer.unread else Missing(answer.reason)

@@ -98,7 +98,12 @@ class LitellmEmbedder:
     def embed(self, texts: Sequence[str]) -> Embedded:
         """Vectors of texts, by one call."""
         from factormodels.extraction.concurrency import run_until_done
-        from factormodels.extraction.language_model.call_errors import describe, is_transient
+        from factormodels.extraction.language_model.call_errors import (
+            describe,
+            is_exhausted,
+            is_transient,
+            nothing_left,
+        )
         from factormodels.extraction.language_model.litellm_library import quiet_litellm
 
         litellm = quiet_litellm()
@@ -148,6 +153,8 @@ class LitellmEmbedder:
         except FactormodelsError:
             raise
         except Exception as error:
+            if is_exhausted(error):
+                raise nothing_left(self.name, error) from None
             mend = "correct the name with --embeddings, or use --retriever local"
             if is_transient(error):
                 mend = "what was answered is kept, and the same command goes on from there"

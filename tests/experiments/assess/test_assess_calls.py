@@ -26,8 +26,9 @@ pytestmark = pytest.mark.service
 
 __all__ = ["notes"]
 
-CALLS = 15
-"""Calls of the whole run: two responses, four claims in two stages, four pairs, one asked twice."""
+CALLS = 17
+"""Calls of the whole run: two responses, four claims in two stages, three pairs, and a fourth that
+cannot be read: asked twice for a word, and twice for a confidence."""
 
 
 def hypothesis_of(request: dict[str, Any]) -> str:
@@ -56,7 +57,7 @@ def test_answers_that_cannot_be_read_are_not_replayed_when_the_server_is_mended(
         )
         assert re.search(r"^atomizer +0 +0 +2 ", first.stdout, re.M)
         server.script = provider
-        second = invoke(*arguments(server.url, "o.jsonl"))
+        second = invoke(*arguments(server.url, "o.jsonl"), code=1)  # a relation is missing
     assert re.search(r"^atomizer +2 +0 +0 ", second.stdout, re.M)
     assert [len(graph.atoms) for graph in read_many(notes / "o.jsonl")] == [2, 2]
 
@@ -73,9 +74,9 @@ def test_a_limit_of_calls_ends_a_run_and_the_next_goes_on(notes: Path) -> None:
         )
         # What was asked is told even so.
         assert "atomizer" in stopped.stderr
-        invoke(*arguments(server.url, "o.jsonl"))
+        invoke(*arguments(server.url, "o.jsonl"), code=1)
         assert len(server.requests) == CALLS + again
-        invoke(*arguments(server.url, "calm.jsonl", "--cache", "other.sqlite"))
+        invoke(*arguments(server.url, "calm.jsonl", "--cache", "other.sqlite"), code=1)
     assert (notes / "o.jsonl").read_bytes() == (notes / "calm.jsonl").read_bytes()
 
 
@@ -92,14 +93,15 @@ def test_prices_of_the_user_are_counted_and_limited() -> None:
         # Which of two responses is ahead is nobody's promise: the one with an answer that cannot be
         # read, or the other, which may even be finished. Another output takes none of it over.
         kept = sum("lost" not in hypothesis_of(request) for request in server.requests)
-        done = invoke(*arguments(server.url, "again.jsonl", *prices))
+        done = invoke(*arguments(server.url, "again.jsonl", *prices), code=1)
     # A table that is wider than the terminal is parted, with the names of its rows in every part.
     parts = re.findall(r"^all +(.*)$", done.stdout, re.M)
     numbers = [float(cell) for part in parts for cell in part.split()]
     assert len(numbers) == 9, done.output
     calls, cached, failed, asked, _, cost, cached_asked, _, cached_cost = numbers
-    # What the first run kept, and the rest of this one; a pair failed, and was paid twice.
-    assert (calls, cached, failed) == (CALLS - 2 - kept, kept, 1)
+    # What the first run kept, and the rest of this one; a pair failed in two ways, and each was
+    # paid twice.
+    assert (calls, cached, failed) == (CALLS - 4 - kept, kept, 2)
     assert (asked, cached_asked) == (20 * (CALLS - kept), 20 * kept)
     assert (cost, cached_cost) == pytest.approx((0.004 * (CALLS - kept), 0.004 * kept))
 
@@ -140,7 +142,8 @@ def test_where_probabilities_are_from_is_told_and_not_what_was_asked_for() -> No
 
     with ScriptedServer(forgetful) as server:
         result = invoke(*arguments(server.url, "o.jsonl", "--method", "logprobs"))
-    told = "openai/scripted: probabilities of relations: 2 logprobs, 1 verbalised"
+    # What cannot be read is asked for in words, too.
+    told = "openai/scripted: probabilities of relations: 2 logprobs, 2 verbalised"
     assert told in result.stderr.splitlines()
 
 

@@ -214,6 +214,28 @@ def test_a_run_out_of_calls_goes_on_where_it_stopped() -> None:
     assert re.search(r"self-judgement +24", dry.stdout)
 
 
+@pytest.mark.service
+@pytest.mark.usefixtures("responses")
+def test_a_run_whose_account_is_exhausted_ends_and_goes_on_with_credit() -> None:
+    credit = 9
+
+    def answers(request: dict[str, Any], number: int) -> Reply:
+        if number >= credit:
+            body = {"error": {"message": "You exceeded it.", "code": "insufficient_quota"}}
+            return Reply(raw=json.dumps(body).encode(), status=429)
+        return provider(request, number)
+
+    with ScriptedServer(answers) as server:
+        command = arguments(server.url, "claims.jsonl", "--out", "out")
+        result = invoke(*command, "--concurrency", "1", code=3)
+        assert len(server.requests) == credit + 1
+        assert "'openai/scripted' has nothing left to spend" in " ".join(result.stderr.split())
+        credit = 1000
+        invoke(*command)
+        # Of what was answered nothing is asked twice: the question that was refused is.
+        assert len(server.requests) == 32 + 1
+
+
 def test_the_function_asks_too(tmp_path: Path) -> None:
     found = self_knowledge(
         graphs(with_claims=True),

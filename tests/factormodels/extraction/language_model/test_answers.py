@@ -129,7 +129,8 @@ def test_the_probability_is_that_of_the_marked_label() -> None:
         LABELS,
     )
     assert found is not None
-    assert (found.name, found.probability) == ("entailment", pytest.approx(0.75))
+    assert found.name == "entailment"
+    assert found.probability == pytest.approx(0.75)
 
 
 def test_a_whole_word_is_not_taken_for_the_beginning_of_another() -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 
 from factormodels import Atom, FactGraph
+from factormodels.errors import LimitReachedError
 from factormodels.extraction.concurrency import each
 from factormodels.extraction.language_model import (
     Completion,
@@ -146,6 +147,87 @@ def test_refusals_for_good_are_not_repeated(server: ScriptedServer) -> None:
     in_turn(server, Reply("bad request", status=400))
     assert isinstance(complete(server), Failure)
     assert len(server.requests) == 1
+
+
+_EXCEEDED = "You exceeded your current quota, please check your plan and billing details."
+
+
+def _error(message: str, code: str) -> dict[str, Any]:
+    return {"error": {"message": message, "type": code, "param": None, "code": code}}
+
+
+@pytest.mark.parametrize(
+    ("provider", "status", "body"),
+    [
+        ("openai/test", 429, _error(_EXCEEDED, "insufficient_quota")),
+        # litellm leaves the code out of its own error.
+        ("openai/test", 429, _error("Quota.", "insufficient_quota")),
+        ("openai/test", 429, _error("Billing hard limit has been reached", "billing_hard_limit")),
+        ("deepseek/deepseek-chat", 402, _error("Insufficient Balance", "invalid_request_error")),
+        ("openrouter/some/model", 402, {"error": {"message": "Add more credits.", "code": 402}}),
+        (
+            "anthropic/claude-sonnet-4-5",
+            400,
+            {
+                "type": "error",
+                "error": {
+                    "type": "invalid_request_error",
+                    "message": "Your credit balance is too low to access the Anthropic API.",
+                },
+            },
+        ),
+        ("xai/grok-3", 403, {"code": "permission", "error": "Your team has no credits yet."}),
+    ],
+)
+def test_an_exhausted_account_ends_the_run_and_is_asked_once(
+    provider: str, status: int, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI", "DEEPSEEK", "OPENROUTER", "ANTHROPIC", "XAI"):
+        monkeypatch.setenv(f"{name}_API_KEY", KEY)
+    answer = Answer(json.dumps(body).encode(), status, {"Content-Type": "application/json"})
+    with web_server(lambda *_: answer) as server:
+        one = LitellmModel(LitellmSettings(provider, api_base=server.url, longest_wait=0.05))
+        for _ in range(2):
+            with pytest.raises(LimitReachedError, match="has nothing left to spend") as caught:
+                asyncio.run(one.complete(REQUEST))
+        assert len(server.asked) == 1
+    assert "add credit" in str(caught.value)
+    assert KEY not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("provider", "body"),
+    [
+        ("openai/test", _error("Rate limit reached on requests per min (RPM): try again in 1s.",
+                               "rate_limit_exceeded")),
+        (
+            "gemini/gemini-2.5-flash",
+            {
+                "error": {
+                    "code": 429,
+                    "message": _EXCEEDED,
+                    "status": "RESOURCE_EXHAUSTED",
+                    "details": [
+                        {"@type": "type.googleapis.com/google.rpc.QuotaFailure",
+                         "violations": [{"quotaId": "TokensPerModelPerMinute-FreeTier"}]},
+                        {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "1s"},
+                    ],
+                }
+            },
+        ),
+    ],
+)  # fmt: skip
+def test_a_limit_a_minute_passes_though_it_is_called_a_quota(
+    provider: str, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GEMINI_API_KEY", KEY)
+    answer = Answer(json.dumps(body).encode(), 429, {"Content-Type": "application/json"})
+    with web_server(lambda *_: answer) as server:
+        settings = LitellmSettings(provider, api_base=server.url, attempts=2, longest_wait=0.05)
+        found = asyncio.run(LitellmModel(settings).complete(REQUEST))
+        assert len(server.asked) == 2
+    assert isinstance(found, Failure)
+    assert found.outage
 
 
 def test_a_cut_off_answer_says_so(server: ScriptedServer) -> None:

@@ -54,6 +54,50 @@ def test_without_log_probabilities_the_model_states_its_confidence(server: Scrip
     assert "no log-probabilities" in found.reason
 
 
+PROSE = "analysis: is it a contradiction? The years agree.\n\n**Final answer:** entailment"
+
+
+def test_reasoning_before_the_answer_keeps_the_relation(server: ScriptedServer) -> None:
+    before, label = PROSE[: -len("entailment")], "entailment"
+    offered = {"entailment": 0.75, "contradiction": 0.1875, "neutral": 0.0625}
+    server.always(Reply(PROSE, [(before, {before: 1.0}), (label, offered)]))
+    found = judge(server)
+    assert isinstance(found, Judgement)
+    assert (found.kind, found.origin) == (RelationKind.ENTAILMENT, "logprobs")
+    assert found.distribution == pytest.approx(tuple(offered.values()))
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("method", ["automatic", "logprobs", "samples"])
+def test_what_cannot_be_read_is_asked_for_in_words(server: ScriptedServer, method: str) -> None:
+    # It reasons until it is cut off, and can be had to state a relation in JSON.
+    stated = 'Reasoning first.\n{"relation": "neutral", "confidence": 0.7}'
+
+    def script(request: dict[str, Any], _: int) -> Reply:
+        if "confidence" in str(request["messages"][0]["content"]):
+            return Reply(stated)
+        text = "analysis: the passage tells of a bridge that"
+        return Reply(text, [(text, {text: 1.0})], finish="length")
+
+    server.script = script
+    found = judge(server, method=method, samples=2)
+    assert found == Judgement(RelationKind.NEUTRAL, 0.7, "verbalised")
+    # Each question is asked once more before, with what was wrong.
+    assert len(server.requests) == (4 if method == "samples" else 2) + 1
+    missing = judge(server, method=method, samples=2, fallback=None)
+    assert isinstance(missing, Missing)
+    assert "cut off at its longest" in missing.reason
+
+
+def test_what_was_refused_is_not_asked_in_other_words(server: ScriptedServer) -> None:
+    # Attempts by status: two for what may pass.
+    for status, attempts in ((400, 1), (500, 2)):
+        server.requests.clear()
+        server.always(Reply("no", status=status))
+        assert isinstance(judge(server), Missing)
+        assert len(server.requests) == attempts
+
+
 def test_samples_vote(server: ScriptedServer) -> None:
     words = ("entailment", "entailment", "neutral", "I do not know", "Entailment.")
     server.script = lambda request, _: Reply(words[request["seed"]])

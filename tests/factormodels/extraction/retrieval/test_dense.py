@@ -136,6 +136,17 @@ def test_a_provider_is_asked_through_litellm(monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.service
+def test_embeddings_of_an_exhausted_account_end_the_run() -> None:
+    body = json.dumps({"error": {"message": "No.", "code": "insufficient_quota"}})
+    with web_server(lambda *_: Answer(body, 429)) as server:
+        embedder = LitellmEmbedder("openai/some", f"{server.url}/v1")
+        with pytest.raises(LimitReachedError, match="'openai/some' has nothing left to spend"):
+            embedder.embed(["red"])
+        # The client library repeats a request twice whatever it is told; we repeat none.
+        assert len(server.asked) == 3
+
+
+@pytest.mark.service
 def test_embeddings_are_counted_limited_and_kept_call_by_call(tmp_path: Path) -> None:
     texts = [f"red {i} fox" for i in range(130)]
 
