@@ -31,7 +31,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("claim_failures", "fastfact", "safe", "self_judgement"),
         *(("pipeline", "preverification"), ("stages",), ("relation_models", "retrieval")),
         *(("prompts",), ("language_model",)),
-        ("concurrency", "optional_libraries", "sentences", "word_lists"),
+        *(("addresses",), ("concurrency", "optional_libraries", "sentences", "word_lists")),
     ),
     "inference": (
         ("compile_kernels", "conformance"),
@@ -291,6 +291,62 @@ def test_faults_of_library_code_are_seen() -> None:
         "line 2: print",
         "line 3: basicConfig",
         "line 5: basicConfig",
+    ]
+
+
+ADDRESS_GATE = "factormodels/extraction/addresses.py"
+REQUEST_GATE = "factormodels/extraction/retrieval/http.py"
+
+READS_ADDRESSES = {"urllib", "idna", "yarl", "requests", "aiohttp", "urllib3"}
+"""Libraries that read addresses, each with exceptions of its own."""
+
+SENDS_REQUESTS = {"AsyncClient", "URL", "urlopen"}
+
+
+def address_faults(path: Path) -> list[str]:
+    """Return where an address would be read, or asked for, but by the gate for addresses."""
+    faults = [
+        f"line {line}: {name}"
+        for name, line in imported_names(path)
+        if name.partition(".")[0] in READS_ADDRESSES
+    ]
+    allowed = {"AsyncClient"} if path == ROOT / REQUEST_GATE else set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            name = node.func.attr
+            if name in SENDS_REQUESTS - allowed:
+                faults.append(f"line {node.lineno}: {name}")
+    return faults
+
+
+def test_addresses_pass_one_gate() -> None:
+    faults = [
+        f"{path.relative_to(ROOT)}, {fault}"
+        for path in sources(*LAYERS)
+        if path != ROOT / ADDRESS_GATE
+        for fault in address_faults(path)
+    ]
+    assert faults == []
+
+
+def test_a_way_round_the_gate_for_addresses_is_seen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    path = tmp_path / "module.py"
+    path.write_text(
+        "from urllib.parse import urljoin\n"
+        "import httpx\n"
+        "httpx.URL(link)\n"
+        "async def late():\n"
+        "    import idna\n"
+        "    httpx.AsyncClient()\n"
+    )
+    assert address_faults(path) == [
+        "line 1: urllib.parse",
+        "line 5: idna",
+        "line 3: URL",
+        "line 6: AsyncClient",
     ]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ipaddress
 import os
 import socket
-from urllib.parse import urlsplit
 
+from factormodels.extraction.addresses import host_of
 from factormodels.extraction.language_model.litellm_library import quiet_litellm
 from factormodels.extraction.language_model.model_parameters import provider_of
 
@@ -54,7 +54,7 @@ def unneeded_keys(model: str, api_base: str | None) -> dict[str, str]:
 
 def is_on_this_machine(address: str) -> bool:
     """Whether a URL's host is this machine."""
-    host = urlsplit(address if "//" in address else f"//{address}").hostname or ""
+    host = host_of(address)
     if host == "localhost" or host.endswith(".localhost") or host == socket.gethostname().lower():
         return True
     try:

@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin, urlsplit
 
 from factormodels.errors import InputError
-from factormodels.extraction.optional_libraries import optional_module
-from factormodels.extraction.retrieval.addresses import (
+from factormodels.extraction.addresses import (
+    AddressError,
     PrivateAddressError,
     goes_through_proxy,
+    place_of,
     public_addresses,
+    web_address,
 )
+from factormodels.extraction.optional_libraries import optional_module
 
 if TYPE_CHECKING:
     import httpx
@@ -119,8 +121,14 @@ async def http_client(settings: HttpSettings) -> AsyncIterator[httpx.AsyncClient
         timeout=settings.timeout,
         follow_redirects=False,
         headers={"User-Agent": settings.user_agent},
+        event_hooks={"response": [_keep_location]},
     ) as client:
         yield client
+
+
+async def _keep_location(response: httpx.Response) -> None:
+    """Keep where a redirect leads from the client, which reads it even where it follows none."""
+    response.extensions["location"] = response.headers.pop("location", "")
 
 
 async def request(
@@ -169,7 +177,7 @@ async def request(
         answer: tuple[bytes, str] = await retrying(attempt)
     except _Transient as error:
         times = f"{settings.attempts} attempts" if settings.attempts > 1 else "the only attempt"
-        raise RequestFailed(f"{_place(url)}: {error}, after {times}", lasting=False) from None
+        raise RequestFailed(f"{place_of(url)}: {error}, after {times}", lasting=False) from None
     return answer
 
 
@@ -182,34 +190,38 @@ async def _followed(
     headers: dict[str, str],
     json: Any,
 ) -> tuple[bytes, str]:
+    place = place_of(url)
+    target, base = url, ""
     for _ in range(settings.max_redirects + 1):
+        try:
+            address = web_address(target, base)
+        except AddressError as error:
+            raise RequestFailed(str(error)) from None
         status, target, body, charset = await _sent(
-            client, settings, method, url, params, headers, json
+            client, settings, method, address, params, headers, json
         )
         if status not in _REDIRECTS or not target:
             return body, charset
-        url = urljoin(url, target)
+        base = str(address)
         # The address that a redirect names is complete, and what a key opened is not passed on.
         method, params, headers, json = "GET", {}, {}, None
-    raise RequestFailed(f"{_place(url)}: more than {settings.max_redirects} redirects")
+    raise RequestFailed(f"{place}: more than {settings.max_redirects} redirects")
 
 
 async def _sent(
     client: httpx.AsyncClient,
     settings: HttpSettings,
     method: str,
-    url: str,
+    url: httpx.URL,
     params: dict[str, str],
     headers: dict[str, str],
     json: Any,
 ) -> tuple[int, str, bytes, str]:
     httpx = optional_module("httpx", "llm")
+    place = place_of(str(url))
     try:
-        parsed = httpx.URL(url)
-        if parsed.scheme not in ("http", "https") or not parsed.host:
-            raise RequestFailed(f"{_place(url)}: only addresses of http and https are followed")
-        targets = await _targets(parsed, settings)
-        for place, (target, extra, extensions) in enumerate(targets, 1):
+        targets = await _targets(url, settings)
+        for number, (target, extra, extensions) in enumerate(targets, 1):
             sending = client.build_request(
                 method,
                 target,
@@ -222,21 +234,19 @@ async def _sent(
                 response = await client.send(sending, stream=True)
                 break
             except (httpx.ConnectError, httpx.ConnectTimeout):
-                if place == len(targets):
+                if number == len(targets):
                     raise
         try:
-            return await _answer(response, settings, url)
+            return await _answer(response, settings, place)
         finally:
             await response.aclose()
-    except httpx.InvalidURL:
-        raise RequestFailed(f"{_place(url)}: this is not an address") from None
     except httpx.TimeoutException:
         raise _Transient("no answer in time") from None
     except httpx.TransportError as error:
         # Messages of libraries may repeat a header; the kind of error does not.
         raise _Transient(f"the connection failed ({type(error).__name__})") from None
     except httpx.HTTPError as error:
-        raise RequestFailed(f"{_place(url)}: {type(error).__name__}") from None
+        raise RequestFailed(f"{place}: {type(error).__name__}") from None
 
 
 async def _targets(
@@ -254,7 +264,7 @@ async def _targets(
         addresses = await public_addresses(host, url.port or (443 if url.scheme == "https" else 80))
     except PrivateAddressError:
         raise RequestFailed(
-            f"{_place(str(url))}: this is an address inside a machine or a private network, and "
+            f"{place_of(str(url))}: this is an address inside a machine or a private network, and "
             "these are not fetched; --allow-private-hosts (allow_private_hosts) permits it"
         ) from None
     except (OSError, UnicodeError):
@@ -272,35 +282,23 @@ async def _targets(
 
 
 async def _answer(
-    response: httpx.Response, settings: HttpSettings, url: str
+    response: httpx.Response, settings: HttpSettings, place: str
 ) -> tuple[int, str, bytes, str]:
     status = response.status_code
     if status in _RETRIED:
         raise _Transient(f"status {status}", _retry_after(response.headers))
     if status in _REDIRECTS:
-        return status, response.headers.get("location", ""), b"", ""
+        return status, response.extensions["location"], b"", ""
     if status != 200:
-        raise RequestFailed(f"{_place(url)}: status {status}")
+        raise RequestFailed(f"{place}: status {status}")
     parts: list[bytes] = []
     size = 0
     async for part in response.aiter_bytes():
         size += len(part)
         if size > settings.max_bytes:
-            raise RequestFailed(
-                f"{_place(url)}: the answer has more than {settings.max_bytes} bytes"
-            )
+            raise RequestFailed(f"{place}: the answer has more than {settings.max_bytes} bytes")
         parts.append(part)
     return status, "", b"".join(parts), response.charset_encoding or ""
-
-
-def _place(url: str) -> str:
-    """What an error says of an address: no query, which may hold a key or a claim."""
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return "an address"
-    host = parts.hostname or ""
-    return f"{parts.scheme}://{host}{parts.path}"[:200]
 
 
 def _retry_after(headers: Any) -> float:

@@ -142,6 +142,7 @@ def _decoded(body: bytes, charset: str) -> str:
     for name in (charset, declared[1].decode("ascii") if declared else "", "utf-8"):
         try:
             return body.decode(name)
-        except (LookupError, UnicodeDecodeError):
+        # A server may name what is no encoding, or one that is not of text ("idna", "undefined").
+        except (LookupError, ValueError):
             continue
     return body.decode("utf-8", "replace")

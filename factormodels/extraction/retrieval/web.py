@@ -213,6 +213,8 @@ def plain_query(text: str) -> str:
     "site:example" and connectives in capitals. Claims hold them by chance, and would then find
     nothing or something else.
     """
+    # Halves of characters, which JSON may hold, cannot be sent.
+    text = text.encode("utf-8", "replace").decode()
     words = _CONNECTIVES.sub(lambda match: match[0].lower(), _OPERATORS.sub(" ", text))
     return " ".join(words.split())
 

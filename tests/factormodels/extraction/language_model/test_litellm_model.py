@@ -403,6 +403,7 @@ def test_an_unknown_provider_is_named() -> None:
         *(("http://127.0.0.1:8000/v1", True), ("http://localhost", True), ("http://[::1]:1", True)),
         *(("http://0.0.0.0:8000", True), ("127.0.0.5:80", True), ("http://10.0.0.1", False)),
         *(("https://api.openai.com/v1", False), ("http://localhost.example.org", False)),
+        *(("http://[", False), ("http://\u2100/", False), ("", False)),
     ],
 )
 def test_this_machine_is_known_by_its_addresses(address: str, here: bool) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from factormodels.extraction.addresses import PrivateAddressError, public_addresses
 from factormodels.extraction.concurrency import run_until_done
-from factormodels.extraction.retrieval.addresses import PrivateAddressError, public_addresses
 from factormodels.extraction.retrieval.http import (
     HttpSettings,
     RequestFailed,
@@ -156,12 +156,16 @@ def test_a_redirect_is_followed_without_the_key(target: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["file:///etc/passwd", "ftp://example.org/x", "javascript:1", "data:text/plain,x"]
+    "target",
+    [
+        *("file:///etc/passwd", "ftp://example.org/x", "javascript:1", "data:text/plain,x"),
+        *("http://xn--/", "http://[", "//[::1]]/", "http://a:99999/", "http://a..b/", "http://0x/"),
+        "http://xn--zz-/x",
+    ],
 )
-def test_a_redirect_to_another_scheme_is_refused(target: str) -> None:
+def test_a_redirect_to_what_is_no_address_of_the_web_is_refused(target: str) -> None:
     with web_server(redirecting(target)) as server:
         said = failure(f"{server.url}/start")
-        # What has no host is no address for httpx already.
         assert "only addresses of http and https" in said or "this is not an address" in said
         assert len(server.asked) == 1
 
@@ -252,6 +256,15 @@ def test_a_server_that_drips_is_left(after: bytes) -> None:
         # Other spellings of 127.0.0.1 that resolvers read.
         "http://2130706433/x",
         "http://127.1/x",
+        "http://0x7f.1/x",
+        "http://127.0.0.1./x",
+        # Forms that translate to IPv4, and what clouds keep for their machines.
+        "http://[::127.0.0.1]/x",
+        "http://[::ffff:0:127.0.0.1]/x",
+        "http://[64:ff9b:1::7f00:1]/x",
+        "http://[fec0::1]/x",
+        "http://168.63.129.16/x",
+        "http://192.0.0.192/x",
     ],
 )
 def test_an_address_inside_a_network_is_not_fetched(url: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -179,6 +179,40 @@ def test_google_reads_pages_and_falls_back_to_snippets() -> None:
     assert json.loads(search.body) == {"q": "the bridge", "num": 15}
     assert search.headers["x-api-key"] == KEY
     assert all("x-api-key" not in one.headers for one in server.asked if one.path != "/search")
+
+
+ODD_LINKS = (
+    *(
+        "http://xn--/",
+        "http://xn--a/",
+        "http://[",
+        "//\u2100/",
+        "http://a/\ud800",
+        "http://a:99999/",
+    ),
+    *("", "x", "http://0x/", "http://a..b/", "http://\0/", "mailto:a@b.example", "http://::1/"),
+)
+
+
+@pytest.mark.usefixtures("key")
+def test_an_odd_link_is_the_failure_of_its_page(tmp_path: Path) -> None:
+    odd = [{"title": f"t{i}", "link": link, "snippet": f"s{i}"} for i, link in enumerate(ODD_LINKS)]
+    site = {
+        "/moved": Answer(status=302, headers={"Location": "http://xn--/"}),
+        "/good": SITE["/good"],
+    }
+    with search_engine(site, *odd) as server, closing(AnswerCache(tmp_path / "a.sqlite")) as cache:
+        settings: dict[str, Any] = {"base_url": f"{server.url}/search", "http": QUICK, "top_k": 20}
+        (found,) = GoogleRetriever(**settings, store=WebStore(cache)).retrieve(
+            ["\ud800 the bridge"]
+        )
+        # What was found is kept, and read again as it was.
+        replay = GoogleRetriever(**settings, store=WebStore(cache, replay=True))
+        assert replay.retrieve(["\ud800 the bridge"]) == [found]
+    assert [p.title for p in found.passages] == ["/moved", "/good", *(one["title"] for one in odd)]
+    assert found.passages[1].text.startswith("The bridge opened in 1890.")
+    assert [p.text for p in found.passages[2:]] == [one["snippet"] for one in odd]
+    assert len(found.failures) == 1 + len(odd)
 
 
 @pytest.mark.usefixtures("key")
@@ -462,7 +496,9 @@ def test_a_capped_text_is_a_beginning(text: str) -> None:
 @pytest.mark.usefixtures("key")
 @pytest.mark.parametrize(
     ("encoding", "header"),
-    [("utf-8", ""), ("latin-1", "text/html; charset=latin-1"), ("cp1252", "meta"), ("utf-8", "x")],
+    [("utf-8", ""), ("latin-1", "text/html; charset=latin-1"), ("cp1252", "meta"), ("utf-8", "x")]
+    # Encodings that Python knows, and that decode nothing or no text.
+    + [("utf-8", f"text/html; charset={name}") for name in ("idna", "undefined", "hex", "mbcs")],
 )
 def test_pages_of_any_character_set(encoding: str, header: str) -> None:
     meta = f'<meta charset="{encoding}">' if header == "meta" else ""
