@@ -21,8 +21,8 @@ def page() -> str:
         "# Command line\n",
         "As `factormodels --help` and `factormodels COMMAND --help` show it. Bad input is one "
         "sentence on standard error and exit code 2, an interrupt exit code 130. A command that is "
-        "done, but lacks answers of a model that its result needs, ends with exit code 1; one that "
-        "reaches a limit on calls or costs, with exit code 3. "
+        "done, but lacks posteriors, or answers of a model that its result needs, ends with exit "
+        "code 1; one that reaches a limit on calls or costs, with exit code 3. "
         "`factormodels --install-completion` lets the shell complete commands and options.\n",
         *_prose(group.help),
         *_table(group),

@@ -53,7 +53,7 @@ for _entry in builtin_backends.ENTRIES:
     register(_entry)
 
 
-def infer(graph: FactorGraph, backend: str | Backend = "exact", **settings: Any) -> Posterior:
+def infer(graph: FactorGraph, backend: str | Backend = "auto", **settings: Any) -> Posterior:
     """Posterior of a factor graph, computed by a backend.
 
     Args:

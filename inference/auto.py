@@ -3,36 +3,43 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.errors import FactormodelsError
 from factormodels.factor_graph import FactorGraph
-from inference.anytime import improve
-from inference.backend import Backend, PredictedCost
+from inference.backend import Backend, BeliefFunction, PredictedCost, Result, TooLargeError
 from inference.evidence import checked_graph, with_observed
 from inference.exact.backend import Exact
 from inference.exact.prediction import Prediction
 from inference.memory import memory_size
 from inference.posterior import Posterior
 from inference.stop import Stop, check_seconds
-
-_SEARCH_SHARE = 0.05
-"""Share of the time that the search for an elimination order may take."""
+from inference.thread_team import run_in_ranges
 
 _EXACT_SHARE = 0.4
-"""Share of the time that elimination may be predicted to take: predictions are rough."""
+"""Share of the time that exact inference may be predicted to take, and the search for its order:
+predictions are rough."""
 
 
 @dataclass(frozen=True)
 class Auto(Backend):
-    """Exact elimination if it fits time and memory, otherwise the tightest bounds within them.
+    """Exact where that takes little time and fits the memory, otherwise the tightest bounds.
+
+    Exact inference, by elimination or conditioning, answers where it is predicted to take two
+    fifths of `seconds` at most, which are 2 s by default. The prediction counts operations at a
+    measured rate of 2.5 ns each, so that every run chooses alike; then the answer is that of
+    `exact` to the last bit.
 
     Bounds come from whatever gives the best: `wmb` with larger and larger tables, `trw` from
     above, `cavi` and clamping from below, in rounds that go on while there is time. log Z is the
     best upper bound; `stats` hold `upper`, `lower` and their `gap`, which algorithms gave them
-    (`upper_by`, `lower_by`), and why elimination was not used (`reason`). What is exact is the same
-    on every run; bounds depend on how far the time reaches.
+    (`upper_by`, `lower_by`), and why exact inference was not used (`reason`). They depend on how
+    far the time reaches.
 
     Marginals are estimates, of `lbp`, `ijgp`, `ais` or what gave a bound. If `ais` converges, they
     are those of the least mean square error that it estimates (`marginals_error` is its root, and
@@ -47,14 +54,15 @@ class Auto(Backend):
     """
 
     name: ClassVar[str] = "auto"
+    identical_batches: ClassVar[bool] = True
 
-    seconds: float = 10.0
+    seconds: float = 5.0
     memory_limit: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
         check_seconds(self.name, self.seconds)
-        self._exact()
+        self.exact()
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Posterior of a graph without evidence, exact or bounded.
@@ -71,33 +79,56 @@ class Auto(Backend):
     def solve_each(self, graph: FactorGraph) -> Iterator[Posterior]:
         """Yield what `solve` would return if it ended now, whenever that is better than before."""
         stop = Stop(self.seconds)
-        exact = self._exact()
-        allowed = exact.allowance()
-        prediction = exact.predict(graph)
-        fits = prediction.bytes <= allowed.bytes
-        if fits and prediction.seconds <= _EXACT_SHARE * self.seconds:
-            posterior = exact.solve(graph)
-            stats = {
-                **posterior.stats,
-                "upper": posterior.log_z,
-                "lower": posterior.log_z,
-                "gap": 0.0,
-                "upper_by": "exact",
-                "lower_by": "exact",
-                "marginals_by": "exact",
-                "marginals_reason": "they are exact",
-                "marginals_error": 0.0,
-                "reason": f"exact {prediction.method} takes about {prediction.seconds:.2g} s",
-            }
-            yield replace(posterior, stats=stats)
-            return
-        lack = (
-            f"about {prediction.seconds:.2g} s of {self.seconds:g} s"
-            if fits
-            else f"{memory_size(prediction.bytes)}, but {allowed}"
-        )
-        reason = f"exact elimination, of induced width {prediction.induced_width}, needs {lack}"
-        yield from improve(graph, stop, allowed.bytes, self.seed, reason)
+        try:
+            posterior = self.exact().solve(graph)
+        except TooLargeError as refusal:
+            yield from self._bounded(graph, stop, refusal)
+        else:
+            yield _told(posterior)
+
+    def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
+        """Posterior of each of many graphs, or its error: the exact ones first, as `exact` does."""
+        results = self.exact().solve_batch(graphs, threads)
+        wide: list[int] = []
+        for number, result in enumerate(results):
+            if isinstance(result, Posterior):
+                results[number] = _told(result)
+            elif isinstance(result, TooLargeError):
+                wide.append(number)
+
+        def run(first: int, last: int) -> None:
+            for number in wide[first:last]:
+                start, refusal = time.perf_counter(), results[number]
+                try:
+                    *_, found = self._bounded(graphs[number], Stop(self.seconds), refusal)
+                except FactormodelsError as error:
+                    results[number] = error
+                else:
+                    stats = {**found.stats, "seconds": time.perf_counter() - start}
+                    results[number] = replace(found, stats=stats)
+
+        run_in_ranges(run, len(wide), threads, at_once=True)
+        return results
+
+    def solve_settings(
+        self, graph: FactorGraph, log_values: NDArray[np.float64], threads: int = 1
+    ) -> list[Result]:
+        """Posteriors of a graph under many log tables, planned once where they are exact."""
+        return self.solve_batch([graph.with_log_values(row) for row in log_values], threads)
+
+    def prepare_beliefs(self, graph: FactorGraph) -> BeliefFunction | None:
+        """Factor beliefs as a function of the log tables: of `exact`, or of `lbp` where it is wide.
+
+        Bounds that are tightened have no beliefs that are the derivative of their log Z.
+        """
+        from inference.messages.lbp import LoopyBeliefPropagation
+
+        exact = self.exact()
+        try:
+            exact.cluster_plan(graph)
+        except TooLargeError:
+            return LoopyBeliefPropagation(seed=self.seed).prepare_beliefs(graph)
+        return exact.prepare_beliefs(graph)
 
     def infer_each(self, graph: FactorGraph) -> Iterator[Posterior]:
         """Yield what `infer` would return if it ended now, whenever that is better than before."""
@@ -111,17 +142,63 @@ class Auto(Backend):
             yield replace(posterior, marginals=marginals, stats=stats, backend=self.name)
 
     def predict(self, graph: FactorGraph) -> PredictedCost:
-        """What exact elimination would cost; where that does not fit, the limits themselves."""
-        exact = self._exact()
-        prediction: Prediction = exact.predict(graph)
-        fits = prediction.bytes <= exact.allowed_bytes()
-        if fits and prediction.seconds <= _EXACT_SHARE * self.seconds:
-            return prediction
-        return PredictedCost(self.seconds, self.memory_limit)
+        """What exact inference would cost; where that does not fit, the limits themselves."""
+        exact = self.exact()
+        prediction = exact.predict(graph)
+        if exact.refuses(prediction):
+            return PredictedCost(self.seconds, self.memory_limit)
+        return prediction
 
-    def _exact(self) -> Exact:
+    def _bounded(
+        self, graph: FactorGraph, stop: Stop, refusal: Result | TooLargeError
+    ) -> Iterator[Posterior]:
+        """Yield ever better bounds, for what exact inference refused."""
+        # Most graphs are solved exactly, before so many algorithms would be loaded.
+        from inference.anytime import improve
+
+        allowed = self.exact().allowance()
+        prediction = getattr(refusal, "prediction", None)
+        reason = str(refusal)
+        if isinstance(prediction, Prediction):
+            lack = (
+                f"about {prediction.seconds:.2g} s, of {self.seconds:g} s for everything"
+                if prediction.bytes <= allowed.bytes
+                else f"{memory_size(prediction.bytes)}, but {allowed}"
+            )
+            reason = f"exact inference, of induced width {prediction.induced_width}, needs {lack}"
+        yield from improve(graph, stop, allowed.bytes, self.seed, reason)
+
+    def exact(self) -> Exact:
+        """The settings of `exact` that refuse what is answered by bounds."""
+        limit = _EXACT_SHARE * self.seconds
         return Exact(
             seed=self.seed,
             memory_limit=self.memory_limit,
-            search_seconds=min(2.0, _SEARCH_SHARE * self.seconds),
+            search_seconds=min(Exact.search_seconds, limit),
+            seconds_limit=limit,
         )
+
+
+def _told(posterior: Posterior) -> Posterior:
+    """An exact posterior with what `auto` tells of every answer."""
+    stats = posterior.stats
+    told = {
+        **stats,
+        "upper": posterior.log_z,
+        "lower": posterior.log_z,
+        "gap": 0.0,
+        "upper_by": "exact",
+        "lower_by": "exact",
+        "marginals_by": "exact",
+        "marginals_reason": "they are exact",
+        "marginals_error": 0.0,
+        "reason": f"exact {stats['method']} takes about {stats['predicted_seconds']:.2g} s",
+    }
+    return Posterior(
+        posterior.marginals,
+        posterior.log_z,
+        posterior.log_z_kind,
+        posterior.status,
+        told,
+        Auto.name,
+    )

@@ -27,7 +27,15 @@ class InferenceError(FactormodelsError):
 
 
 class TooLargeError(InferenceError):
-    """The tables of an exact algorithm would not fit the memory that it may use."""
+    """An exact algorithm would take more memory, or more time, than it may use.
+
+    Attributes:
+        prediction: what it would take; None where that is not known.
+    """
+
+    def __init__(self, message: str, prediction: PredictedCost | None = None) -> None:
+        super().__init__(message)
+        self.prediction = prediction
 
 
 class ZeroPartitionError(InferenceError):

@@ -35,7 +35,7 @@ _SLICE = 8192
 
 def infer_batch(
     graphs: Iterable[FactorGraph],
-    backend: str | Backend = "exact",
+    backend: str | Backend = "auto",
     *,
     threads: int | None = None,
     **settings: Any,
@@ -71,7 +71,7 @@ def infer_batch(
 
 def infer_stream(
     graphs: Iterable[FactorGraph],
-    backend: str | Backend = "exact",
+    backend: str | Backend = "auto",
     *,
     threads: int | None = None,
     **settings: Any,
@@ -91,7 +91,7 @@ def infer_stream(
 def infer_settings(
     graph: FactorGraph,
     log_values: ArrayLike,
-    backend: str | Backend = "exact",
+    backend: str | Backend = "auto",
     *,
     threads: int | None = None,
     **settings: Any,

@@ -8,7 +8,7 @@ ENTRIES = (
     Entry(
         name="auto",
         target="inference.auto:Auto",
-        summary="exact where that fits a budget, otherwise the tightest bounds within it",
+        summary="the default: exact where that takes little time, otherwise the tightest bounds",
         log_z_kind="upper",
         limits="any graph; stats say which algorithms gave bounds and marginals, and why",
     ),

@@ -190,6 +190,19 @@ class Posterior(Previewed):
         _set_stats(self, {} if stats is None else stats)
         _set_backend(self, backend)
 
+    @property
+    def answered_by(self) -> str:
+        """Name of the algorithm whose marginals these are: of `auto`, the one that it chose."""
+        return str(self.stats.get("marginals_by", self.backend))
+
+    @property
+    def lower_bound(self) -> float | None:
+        """A certified lower bound on the log partition function beside an upper one, if any."""
+        if self.log_z_kind is not LogZKind.UPPER:
+            return None
+        lower = float(self.stats.get("lower", -np.inf))
+        return lower if lower > -np.inf else None
+
     def to_frame(self) -> pd.DataFrame:
         """The marginals, a row per variable; see `Marginals.to_frame`."""
         return self.marginals.to_frame()
@@ -202,7 +215,7 @@ class Posterior(Previewed):
             log_z = f", log Z {rounded:.6f} ({self.log_z_kind})"
         heading = (
             f"Posterior of {counted(len(self.marginals), 'variable')} "
-            f"by {self.backend or 'no backend'}: {self.status}{log_z}"
+            f"by {self.answered_by or 'no backend'}: {self.status}{log_z}"
         )
         return self.marginals._preview(heading, most)
 

@@ -93,7 +93,7 @@ def adapt_prior(
     old_share: float,
     *,
     encoding: str = DEFAULT_ENCODING,
-    backend: str | Backend = "exact",
+    backend: str | Backend = "auto",
     level: float = 0.95,
     max_iterations: int = 10_000,
     tolerance: float = 1e-8,

@@ -61,6 +61,13 @@ class Engine:
         """
         return self._beliefs is not None
 
+    @property
+    def algorithm(self) -> str:
+        """Name of what answers: the backend, or what `auto` has chosen for this structure."""
+        if self.backend.name != "auto" or self._beliefs is None:
+            return self.backend.name
+        return "exact" if self.exact else "lbp"
+
     @cached_property
     def exact(self) -> bool:
         """Whether log Z and beliefs are those of the model, and so given any labels too."""

@@ -92,7 +92,7 @@ def cross_fitting(
     n_folds: int = 5,
     seed: int = 0,
     objective: str = Objective.LIKELIHOOD,
-    backend: str | Backend = "exact",
+    backend: str | Backend = "auto",
     penalty: float | None = None,
     max_iterations: int = 500,
 ) -> CrossFitting:

@@ -87,7 +87,7 @@ def cross_validate(
     n_folds: int = 5,
     seed: int = 0,
     objective: str = Objective.LIKELIHOOD,
-    backend: str | Backend = "exact",
+    backend: str | Backend = "auto",
     penalty: float | None = None,
     max_iterations: int = 500,
     n_bootstrap: int = 2000,

@@ -32,7 +32,7 @@ def fit(
     specification: Specification | None = None,
     *,
     objective: str = Objective.LIKELIHOOD,
-    backend: str | Backend = "exact",
+    backend: str | Backend = "auto",
     penalty: float | None = None,
     max_iterations: int = 500,
 ) -> LearnedPriors:
@@ -46,8 +46,10 @@ def fit(
         specification: what is learned; None: one atom prior and one temperature.
         objective: ``likelihood`` (of all labels of a response together), ``log_loss`` or ``brier``
             (of each atom's posterior by itself).
-        backend: the inference backend, by name or built. With another than ``exact`` its log Z
-            stands in for the model's, and `approximation_bias` says what that costs.
+        backend: the inference backend, by name or built. ``auto`` is ``exact`` where one pass over
+            all responses is predicted to take 2 s at most, and ``lbp`` beyond. With another than
+            ``exact`` its log Z stands in for the model's, and `approximation_bias` says what that
+            costs.
         penalty: None, or the standard deviation s, on the scale without bounds, of the penalty
             (theta - start)^2 / (2 s^2) that is added for each parameter: a normal prior.
         max_iterations: after this many, the search ends as not converged.
@@ -116,7 +118,7 @@ def fit_parameters(
         theta=theta,
         covariance=known.covariance,
         objective=objective,
-        backend=backend.name,
+        backend=task.engine.algorithm,
         value=task.value(theta),
         start_value=task.value(parameters.start),
         n_responses=len(task.design.ids),

@@ -84,7 +84,7 @@ class LearnedPriors:
         theta: float64 (k,), their values on the scales without bounds.
         covariance: float64 (k, k), clustered by response, on the same scales; nan where unknown.
         objective: what was minimised.
-        backend: name of the inference backend.
+        backend: name of the inference backend; of ``auto`` what it chose, ``exact`` or ``lbp``.
         value: the objective at the end, without the penalty.
         start_value: the objective at the start.
         n_responses: number of responses with a label.

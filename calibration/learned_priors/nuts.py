@@ -28,7 +28,7 @@ def sample_posterior(
     chains: int = 4,
     warm_up: int = 300,
     draws: int = 500,
-    backend: str | Backend = "exact",
+    backend: str | Backend = "auto",
     seed: int = 0,
 ) -> ParameterPosterior:
     """Draws of the parameters from their posterior, by NumPyro's No-U-Turn sampler.
@@ -41,7 +41,7 @@ def sample_posterior(
         chains: number of chains, run one after another.
         warm_up: steps of each chain before its first draw.
         draws: draws of each chain, at least 4.
-        backend: ``exact`` or ``lbp``, by name or built.
+        backend: ``auto``, ``exact`` or ``lbp``, by name or built.
         seed: seed of the starts and the sampler.
 
     Raises:

@@ -18,7 +18,7 @@ from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, BeliefFunction, FactorBeliefs, zero_partition
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 
-AGREEING = frozenset({"exact", "lbp"})
+AGREEING = frozenset({"auto", "exact", "lbp"})
 """Backends for which messages of trees are exact."""
 
 

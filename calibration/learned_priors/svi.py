@@ -33,7 +33,7 @@ def fit_posterior(
     steps: int = 500,
     particles: int = 4,
     draws: int = 4000,
-    backend: str | Backend = "exact",
+    backend: str | Backend = "auto",
     seed: int = 0,
 ) -> ParameterPosterior:
     """Draws of a multivariate normal fitted to the posterior by variational inference.
@@ -48,7 +48,7 @@ def fit_posterior(
         steps: steps of the ascent.
         particles: draws of the guide in each step.
         draws: draws of the fitted guide that are returned, at least 4.
-        backend: ``exact`` or ``lbp``, by name or built.
+        backend: ``auto``, ``exact`` or ``lbp``, by name or built.
         seed: seed of all draws.
 
     Raises:

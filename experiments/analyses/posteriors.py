@@ -66,7 +66,7 @@ def labelled_atoms(graphs: Sequence[FactGraph], where: str) -> LabelledAtoms:
 def atom_posteriors(
     graphs: Sequence[FactGraph],
     encoding: str,
-    backend: str | Backend = "exact",
+    backend: str | Backend = "auto",
     **settings: Any,
 ) -> Floats:
     """P(true) of every atom of responses, in order, (n_atoms,).

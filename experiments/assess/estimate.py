@@ -32,7 +32,10 @@ from factormodels.extraction.stages.assessors import get_assessor
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
 from factormodels.extraction.stages.relations import EXTRACTED_VARIANTS, relation_pairs
 from factormodels.fact_graph import FactGraph
+from factormodels.synthetic import fr1_forest, fr2, fr3
 from factormodels.variants import merge_duplicate_contexts
+from inference.exact.backend import Exact
+from inference.exact.prediction import Prediction
 
 CHARACTERS_PER_TOKEN = 4.0
 """A rule of thumb for English; tokenisers differ by a quarter or so."""
@@ -42,6 +45,13 @@ ATOM_CHARACTERS = 41
 
 SAFE_CHARACTERS = 300
 """Characters of a snippet that SAFE is shown, about."""
+
+RELATED_SHARE = 0.1
+"""Share of the pairs of a claim or passage with a passage that are taken to be related, beside
+those of a claim with what was retrieved for it."""
+
+_MOST_VARIABLES = 1_000
+"""Of a response whose elimination is planned: of more, a dry run would take seconds."""
 
 ANSWER_TOKENS = {
     "atomizer": 30,
@@ -69,6 +79,8 @@ class StageEstimate:
         thoughts: tokens that a model which reasons may spend before its answers, at most: they are
             answered, and not among `completion_tokens`.
         thoughts_cost: their price; None where it is not known.
+        inference: of relations, what exact inference in the largest response would cost; None where
+            that is not known.
     """
 
     stage: str
@@ -80,6 +92,45 @@ class StageEstimate:
     chosen: bool = True
     thoughts: int = 0
     thoughts_cost: float | None = None
+    inference: ExpectedInference | None = None
+
+
+@dataclass(frozen=True)
+class ExpectedInference:
+    """What exact inference would cost, with a share `RELATED_SHARE` of the pairs related.
+
+    Attributes:
+        atoms: claims of the response.
+        contexts: its passages.
+        prediction: the cost, with the induced width.
+        widest: the induced width if all pairs were related.
+    """
+
+    atoms: int
+    contexts: int
+    prediction: Prediction
+    widest: int
+
+
+def expected_inference(variant: str, atoms: int, contexts: int) -> ExpectedInference | None:
+    """What exact inference would cost for a response of so many atoms and contexts.
+
+    Its structure is drawn at random with a fixed seed. None for a response without claims or
+    passages, or of more than a thousand of both.
+    """
+    if not 0 < atoms <= atoms + contexts <= _MOST_VARIABLES or not contexts:
+        return None
+    each, more = divmod(contexts, atoms)
+    retrieved = [each + (number < more) for number in range(atoms)]
+    if variant == "FR1":
+        graph, widest = fr1_forest(atoms, retrieved, seed=0), 1
+    elif variant == "FR2":
+        graph = fr2(atoms, retrieved, RELATED_SHARE, seed=0)
+        widest = min(atoms, contexts)
+    else:
+        graph = fr3(atoms, retrieved, RELATED_SHARE, RELATED_SHARE, seed=0)
+        widest = atoms + contexts - 1
+    return ExpectedInference(atoms, contexts, Exact().predict(graph), widest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,8 +301,11 @@ def _relations(
     pairs = [relation_calls(variant, s.atoms, s.contexts, s.retrieved) for s in sizes]
     chosen = variant == choices.widest
     stage = f"relations {variant}"
+    atoms, contexts = max(((s.atoms, s.contexts) for s in sizes), key=_product, default=(0, 0))
+    inference = expected_inference(variant, atoms, contexts)
     if choices.relations != "model":
-        return StageEstimate(stage, sum(pairs), exact, cost=0.0, chosen=chosen)
+        free = StageEstimate(stage, sum(pairs), exact, cost=0.0, chosen=chosen)
+        return replace(free, inference=inference)
     repeated = choices.samples if choices.method == "samples" else 1
     windows = [_windows(variant, size, choices) for size in sizes]
     # Samples and log-probabilities ask with the same prompt.
@@ -264,7 +318,12 @@ def _relations(
     )
     calls = repeated * round(sum(map(operator.mul, pairs, windows)))
     answers = calls * ANSWER_TOKENS["verbalised" if choices.method == "verbalised" else "logprobs"]
-    return _row(stage, calls, exact, questions * repeated, answers, choices, chosen)
+    row = _row(stage, calls, exact, questions * repeated, answers, choices, chosen)
+    return replace(row, inference=inference)
+
+
+def _product(numbers: tuple[int, int]) -> int:
+    return numbers[0] * numbers[1]
 
 
 def _windows(variant: str, size: _Size, choices: Choices) -> float:

@@ -199,7 +199,7 @@ def evaluate(
     id: str | None = None,
     variant: str | Sequence[str] = "FR2",
     encoding: str = DEFAULT_ENCODING,
-    backend: str | Backend = "exact",
+    backend: str | Backend = "auto",
     settings: Mapping[str, Any] | None = None,
     cache: str | os.PathLike[str] = CACHE,
     replay: bool = False,

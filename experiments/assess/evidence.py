@@ -97,13 +97,15 @@ def context_removals(
     Args:
         seen: the view of a response.
         factor_graph: its factor graph.
-        exact: settings of the exact computation; draws answer where its tables do not fit.
+        exact: settings of the exact computation, which draws answer where it refuses; None: those
+            of `auto`.
 
     Returns:
         An entry for each context and each atom that a relation joins to it; None where tables do
         not fit the memory and draws do not suffice.
     """
     from inference import InferenceError, Status
+    from inference.auto import Auto
     from inference.tasks import without_variables
 
     if not seen.contexts or not seen.atoms:
@@ -115,6 +117,7 @@ def context_removals(
 
         return AnnealedImportance()
 
+    exact = exact or Auto().exact()
     try:
         effects = without_variables(factor_graph, seen.context_ids, exact=exact, otherwise=draws)
     except InferenceError:

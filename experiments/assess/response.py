@@ -50,12 +50,13 @@ class AssessmentView:
 def assess_graph(graph: FactGraph, views: Sequence[AssessmentView]) -> dict[str, Any]:
     """The assessment of a response under each view, as JSON values by name of the variant.
 
-    Each has `encoding`, `backend`, `status`, `log_z`, `log_z_kind`, `measures` (see `MEASURES`),
-    `unanswered`, `open` and `atoms`: by id, the posterior `p` of being true and its `evidence`, the
-    contexts that a relation joins to it, each with `relation`, `probability` and `change`, what p
-    loses when the context is taken away (computed exactly; None where that does not fit the
-    memory). Of the `unanswered` every relation is missing: they have no probability. `open` has
-    the bounds that missing relations leave to posteriors, by id, as `open_posteriors`.
+    Each has `encoding`, `backend`, `answered_by` (of `auto` the algorithm that it chose), `status`,
+    `log_z`, `log_z_kind`, `log_z_lower`, `measures` (see `MEASURES`), `unanswered`, `open` and
+    `atoms`: by id, the posterior `p` of being true and its `evidence`, the contexts that a relation
+    joins to it, each with `relation`, `probability` and `change`, what p loses when the context is
+    taken away (computed exactly, or from draws where `auto` would not be exact; None where these do
+    not suffice). Of the `unanswered` every relation is missing: they have no probability. `open`
+    has the bounds that missing relations leave to posteriors, by id, as `open_posteriors`.
 
     Measures are over the claims on which all views and assessors have a verdict, so that they
     compare, and say how many others there are (`left_out`), and what is missing: `missing_atoms`
@@ -126,6 +127,8 @@ def _assessed(graph: FactGraph, view: AssessmentView) -> dict[str, Any]:
         "status": str(posterior.status),
         "log_z": posterior.log_z,
         "log_z_kind": str(posterior.log_z_kind),
+        "log_z_lower": posterior.lower_bound,
+        "answered_by": posterior.answered_by,
         "measures": {
             "missing_relations": missing_relations(asked),
             "missing_atoms": sum(one in unanswered for _, one in every_atom(graph)),
@@ -183,6 +186,8 @@ class AssessedResponse:
         to_judge: verdicts of assessors that were asked for.
         ranges: by name as `p`, what is missing leaves open of each atom, (lower, upper); None where
             an assessor drops the atom.
+        errors: why a view had no answer, by variant.
+        answered_by: the algorithm that answered, by variant.
     """
 
     response: str
@@ -197,6 +202,8 @@ class AssessedResponse:
     asked: int = 0
     to_judge: int = 0
     ranges: Mapping[str, tuple[Range | None, ...]] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
+    answered_by: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def lacking(self) -> int:
@@ -234,6 +241,10 @@ def judged(graph: FactGraph) -> AssessedResponse:
         graph.metadata.get("relations", {}).get("asked", 0),
         sum(len(facts["verdicts"]) + len(facts["missing"]) for facts in assessors.values()),
         _ranges(graph, [atom for _, atom in atoms]),
+        *(
+            {name: view[key] for name, view in assessment.items() if key in view}
+            for key in ("error", "answered_by")
+        ),
     )
 
 

@@ -65,6 +65,30 @@ def _precision(found: Compared, name: str) -> str:
     return told if ranges is None else f"{told} {interval(*ranges['precision'])}"
 
 
+def show_unanswered(
+    console: Console, responses: Sequence[AssessedResponse], views: Sequence[AssessmentView]
+) -> None:
+    """Print where the posterior is not exact although nobody asked for another, or is missing."""
+    for view in views:
+        told = [(one, one.answered_by.get(view.variant)) for one in responses]
+        others = [one for one, by in told if by not in (None, "exact")]
+        if view.backend.name == "auto" and others:
+            console.print(
+                f"{view.variant}: {counted(len(others), 'response')} of {len(responses):,} would "
+                "take long to solve exactly: their log Z is bounded, and their posteriors are "
+                f"estimates; the first {others[0].response}, by "
+                f"{others[0].answered_by[view.variant]}",
+                soft_wrap=True,
+            )
+        lacking = [one for one in responses if view.variant in one.errors]
+        if lacking:
+            console.print(
+                f"{view.variant}: no posterior of {counted(len(lacking), 'response')}, the first "
+                f"{lacking[0].response}: {lacking[0].errors[view.variant]}",
+                soft_wrap=True,
+            )
+
+
 def show_failed(console: Console, failed: Sequence[tuple[str, str]]) -> None:
     """Print the responses that have no result, with the reasons, and what can be done."""
     by_reason: dict[str, list[str]] = {}

@@ -39,7 +39,7 @@ class Exploration:
     graph: FactGraph
     variant: str = "given"
     encoding: str = "implication"
-    backend: str = "exact"
+    backend: str = "auto"
     strength: float = 1.0
     priors: Mapping[str, float] = field(default_factory=dict)
     probabilities: Mapping[tuple[str, str], float] = field(default_factory=dict)

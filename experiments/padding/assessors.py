@@ -48,7 +48,7 @@ def by_inference(variant: str, relations: RelationModel | None = None) -> Assess
             # before.
             related = with_relations(merge_duplicate_contexts(graph), relations, variant)
         seen = variant_of(related, variant)
-        posterior = infer(seen.to_factor_graph(), "exact")
+        posterior = infer(seen.to_factor_graph())
         p: NDArray[np.float64] = posterior.marginals.of_state(1, seen.atom_ids)
         return [bool(v > 0) for v in verdicts(p, DECISION_TOLERANCE)]
 
@@ -67,7 +67,7 @@ def by_related_atoms(variant: str, relations: RelationModel) -> Assessor:
         if not graph.atoms:
             return []
         related = relate_atoms(variant_of(graph, variant), relations)
-        posterior = infer(related.graph.to_factor_graph(), "exact")
+        posterior = infer(related.graph.to_factor_graph())
         p: NDArray[np.float64] = posterior.marginals.of_state(1, graph.atom_ids)
         supported = verdicts(p, DECISION_TOLERANCE) > 0
         # Of atoms that say the same, the one that represents them is its own representative.

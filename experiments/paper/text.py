@@ -46,6 +46,10 @@ def interval(lower: float | None, upper: float | None, digits: int = 3) -> str:
     return ABSENT if ends == (ABSENT, ABSENT) else f"[{ends[0]}, {ends[1]}]"
 
 
+MOST_SECONDS = 1e7
+"""What takes longer, as exact inference in a wide graph may, is not told by the minute."""
+
+
 def duration(seconds: float | None) -> str:
     """A duration with a unit that suits it."""
     if seconds is None or math.isnan(seconds):
@@ -56,7 +60,7 @@ def duration(seconds: float | None) -> str:
         return f"{seconds * 1e3:.1f} ms"
     if seconds < 120:
         return f"{seconds:.2f} s"
-    return f"{seconds / 60:.1f} min"
+    return f"{seconds / 60:,.1f} min" if seconds < MOST_SECONDS else "over 100 days"
 
 
 UNDECIDED = 1e-9

@@ -182,7 +182,14 @@ def _inferred(cell: int, position: int, graph: FactGraph, variant: str) -> UnitR
     }
     p = np.array([known.get(atom, np.nan) for atom in graph.atom_ids], dtype=np.float64)
     return UnitResult(
-        cell, position, view["status"], p, log_z=view["log_z"], log_z_kind=view["log_z_kind"]
+        cell,
+        position,
+        view["status"],
+        p,
+        log_z=view["log_z"],
+        log_z_kind=view["log_z_kind"],
+        log_z_lower=view.get("log_z_lower"),
+        answered_by=view.get("answered_by"),
     )
 
 

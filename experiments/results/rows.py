@@ -122,6 +122,19 @@ SCHEMA = pa.schema(
             "what log_z is: exact, upper, lower, bethe, elbo or none",
             nullable=True,
         ),
+        _field(
+            "log_z_lower",
+            pa.float64(),
+            "certified lower bound on it, where log_z is an upper bound; null elsewhere",
+            nullable=True,
+        ),
+        _field(
+            "answered_by",
+            pa.string(),
+            "algorithm whose posteriors these are: of the backend auto the one that it chose; null "
+            "if failed or judged",
+            nullable=True,
+        ),
         _field("error", pa.string(), "why the unit failed; null if it did not", nullable=True),
     ]
 )

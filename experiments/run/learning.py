@@ -42,7 +42,7 @@ class LearningSettings:
     """
 
     objective: str = "likelihood"
-    backend: str = "exact"
+    backend: str = "auto"
     penalty: float | None = None
     folds: int = 5
     seed: int = 0

@@ -34,7 +34,7 @@ _FIRST = ["response", "atom", "label", "p"]
 def posteriors(
     dataset: Responses,
     variant: str = "FR2",
-    backend: str | Backend = "exact",
+    backend: str | Backend = "auto",
     encoding: str = DEFAULT_ENCODING,
     **settings: Any,
 ) -> pd.DataFrame:

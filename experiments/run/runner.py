@@ -355,6 +355,18 @@ def failures_of(planned: StudyDesign, finished: FinishedUnits) -> list[UnitFailu
     return _failures(planned, failed)
 
 
+def bounded_of(planned: StudyDesign, finished: FinishedUnits) -> dict[str, int]:
+    """Units that `auto` answered by bounds and estimates, not exactly, by algorithm and dataset."""
+    counts: dict[str, int] = {}
+    columns = (finished.table[name].to_pylist() for name in ("cell", "answered_by"))
+    for number, by in zip(*columns, strict=True):
+        cell = planned.cells[number]
+        if cell.algorithm.name == "auto" and by not in (None, "exact"):
+            where = f"{cell.algorithm.title} on {cell.dataset}"
+            counts[where] = counts.get(where, 0) + 1
+    return counts
+
+
 @contextmanager
 def _unwatched(*_: int) -> Iterator[Callable[..., None]]:
     yield lambda *_: None

@@ -90,6 +90,8 @@ class UnitResult:
         seconds: of inference.
         log_z: natural logarithm of the partition function, or an estimate.
         log_z_kind: which of these.
+        log_z_lower: a lower bound on it, where `log_z` is an upper one.
+        answered_by: the algorithm that gave `p`, which of `auto` is the one that it chose.
         error: why it failed.
     """
 
@@ -100,6 +102,8 @@ class UnitResult:
     seconds: float | None = None
     log_z: float | None = None
     log_z_kind: str | None = None
+    log_z_lower: float | None = None
+    answered_by: str | None = None
     error: str | None = None
 
 
@@ -277,6 +281,8 @@ def schema() -> pa.Schema:
             ("seconds", pa.float64()),
             ("log_z", pa.float64()),
             ("log_z_kind", pa.string()),
+            ("log_z_lower", pa.float64()),
+            ("answered_by", pa.string()),
             ("error", pa.string()),
             pa.field("p", pa.list_(pa.float64()), nullable=True),
         ]
@@ -534,6 +540,8 @@ def _result(
                 seconds=outcome.stats.get("seconds"),
                 log_z=outcome.log_z,
                 log_z_kind=str(outcome.log_z_kind),
+                log_z_lower=outcome.lower_bound,
+                answered_by=outcome.answered_by,
             )
         outcome = ArithmeticError("a marginal is not a finite number")
     logger.debug("response %d failed in cell %d", response, cell, exc_info=outcome)

@@ -555,7 +555,7 @@ class Learned:
     )
     by: Literal["kind", "stance"] | None = None
     folds: Annotated[int, Field(ge=2)] = 5
-    backend: BackendName = "exact"
+    backend: BackendName = "auto"
     # Left out of the hash, since a dictionary has none: priors are keys of mappings, and equality
     # still compares the settings.
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -898,7 +898,7 @@ class Study:
     ] = (1.0,)
     backends: Annotated[
         tuple[BackendChoice, ...], Field(min_length=1), Short("text", "backend")
-    ] = (BackendChoice("exact"),)
+    ] = (BackendChoice("auto"),)
     seed: Seed = 0
     seeds: Annotated[tuple[Seed, ...], AfterValidator(distinct), Short("any")] = ()
     selections: Annotated[

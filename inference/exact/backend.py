@@ -29,9 +29,15 @@ from inference.exact.kernels.program import TreeProgram
 from inference.exact.kernels.propagation import DONE, ZERO
 from inference.exact.kernels.solve import plan
 from inference.exact.plans import KEPT, Key, Plan, Run, posterior_of
-from inference.exact.prediction import BYTES_PER_ENTRY, STEPS_PER_SECOND, Prediction
+from inference.exact.prediction import (
+    BYTES_PER_ENTRY,
+    SECONDS_PER_OPERATION,
+    STEPS_PER_SECOND,
+    Prediction,
+)
 from inference.memory import MemoryAllowance, allowance, check_limit, memory_size
 from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.stop import check_seconds
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +63,8 @@ class Exact(Backend):
             nanosecond, so that every run finds the same order.
         memory_limit: bytes that the tables may take; None: three quarters of what the machine has
             available or, if that is less, of what the limit of the control group leaves.
+        seconds_limit: what is predicted to take longer on one core is refused; None: nothing is.
+            It is counted in operations, so that every run refuses the same graphs.
         threads: how many threads share the large tables; None: as many as there are processors.
             The answer is the same to the last bit for any number.
 
@@ -71,6 +79,7 @@ class Exact(Backend):
     restarts: int = 1000
     search_seconds: float = 2.0
     memory_limit: int | None = None
+    seconds_limit: float | None = None
     threads: int | None = None
 
     def __post_init__(self) -> None:
@@ -83,6 +92,7 @@ class Exact(Backend):
                 f"search_seconds of 'exact' is {self.search_seconds}; give 0 or more seconds"
             )
         check_limit(self.name, self.memory_limit)
+        check_seconds(self.name, self.seconds_limit)
         if self.threads is not None and self.threads < 1:
             raise InputError(f"{self.threads} threads were requested of 'exact'; give 1 or more")
 
@@ -90,7 +100,7 @@ class Exact(Backend):
         """Exact posterior of a graph without evidence.
 
         Raises:
-            TooLargeError: if the tables would not fit the memory limit.
+            TooLargeError: if it would not fit the limits of memory and time.
             ZeroPartitionError: if no assignment has positive potential.
         """
         prediction, run = self.run_by(self.method(graph), graph)
@@ -174,7 +184,7 @@ class Exact(Backend):
             graph: the graph, whose own log tables play no part.
         """
         plan = self.cluster_plan(graph, refuse=False)
-        reused = plan.fits and plan.small
+        reused = plan.fits and plan.small and not self.takes_too_long(plan.prediction)
 
         def calibrate(log_values: NDArray[np.float64]) -> CalibratedTree:
             one = replace(graph, log_values=log_values)
@@ -186,13 +196,15 @@ class Exact(Backend):
         """How graphs of this graph's structure are solved; plans are kept.
 
         Raises:
-            TooLargeError: if the tables would not fit the memory limit.
+            TooLargeError: if it would not fit the limits of memory and time.
         """
         kept = self.kept(graph)
         if kept is not None:
             return kept
         cheaper = self._cheaper(graph)
         if cheaper is not None:
+            if self.takes_too_long(cheaper.prediction):
+                raise self._refusal(cheaper.prediction, self.allowance())
             return cheaper
         plan = self.cluster_plan(graph)
         KEPT.keep(self._key(graph), plan)
@@ -201,9 +213,9 @@ class Exact(Backend):
     def kept(self, graph: FactorGraph) -> Plan | None:
         """The plan of this graph's structure, if it is kept and may be run."""
         kept = KEPT.get(self._key(graph))
-        if kept is None or kept.small or kept.prediction.bytes <= self.allowed_bytes():
-            return kept
-        return None
+        if kept is None or self.takes_too_long(kept.prediction):
+            return None
+        return kept if kept.small or kept.prediction.bytes <= self.allowed_bytes() else None
 
     def asked_before(self, graph: FactorGraph) -> bool:
         """Whether a batch had this graph's structure before, so that its plan is worth keeping."""
@@ -217,15 +229,31 @@ class Exact(Backend):
         """Cluster tree of a graph without evidence by the best order found, and what it costs.
 
         Raises:
-            TooLargeError: if the tables would not fit the memory limit, unless `refuse` is false:
-                the plan has no tree then.
+            TooLargeError: if it would not fit the limits of memory and time, unless `refuse` is
+                false: the plan may have no tree then.
         """
         allowed = self.allowance()
-        max_entries = allowed.bytes / BYTES_PER_ENTRY
+        max_entries = self.most_entries(allowed.bytes)
         plan = Plan.of(graph, self.seed, self.restarts, self.effort(), max_entries)
-        if refuse and not plan.fits:
-            raise TooLargeError(_refusal(plan.prediction, allowed))
+        if refuse and (not plan.fits or self.takes_too_long(plan.prediction)):
+            raise self._refusal(plan.prediction, allowed)
         return plan
+
+    def most_entries(self, memory: float) -> float:
+        """Entries beyond which tables do not fit so many bytes, or take longer than the limit."""
+        entries = memory / BYTES_PER_ENTRY
+        if self.seconds_limit is None:
+            return entries
+        # Of each entry there are two operations at least.
+        return min(entries, self.seconds_limit / SECONDS_PER_OPERATION / 2.0)
+
+    def refuses(self, prediction: Prediction) -> bool:
+        """Whether what is predicted passes a limit."""
+        return self.takes_too_long(prediction) or prediction.bytes > self.allowed_bytes()
+
+    def takes_too_long(self, prediction: Prediction) -> bool:
+        """Whether what is predicted passes the limit of time."""
+        return self.seconds_limit is not None and prediction.seconds > self.seconds_limit
 
     def _calibrated(self, graph: FactorGraph, plan: Plan) -> CalibratedTree:
         run, tables = plan.calibrate(graph.log_values, self._threads)
@@ -260,6 +288,21 @@ class Exact(Backend):
             self.effort(),
         )
         return Prediction.of(Cost(*cost))
+
+    def _refusal(self, prediction: Prediction, allowed: MemoryAllowance) -> TooLargeError:
+        seconds = prediction.seconds
+        duration = f"{seconds:,.0f} s" if seconds < 1e7 else "more than 100 days"
+        limit, setting = str(allowed), "memory_limit (in bytes)"
+        if prediction.bytes <= allowed.bytes:
+            limit, setting = f"seconds_limit is {self.seconds_limit:g} s", "seconds_limit"
+        return TooLargeError(
+            f"the best elimination order found has induced width {prediction.induced_width}: its "
+            f"largest table has 2^{prediction.log2_largest_table:.1f} entries, all tables "
+            f"{memory_size(prediction.bytes)}, and the run takes about {duration}, but {limit}; "
+            "use backend 'auto' or 'wmb' for certified bounds or 'lbp' for an estimate, observe "
+            f"variables, or raise {setting}",
+            prediction,
+        )
 
     def _threads(self) -> int:
         return self.threads if self.threads is not None else os.cpu_count() or 1
@@ -315,15 +358,3 @@ class Conditioned:
 
     prediction: Prediction
     conditioning: Conditioning
-
-
-def _refusal(prediction: Prediction, allowed: MemoryAllowance) -> str:
-    seconds = prediction.seconds
-    duration = f"{seconds:,.0f} s" if seconds < 1e7 else "more than 100 days"
-    return (
-        f"the best elimination order found has induced width {prediction.induced_width}: its "
-        f"largest table has 2^{prediction.log2_largest_table:.1f} entries, all tables "
-        f"{memory_size(prediction.bytes)}, and the run takes about {duration}, but {allowed}; use "
-        "backend 'wmb' for certified bounds or 'lbp' for an estimate, observe variables, or raise "
-        "memory_limit (in bytes)"
-    )

@@ -13,7 +13,6 @@ from factormodels.errors import FactormodelsError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Result
 from inference.exact.plans import MOST_KEPT, Plan, by_structure, results_of, runs_of
-from inference.exact.prediction import BYTES_PER_ENTRY
 from inference.stacked_graphs import end_of_range
 from inference.thread_team import SECONDS_AT_MOST, run_in_ranges
 
@@ -187,12 +186,12 @@ class _Batch:
         start = time.perf_counter()
         numbers = list(chain.from_iterable(numbers for _, numbers in groups))
         graphs = [self._graphs[number] for number in numbers]
-        max_entries = self._bytes / BYTES_PER_ENTRY / self._workers
+        max_entries = exact.most_entries(self._bytes / self._workers)
         runs = runs_of(graphs, exact.seed, exact.restarts, exact.effort(), max_entries)
         seconds = (time.perf_counter() - start) / len(numbers)
         apart = set()
         for number, graph, run in zip(numbers, graphs, runs, strict=True):
-            if run is None:
+            if run is None or exact.takes_too_long(run[1]):
                 apart.add(number)
             else:
                 stats = {**run[1].stats(exact.seed), "seconds": seconds}

@@ -15,7 +15,7 @@ BYTES_PER_ENTRY = 8
 STEPS_PER_SECOND = 1e9
 """Steps of the search for an elimination order, as they are counted, that take a second."""
 
-_SECONDS_PER_OPERATION = 2.5e-9
+SECONDS_PER_OPERATION = 2.5e-9
 """Order of magnitude of one multiplication or addition of the kernels on a current processor."""
 
 
@@ -39,7 +39,7 @@ class Prediction(PredictedCost):
     @classmethod
     def of(cls, cost: Cost) -> Prediction:
         """Prediction for what the kernels count: entries, and operations."""
-        seconds = cost.work * _SECONDS_PER_OPERATION
+        seconds = cost.work * SECONDS_PER_OPERATION
         return cls(seconds, cost.entries * BYTES_PER_ENTRY, int(cost.width), cost.log2_largest)
 
     def stats(self, seed: int) -> dict[str, Any]:

@@ -16,16 +16,23 @@ from inference import (
     Marginals,
     Posterior,
     Status,
+    TooLargeError,
     ZeroPartitionError,
+    get_backend,
     infer,
     infer_anytime,
+    infer_batch,
+    infer_settings,
+    infer_stream,
 )
 from inference.anytime import _Best
 from inference.auto import Auto
+from inference.exact.backend import Exact
 from inference.messages.trw import TreeReweighted
 from inference.mini_buckets.wmb import WeightedMiniBuckets
 from inference.stop import Stop
 from tests.inference.answers import log_z_of
+from tests.inference.graphs import odd_graph
 
 LITTLE = {"memory_limit": 20_000, "seconds": 1.0}
 
@@ -37,6 +44,77 @@ def test_what_fits_is_exact() -> None:
     assert posterior.log_z == truth.log_z == posterior.stats["lower"]
     assert posterior.stats["upper_by"] == posterior.stats["marginals_by"] == "exact"
     assert "takes about" in posterior.stats["reason"]
+
+
+def test_it_is_the_default_and_exact_to_the_last_bit() -> None:
+    graphs = [odd_graph(seed) for seed in range(12)] + [fr2(6, 2, density=0.3, seed=0)] * 9
+    exact = infer_batch(graphs, "exact")
+    ones, many = [infer(graph) for graph in graphs], infer_batch(graphs)
+    for found in (ones, many, list(infer_stream(graphs))):
+        for mine, truth in zip(found, exact, strict=True):
+            assert mine.backend == "auto"
+            assert mine.answered_by == "exact"
+            assert mine.log_z == truth.log_z
+            assert mine.marginals.flat.tolist() == truth.marginals.flat.tolist()
+            assert mine.stats["seconds"] > 0.0
+    rows = graphs[-1].log_values * np.array([[1.0], [0.5]])
+    for mine, truth in zip(
+        infer_settings(graphs[-1], rows), infer_settings(graphs[-1], rows, "exact"), strict=True
+    ):
+        assert mine.marginals.flat.tolist() == truth.marginals.flat.tolist()
+
+
+def test_what_fits_the_memory_is_bounded_where_it_is_predicted_to_take_long() -> None:
+    graph = grid(14, 14, coupling=1.0, field=1.0, seed=0)
+    needed = Exact().predict(graph).seconds
+    # Two fifths of the time are for exact inference.
+    quick = Auto(seconds=1.01 * needed / 0.4)
+    assert quick.infer(graph).status is Status.EXACT
+    assert quick.predict(graph) == Exact().predict(graph)
+    short = Auto(seconds=0.99 * needed / 0.4)
+    posterior = short.infer(graph)
+    assert posterior.log_z_kind is LogZKind.UPPER
+    assert posterior.lower_bound is not None
+    assert posterior.answered_by != "exact"
+    assert "induced width" in posterior.stats["reason"]
+    # A batch takes the wide ones out, wherever they stand, and leaves the others as they are.
+    small = fr2(6, 2, density=0.3, seed=0)
+    found = infer_batch([small, graph, small], short)
+    assert [one.answered_by == "exact" for one in found] == [True, False, True]
+    assert found[0].log_z == found[2].log_z == infer(small, "exact").log_z
+    # The plan of the wide one is kept by now; it is refused all the same.
+    infer(graph, "exact")
+    assert short.infer(graph).answered_by != "exact"
+    assert infer_batch([graph] * 9, short)[8].answered_by != "exact"
+
+
+def test_exact_refuses_by_predicted_seconds() -> None:
+    graph = fr2(24, 40, density=0.9, seed=0)
+    prediction = Exact().predict(graph)
+    assert prediction.method == "conditioning"
+    for limited in (graph, grid(14, 14, coupling=1.0, field=1.0, seed=0)):
+        seconds = Exact().predict(limited).seconds
+        exact = Exact(seconds_limit=0.9 * seconds)
+        with pytest.raises(TooLargeError, match=r"seconds_limit is .* or raise seconds_limit"):
+            exact.infer(limited)
+        (result,) = exact.solve_batch([limited])
+        assert isinstance(result, TooLargeError)
+        assert result.prediction == Exact().predict(limited)
+    with pytest.raises(TooLargeError, match="seconds_limit"):
+        exact.calibrate(limited)
+    assert Exact(seconds_limit=1.1 * seconds).infer(limited).status is Status.EXACT
+
+
+def test_beliefs_are_those_of_exact_or_else_of_message_passing() -> None:
+    graph = fr2(8, 3, density=0.4, seed=0)
+    for backend, source in ((Auto(), "exact"), (Auto(memory_limit=200), "lbp")):
+        beliefs = backend.prepare_beliefs(graph)
+        other = get_backend(source).prepare_beliefs(graph)
+        assert beliefs is not None
+        assert other is not None
+        mine, theirs = beliefs(graph.log_values), other(graph.log_values)
+        assert mine.entries.tolist() == theirs.entries.tolist()
+        assert mine.posterior.log_z == theirs.posterior.log_z
 
 
 def test_what_does_not_fit_is_bounded_from_both_sides_by_the_best() -> None:

@@ -119,7 +119,7 @@ def test_only_binary_pairwise_graphs_with_a_small_cover_are_taken() -> None:
 
 @pytest.mark.usefixtures("at_any_size")
 def test_exact_is_the_same_whatever_the_method(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inference.exact.prediction, "_SECONDS_PER_OPERATION", 1e3)
+    monkeypatch.setattr(inference.exact.prediction, "SECONDS_PER_OPERATION", 1e3)
     methods = set()
     for seed in range(150):
         graph = odd_graph(seed) if seed % 2 else binary_graph(seed)

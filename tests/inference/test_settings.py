@@ -19,7 +19,13 @@ MESSAGES: dict[str, Any] = {"damping": 1.0, "tolerance": -1.0, "max_iterations":
 
 OUT_OF_RANGE: dict[str, dict[str, Any]] = {
     "auto": {"seconds": 0.0, "memory_limit": -1, "seed": -1},
-    "exact": {"seed": -1, "restarts": -1, "search_seconds": -1.0, "memory_limit": 0},
+    "exact": {
+        "seed": -1,
+        "restarts": -1,
+        "search_seconds": -1.0,
+        "memory_limit": 0,
+        "seconds_limit": 0.0,
+    },
     "lbp": {**MESSAGES, "schedule": "random walk", "seed": -1},
     "trw": {
         **MESSAGES,

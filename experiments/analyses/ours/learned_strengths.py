@@ -245,7 +245,7 @@ def _view(name: str) -> Make:
 
 
 def learned(
-    make: Make, specification: Callable[[], Specification], backend: str = "exact"
+    make: Make, specification: Callable[[], Specification], backend: str = "auto"
 ) -> Method:
     """Posteriors under what the other folds teach."""
 
@@ -258,7 +258,7 @@ def learned(
 
 
 def taught(
-    task: CrossFitTask, make: Make, specification: Specification, backend: str = "exact"
+    task: CrossFitTask, make: Make, specification: Specification, backend: str = "auto"
 ) -> list[FactGraph]:
     """Every response's graph with what the folds without it teach, in order."""
     crossing = cross_fitting(

@@ -86,7 +86,7 @@ class Settings:
     prompts: tuple[Annotated[str, known(lambda: PROMPTS, "assessor")], ...] = ("FS", "FV", "VS")
     variants: tuple[Variant, ...] = ("FR1", "FR2", "FR3")
     encoding: Encoding = "implication"
-    backend: BackendName = "exact"
+    backend: BackendName = "auto"
     k: Literal["median", "half"] | Count = "median"
     published: tuple[Published, ...] = ()
     data_file: str | None = None

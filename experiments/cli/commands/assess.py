@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +20,15 @@ from experiments.cli.options.model import ModelOptions
 from experiments.cli.options.output import OutputOptions
 from experiments.cli.options.responses import ResponseOptions
 from experiments.cli.options.web import WebOptions
-from experiments.paper.text import ABSENT, counted, in_sample_remark, interval, number, verdict
+from experiments.paper.text import (
+    ABSENT,
+    counted,
+    duration,
+    in_sample_remark,
+    interval,
+    number,
+    verdict,
+)
 from factormodels.claims import Context, RelationKind
 from factormodels.fact_graph import FactGraph
 
@@ -29,9 +37,11 @@ if TYPE_CHECKING:
 
     from experiments.assess.estimate import StageEstimate
     from experiments.assess.response import AssessedResponse, AssessmentView
+    from inference.backend import Backend
 
 INCOMPLETE = 1
-"""Exit code of a batch in which responses failed, or more is missing than `MOST_MISSING`."""
+"""Exit code of a batch in which responses failed or have no posterior under some variant, or more
+is missing than `MOST_MISSING`."""
 
 MOST_MISSING = 0.05
 """The share of relations, or of verdicts, that may be missing of an assessment that is complete."""
@@ -107,7 +117,7 @@ def command(
     from experiments.assess.core import with_selection
     from experiments.assess.estimate import NamedModel, estimate
     from experiments.assess.setup import AssessmentOptions, language_model, make_plan
-    from experiments.cli.assessment_tables import show_failed, show_responses
+    from experiments.cli.assessment_tables import show_failed, show_responses, show_unanswered
     from experiments.cli.progress import announced, response_progress, step_progress
     from experiments.cli.tables import ledger_at_limit, show_ledger
     from experiments.study.backend_settings import build_backend, parse_settings
@@ -173,7 +183,9 @@ def command(
     for remark in loaded.remarks:
         remarks.print(remark, soft_wrap=True)
     if model.dry_run:
-        _show_estimate(console, estimate(graphs, plan.choices))
+        rows = estimate(graphs, plan.choices)
+        _show_estimate(console, rows)
+        _show_inference(console, rows, algorithm)
         return
 
     def prepare() -> None:
@@ -268,6 +280,7 @@ def command(
             f"incomplete{again}",
             soft_wrap=True,
         )
+    show_unanswered(remarks, batch.responses, plan.views)
     show_failed(remarks, batch.failed)
     if output_to.out is not None and batch.responses:
         remarks.print(
@@ -278,7 +291,7 @@ def command(
             found, file.stem, pages, watch=partial(step_progress, remarks, "pages")
         )
         remarks.print(f"wrote {written[0]}: {counted(len(written), 'page')}", soft_wrap=True)
-    if batch.failed or incomplete:
+    if batch.failed or incomplete or any(response.errors for response in batch.responses):
         raise typer.Exit(INCOMPLETE)
 
 
@@ -291,7 +304,7 @@ def _show_atoms(console: Console, graph: FactGraph, variant: str) -> None:
     from experiments.assess.response import METADATA_KEY, by_strength
 
     view = graph.metadata[METADATA_KEY][variant]
-    heading(console, f"{graph.id}: {variant}, {view['encoding']}, {view['backend']}")
+    heading(console, f"{graph.id}: {variant}, {view['encoding']}, {_backend(view)}")
     if "error" in view:
         console.print(view["error"])
         return
@@ -319,6 +332,12 @@ def _show_atoms(console: Console, graph: FactGraph, variant: str) -> None:
             source = _source(contexts[item["context"]])
             table.add_row(*row, *([""] if labelled else []), source, style="dim")
     show_table(console, table)
+
+
+def _backend(view: Mapping[str, Any]) -> str:
+    """The backend of a view, with what it chose, if it is one that chooses."""
+    name, chosen = view["backend"], view.get("answered_by", view["backend"])
+    return str(name) if name == chosen else f"{name} ({chosen}, {view['status']})"
 
 
 def _show_verdicts(console: Console, graph: FactGraph) -> None:
@@ -515,6 +534,36 @@ def _show_estimate(console: Console, rows: Sequence[StageEstimate]) -> None:
         f"known: {CLAIMS_PER_SENTENCE:g} per sentence, and no two passages alike, as far as there "
         "are so many. Verdicts of assessors count at their longest."
     )
+
+
+def _show_inference(console: Console, rows: Sequence[StageEstimate], backend: Backend) -> None:
+    """Print what exact inference in the largest response would cost, by variant."""
+    from experiments.assess.estimate import RELATED_SHARE
+    from inference.auto import Auto
+
+    known = [(row, row.inference) for row in rows if row.inference is not None]
+    if not known:
+        return
+    console.print()
+    first = known[0][1]
+    heading(
+        console,
+        f"exact inference in the largest response: {counted(first.atoms, 'claim')} and "
+        f"{counted(first.contexts, 'passage')}, {RELATED_SHARE:.0%} of other pairs related",
+    )
+    table = plain_table(
+        ["variant"], ["induced width", "if all pairs are related", "time, about"], ["answer"]
+    )
+    for row, expected in known:
+        prediction = expected.prediction
+        refused = isinstance(backend, Auto) and backend.exact().refuses(prediction)
+        answer = f"{backend.name}: bounds, estimates" if refused else backend.name
+        if isinstance(backend, Auto) and not refused:
+            answer = f"{backend.name}: exact"
+        cells = (f"{prediction.induced_width}", f"{expected.widest}", duration(prediction.seconds))
+        style = None if row.chosen else "dim"
+        table.add_row(row.stage.removeprefix("relations "), *cells, answer, style=style)
+    show_table(console, table)
 
 
 _TOKENS = ("prompt_tokens", "completion_tokens")

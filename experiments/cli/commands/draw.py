@@ -40,7 +40,7 @@ def command(
     ] = None,
     backend: Annotated[
         str, typer.Option(metavar="NAME", help="Algorithm whose posteriors to show.")
-    ] = "exact",
+    ] = "auto",
     set_: shared.BackendSettings = None,
     neutral: Annotated[bool, typer.Option("--neutral", help="Draw neutral relations too.")] = False,
     graphviz: Annotated[

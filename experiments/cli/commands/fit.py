@@ -65,7 +65,7 @@ def command(
     objective: Annotated[
         str, typer.Option(metavar="NAME", help="likelihood, log_loss or brier.")
     ] = "likelihood",
-    backend: shared.BackendName = "exact",
+    backend: shared.BackendName = "auto",
     penalty: Annotated[
         float | None,
         typer.Option(

@@ -52,7 +52,7 @@ def command(
             "states (or lists of likelihoods, one per state).",
         ),
     ] = None,
-    backend: shared.BackendName = "exact",
+    backend: shared.BackendName = "auto",
     set_: shared.BackendSettings = None,
     seconds: Annotated[
         float | None,
@@ -118,12 +118,12 @@ def command(
         raise InputError(f"{out}: this is a folder; name a file in it")
     settings = parse_settings(set_ or ())
     if seconds is not None:
-        if backend not in ("exact", "auto"):
+        if backend != "auto":
             raise InputError(
                 f"--seconds is for the backend auto, and --backend asks for {backend}; leave one "
                 "out, or give the limit by --set seconds=S where a backend has it"
             )
-        backend, settings = "auto", {**settings, "seconds": seconds}
+        settings = {**settings, "seconds": seconds}
     algorithm = build_backend(backend, settings)
     model = load_model(file, response=response, variant=variant, encoding=encoding)
     graph = model.factor_graph
@@ -236,23 +236,28 @@ def _show_posterior(
 
 
 def _facts(posterior: Posterior) -> str:
+    from inference.posterior import Status
+
     if posterior.log_z is None:
         log_z = "log Z: none"
     else:
         rounded = round(posterior.log_z, 6) + 0.0  # so that -0.0 is shown as 0
         log_z = f"log Z {rounded:.6f} ({posterior.log_z_kind})"
-    parts = [log_z, f"status {posterior.status}", f"backend {posterior.backend}"]
+    backend, exact = posterior.backend, posterior.status is Status.EXACT
+    if exact and posterior.answered_by != backend:
+        backend += f" ({posterior.answered_by})"
+    parts = [log_z, f"status {posterior.status}", f"backend {backend}"]
     if "iterations" in posterior.stats:
         parts.append(counted(posterior.stats["iterations"], "iteration"))
     if posterior.stats.get("gap"):
         parts.append(
             f"log Z at least {posterior.stats['lower']:.6f}, {posterior.stats['gap']:.4g} less"
         )
-    if "upper_by" in posterior.stats:
+    if "upper_by" in posterior.stats and not exact:
         parts.append(
             f"upper by {posterior.stats['upper_by']}, lower by {posterior.stats['lower_by']}"
         )
-    if "marginals_by" in posterior.stats:
+    if "marginals_by" in posterior.stats and not exact:
         parts.append(f"marginals by {posterior.stats['marginals_by']}")
     parts.append(duration(posterior.stats.get("seconds", math.nan)))
     return "\n" + " · ".join(parts)

@@ -32,7 +32,7 @@ def command(
         list[str] | None,
         typer.Option(
             metavar="NAMES",
-            help="Backends to compare, separated by commas; repeatable. [exact]",
+            help="Backends to compare, separated by commas; repeatable. [auto]",
         ),
     ] = None,
     set_: Annotated[
@@ -73,7 +73,7 @@ def command(
     from experiments.study.backend_settings import build_backend, settings_by_backend
     from inference.warm_up import warm_up
 
-    names = [name for text in backend or ["exact"] for name in text.split(",")]
+    names = [name for text in backend or ["auto"] for name in text.split(",")]
     algorithms = [
         build_backend(name, settings)
         for name, settings in settings_by_backend(set_ or (), names).items()

@@ -10,8 +10,17 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
+from experiments.cli.commands.assess import INCOMPLETE
 from experiments.cli.console import heading, messages, output, plain_table, show_table
-from experiments.paper.text import counted, duration, in_sample_remark, interval, number, small
+from experiments.paper.text import (
+    ABSENT,
+    counted,
+    duration,
+    in_sample_remark,
+    interval,
+    number,
+    small,
+)
 from factormodels.errors import InputError, LimitReachedError
 from factormodels.io.files import results_folder
 
@@ -105,11 +114,11 @@ def command(
     Markdown, reliability diagrams, a report (HTML) and a manifest: all of them, or
     none. Then prints the summary, in which cells whose posteriors agree share a
     row, and sums it up in a few sentences. If a backend cannot answer a response,
-    the error is recorded and the rest goes on. Finished units are kept: a run that
-    was interrupted or killed continues with --resume, and its tables are the same
-    as if nothing had happened; --retry-failed also repeats what failed. Priors can
-    be learned, and selections choose which atoms count. Values of overrides are
-    read as YAML.
+    the error is recorded, the rest goes on, and the exit code is 1. Finished units
+    are kept: a run that was interrupted or killed continues with --resume, and its
+    tables are the same as if nothing had happened; --retry-failed also repeats what
+    failed. Priors can be learned, and selections choose which atoms count. Values of
+    overrides are read as YAML.
 
     A study with the key analysis asks for something else, such as sizes of
     datasets. It writes its own tables and figures, with a manifest.
@@ -132,7 +141,7 @@ def command(
     from experiments.cli.running import run_watched
     from experiments.cli.tables import ledger_at_limit, show_ledger
     from experiments.results.files import study_folder
-    from experiments.run.runner import Execution, design, failures_of
+    from experiments.run.runner import Execution, bounded_of, design, failures_of
     from experiments.run.workers import EarlyWorkers, WorkerError
     from experiments.study.reading import is_analysis, read_raw, validated
     from factormodels.extraction.language_model.accounting import Ledger
@@ -182,11 +191,18 @@ def command(
         except (KeyboardInterrupt, WorkerError, OSError, LimitReachedError):
             _show_kept(remarks, planned, folder)
             raise
-    _show_results(
-        console, planned, results, failures_of(planned, finished), folder, every_cell=every_cell
-    )
+    failures = failures_of(planned, finished)
+    _show_results(console, planned, results, failures, folder, every_cell=every_cell)
+    for where, count in bounded_of(planned, finished).items():
+        console.print(
+            f"{where}: {counted(count, 'unit')} would take long to solve exactly: log Z is "
+            "bounded, and posteriors are estimates; answered_by in the rows says whose",
+            soft_wrap=True,
+        )
     show_ledger(remarks, ledger)
     remarks.print(f"done in {duration(time.perf_counter() - start)}")
+    if any(not failure.cell.algorithm.error for failure in failures):
+        raise typer.Exit(INCOMPLETE)
 
 
 def _analyse(raw: RawStudy, out: Path | None, dry_run: bool, given: list[str]) -> None:
@@ -215,6 +231,7 @@ def _show_plan(console: Console, planned: StudyDesign, folder: Path, only: Itera
     Raises:
         InputError: if the folder holds another run, or `only` selects no cell.
     """
+    from experiments.run.predicted_inference import MOST_PREDICTED, predicted_inference
     from experiments.run.runner import n_finished
     from experiments.study.cell_choice import select
     from experiments.study.cell_names import shown
@@ -228,15 +245,27 @@ def _show_plan(console: Console, planned: StudyDesign, folder: Path, only: Itera
         )
     console.print()
     columns = {name: title for name, title in _TITLES.items() if name not in _hidden(planned)}
-    table = plain_table([*columns.values()], ["units", "finished"], fold=True)
-    for position in wanted:
+    heads = ["units", "finished", "induced width", "exact in"]
+    table = plain_table([*columns.values()], heads, fold=True)
+    costs = predicted_inference(planned.data, [planned.cells[position] for position in wanted])
+    for position, cost in zip(wanted, costs, strict=True):
         key = planned.cells[position].key()
         # As a study writes it: 1 and not 1.0.
         key["strength"] = f"{key['strength']:g}"
         counts = (sizes[position], finished[position])
         values = (shown(str(key[name])) for name in columns)
-        table.add_row(*values, *(f"{count:,}" for count in counts))
+        width, seconds = (ABSENT, ABSENT)
+        if cost is not None:
+            width, seconds = f"{cost.induced_width}", duration(cost.seconds)
+        table.add_row(*values, *(f"{count:,}" for count in counts), width, seconds)
     show_table(console, table)
+    of = "the response that takes longest"
+    if any(len(dataset.graphs) > MOST_PREDICTED for dataset in planned.data):
+        of += f" of the first {MOST_PREDICTED:,}"
+    console.print(
+        f"induced width, exact in: of {of}, about; {ABSENT} where relations are found in the run",
+        soft_wrap=True,
+    )
     total, done = (sum(each[position] for position in wanted) for each in (sizes, finished))
     console.print(
         f"{counted(total, 'unit')} in {counted(len(wanted), 'cell')}, {done:,} finished; "

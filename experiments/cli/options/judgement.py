@@ -57,5 +57,5 @@ class JudgementOptions:
         ),
     ] = None
     encoding: shared.Encoding = "implication"
-    backend: shared.BackendName = "exact"
+    backend: shared.BackendName = "auto"
     set_: shared.BackendSettings = None

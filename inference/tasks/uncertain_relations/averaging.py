@@ -62,7 +62,7 @@ def averaged(
     concentration: float,
     draws: int,
     seed: int,
-    backend: str | Backend = "exact",
+    backend: str | Backend = "auto",
     levels: Sequence[float] = LEVELS,
 ) -> AveragedPosterior:
     """Posteriors of atoms averaged over draws of the relation probabilities.
@@ -74,7 +74,8 @@ def averaged(
     no observation of it.
 
     The structure is the same in all draws, which run as one batch (`inference.infer_settings`):
-    with `exact` it is planned once, and the answer is that of one run per draw to the last bit.
+    where that is exact it is planned once, and the answer is that of one run per draw to the last
+    bit.
 
     Args:
         fact_graph: the fact graph.

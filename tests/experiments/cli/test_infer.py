@@ -43,7 +43,8 @@ def test_json_is_one_object_with_the_documented_keys(graph_file: Path) -> None:
     assert document["log_z_kind"] == "exact"
     assert document["status"] == "exact"
     assert list(document["marginals"]) == ["a1", "c1", "c2"]
-    assert document["stats"]["backend"] == "exact"
+    assert document["stats"]["backend"] == "auto"
+    assert document["stats"]["marginals_by"] == "exact"
     assert document["stats"]["seconds"] > 0
 
 
@@ -111,7 +112,7 @@ def test_the_table_shows_claims(graph_file: Path) -> None:
     row = ["a1", "0.3179", "contradicted", "false", "atom", "0.5", "A", "claim."]
     assert lines[2].split() == row
     assert lines[3].split()[:5] == ["c1", "0.9703", "supported", "context", "0.99"]
-    assert "log Z -1.995836 (exact) · status exact · backend exact" in result.stdout
+    assert "log Z -1.995836 (exact) · status exact · backend auto (exact) · " in result.stdout
     assert result.stderr == ""
 
 

@@ -71,6 +71,7 @@ def rows_file(
                 "annotation": pa.nulls(n_rows, pa.string()),
                 "error": pa.nulls(n_rows, pa.string()),
                 "log_z": pa.nulls(n_rows, pa.float64()),
+                "log_z_lower": pa.nulls(n_rows, pa.float64()),
             }
             same = {"strength": 1.0, "seed": 0, "backend": backend, "backend_label": backend}
             arrays = [

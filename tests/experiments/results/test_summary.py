@@ -61,6 +61,8 @@ def row(**changes: Any) -> dict[str, Any]:
         "status": "exact",
         "log_z": -1.0,
         "log_z_kind": "exact",
+        "log_z_lower": None,
+        "answered_by": "exact",
         "error": None,
     } | changes
 

@@ -23,6 +23,7 @@ shared = {"study": "s", "dataset": "d", "variant": "FR1", "encoding": "implicati
           "relation_model": "recorded", "prior": "data", "strength": 1.0, "backend": "exact",
           "setting": "{}", "seed": 0,
           "seconds": 1e-4, "status": "exact", "log_z": 0.0, "log_z_kind": "exact",
+          "log_z_lower": None, "answered_by": "exact",
           "error": None, "annotation": None, "selections": "all"}
 generator = np.random.default_rng(0)
 p, label = generator.random(N), pa.array(generator.random(N) < 0.5)

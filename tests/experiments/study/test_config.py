@@ -40,7 +40,7 @@ def test_defaults_are_those_of_the_readme(tmp_path: Path) -> None:
     study = load(tmp_path, MINIMAL)
     assert study.variants == ("FR2",)
     assert study.encodings == ("implication",)
-    assert [title for one in study.backends for title, _ in one.settings_of_each()] == ["exact"]
+    assert [title for one in study.backends for title, _ in one.settings_of_each()] == ["auto"]
     assert study.prior_settings == (PriorSetting("data", None, None),)
     assert study.strengths == (1.0,)
     assert study.selected == ()
@@ -183,7 +183,7 @@ def test_policies_of_k(tmp_path: Path, k: str | int) -> None:
             "backends: [{backend: lbp, settings: {damping: 0.1}, grid: {damping: [0.5]}}]",
             ("backends[0]", "'damping' is given in settings and in grid"),
         ),
-        ("significance: {pairs: [[exact, lbp]]}", ("significance.pairs[0]", "'lbp'", "exact")),
+        ("significance: {pairs: [[auto, lbp]]}", ("significance.pairs[0]", "'lbp'", "auto")),
         ("significance: {pairs: [[exact]]}", ("significance.pairs[0]", "at least 2")),
         ("significance: {pairs: [[{variant: FR2}, exact]]}", ("told apart by the same keys",)),
         ("significance: {pairs: [[exact, exact]]}", ("the sides of a pair are the same",)),
