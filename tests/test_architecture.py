@@ -23,8 +23,8 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "factormodels.io": (
         *(("file_report",), ("flat_rows", "labels", "reading", "writing")),
         *(("networks", "published", "tables"), ("claim_records", "fact_graph_json")),
-        *(("appended_records", "arrow_files", "files", "records"), ("json_text",)),
-        ("json_records",),
+        ("appended_records", "arrow_files", "files", "plain_yaml", "records"),
+        *(("json_text",), ("json_records",)),
         ("guarded_opening", "long_columns", "spreadsheet_cells"),
     ),
     "factormodels.extraction": (

@@ -193,7 +193,7 @@ def parse_algorithm(text: str) -> BenchAlgorithm:
         InputError: for an unknown name or setting.
     """
     from experiments.study.backend_settings import build_backend
-    from experiments.study.plain_yaml import parse_assignment
+    from factormodels.io.plain_yaml import parse_assignment
     from inference import entries
 
     if text in ALGORITHMS:

@@ -15,12 +15,12 @@ import numpy as np
 from experiments.bench.families import set_name
 from experiments.results.manifest import environment
 from experiments.run.processes import REFUSED, Child, ChildError
-from experiments.study.plain_yaml import jsonable
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from factormodels.io.files import write_text
 from factormodels.io.networks.uai import read_uai
 from factormodels.io.networks.uai_results import read_evidence, read_log10_partition, read_marginals
+from factormodels.io.plain_yaml import jsonable
 from inference import Backend, InferenceError, Posterior
 from inference.posterior import LogZKind
 

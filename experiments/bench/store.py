@@ -12,9 +12,9 @@ from typing import Any
 from experiments.bench.results import FamilyResult
 from experiments.bench.runner_cost import RunnerCost
 from experiments.results.manifest import environment
-from experiments.study.plain_yaml import jsonable
 from factormodels.errors import InputError
 from factormodels.io.files import read_text, write_text
+from factormodels.io.plain_yaml import jsonable
 
 FILE = "bench.json"
 FORMAT = "factormodels/bench"

@@ -125,7 +125,7 @@ def save(asked: Exploration, folder: Path) -> list[Path]:
     Raises:
         InputError: if the folder cannot be written.
     """
-    from experiments.study.plain_yaml import parse_yaml
+    from factormodels.io.plain_yaml import parse_yaml
 
     found = explore(asked)
     try:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from experiments.paper.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
 from experiments.paper.latex_table import PaperTable, blocks
 from experiments.study.config import plain_hash
-from experiments.study.plain_yaml import jsonable
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.files import results_folder, write_text
+from factormodels.io.plain_yaml import jsonable
 from factormodels.object_repr import Preview, Previewed
 
 if TYPE_CHECKING:

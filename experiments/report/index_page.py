@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,6 +29,7 @@ from experiments.run.processes import Helper
 from experiments.run.text_models import ASSESSING, RELATIONS
 from experiments.study.cell_names import CELL, NO_GRAPH, shown
 from factormodels.fact_graph import FactGraph
+from factormodels.io.plain_yaml import yaml_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,7 +130,7 @@ def _index_page(
     return {
         "study": subject.study,
         "manifest": subject.manifest,
-        "config": _as_yaml(subject.manifest["config"]),
+        "config": yaml_text(subject.manifest["config"]),
         "sentences": sentences(subject.summary, groups, times=False),
         "answers": list(_answers(subject, groups)),
         "differences": differences[:1],
@@ -152,13 +153,6 @@ def _index_page(
         "n_pages": sum(len(part.responses) for part in parts),
         "n_responses": sum(len(part.data.graphs) for part in parts),
     }
-
-
-def _as_yaml(config: Mapping[str, Any]) -> str:
-    import yaml
-
-    text: str = yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
-    return text
 
 
 def _answers(subject: RunContents, groups: Sequence[AgreeingCells]) -> Iterator[SummaryTable]:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from experiments.study.errors import value_words
-from experiments.study.plain_yaml import parse_assignment
 from factormodels.errors import InputError, nearest
+from factormodels.io.plain_yaml import parse_assignment
 from inference import Backend, get_backend
 from inference.registry import backend_class
 

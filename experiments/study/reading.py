@@ -23,11 +23,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from experiments.study.config import LEARNED, Priors, Short, Study, short_keys
 from experiments.study.errors import Step, StudyError, study_error
-from experiments.study.plain_yaml import parse_assignment, parse_yaml
 from factormodels.errors import InputError, nearest
 from factormodels.io.files import read_text
 from factormodels.io.guarded_opening import exists
 from factormodels.io.json_records import shown
+from factormodels.io.plain_yaml import parse_assignment, parse_yaml
 
 Checked = TypeVar("Checked")
 

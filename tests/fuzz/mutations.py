@@ -7,9 +7,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import yaml
-
-from experiments.study.plain_yaml import parse_yaml
+from factormodels.io.plain_yaml import parse_yaml, yaml_text
 
 TOKENS = tuple(
     token.encode("utf-8", "surrogatepass")
@@ -136,9 +134,9 @@ def _structure(content: bytes, drawn: random.Random) -> bytes:
     try:
         value = parse_yaml(content.decode(), "a seed")
         if isinstance(value, dict | list):
-            return yaml.safe_dump(_changed(value, drawn), sort_keys=False).encode()
+            return yaml_text(_changed(value, drawn)).encode("utf-8", "surrogatepass")
     # InputError and UnicodeDecodeError are ValueErrors.
-    except (yaml.YAMLError, ValueError):
+    except ValueError:
         pass
     return _replace_word(content, drawn)
 

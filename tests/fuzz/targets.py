@@ -359,8 +359,8 @@ def _responses(path: Path) -> object:
 
 def _study(path: Path) -> object:
     from experiments.study.design import algorithms, cells
-    from experiments.study.plain_yaml import parse_yaml
     from experiments.study.reading import load_study
+    from factormodels.io.plain_yaml import parse_yaml
 
     loaded = load_study(path)
     _validate("study", parse_yaml(path.read_text("utf-8-sig"), path.name))

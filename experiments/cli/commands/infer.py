@@ -183,7 +183,7 @@ def as_json(posterior: Posterior, graph: FactorGraph | None = None) -> str:
     is not finite), `log_z_kind`, `status`, `stats` (the backend, seconds and what else it reports),
     and, where the states of the graph have names, `states` {name: [name of each state]}.
     """
-    from experiments.study.plain_yaml import jsonable
+    from factormodels.io.plain_yaml import jsonable
 
     names, starts = posterior.marginals.names, posterior.marginals.starts.tolist()
     values = posterior.marginals.flat.tolist()

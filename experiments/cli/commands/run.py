@@ -374,8 +374,8 @@ def _show_results(
 
 def _show_embedded(console: Console) -> None:
     """Print the embedded studies with what each is for."""
-    from experiments.study.plain_yaml import parse_yaml
     from experiments.study.reading import embedded_studies
+    from factormodels.io.plain_yaml import parse_yaml
 
     table = plain_table()
     table.add_column("study", no_wrap=True)

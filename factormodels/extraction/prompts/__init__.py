@@ -13,6 +13,8 @@ from typing import Any
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import Completion, Message, PromptIdentity
 from factormodels.extraction.language_model.answers import Label, read_label
+from factormodels.io.json_records import shown
+from factormodels.io.plain_yaml import parse_yaml
 
 NOT_KNOWN = "(none)"
 """What stands in a slot that nothing is known for."""
@@ -174,35 +176,39 @@ def parse_prompt(text: str, place: str, ours: PromptTemplate | None = None) -> P
         InputError: if the text is no such description, or the question lacks a slot or has one
             that is unknown.
     """
-    import yaml
-
-    try:
-        known: Any = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise InputError(f"{place}: this is not YAML: {' '.join(str(error).split())}") from None
-    given = _checked_keys(known, place, ("question",) if ours is not None else _REQUIRED)
+    given = _checked_keys(
+        parse_yaml(text, place), place, ("question",) if ours is not None else _REQUIRED
+    )
     if ours is not None:
         given = _as_replacement(given, place, ours)
-    slots = {str(name): str(meaning) for name, meaning in given["slots"].items()}
-    needed = tuple(given.get("needed", slots))
+    slots = _words(given, "slots", place)
+    needed = _listed(given, "needed", place) if "needed" in given else list(slots)
+    for name in needed:
+        if not isinstance(name, str) or name not in slots:
+            raise InputError(
+                f"{place}: {unknown_name(f'the needed slot {shown(name)}', name, slots)}"
+            )
     question = _text(given, "question", place)
     _check_slots(question, slots, needed, place)
     system = _text(given, "system", place)
     if _PLACEHOLDER.search(system):
         raise InputError(f"{place}: there is a slot in 'system'; put slots only into 'question'")
+    version = given["version"]
+    if not isinstance(version, int) or isinstance(version, bool):
+        raise InputError(f"{place}: 'version' is {shown(version)}; give a whole number")
     identity = PromptIdentity(
-        given["name"], int(given["version"]), hashlib.sha256(text.encode()).hexdigest()
+        _text(given, "name", place), version, hashlib.sha256(text.encode()).hexdigest()
     )
     prompt = PromptTemplate(
         identity,
         _text(given, "purpose", place),
         slots,
-        needed,
+        tuple(needed),
         system,
         question,
-        tuple(_example(one, place) for one in given.get("examples") or ()),
-        str(given.get("after") or "").lower(),
-        _labels(given.get("labels") or {}, place),
+        tuple(_example(value, place) for value in _listed(given, "examples", place)),
+        _text(given, "after", place).lower(),
+        {label.lower(): word for label, word in _words(given, "labels", place).items()},
     )
     for example in prompt.examples:
         prompt._filled(example.fields)
@@ -248,21 +254,29 @@ def _check_slots(
 
 
 def _text(given: Mapping[str, Any], key: str, place: str) -> str:
-    if not isinstance(given[key], str):
-        raise InputError(f"{place}: {key!r} is {given[key]!r}; give text")
-    return str(given[key]).strip()
+    value = given.get(key, "")
+    if not isinstance(value, str):
+        raise InputError(f"{place}: {key!r} is {shown(value)}; give text, in quotes if need be")
+    return value.strip()
+
+
+def _words(given: Mapping[str, Any], key: str, place: str) -> dict[str, str]:
+    value = given.get(key) or {}
+    if not isinstance(value, dict) or not all(isinstance(word, str) for word in value.values()):
+        raise InputError(
+            f"{place}: {key!r} is {shown(value)}; give a text for each name, in quotes if need be"
+        )
+    return value
+
+
+def _listed(given: Mapping[str, Any], key: str, place: str) -> list[Any]:
+    value = given.get(key) or []
+    if not isinstance(value, list):
+        raise InputError(f"{place}: {key!r} is {shown(value)}; give a list")
+    return value
 
 
 def _example(value: Any, place: str) -> Example:
     if not isinstance(value, dict) or value.keys() != {"fields", "answer"}:
-        raise InputError(f"{place}: an example is {value!r}; give each 'fields' and 'answer'")
-    return Example(dict(value["fields"]), _text(value, "answer", place))
-
-
-def _labels(value: Any, place: str) -> dict[str, str]:
-    if not isinstance(value, dict) or not all(isinstance(word, str) for word in value.values()):
-        raise InputError(
-            f"{place}: 'labels' is {value!r}; give the template's word for each label, in quotes"
-        )
-    # YAML reads an unquoted true as a truth value.
-    return {str(label).lower(): word for label, word in value.items()}
+        raise InputError(f"{place}: an example is {shown(value)}; give each 'fields' and 'answer'")
+    return Example(_words(value, "fields", place), _text(value, "answer", place))

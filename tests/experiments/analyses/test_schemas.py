@@ -13,7 +13,6 @@ from jsonschema import Draft202012Validator
 from experiments.analyses.schemas_by_name import SCHEMAS, schema
 from experiments.analyses.study import load_analysis
 from experiments.study.inputs import with_evidence_file
-from experiments.study.plain_yaml import parse_yaml
 from experiments.study.reading import (
     embedded_studies,
     expand_shorthands,
@@ -23,6 +22,7 @@ from experiments.study.reading import (
 )
 from factormodels import FactGraph, FactorGraph, InputError, datasets
 from factormodels.io.fact_graph_json import fact_graph_object, parse_fact_graph
+from factormodels.io.plain_yaml import parse_yaml
 from tests.experiments.conftest import EXAMPLE, invoke, study_file
 from tests.factormodels.io.published.release_records import places
 from tests.factormodels.io.test_fact_graph_json import BAD_VALUES, FULL, plain_object

@@ -93,7 +93,7 @@ def test_only_the_wording_that_changed_changes_the_hash(tmp_path: Path) -> None:
         ("reviser", "question: 7", "reviser.yaml: 'question' is 7; give text"),
         ("revisor", "question: x", "revisor.yaml: the prompt 'revisor' is unknown .did you mean"),
         ("reviser", "question: '{{claim}}'\nexamples: [x]", "an example is 'x'; give each"),
-        ("reviser", "question: '{{claim}}'\nlabels: [x]", "'labels' is .'x'.; give the template"),
+        ("reviser", "question: '{{claim}}'\nlabels: [x]", "'labels' is .'x'.; give a text"),
     ],
 )  # fmt: skip
 def test_a_bad_template_is_one_sentence(tmp_path: Path, name: str, text: str, message: str) -> None:

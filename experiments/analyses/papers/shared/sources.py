@@ -10,10 +10,10 @@ from types import MappingProxyType
 from typing import Annotated, Any
 
 from experiments.study.config import known
-from experiments.study.plain_yaml import parse_yaml
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.files import read_text
 from factormodels.io.guarded_opening import exists
+from factormodels.io.plain_yaml import parse_yaml
 
 DATA_FILE = "factormodels-data.yaml"
 """The file that says where data are, looked for in the current folder."""

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from experiments.analyses.papers.shared.sources import DATA_FILE, SOURCES
-from experiments.study.plain_yaml import parse_yaml
 from experiments.study.reading import embedded_studies
+from factormodels.io.plain_yaml import parse_yaml
 from tests.experiments.analyses.papers.conftest import (
     PAPER_STUDIES,
     WITHOUT_DATA,

@@ -188,6 +188,12 @@ def parse_yaml(text: str, where: str) -> Any:
         raise InputError(f"{where}: a key is not a plain text; quote the key") from None
 
 
+def yaml_text(value: Any) -> str:
+    """Plain data as YAML, its keys in their order."""
+    text: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=True)
+    return text
+
+
 def parse_assignment(text: str, where: str) -> tuple[str, Any]:
     """(key, value) of "key=value", the value read by YAML's rules.
 

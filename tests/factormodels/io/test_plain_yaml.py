@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.study.plain_yaml import parse_yaml
 from factormodels.errors import InputError
+from factormodels.io.plain_yaml import parse_yaml
 from tests.memory import at_most
 from tests.refusals import refused
 
