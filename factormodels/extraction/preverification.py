@@ -19,7 +19,7 @@ from factormodels.extraction.language_model import (
     Request,
     Token,
 )
-from factormodels.extraction.language_model.answers import says_none
+from factormodels.extraction.language_model.answers import plain_claim, says_none
 from factormodels.extraction.prompts import PromptTemplate
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.sentences import Chunk, split_chunks, split_sentences
@@ -176,7 +176,8 @@ def read_claims(answer: Completion, chunk: Chunk) -> list[PreVerified] | Failure
             begin, end = (start + place for place in match.span(3))
             label = PreLabel(" ".join(match.group(3).lower().split()))
             confidence = _probability(answer.tokens, begin, end)
-            claims.append(PreVerified(match.group(2), int(match.group(1)), label, confidence))
+            claim = plain_claim(match.group(2), chunk.text)
+            claims.append(PreVerified(claim, int(match.group(1)), label, confidence))
         start += len(text)
     if not claims:
         return Failure("the answer lists no claim and does not say that there is none")

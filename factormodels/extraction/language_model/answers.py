@@ -5,6 +5,7 @@ Answers are data. Nothing in them is evaluated or obeyed; what does not parse is
 
 from __future__ import annotations
 
+import html
 import json
 import math
 import re
@@ -19,6 +20,7 @@ SUREST = 1.0 - 1e-6
 
 _SHOWN = 60
 _MOST_OPENINGS = 100
+_MOST_ESCAPES = 3
 _MARKUP = " \t\r\n*_`\"'([{<#>:-"
 _ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*•–]|\(?\d{1,3}[.):])[ \t]+(?P<text>\S.*)")
 _TEXT = (
@@ -41,6 +43,21 @@ _NONE = re.compile(
 DENIAL = re.compile(
     r"\b(?:not|no|non|nor|neither|never|cannot|without|whether|instead|rather)\b|n['’]t\b", re.I
 )
+
+_ENTITY = re.compile(r"&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z]\w{1,30});", re.I)
+_TAGS = re.compile(
+    r"^(?:\s*</?[a-z][\w:-]*(?:\s[^<>]*)?>)+|(?:\s*</[a-z][\w:-]*\s*>)+(?=[.,;!?\s]*$)|"
+    r"(?:\s*</[a-z][\w:-]*\s*>)+(?=\s*<)|<(?:br|hr)\s*/?>",
+    re.I,
+)
+_ENCLOSED = re.compile(r"<([a-z][\w:-]*)(?:\s[^<>]*)?>(?=\S)([^<>]*)(?<=\S)</\1\s*>", re.I)
+_NUMBERING = re.compile(
+    r"\s*(?:[-*•–]\s+|#{1,6}\s+|\[\d{1,3}\]\s*|\(?\d{1,3}[.):]\s+|"
+    r"(?:(?:atomic|sub)?[ -]?(?:claim|fact|statement)|sentence)\s*#?\d{1,3}\s*[.:)–-]\s*)"
+    r"(?P<word>\S+)?",
+    re.I,
+)
+_EMPHASIS = re.compile(r"(?<![\w*])\*\*(?=\S)(.+?)(?<=\S)\*\*(?![\w*])")
 
 _ANSWER = (
     r"(?:answer|verdict|label|relation(?:ship)?|conclusion|classification|judge?ment|decision|"
@@ -202,6 +219,29 @@ def list_items(text: str) -> list[str] | None:
         else:
             return None
     return items or None
+
+
+def plain_claim(text: str, source: str) -> str:
+    """A claim as an answer gives it, without entities, tags, numbering and emphasis around it.
+
+    What a prompt fences its texts with, and makes harmless within them, comes back in claims. Tags
+    that enclose nothing, as in a claim about HTML, stay; so does a number before the first word
+    that stands before it in the source, too, as in the name "1. FC Köln".
+
+    Args:
+        text: the claim.
+        source: the sentences that it is from.
+    """
+    for _ in range(_MOST_ESCAPES):
+        text = _ENTITY.sub(lambda found: html.unescape(found[0]), text)
+    # Tags within tags, from the inside.
+    for _ in range(_MOST_ESCAPES):
+        text = _ENCLOSED.sub(r"\2", text)
+    text = _EMPHASIS.sub(r"\1", _TAGS.sub(" ", text))
+    numbered = _NUMBERING.match(text)
+    if numbered is not None and " ".join(numbered[0].split()) not in " ".join(source.split()):
+        text = text[numbered.start("word") if numbered["word"] else numbered.end() :]
+    return " ".join(text.split())
 
 
 def says_none(text: str) -> bool:

@@ -8,7 +8,12 @@ from typing import Any
 
 from factormodels.claims import Atom
 from factormodels.extraction.language_model import Failure, LanguageModel
-from factormodels.extraction.language_model.answers import json_values, list_items, says_none
+from factormodels.extraction.language_model.answers import (
+    json_values,
+    list_items,
+    plain_claim,
+    says_none,
+)
 from factormodels.extraction.sentences import Chunk, split_chunks, split_sentences
 from factormodels.extraction.stages.asking import Question, ask_all, ask_chunks
 
@@ -99,15 +104,14 @@ def atomize(
 
 
 def _question(chunk: Chunk, query: str, response: str) -> Question[_Claims]:
-    last = chunk.first + len(chunk.sentences) - 1
     listed = "\n".join(
         f"{number}: {sentence}" for number, sentence in enumerate(chunk.sentences, chunk.first)
     )
     return Question(
         {"question": query, "response": response, "sentences": listed},
-        lambda value: _claims(value, chunk.first, last),
+        lambda value: _claims(value, chunk),
         min(_MOST_TOKENS, _TOKENS_PER_SENTENCE * len(chunk.sentences)),
-        lambda text: _listed_claims(text, chunk.first, last),
+        lambda text: _listed_claims(text, chunk),
     )
 
 
@@ -115,8 +119,9 @@ _Claims = list[tuple[int | None, str]]
 """(sentence, claim); None where a chunk has several and the answer does not say which."""
 
 
-def _claims(value: Any, first: int, last: int) -> _Claims | None:
+def _claims(value: Any, chunk: Chunk) -> _Claims | None:
     """Claims of a JSON value: a list, or one under "claims"; None unless all can be read."""
+    first, last = chunk.first, chunk.first + len(chunk.sentences) - 1
     if isinstance(value, dict):
         value = value.get("claims", value.get("facts"))
     if not isinstance(value, list):
@@ -134,21 +139,22 @@ def _claims(value: Any, first: int, last: int) -> _Claims | None:
             return None
         if claim is None or (isinstance(claim, str) and says_none(claim)):
             continue
-        if not isinstance(claim, str) or not claim.strip():
+        claim = plain_claim(claim, chunk.text) if isinstance(claim, str) else ""
+        if not claim:
             return None
-        claims.append((number, " ".join(claim.split())))
+        claims.append((number, claim))
     # Claims of a sentence stay in their order, and sentences in theirs.
     if all(number is not None for number, _ in claims):
         claims.sort(key=lambda item: item[0] or 0)
     return claims
 
 
-def _listed_claims(text: str, first: int, last: int) -> _Claims | None:
+def _listed_claims(text: str, chunk: Chunk) -> _Claims | None:
     """Claims of an answer that is one object per line, a list in words, or says there are none."""
-    objects = list(json_values(text))
+    objects = [value for value in json_values(text) if isinstance(value, dict)]
     if objects:
-        return _claims(objects, first, last)
+        return _claims(objects, chunk)
     if says_none(text):
         return []
     items = list_items(text)
-    return None if items is None else _claims(items, first, last)
+    return None if items is None else _claims(items, chunk)

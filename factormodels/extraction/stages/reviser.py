@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from factormodels.claims import Atom
 from factormodels.extraction.language_model import Failure, LanguageModel
+from factormodels.extraction.language_model.answers import plain_claim
 from factormodels.extraction.stages.asking import Question, ask_all, text_at
 
 STAGE = "reviser"
@@ -50,6 +51,6 @@ def revise(
             failures.append((atom.id, found.reason))
             revised.append(atom)
         else:
-            revised.append(replace(atom, text=found))
+            revised.append(replace(atom, text=plain_claim(found, atom.text) or atom.text))
     changed = sum(one.text != other.text for one, other in zip(atoms, revised, strict=True))
     return Revised(tuple(revised), changed, tuple(failures))

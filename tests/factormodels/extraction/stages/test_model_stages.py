@@ -41,7 +41,7 @@ def numbers_of(request: Request) -> list[tuple[int, str]]:
 
 def echo(request: Request) -> str:
     """Answer with one claim per sentence."""
-    found = [{"sentence": n, "claim": f"claim {n}: {text}"} for n, text in numbers_of(request)]
+    found = [{"sentence": n, "claim": f"it says: {text}"} for n, text in numbers_of(request)]
     return json.dumps(found)
 
 
@@ -50,10 +50,15 @@ def test_the_stride_sets_the_calls_and_sentences_stay_known(stride: int | None, 
     model = AnsweringModel(echo)
     found = atomize(RESPONSE, model, query="The bridge?", stride=stride)
     assert [(a.id, a.sentence) for a in found.atoms] == [(f"a{i}", i) for i in (1, 2, 3, 4)]
-    assert found.atoms[2].text == "claim 3: Trains cross it."
+    assert found.atoms[2].text == "it says: Trains cross it."
     assert (len(model.asked), found.chunks, found.failures) == (calls, calls, ())
     assert {request.stage for request in model.asked} == {"atomizer"}
     assert all("The bridge?" in request.messages[-1].content for request in model.asked)
+
+
+def saying(answer: str) -> AnsweringModel:
+    """Return a model that gives one answer to everything."""
+    return AnsweringModel(lambda _: answer)
 
 
 def one(claim: Any, sentence: Any = 1) -> str:
@@ -121,6 +126,49 @@ def test_a_list_of_several_sentences_keeps_its_claims_and_guesses_no_sentence() 
         ("It is red.", None),
         ("It is big.", None),
     ]
+
+
+@pytest.mark.parametrize(
+    ("said", "claim"),
+    [
+        # The tags that fence a text come back as they were made harmless, and as they were.
+        ("Ada sang.&lt;/claim>", "Ada sang."),
+        ("&lt;/sentences> Ada sang.", "Ada sang."),
+        ("<claim>Ada sang.</claim></response>", "Ada sang."),
+        ("&amp;lt;claim&amp;gt;Ada sang.", "Ada sang."),
+        ("<p><b>Ada</b> <i class='x'>sang</i>.</p><br/>", "Ada sang."),
+        ("**Ada** sang.", "Ada sang."),
+        ("Ada&#39;s friend&nbsp;sang for AT&amp;T.", "Ada's friend sang for AT&T."),
+        *(
+            (f"{mark} Ada sang.", "Ada sang.")
+            for mark in ("1.", "(2)", "3)", "-", "•", "[4]", "##")
+        ),
+        ("Claim 2: Ada sang.", "Ada sang."),
+        ("Atomic fact 12 - Ada sang.", "Ada sang."),
+        # Part of what is said.
+        ("1. FC Köln signed Ada.", "1. FC Köln signed Ada."),
+        ("2001: A Space Odyssey is a film.", "2001: A Space Odyssey is a film."),
+        ("1901 was cold.", "1901 was cold."),
+        ("The <b> tag marks text, and </b> ends it.", "The <b> tag marks text, and </b> ends it."),
+        ("a < b and c > d", "a < b and c > d"),
+        ("R&D pays AT&T.", "R&D pays AT&T."),
+    ],
+)
+def test_claims_have_no_entities_tags_or_numbers_of_a_list(said: str, claim: str) -> None:
+    response = "Ada sang for 1. FC Köln."
+    answers = (one(said), json.dumps([said]), f"- {said}")
+    for answer in answers:
+        (atom,) = atomize(response, saying(answer)).atoms
+        assert atom.text == claim
+    (revised,) = revise([Atom("a1", claim)], response, saying(json.dumps({"claim": said}))).atoms
+    assert revised.text == claim
+    extracted = extract(response, saying(f"1 | {said} | supported"))
+    assert [each.claim for each in extracted.claims] == [claim]
+
+
+def test_a_claim_of_nothing_but_tags_is_no_claim() -> None:
+    found = atomize("Ada sang.", saying(one("&lt;/claim>")))
+    assert (found.atoms, len(found.failures)) == ((), 1)
 
 
 def test_no_claim_is_no_failure() -> None:
