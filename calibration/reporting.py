@@ -312,6 +312,12 @@ def report(
             remarks.append(paired)
         else:
             any_model = next(iter(paired.values()))
+            shared = any_model.y.size
+            if any(part.y.size > shared for part in judged.values()):
+                remarks.append(
+                    f"Models are tested on the {shared:,} claims that all of them have, of "
+                    f"{', '.join(f'{part.y.size:,} of {name}' for name, part in judged.items())}."
+                )
             # Claims that all models have, in one order, have been estimated already.
             same = (
                 treatment is Extremes.CLIP

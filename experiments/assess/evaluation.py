@@ -42,7 +42,6 @@ from factormodels.extraction.language_model.accounting import (
 )
 from factormodels.extraction.language_model.limits import Budget
 from factormodels.extraction.language_model.litellm_model import LitellmSettings
-from factormodels.extraction.pipeline import ASSESSORS_KEY
 from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
 from factormodels.extraction.retrieval.documents import Document
 from factormodels.extraction.stages.duplicates import every_atom
@@ -51,6 +50,7 @@ from factormodels.io.fact_graph_json import write_fact_graphs
 from factormodels.io.files import prepare_folder, write_text
 from factormodels.io.tables import Table
 from factormodels.object_repr import Preview, Previewed, counted
+from factormodels.recorded_verdicts import ASSESSORS_KEY
 from inference import Backend
 from inference.registry import as_backend
 from inference.warm_up import warm_up

@@ -14,11 +14,12 @@ from calibration.scores.summary import Summary, measure_responses, summarise
 from experiments.assess.evidence import ContextEvidence, context_removals, evidence_of_atoms
 from experiments.assess.open_relations import ANYTHING, Range, open_measures, open_posteriors
 from factormodels.errors import FactormodelsError, InputError
-from factormodels.extraction.pipeline import ASSESSORS_KEY, STAGE_KEYS
+from factormodels.extraction.pipeline import STAGE_KEYS
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.extraction.stages.duplicates import every_atom
 from factormodels.extraction.stages.relations import missing_relations, only_asked, unanswered_atoms
 from factormodels.fact_graph import FactGraph
+from factormodels.recorded_verdicts import ASSESSORS_KEY
 from factormodels.variants import variant as variant_of
 from inference import Backend
 

@@ -24,13 +24,14 @@ from calibration.intervals import (
     estimate_all,
     mean_interval,
 )
-from experiments.analyses.papers.shared.judged_claims import VERDICTS
+from experiments.analyses.papers.shared.judged_claims import VERDICTS, verdict_of
 from experiments.methods.findings import Findings
 from experiments.methods.inputs import parted_options
 from experiments.paper.artefacts import PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.paper.text import counted
 from factormodels.errors import InputError, options_as_arguments
+from factormodels.fact_graph import FactGraph
 from factormodels.io.files import read_text
 from factormodels.io.json_records import location
 from factormodels.io.published.fastfact_annotations import (
@@ -41,8 +42,10 @@ from factormodels.io.published.fastfact_annotations import (
     parse_annotations,
 )
 from factormodels.io.published.fastfact_bench import looks_like_fastfact
+from factormodels.io.published.formats import format_of
 from factormodels.io.reading import records_of
 from factormodels.io.records import strictly
+from factormodels.recorded_verdicts import recorded_verdicts
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -148,22 +151,55 @@ def find_alignment(
 
 
 def read_annotations(file: str | os.PathLike[str]) -> list[AnnotatedResponse]:
-    """The responses of a file of the annotation tool: JSON Lines, or a JSON list.
+    """The responses of a file: of the annotation tool, or with verdicts that were recorded.
+
+    Of responses that carry the verdicts of several assessors, each is a model.
 
     Raises:
         InputError: if the file cannot be read, or a record is malformed or of another format.
     """
-    found = []
+    found: list[AnnotatedResponse] = []
     for record in strictly(records_of(read_text(file), file)):
-        if not looks_like_fastfact(record.value):
+        if looks_like_fastfact(record.value):
+            found.append(parse_annotations(record.value, file, record.line))
+            continue
+        form = format_of(record.value)
+        graph = None if form is None else form.parse(record.value, file, record.line)
+        judged = list(_recorded(graph)) if isinstance(graph, FactGraph) else []
+        if not judged:
             raise InputError(
-                f"{location(file, record.line)}: there is no response with claims_lst; give a file "
-                "of FaStfact-Bench's annotation tool"
+                f"{location(file, record.line)}: there is no response with claims_lst, and none "
+                "with recorded verdicts; give a file of FaStfact-Bench's annotation tool, an "
+                "output of FactReasoner, or what `factormodels assess --assessors` wrote"
             )
-        found.append(parse_annotations(record.value, file, record.line))
+        found += judged
     if not found:
         raise InputError(f"{file}: the file holds no response; name another")
     return found
+
+
+def _recorded(graph: FactGraph) -> Iterable[AnnotatedResponse]:
+    """Yield a response once for each assessor whose verdicts it carries.
+
+    People labelled its claims as they were, and changed none.
+    """
+    annotated = any(atom.label is not None for atom in graph.atoms)
+    for name, verdicts in recorded_verdicts(graph).items():
+        claims = [
+            AnnotatedClaim(
+                id=atom.id,
+                original=atom.text,
+                text=atom.text,
+                operation=Operation.UNCHANGED if annotated else None,
+                stage=Stage.VERIFIED if atom.id in verdicts else Stage.NONE,
+                verdict=verdicts[atom.id].label if atom.id in verdicts else "",
+                human=verdict_of(atom) or "",
+                agreement="",
+                reason="",
+            )
+            for atom in graph.atoms
+        ]
+        yield AnnotatedResponse(graph.id, name, "", tuple(claims), annotated, {})
 
 
 def _type_of(label: str) -> str | None:

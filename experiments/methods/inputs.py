@@ -8,13 +8,20 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from experiments.assess.response import METADATA_KEY
 from factormodels.errors import InputError, unknown_name
+from factormodels.fact_graph import FactGraph
+from factormodels.io.published.formats import format_of
 from factormodels.io.tables import Table, read_table
+from factormodels.recorded_verdicts import recorded_verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
 
     Data = str | os.PathLike[str] | pd.DataFrame | Iterable[Mapping[str, Any]]
+
+_JUDGED = ("fact-graph", "factreasoner", "factreasoner-results")
+"""Formats of responses that may carry verdicts."""
 
 IN_MEMORY = "the table"
 """What a table that is not a file is called."""
@@ -45,6 +52,52 @@ def table_of(data: Data) -> Table:
     rows = tuple({str(key): value for key, value in record.items()} for record in records)
     columns = tuple(dict.fromkeys(name for row in rows for name in row))
     return Table(IN_MEMORY, "table", columns, rows, (None,) * len(rows))
+
+
+def judged_table(table: Table) -> tuple[Table, tuple[str, ...]]:
+    """A row per claim, if the records are responses that carry verdicts, and who gave these.
+
+    Of fact graphs and of outputs of other tools: columns response, claim, label, and P(true) of
+    each assessor by name and of each variant under which we assessed the response ourselves, None
+    where there is none. Another table stays as it is.
+
+    Raises:
+        InputError: if a record is malformed.
+    """
+    rows: list[dict[str, Any]] = []
+    lines: list[int | None] = []
+    models: dict[str, None] = {}
+    for record, line in zip(table.rows, table.lines, strict=True):
+        form = format_of(record)
+        if form is None or form.name not in _JUDGED or not record.keys() >= set(form.keys):
+            return table, ()
+        graph: FactGraph = form.parse(record, table.source, line)
+        told = _posteriors_by_model(graph)
+        models |= dict.fromkeys(told)
+        for atom in graph.atoms:
+            known = {"response": graph.id, "claim": atom.id, "label": atom.label}
+            rows.append(
+                {**known, **{model: p[atom.id] for model, p in told.items() if atom.id in p}}
+            )
+            lines.append(line)
+    if not models:
+        return table, ()
+    columns = ("response", "claim", "label", *models)
+    return Table(table.source, table.form, columns, tuple(rows), tuple(lines)), tuple(models)
+
+
+def _posteriors_by_model(graph: FactGraph) -> dict[str, dict[str, float | None]]:
+    found = {
+        name: {atom: verdict.p_true for atom, verdict in verdicts.items()}
+        for name, verdicts in recorded_verdicts(graph).items()
+    }
+    for variant, view in graph.metadata.get(METADATA_KEY, {}).items():
+        unanswered = view.get("unanswered", ())
+        found[variant] = {
+            atom: None if atom in unanswered else one["p"]
+            for atom, one in view.get("atoms", {}).items()
+        }
+    return found
 
 
 def name_of(data: Data) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from calibration.intervals import IntervalSettings
 from calibration.scores.measures import entropy_warnings
 from calibration.scores.registry import REGISTRY
 from experiments.methods.findings import Findings
-from experiments.methods.inputs import name_of, parted_options, table_of
+from experiments.methods.inputs import judged_table, name_of, parted_options, table_of
 from experiments.paper.artefacts import PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.paper.text import number
@@ -172,7 +172,8 @@ def find_scores(
     recalibrations = tuple(name.replace("_", "-") for name in settings.recalibrate)
     if recalibrations:
         _check_recalibrations(recalibrations)
-    frame, remarks = _frame(table_of(data), columns)
+    table, assessors = judged_table(table_of(data))
+    frame, remarks = _frame(table, columns if columns.p else replace(columns, p=assessors))
     # Of a score that is not among these.
     with entropy_warnings():
         blocks = [
@@ -231,6 +232,7 @@ def _frame(table: Table, columns: ScoreColumns) -> tuple[pd.DataFrame, list[str]
                     "y": None
                     if said in (None, ClaimLabel.IRRELEVANT)
                     else said is ClaimLabel.SUPPORTED,
+                    "place": place,
                     "group": place if group is None else str(row.get(group)),
                     "claim": None if claim is None else str(row.get(claim)),
                     "by": (*(str(row.get(name)) for name in by),),
@@ -308,7 +310,10 @@ def _parts(frame: pd.DataFrame, remarks: list[str]) -> dict[str, pd.DataFrame]:
         model=[model or single for model in models],
         data=[joined(key, of_data) for key in frame["by"]],
     )
-    if named["claim"].isna().any():
+    if several and not rest:
+        # Columns of one row are of one claim, whatever its id.
+        named["claim"] = named["place"]
+    elif named["claim"].isna().any():
         named = named.drop(columns="claim")
     parts = {}
     for name, part in named.groupby("data", sort=False):

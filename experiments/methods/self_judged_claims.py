@@ -15,7 +15,6 @@ from factormodels.claims import Atom
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model.accounting import Consumption, Ledger
 from factormodels.extraction.pipeline import (
-    ASSESSORS_KEY,
     Stage,
     assessor_stage,
     atomizer_stage,
@@ -34,6 +33,7 @@ from factormodels.extraction.sentences import split_sentences
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
 from factormodels.fact_graph import FactGraph
 from factormodels.object_repr import counted
+from factormodels.recorded_verdicts import ASSESSORS_KEY
 
 METADATA_KEY = "self_judgements"
 LABELLER = "factscore"

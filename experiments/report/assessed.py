@@ -31,8 +31,8 @@ from experiments.study.reading import study_of_plain
 from factormodels import read_many
 from factormodels.errors import InputError
 from factormodels.extraction.language_model.accounting import total
-from factormodels.extraction.pipeline import ASSESSORS_KEY
 from factormodels.fact_graph import FactGraph
+from factormodels.recorded_verdicts import ASSESSORS_KEY
 
 MOST_PAGES = 500
 """Responses that have a page, if none are chosen."""

@@ -50,6 +50,7 @@ from factormodels.extraction.stages.relations import (
 )
 from factormodels.fact_graph import FactGraph
 from factormodels.io.appended_records import KeyedJournal
+from factormodels.recorded_verdicts import verdicts_of
 from factormodels.variants import merge_duplicate_contexts
 
 RELATIONS, ASSESSING = "relation_models", "assessors"
@@ -261,12 +262,10 @@ def text_models(loaded: LoadedStudy) -> tuple[TextModel, ...]:
             facts = _relation_facts(loaded, position, choice, prompts)
             found.append(TextModel(RELATIONS, position, title, facts))
     for position, judging in enumerate(study.assessors):
-        facts = {
-            "assessor": judging.assessor,
-            **judging.setting(study.language_model),
+        facts = {"assessor": judging.assessor, **judging.setting(study.language_model)}
+        if not judging.as_recorded:
             # An edited prompt gives other answers, and so makes this another run.
-            "prompts": [identity_of(ASSESSORS[judging.assessor].prompt, prompts)],
-        }
+            facts["prompts"] = [identity_of(ASSESSORS[judging.assessor].prompt, prompts)]
         found.append(TextModel(ASSESSING, position, judging.title, facts))
     return tuple(found)
 
@@ -280,6 +279,7 @@ def check_texts(
         InputError: if one has none, so that all there is to say of it would be missing.
     """
     related = [one for one in models if one.key == RELATIONS]
+    models = [one for one in models if one.facts.get("assessor") != RECORDED]
     for position, dataset in enumerate(data):
         for what, reading, texts_of in (
             ("claims", models, _claims),
@@ -321,7 +321,10 @@ def open_models(
         )[one.position]
         access = choice.resolved(shared)
         consumption = None
-        if access is not None and (one.key == ASSESSING or one.facts["model"] == "prompted"):
+        facts = one.facts
+        judges = one.key == ASSESSING
+        asks = facts["assessor"] != RECORDED if judges else facts["model"] == "prompted"
+        if access is not None and asks:
             if access not in behind:
                 behind[access] = _language_model(loaded, one, access, ledger)
             consumption = Consumption(behind[access])
@@ -578,9 +581,11 @@ def _relations(found: Iterable[Sequence[Any]]) -> Iterator[Relation]:
 
 def _verdicts(graph: FactGraph, one: OpenedTextModel) -> Answer:
     """An assessor's verdicts on one response, as JSON values, or why there are none."""
+    facts = one.model.facts
+    if facts["assessor"] == RECORDED:
+        return _recorded_verdicts(graph, facts["of"] or "")
     if one.consumption is None:
         raise InputError(f"{one.model.place}: the assessor has no language model; name one")
-    facts = one.model.facts
     try:
         # As with relations: InputError ends the run, anything else fails this response alone.
         verdicts = assess(
@@ -599,6 +604,22 @@ def _verdicts(graph: FactGraph, one: OpenedTextModel) -> Answer:
         return {"error": f"none of {len(reasons)} claims has a verdict: {reasons[0]}"}
     found = [[v.atom, v.label, v.probability, v.p_true, v.missing] for v in verdicts]
     return _counted(found, len(found), reasons)
+
+
+def _recorded_verdicts(graph: FactGraph, name: str) -> Answer:
+    """The verdicts that a response carries, as JSON values, or why there are none."""
+    try:
+        verdicts = verdicts_of(graph, name)
+    except InputError as error:
+        return {"error": str(error)}
+    absent = "no verdict was recorded"
+    found = [
+        [atom, verdict.label, None, verdict.p_true, ""]
+        if (verdict := verdicts.get(atom)) is not None
+        else [atom, "", None, None, absent]
+        for atom in graph.atom_ids
+    ]
+    return _counted(found, len(found), [absent for *_, missing in found if missing])
 
 
 def _counted(found: list[Any], asked: int, reasons: list[str]) -> Answer:

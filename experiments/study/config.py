@@ -19,8 +19,16 @@ from dataclasses import asdict, field, fields
 from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationInfo,
+    model_validator,
+)
 from pydantic.dataclasses import dataclass
+from pydantic_core import ArgsKwargs
 
 from calibration.scores.registry import DEFAULT_MEASURES, REGISTRY
 from calibration.significance.comparison import MEANS_OVER_RESPONSES
@@ -138,12 +146,35 @@ def short_keys(model: type) -> dict[str, Short]:
     }
 
 
-def _changed(model: Any, keys: Iterable[str]) -> list[str]:
-    """Those of some keys that do not have their default."""
-    # Pydantic's dataclasses keep no record of which keys were written, so a key counts as given if
-    # it differs from its default.
-    defaults = {one.name: one.default for one in fields(model)}
-    return [key for key in keys if getattr(model, key) != defaults[key]]
+WRITTEN_OUT = "written out"
+"""Context of a validation whose data have every default written out, so that no key was given."""
+
+
+@dataclass(frozen=True, config=STRICT)
+class Keyed:
+    """A model that knows which of its keys were given, whatever their values."""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _remember_given(
+        cls, value: Any, handler: ModelWrapValidatorHandler[Keyed], info: ValidationInfo
+    ) -> Keyed:
+        made = handler(value)
+        named: Mapping[str, Any] = {}
+        if isinstance(value, ArgsKwargs):
+            positional = (one.name for one in fields(made) if not one.kw_only)
+            named = {**dict(zip(positional, value.args, strict=False)), **(value.kwargs or {})}
+        elif isinstance(value, Mapping) and not (info.context or {}).get(WRITTEN_OUT):
+            named = value
+        # Pydantic's dataclasses keep no record of their own. Null is what an absent key has.
+        given = frozenset(name for name, said in named.items() if said is not None)
+        object.__setattr__(made, "_given", given)
+        return made
+
+    def given(self, *names: str) -> list[str]:
+        """Those of some keys that were given, in order."""
+        told: frozenset[str] = self.__dict__["_given"]
+        return [name for name in names if name in told]
 
 
 NonEmpty = Annotated[str, Field(min_length=1)]
@@ -267,7 +298,7 @@ class LanguageModelChoice:
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
-class Access:
+class Access(Keyed):
     """What a relation model or assessor says of its language model; None: as the study says.
 
     Attributes:
@@ -343,7 +374,7 @@ class RelationModelChoice(Access):
             raise ValueError("the relation model 'nli' needs the path of a folder; give it")
         if self.path is not None and self.model not in ("nli", RECORDED):
             raise ValueError(f"the relation model {self.model!r} has no path; leave it out")
-        given = _changed(self, ("method", "samples", "language_model", *ACCESS))
+        given = self.given("method", "samples", "language_model", *ACCESS)
         if given and self.model != "prompted":
             raise ValueError(f"{given[0]} is for the relation model 'prompted'; leave it out")
         if self.as_recorded and self.label:
@@ -352,7 +383,7 @@ class RelationModelChoice(Access):
             raise ValueError("the relations of the data alone are called recorded; choose another")
         if self.label == NO_GRAPH:
             raise ValueError("assessors, which have no relations, are called none; choose another")
-        if self.as_recorded and self.least != LEAST_PROBABILITY:
+        if self.as_recorded and self.given("least"):
             raise ValueError("recorded relations stay as they are; leave 'least' out")
         return self
 
@@ -380,24 +411,41 @@ class RelationModelChoice(Access):
 
 @dataclass(frozen=True, config=STRICT)
 class AssessorChoice(Access):
-    """A prompt-based assessor of a study.
+    """A prompt-based assessor of a study, or one whose verdicts the data have.
 
     Attributes:
-        assessor: the prompts, of `factormodels.extraction.stages.assessors.ASSESSORS`.
+        assessor: the prompts, of `factormodels.extraction.stages.assessors.ASSESSORS`; or recorded:
+            the verdicts that the responses carry, such as those of FactReasoner's outputs.
+        of: whose verdicts recorded takes, by name; needed only where there are those of several.
         label: what tables call it; the assessor's name if absent.
         all_contexts: whether every atom is shown every context, in place of those retrieved for it.
         expected: whether P(true) is averaged over the labels by their probabilities.
     """
 
-    assessor: Annotated[str, known(lambda: ASSESSORS, "assessor")]
+    assessor: Annotated[str, known(lambda: (*ASSESSORS, RECORDED), "assessor")]
     label: str = ""
     all_contexts: bool = False
     expected: bool = False
+    of: NonEmpty | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> AssessorChoice:
+        asking = self.given("all_contexts", "expected", "language_model", *ACCESS)
+        if self.as_recorded and asking:
+            raise ValueError(f"recorded verdicts ask nobody; leave {asking[0]} out")
+        if self.of is not None and not self.as_recorded:
+            raise ValueError("of is for the assessor 'recorded'; leave it out")
+        return self
+
+    @property
+    def as_recorded(self) -> bool:
+        """Whether the verdicts are those that the data have."""
+        return self.assessor == RECORDED
 
     @property
     def title(self) -> str:
         """What tables call it."""
-        return self.label or self.assessor
+        return self.label or self.of or self.assessor
 
     def setting(self, shared: LanguageModelChoice | None) -> dict[str, Any]:
         """What its verdicts depend on, by name.
@@ -405,6 +453,8 @@ class AssessorChoice(Access):
         Args:
             shared: the study's language model.
         """
+        if self.as_recorded:
+            return {"of": self.of}
         access = self.resolved(shared)
         return {
             "language_model": None if access is None else access.model,
@@ -425,7 +475,11 @@ def _check_models(
         for position, one in enumerate(relation_models)
         if one.model == "prompted"
     ]
-    judging = [(f"assessors[{position}]", one) for position, one in enumerate(assessors)]
+    judging = [
+        (f"assessors[{position}]", one)
+        for position, one in enumerate(assessors)
+        if not one.as_recorded
+    ]
     for place, one in (*prompted, *judging):
         if one.resolved(shared) is None:
             raise ValueError(
@@ -660,7 +714,7 @@ SELECTIONS = (EVERYTHING, "core")
 
 
 @dataclass(frozen=True, config=STRICT)
-class SelectionChoice:
+class SelectionChoice(Keyed):
     """Which atoms of a response count in measures and tests; posteriors do not depend on it.
 
     Attributes:
@@ -692,8 +746,8 @@ class SelectionChoice:
 
     @model_validator(mode="after")
     def _consistent(self) -> SelectionChoice:
-        others = [one.name for one in fields(self) if one.name not in ("selection", "name")]
-        given = _changed(self, others)
+        given = self.given(*(one.name for one in fields(self)))
+        given = [name for name in given if name not in ("selection", "name")]
         if self.selection == EVERYTHING and given:
             raise ValueError(f"{given[0]} has no part in the selection 'all'; leave it out")
         if self.relations == "lexical" and self.path is not None:
@@ -937,7 +991,8 @@ class Study:
         _distinct_titles("backends", "label", backends)
         _check_models(self.relation_models, self.assessors, self.language_model, self.variants)
         prompted = any(one.model == "prompted" for one in self.relation_models)
-        if self.prompts is not None and not (prompted or self.assessors):
+        judging = any(not one.as_recorded for one in self.assessors)
+        if self.prompts is not None and not (prompted or judging):
             raise ValueError("prompts: nothing in this study asks a language model; leave it out")
         _distinct_titles("relation_models", "label", list(enumerate(self.relation_titles)))
         of_assessors = [(position, one.title) for position, one in enumerate(self.assessors)]
@@ -1061,6 +1116,9 @@ def as_plain(study: Study) -> dict[str, Any]:
         # Hashes of studies that say nothing of it are what they were before there was the key.
         if dataset["variants"] is None:
             del dataset["variants"]
+    for assessor in plain["assessors"]:
+        if assessor["of"] is None:
+            del assessor["of"]
     if plain["prompts"] is not None:
         plain["prompts"] = PurePath(plain["prompts"]).name
     without_access(plain)

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from experiments.study.config import LEARNED, Priors, Short, Study, short_keys
+from experiments.study.config import LEARNED, WRITTEN_OUT, Priors, Short, Study, short_keys
 from experiments.study.errors import Step, StudyError, study_error
 from factormodels.errors import InputError, nearest
 from factormodels.io.files import read_text
@@ -223,7 +223,7 @@ def study_of_plain(raw: Mapping[str, Any], where: str) -> Study:
         InputError: if it is none, as of another version.
     """
     try:
-        return _study(raw)
+        return model_of(Study, raw, canonical(raw), written_out=True)
     except StudyError as error:
         raise InputError(f"{where}: {error.sentence}") from None
 
@@ -233,7 +233,12 @@ def _study(raw: Mapping[str, Any]) -> Study:
 
 
 def model_of(
-    model: type[Checked], raw: Any, plain: Any = None, beneath: tuple[Step, ...] = ()
+    model: type[Checked],
+    raw: Any,
+    plain: Any = None,
+    beneath: tuple[Step, ...] = (),
+    *,
+    written_out: bool = False,
 ) -> Checked:
     """The model that plain data stand for.
 
@@ -242,6 +247,7 @@ def model_of(
         raw: the data as they were written, which errors show.
         plain: the same with all shorthands written out; None: there are none.
         beneath: the place of the data in their file.
+        written_out: whether the data have every default, so that no key counts as given.
 
     Raises:
         StudyError: for a key or value that the model cannot have.
@@ -249,7 +255,8 @@ def model_of(
     try:
         # Strict JSON mode: a text is never taken for a number, a list is a tuple.
         text = json.dumps(raw if plain is None else plain)
-        return TypeAdapter(model).validate_json(text, strict=True)
+        context = {WRITTEN_OUT: written_out}
+        return TypeAdapter(model).validate_json(text, strict=True, context=context)
     except ValidationError as error:
         raise study_error(raw, error.errors(), model, beneath) from None
 

@@ -12,7 +12,7 @@ from typing import Any
 from factormodels.claims import Atom
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import LanguageModel
-from factormodels.extraction.pipeline import ASSESSORS_KEY, Stage, StageError
+from factormodels.extraction.pipeline import Stage, StageError
 from factormodels.extraction.preverification import (
     PROMPTS,
     Extraction,
@@ -28,6 +28,7 @@ from factormodels.extraction.stages.assessors import Verdict, assess, get_assess
 from factormodels.extraction.stages.queries import build_query
 from factormodels.extraction.stages.retrieval import with_contexts
 from factormodels.fact_graph import FactGraph
+from factormodels.recorded_verdicts import ASSESSORS_KEY
 
 _ASSESSOR = "fastfact"
 

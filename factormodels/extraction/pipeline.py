@@ -22,6 +22,7 @@ from factormodels.extraction.stages.retrieval import METADATA_KEY as RETRIEVAL_K
 from factormodels.extraction.stages.retrieval import with_contexts
 from factormodels.extraction.stages.summariser import METADATA_KEY as SUMMARIES_KEY
 from factormodels.fact_graph import FactGraph
+from factormodels.recorded_verdicts import ASSESSORS_KEY
 from factormodels.variants import merge_duplicate_contexts
 
 Stage = Callable[[FactGraph], FactGraph]
@@ -30,7 +31,6 @@ Stage = Callable[[FactGraph], FactGraph]
 ATOMS_KEY = "atoms"
 REVISION_KEY = "revision"
 QUERIES_KEY = "queries"
-ASSESSORS_KEY = "assessors"
 STAGE_KEYS = (ATOMS_KEY, REVISION_KEY, QUERIES_KEY, RETRIEVAL_KEY, SUMMARIES_KEY)
 """Where in a graph's metadata a stage says what it did; each has a list `failures`."""
 
@@ -191,14 +191,16 @@ def assessor_stage(names: Sequence[str], model: LanguageModel) -> Stage:
                 },
                 "missing": [[one.atom, one.missing] for one in found if one.missing],
             }
-        return replace(graph, metadata={**graph.metadata, ASSESSORS_KEY: facts})
+        recorded = graph.metadata.get(ASSESSORS_KEY, {})
+        return replace(graph, metadata={**graph.metadata, ASSESSORS_KEY: {**recorded, **facts}})
 
     return stage
 
 
 def _with_atoms(graph: FactGraph, atoms: tuple[Atom, ...], facts: dict[str, Any]) -> FactGraph:
     metadata = {**graph.metadata, ATOMS_KEY: facts}
-    metadata.pop(DUPLICATES_KEY, None)  # of the atoms that these take the place of
+    for key in (DUPLICATES_KEY, ASSESSORS_KEY):
+        metadata.pop(key, None)  # of the atoms that these take the place of
     return replace(graph, atoms=atoms, contexts=(), relations=(), metadata=metadata)
 
 

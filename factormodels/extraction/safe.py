@@ -13,13 +13,14 @@ from typing import Any
 
 from factormodels.claims import Atom, Context
 from factormodels.extraction.language_model import Failure, LanguageModel
-from factormodels.extraction.pipeline import ASSESSORS_KEY, Stage
+from factormodels.extraction.pipeline import Stage
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.web import WebRetriever
 from factormodels.extraction.stages.asking import Question, ask_all, identity_of, text_at
 from factormodels.extraction.stages.assessors import Assessor, Verdict, assess
 from factormodels.fact_graph import FactGraph
+from factormodels.recorded_verdicts import ASSESSORS_KEY
 
 NAME = "safe"
 STAGES = ("safe-revision", "safe-relevance", "safe-search")

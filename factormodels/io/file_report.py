@@ -30,6 +30,7 @@ from factormodels.io.published.prompts import Prompt
 from factormodels.io.published.unli import JudgedPair
 from factormodels.io.reading import is_dataset, records_of
 from factormodels.io.records import Record, column_names
+from factormodels.recorded_verdicts import recorded_verdicts
 
 SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv")
 """Files that are looked at in a folder, compressed with gzip or not."""
@@ -224,6 +225,12 @@ def _counts(items: Sequence[Item]) -> dict[str, int]:
         "contexts": sum(len(graph.contexts) for graph in graphs),
         "relations": relations.total(),
         **dict(sorted(relations.items())),
+        **Counter(
+            f"judged by {name}"
+            for graph in graphs
+            for name, verdicts in recorded_verdicts(graph).items()
+            for _ in verdicts
+        ),
         "claims": len(claims),
         "judged": sum(any(map(claim.judgement, Setting)) for claim in claims),
         "prompts": sum(isinstance(item, Prompt) for item in items),

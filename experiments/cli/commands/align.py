@@ -17,7 +17,8 @@ def command(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Responses with claims, as FaStfact-Bench's annotation tool writes them.",
+            help="Responses with claims, as FaStfact-Bench's annotation tool writes them, or with "
+            "labels and recorded verdicts, such as FactReasoner's outputs.",
         ),
     ],
     gamma: Annotated[

@@ -342,7 +342,7 @@ def _backend(view: Mapping[str, Any]) -> str:
 
 def _show_verdicts(console: Console, graph: FactGraph) -> None:
     """Print what assessors say of the atoms of a response; nothing if there are none."""
-    from factormodels.extraction.pipeline import ASSESSORS_KEY
+    from factormodels.recorded_verdicts import ASSESSORS_KEY
 
     assessors = graph.metadata.get(ASSESSORS_KEY, {})
     if not assessors:
@@ -454,7 +454,7 @@ def _show_measures(
 
 def _stage_remarks(graph: FactGraph) -> list[str]:
     """One line per stage: what it did with a response, and what is missing."""
-    from factormodels.extraction.pipeline import ASSESSORS_KEY
+    from factormodels.recorded_verdicts import ASSESSORS_KEY
 
     lines = []
     facts: dict[str, Any] = dict(graph.metadata)
@@ -484,9 +484,10 @@ def _stage_remarks(graph: FactGraph) -> list[str]:
             f"of them for a probability below {asked['least']:g}), {len(asked['missing'])} missing"
         )
     for name, found in facts.get(ASSESSORS_KEY, {}).items():
+        # Those that were recorded elsewhere do not say which model gave them.
+        of = f" of {found['model']}" if "model" in found else " as recorded"
         lines.append(
-            f"{name}: {len(found['verdicts'])} verdicts of {found['model']}, "
-            f"{len(found['missing'])} missing"
+            f"{name}: {len(found['verdicts'])} verdicts{of}, {len(found['missing'])} missing"
         )
     return lines
 

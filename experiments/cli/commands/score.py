@@ -16,8 +16,9 @@ def command(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Probabilities and labels: CSV, TSV, Parquet, JSON Lines or JSON; one row per "
-            "claim, or per claim and model.",
+            help="Probabilities and labels: CSV, TSV, Excel, Parquet, JSON Lines or JSON; one row "
+            "per claim, or per claim and model. Or responses with verdicts: FactReasoner's "
+            "outputs, or what `factormodels assess` wrote.",
         ),
     ],
     p: Annotated[

@@ -1,13 +1,18 @@
-"""FactReasoner's atoms-and-contexts JSON: what its retrieval stage writes, one response per file.
+"""FactReasoner's JSON: atoms with their contexts, and what its assessors and baselines conclude.
 
-Source: the FactReasoner release (IBM/FactReasoner, Apache-2.0), whose assessor reads such files.
-They hold atoms, the contexts that were retrieved for each, and human labels, but no relations.
+Source: the FactReasoner release (IBM/FactReasoner, Apache-2.0; the package fact-reasoner 0.5 to
+0.8), which reads and writes such files. They hold atoms, the contexts that were retrieved for each,
+and human labels, but no relations. An output (factreasoner_output.json, factscore_output.json,
+factverify_output.json, veriscore_output.json) has `results` beside these; the package also writes
+the results alone, a line per response. They say of each atom by id its verdict (`predictions`: S,
+NS, or of baselines with three C and U), and FactReasoner's also its posterior (`marginals`, and
+again in `factuality_score_per_atom`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -17,6 +22,7 @@ from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.json_records import (
     as_object,
+    as_text,
     list_field,
     located,
     location,
@@ -25,14 +31,81 @@ from factormodels.io.json_records import (
     text_field,
     texts_field,
 )
+from factormodels.recorded_verdicts import ASSESSORS_KEY, RecordedVerdict, verdict_facts
+from factormodels.validation import validated_probability
 
 LABELS: Mapping[str, bool] = MappingProxyType({"S": True, "NS": False})
 """Annotations that are labels: supported and not supported. Any other leaves an atom unlabelled."""
+
+VERDICTS: Mapping[str, RecordedVerdict] = MappingProxyType(
+    {
+        "S": RecordedVerdict("supported", 1.0),
+        "NS": RecordedVerdict("unsupported", 0.0),
+        "C": RecordedVerdict("contradicted", 0.0),
+        "U": RecordedVerdict("undecided", 0.5),
+    }
+)
+"""Predictions, with the P(true) of one that has no posterior."""
+
+_WRITERS = ("factscore", "factverify", "veriscore", "factreasoner")
+"""Assessors of the release. Nothing but the name of a file says which of the first three wrote
+it."""
+
+UNNAMED = "recorded"
+"""What an assessor is called whose name nothing says."""
 
 
 def looks_like_factreasoner(obj: object) -> bool:
     """Whether a JSON value has the keys of a FactReasoner file."""
     return isinstance(obj, dict) and "atoms" in obj and "contexts" in obj
+
+
+def looks_like_results(obj: object) -> bool:
+    """Whether a JSON value has the keys of results alone, without atoms and contexts."""
+    return isinstance(obj, dict) and {"predictions", "factuality_score"} <= obj.keys()
+
+
+def parse_results(
+    obj: object, source: str | os.PathLike[str], line: int | None = None
+) -> FactGraph:
+    """Fact graph of results alone: the atoms that they judge, without texts.
+
+    Labels are those of `references`, where these are.
+
+    Args:
+        obj: the JSON value.
+        source: the file it comes from; its stem is the graph's id.
+        line: its line in a file of many, which the id then carries.
+
+    Raises:
+        InputError: if the record is malformed.
+    """
+    where = location(source, line)
+    record = as_object(obj, where)
+    name, found = _verdicts(record, source, where)
+    # Atoms have predictions; other variables, which some lists have too, have none.
+    verdicts = {atom: one for atom, one in found.items() if one.label} or found
+    labels = as_object(record.get("references") or {}, f"{where}: key 'references'")
+    atoms = [
+        _atom({"id": atom, "text": "", "label": labels.get(atom)}, f"{where}: atom {atom!r}")
+        for atom in verdicts
+    ]
+    query = text_field(record, "query", where, "")
+    response = text_field(record, "response", where, "")
+    topic = text_field(record, "topic", where, "")
+    model = text_field(record, "model_name", where, "")
+    with located(where):
+        return FactGraph(
+            id=record_id(source, line),
+            atoms=tuple(atoms),
+            query=query,
+            response=response,
+            topic=topic,
+            metadata={
+                **({"model": model} if model else {}),
+                ASSESSORS_KEY: {name: verdict_facts(verdicts)},
+            },
+        )
 
 
 def parse_factreasoner(
@@ -44,9 +117,10 @@ def parse_factreasoner(
     the question. The prior of a context is its `probability` where that is given: the release
     writes the confidence of the context's summary there. Annotations other than S and NS stay as
     annotations and leave the label None. The metadata hold `cat`, the atoms' wording before
-    revision (`original`, by atom, where it differs) and the contexts' summaries
-    (`synthetic_summary`, by context), each only where there is any. Other keys, such as the
-    `results` of an output file, are passed over.
+    revision (`original`, by atom, where it differs), the contexts' summaries (`synthetic_summary`,
+    by context), and what the `results` of an output say of the atoms, as
+    `factormodels.recorded_verdicts` has it; each only where there is any. Atoms that have no label
+    of their own have that of the results' `references`. Other keys are passed over.
 
     Args:
         obj: the JSON value.
@@ -64,6 +138,8 @@ def parse_factreasoner(
     summaries: dict[str, str] = {}
     contexts: list[Context] = []
     atom_items = _items(record, "atoms", where)
+    results = as_object(record.get("results") or {}, f"{where}: key 'results'")
+    references = as_object(results.get("references") or {}, f"{where}: key 'references'")
     for item, place in _items(record, "contexts", where):
         context = _context(item, place)
         retrieved_for.setdefault(context.id, [])
@@ -72,7 +148,10 @@ def parse_factreasoner(
         if summary:
             summaries[context.id] = summary
     for item, place in atom_items:
-        atom = _atom(item, place)
+        labelled = item.get("label") is not None
+        atom = _atom(
+            item if labelled else {**item, "label": references.get(str(item.get("id")))}, place
+        )
         atoms.append(atom)
         before = text_field(item, "original", place, atom.text)
         if before != atom.text:
@@ -88,6 +167,7 @@ def parse_factreasoner(
         "cat": texts_field(record, "cat", where),
         "original": original,
         "synthetic_summary": summaries,
+        ASSESSORS_KEY: _assessors(results, atoms, contexts, source, f"{where}: key 'results'"),
     }
     query, response = (
         text_field(record, "input", where, ""),
@@ -109,9 +189,75 @@ def parse_factreasoner(
         )
 
 
-def _items(record: Mapping[str, Any], key: str, where: str) -> list[tuple[dict[str, Any], str]]:
+def _assessors(
+    results: Mapping[str, Any],
+    atoms: Sequence[Atom],
+    contexts: Sequence[Context],
+    source: str | os.PathLike[str],
+    where: str,
+) -> dict[str, Any]:
+    """What the metadata hold of the results of an output."""
+    if not results:
+        return {}
+    name, verdicts = _verdicts(results, source, where)
+    known = {atom.id for atom in atoms}
+    # Some lists have every variable of the network, contexts too.
+    strange = verdicts.keys() - known - {context.id for context in contexts}
+    if strange:
+        raise InputError(
+            f"{where}: they judge {min(strange)!r}, which is not among the file's atoms; add it or "
+            "drop it"
+        )
+    told = {atom.id: verdicts[atom.id] for atom in atoms if atom.id in verdicts}
+    return {name: verdict_facts(told)} if told else {}
+
+
+def _verdicts(
+    results: Mapping[str, Any], source: str | os.PathLike[str], where: str
+) -> tuple[str, dict[str, RecordedVerdict]]:
+    """Whose results they are, and the verdict on each variable that they judge, in order."""
+    posteriors: dict[str, float] = {}
+    labels: dict[str, str] = {}
+    for item, place in _items(results, "factuality_score_per_atom", where, []):
+        for atom, value in item.items():
+            scored = as_object(value, f"{place}: {atom!r}")
+            with located(f"{place}: {atom!r}"):
+                posteriors[atom] = validated_probability(scored.get("score"), "score")
+            labels[atom] = text_field(scored, "support", f"{place}: {atom!r}", "")
+    for item, place in _items(results, "marginals", where, []):
+        pair = list_field(item, "probabilities", place)
+        if len(pair) != 2:
+            raise InputError(
+                f"{place}: key 'probabilities' has {len(pair)} numbers; give those of false and of "
+                "true"
+            )
+        variable = text_field(item, "variable", place)
+        with located(place):
+            posteriors[variable] = validated_probability(pair[1], "true")
+    for atom, label in as_object(
+        results.get("predictions") or {}, f"{where}: key 'predictions'"
+    ).items():
+        labels[atom] = as_text(label, f"{where}: key 'predictions', {atom!r}")
+    found: dict[str, RecordedVerdict] = {}
+    for atom in {**labels, **posteriors}:
+        label = labels.get(atom, "")
+        if label and label not in VERDICTS:
+            raise InputError(
+                f"{where}: the verdict on {atom!r} is {shown(label)}; use one of "
+                f"{', '.join(VERDICTS)}"
+            )
+        said = VERDICTS[label] if label else RecordedVerdict("", None)
+        found[atom] = replace(said, p_true=posteriors.get(atom, said.p_true))
+    stem = record_id(source).casefold()
+    unnamed = _WRITERS[-1] if posteriors else UNNAMED
+    return next((writer for writer in _WRITERS if writer in stem), unnamed), found
+
+
+def _items(
+    record: Mapping[str, Any], key: str, where: str, default: list[Any] | None = None
+) -> list[tuple[dict[str, Any], str]]:
     items = []
-    for position, value in enumerate(list_field(record, key, where)):
+    for position, value in enumerate(list_field(record, key, where, default)):
         place = f"{where}: {key}[{position}]"
         items.append((as_object(value, place), place))
     return items

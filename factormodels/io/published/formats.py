@@ -21,7 +21,12 @@ from factormodels.io.published.conflictbank import (
 from factormodels.io.published.expertqa import looks_like_expertqa, parse_expertqa
 from factormodels.io.published.factcheck_bench import looks_like_factcheck, parse_factcheck_record
 from factormodels.io.published.factor import looks_like_factor, parse_factor
-from factormodels.io.published.factreasoner import looks_like_factreasoner, parse_factreasoner
+from factormodels.io.published.factreasoner import (
+    looks_like_factreasoner,
+    looks_like_results,
+    parse_factreasoner,
+    parse_results,
+)
 from factormodels.io.published.factscore import (
     AtomPassages,
     looks_like_factscore,
@@ -121,6 +126,16 @@ FORMATS: tuple[Format, ...] = (
         ),
         looks_like_factreasoner,
         parse_factreasoner,
+    ),
+    Format(
+        "factreasoner-results",
+        "FactReasoner, what its assessors and baselines conclude",
+        "IBM/FactReasoner",
+        "responses",
+        ("predictions", "factuality_score"),
+        ("query", "response", "topic", "predictions"),
+        looks_like_results,
+        parse_results,
     ),
     Format(
         "factscore",

@@ -131,6 +131,29 @@ def test_verdicts_are_kept_apart_by_stage_and_texts_are_kept(tmp_path: Path) -> 
     assert "It is so there." in (tmp_path / "out" / "claims.csv").read_text("utf-8")
 
 
+def test_recorded_verdicts_are_aligned_with_labels(tmp_path: Path) -> None:
+    labels = {"a0": "S", "a1": "S", "a2": "NS", "a3": None}
+    verdicts = {"a0": "S", "a1": "NS", "a2": "C", "a3": "S"}
+    record = {
+        "input": "q",
+        "output": "r",
+        "atoms": [{"id": name, "text": name, "label": label} for name, label in labels.items()],
+        "contexts": [],
+        "results": {"predictions": verdicts},
+    }
+    path = tmp_path / "veriscore_output.json"
+    path.write_text(json.dumps(record), encoding="utf-8")
+    found = align(path)
+    values = statistics(found)
+    assert (values["unchanged"], values["revised"]) == (4.0, 0.0)
+    # Judged by both: three, of which the second differs, and the third in its word alone.
+    assert values["agreement_exact"] == pytest.approx(100 / 3)
+    assert values["agreement_type"] == pytest.approx(200 / 3)
+    assert found["responses"]["model"].tolist() == ["veriscore"]
+    (tmp_path / "plain.json").write_text(json.dumps({**record, "results": {}}), encoding="utf-8")
+    refused("none with recorded verdicts", align, tmp_path / "plain.json")
+
+
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
     plain = [{"claim": "It is so.", "pre-label": "supported"}]
     gone_again = {**ADDED, "annotator_label": "redundant",

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from calibration.recalibration import RECALIBRATORS
-from experiments import score
+from experiments import evaluate, score
 from experiments.methods.findings import Findings
 from factormodels.errors import InputError
 from tests.experiments.conftest import invoke
@@ -87,6 +87,52 @@ def test_models_may_be_columns_and_are_tested_on_every_score() -> None:
         assert test["corrected"] >= test["p_value"]
     other = score(table, reference="b", **QUICK)
     assert set(other["tests"]["of"]) == {"a less b"}
+
+
+def test_columns_of_a_row_are_paired_also_where_one_is_missing() -> None:
+    wide = drawn().pivot(index=["response", "claim", "label"], columns="model", values="p")
+    wide = wide.reset_index().drop(columns="claim")
+    # Another claim in each: neither the ids nor the order in a response pair what is left.
+    wide.loc[3, "a"] = None
+    wide.loc[8, "b"] = None
+    found = score(wide, p=["a", "b"], **QUICK)
+    shared = len(wide) - 2
+    assert any(f"tested on the {shared:,} claims that all" in each for each in found.sentences)
+    both: Any = wide.dropna()
+    tests: Any = found["tests"].set_index("measure")
+    loss = {name: ((both[name] - both["label"]) ** 2).mean() for name in ("a", "b")}
+    # The Brier score's difference, over the rows that have both.
+    assert tests.loc["brier", "difference"] == pytest.approx(loss["b"] - loss["a"], abs=1e-12)
+    assert row_of(found, "a")["n_claims"] == row_of(found, "b")["n_claims"] == len(wide) - 1
+
+
+def test_an_output_of_another_tool_is_scored_by_its_posteriors(tmp_path: Path) -> None:
+    atoms = [
+        {"id": f"a{n}", "text": f"It is {n}.", "label": "S" if n % 3 else "NS", "contexts": ["c"]}
+        for n in range(6)
+    ]
+    p = [0.1, 0.8, 0.7, 0.6, 0.9, 0.4]
+    results = {
+        "predictions": {f"a{n}": "S" if one > 0.5 else "NS" for n, one in enumerate(p)},
+        "marginals": [
+            {"variable": f"a{n}", "probabilities": [1 - one, one]} for n, one in enumerate(p)
+        ],
+    }
+    path = tmp_path / "factreasoner_output.json"
+    record: dict[str, Any] = {"input": "q", "output": "r", "atoms": atoms, "results": results}
+    record["contexts"] = [{"id": "c", "text": "It is 1 and 4."}]
+    path.write_text(json.dumps(record), encoding="utf-8")
+    found = score(path, **QUICK)
+    row = row_of(found, "factreasoner")
+    truth = [n % 3 > 0 for n in range(6)]
+    expected = sum((one - y) ** 2 for one, y in zip(p, truth, strict=True)) / 6
+    assert row["brier"] == pytest.approx(expected, abs=1e-12)
+    # Beside what we make of the same claims.
+    evaluate(path).save(tmp_path / "ours")
+    both = score(tmp_path / "ours" / "graphs.jsonl", **QUICK)
+    assert list(both["scores"]["model"]) == ["factreasoner", "FR2"]
+    assert row_of(both, "factreasoner")["brier"] == row["brier"]
+    assert set(both["tests"]["of"]) == {"FR2 less factreasoner"}
 
 
 def test_data_are_scored_apart_and_never_against_each_other() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from experiments.study.reading import (
     is_analysis,
     load_study,
     read_raw,
+    study_of_plain,
     validated,
 )
 from factormodels.errors import InputError
@@ -163,6 +165,14 @@ def test_policies_of_k(tmp_path: Path, k: str | int) -> None:
         ("selections: [{selection: core, ruel: both}]", ("selections[0].ruel", "'rule'")),
         ("selections: [all, all]", ("selections[1] is called 'all'", "name")),
         ("selections: [{selection: all, rule: both}]", ("rule has no part", "leave it out")),
+        ("selections: [{selection: all, rule: either}]", ("rule has no part", "leave it out")),
+        ("selections: [{selection: all, time_limit: 3.0}]", ("time_limit has no part",)),
+        ("relation_models: [{model: lexical, samples: 6}]", ("samples is for", "'prompted'")),
+        ("relation_models: [{model: lexical, samples: 5}]", ("samples is for", "'prompted'")),
+        ("relation_models: [{model: lexical, method: automatic}]", ("method is for",)),
+        ("relation_models: [{model: recorded, least: 0.5}]", ("leave 'least' out",)),
+        ("assessors: [{assessor: recorded, expected: false}]", ("leave expected out",)),
+        ("assessors: [{assessor: factscore, of: x}]\nlanguage_model: x/y", ("of is for",)),
         ("selections: [{selection: core, name: a b}]", ("selections[0].name", "'a b'")),
         ("selections: [{selection: core, path: x}]", ("lexical relations need no path",)),
         ("selections: [{selection: core, relations: nli}]", ("the model's folder",)),
@@ -239,6 +249,23 @@ def test_what_a_study_must_say(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(InputError) as caught:
         load(tmp_path, text)
     assert said in str(caught.value)
+
+
+def test_a_key_with_the_value_of_its_default_is_given_and_null_is_not(tmp_path: Path) -> None:
+    # What a manifest writes out of a study's defaults is no key that its author gave.
+    text = """study: s
+datasets: [demonstration]
+variants: [FR1]
+relation_models: [{model: lexical, language_model: null}, {model: recorded, label: ''}]
+selections: [{selection: all, path: null}]
+assessors: [{assessor: recorded, of: factreasoner}]
+"""
+    study = load(tmp_path, text)
+    assert study.relation_models[0].given("model", "samples", "language_model") == ["model"]
+    again = study_of_plain(as_plain(study), "manifest.json")
+    assert again == study
+    assert again.relation_models[0].given("model") == []
+    assert pickle.loads(pickle.dumps(study)).relation_models[0].given("model") == ["model"]
 
 
 def test_a_part_that_is_made_in_python_checks_itself() -> None:

@@ -62,7 +62,9 @@ def judged_graphs(graphs: Iterable[FactGraph]) -> list[JudgedResponse]:
     found = []
     for graph in graphs:
         judged = [
-            (atom.text, verdict) for atom in graph.atoms if (verdict := _verdict(atom)) is not None
+            (atom.text, verdict)
+            for atom in graph.atoms
+            if (verdict := verdict_of(atom)) is not None
         ]
         group = graph.metadata.get("benchmark", graph.metadata.get("prompt_source"))
         tokens = graph.metadata.get("tokens")
@@ -78,7 +80,8 @@ def judged_graphs(graphs: Iterable[FactGraph]) -> list[JudgedResponse]:
     return found
 
 
-def _verdict(atom: Atom) -> str | None:
+def verdict_of(atom: Atom) -> str | None:
+    """What people said of an atom, a key of `LABEL_TYPES`; None where they said nothing."""
     known = VERDICTS.get(atom.annotation or "", atom.annotation)
     if known in LABEL_TYPES:
         return known
@@ -96,7 +99,7 @@ def recorded_verdicts(graphs: Iterable[FactGraph]) -> list[tuple[str, str]]:
         prelabels = graph.metadata.get("prelabel", {})
         for atom in graph.atoms:
             said = str(verifier.get(atom.id, prelabels.get(atom.id, ""))).casefold()
-            own, human = VERDICTS.get(said, said), _verdict(atom)
+            own, human = VERDICTS.get(said, said), verdict_of(atom)
             if human is not None and own in LABEL_TYPES:
                 found.append((own, human))
     return found

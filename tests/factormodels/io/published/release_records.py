@@ -204,6 +204,12 @@ FACTREASONER = {
             "probability": 0.5,
         }
     ],
+    "results": {
+        "factuality_score_per_atom": [{"a0": {"score": 0.5, "support": "S"}}],
+        "marginals": [{"variable": "a0", "probabilities": [0.5, 0.5]}],
+        "predictions": {"a0": "S"},
+        "references": {"a0": "S"},
+    },
 }
 FACTSCORE = {
     "input": "q",

@@ -1,0 +1,97 @@
+"""What assessors said of the claims of a response, where its graph carries it in the metadata.
+
+`metadata["assessors"]` holds, by name of the assessor, `verdicts`: by id of atom its `label`, the
+label's `probability` among the labels, and `p`, the probability of being true that the label or the
+assessor's own model states; and `missing`, the atoms without a verdict as [atom, reason]. Our own
+stages write it, and so do readers of the outputs of other tools.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.json_records import as_object, located, text_field
+from factormodels.validation import validated_probability
+
+ASSESSORS_KEY = "assessors"
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedVerdict:
+    """What an assessor said of an atom.
+
+    Attributes:
+        label: its verdict, in words such as supported, contradicted, unsupported and undecided.
+        p_true: P(true); None where the verdict takes the atom out of the score.
+    """
+
+    label: str
+    p_true: float | None
+
+
+def verdict_facts(verdicts: Mapping[str, RecordedVerdict]) -> dict[str, Any]:
+    """What the metadata hold of an assessor's verdicts by id of atom."""
+    return {
+        "verdicts": {
+            atom: {"label": verdict.label, "probability": None, "p": verdict.p_true}
+            for atom, verdict in verdicts.items()
+        },
+        "missing": [],
+    }
+
+
+def recorded_verdicts(graph: FactGraph) -> dict[str, dict[str, RecordedVerdict]]:
+    """The verdicts that a graph carries, by name of the assessor and id of atom.
+
+    Raises:
+        InputError: if the metadata hold something else under that name.
+    """
+    told = graph.metadata.get(ASSESSORS_KEY)
+    if told is None:
+        return {}
+    where = f"response {graph.id!r}: metadata {ASSESSORS_KEY!r}"
+    found: dict[str, dict[str, RecordedVerdict]] = {}
+    for name, value in as_object(told, where).items():
+        facts = as_object(value, f"{where}, {name!r}")
+        verdicts = as_object(facts.get("verdicts"), f"{where}, {name!r}: key 'verdicts'")
+        found[name] = {
+            atom: _verdict(verdict, f"{where}, {name!r}, atom {atom!r}")
+            for atom, verdict in verdicts.items()
+        }
+    return found
+
+
+def verdicts_of(graph: FactGraph, name: str = "") -> dict[str, RecordedVerdict]:
+    """The verdicts of one assessor that a graph carries, by id of atom.
+
+    Args:
+        graph: the response.
+        name: of the assessor; empty: of the only one there is.
+
+    Raises:
+        InputError: if there are none of that name, or those of several and no name.
+    """
+    found = recorded_verdicts(graph)
+    chosen = name or (next(iter(found)) if len(found) == 1 else "")
+    if chosen not in found:
+        has = f"holds those of {', '.join(found)}" if found else "holds none"
+        whose = f"of {name!r} " if name else ""
+        raise InputError(
+            f"response {graph.id!r}: no recorded verdicts {whose}can be taken, since it {has}; "
+            "name one whose verdicts it holds"
+        )
+    return found[chosen]
+
+
+def _verdict(value: object, where: str) -> RecordedVerdict:
+    verdict = as_object(value, where)
+    p_true = verdict.get("p")
+    label = text_field(verdict, "label", where, "")
+    with located(where):
+        return RecordedVerdict(
+            label, None if p_true is None else validated_probability(p_true, "p")
+        )

@@ -1,0 +1,200 @@
+"""FactReasoner's outputs: posteriors and verdicts are kept, whichever way they were written."""
+
+from __future__ import annotations
+
+import copy
+import json
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io import read_many, write
+from factormodels.io.file_report import check_file
+from factormodels.io.published.factreasoner import parse_factreasoner, parse_results
+from factormodels.recorded_verdicts import (
+    ASSESSORS_KEY,
+    RecordedVerdict,
+    recorded_verdicts,
+    verdicts_of,
+)
+from tests.factormodels.io.published.release_records import removed, replaced
+from tests.factormodels.refusals import assert_refused
+from tests.refusals import refused
+
+RESULTS: dict[str, Any] = {
+    "factuality_score_per_atom": [
+        {"a0": {"score": 0.9, "support": "S"}},
+        {"a1": {"score": 0.25, "support": "NS"}},
+    ],
+    "factuality_score": 0.5,
+    "marginals": [
+        {"variable": "a1", "probabilities": [0.75, 0.25]},
+        {"variable": "a0", "probabilities": [0.1, 0.9]},
+        {"variable": "c0", "probabilities": [0.2, 0.8]},
+    ],
+    "predictions": {"a1": "NS", "a0": "S"},
+    "references": {"a0": "S", "a1": "S"},
+    "query": "What is basalt?",
+    "response": "Basalt is a rock. It floats.",
+    "topic": "basalt",
+}
+OUTPUT: dict[str, Any] = {
+    "input": RESULTS["query"],
+    "output": RESULTS["response"],
+    "topic": "basalt",
+    "atoms": [
+        {"id": "a0", "text": "Basalt is a rock.", "contexts": ["c0"]},
+        {"id": "a1", "text": "Basalt floats.", "label": "NS"},
+    ],
+    "contexts": [{"id": "c0", "text": "Basalt is an igneous rock."}],
+    "results": RESULTS,
+}
+EXPECTED = {
+    "a0": RecordedVerdict("supported", 0.9),
+    "a1": RecordedVerdict("unsupported", 0.25),
+}
+
+
+def results_without(*keys: str) -> dict[str, Any]:
+    return {key: value for key, value in RESULTS.items() if key not in keys}
+
+
+@pytest.mark.parametrize(
+    "results",
+    [
+        RESULTS,
+        results_without("factuality_score_per_atom"),
+        results_without("marginals"),
+        results_without("marginals", "predictions"),
+        {**results_without("marginals"), "predictions": None},
+    ],
+    ids=["all", "marginals", "scores", "scores alone", "null"],
+)
+def test_posteriors_are_those_of_the_file(results: dict[str, Any]) -> None:
+    graph = parse_factreasoner({**OUTPUT, "results": results}, "factreasoner_output.json")
+    assert recorded_verdicts(graph) == {"factreasoner": EXPECTED}
+
+
+def test_a_label_of_its_own_goes_before_the_references() -> None:
+    graph = parse_factreasoner(OUTPUT, "factreasoner_output.json")
+    assert [atom.label for atom in graph.atoms] == [True, False]
+    assert [atom.label for atom in parse_results(RESULTS, "x.json").atoms] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("name", "whose"),
+    [
+        ("factscore_output.json", "factscore"),
+        ("data/veriscore_output.json", "veriscore"),
+        ("eval_factverify_google_bio_llama.jsonl", "factverify"),
+        ("mine.json", "recorded"),
+    ],
+)
+def test_verdicts_of_the_baselines_have_the_name_of_the_file(name: str, whose: str) -> None:
+    results = {"predictions": {"a0": "S", "a1": "C"}, "factuality_score": 0.5, "entropy": None}
+    graph = parse_factreasoner({**OUTPUT, "results": results}, name)
+    assert recorded_verdicts(graph) == {
+        whose: {"a0": RecordedVerdict("supported", 1.0), "a1": RecordedVerdict("contradicted", 0.0)}
+    }
+    undecided = {**results, "predictions": {"a0": "U", "a1": "NS"}}
+    found = verdicts_of(parse_results(undecided, name))
+    assert [found[atom].p_true for atom in ("a0", "a1")] == [0.5, 0.0]
+
+
+def test_results_alone_are_a_response_a_line(tmp_path: Path) -> None:
+    path = tmp_path / "eval_factreasoner-FR2_google_bio_llama.jsonl"
+    lines = [{**RESULTS, "model_name": "llama"}, results_without("references")]
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    first, second = read_many(path)
+    assert (first.query, first.topic, first.response) == (
+        RESULTS["query"],
+        "basalt",
+        RESULTS["response"],
+    )
+    assert first.metadata["model"] == "llama"
+    assert first.id != second.id
+    assert set(first.atom_ids) == {"a0", "a1"}
+    assert [atom.label for atom in second.atoms] == [None] * 2
+    assert recorded_verdicts(second)["factreasoner"]["a0"] == EXPECTED["a0"]
+
+
+def test_what_was_recorded_is_written_and_read_again(tmp_path: Path) -> None:
+    graph = parse_factreasoner(OUTPUT, "factreasoner_output.json")
+    write(graph, tmp_path / "graph.json")
+    (again,) = read_many(tmp_path / "graph.json")
+    assert again == graph
+    assert verdicts_of(again, "factreasoner") == EXPECTED
+
+
+def test_a_check_counts_the_verdicts(tmp_path: Path) -> None:
+    path = tmp_path / "factreasoner_output.json"
+    path.write_text(json.dumps(OUTPUT), encoding="utf-8")
+    assert check_file(path).counts["judged by factreasoner"] == 2
+
+
+_with, _without = partial(replaced, OUTPUT), partial(removed, OUTPUT)
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        (_with(5, "results"), ["'results'", "5", "give an object"]),
+        (_with({}, "results", "marginals"), ["'marginals'", "give a list"]),
+        (_with(5, "results", "marginals", 0), ["marginals[0]", "5", "give an object"]),
+        (_without("results", "marginals", 0, "variable"), ["marginals[0]", "'variable'"]),
+        (_with([1.0], "results", "marginals", 0, "probabilities"), ["has 1 numbers"]),
+        (_with(1.5, "results", "marginals", 0, "probabilities", 1), ["1.5", "between 0 and 1"]),
+        (_with("x", "results", "marginals", 0, "probabilities", 1), ["'x'", "not a number"]),
+        (
+            _with("a9", "results", "marginals", 0, "variable"),
+            ["'a9'", "not among the file's atoms"],
+        ),
+        (_with("T", "results", "predictions", "a0"), ["'a0'", "'T'", "S, NS, C, U"]),
+        (_with(True, "results", "predictions", "a0"), ["'a0'", "True", "put text there"]),
+        (_with(2, "results", "factuality_score_per_atom", 0, "a0"), ["'a0'", "give an object"]),
+        (_with(None, "results", "factuality_score_per_atom", 0, "a0", "score"), ["not a number"]),
+        (_with([], "results", "references"), []),
+        (_with(7, "results", "references", "a0"), ["atoms[0]", "'label'", "7"]),
+    ],
+)
+def test_malformed_results_are_refused_in_one_sentence(record: Any, said: list[str]) -> None:
+    if not said:
+        assert parse_factreasoner(record, "x.json").atoms[0].label is None
+        return
+    assert_refused(lambda: parse_factreasoner(record, "bad.json"), said, "bad.json: ")
+
+
+def test_verdicts_of_several_are_chosen_by_name() -> None:
+    graph = parse_factreasoner(OUTPUT, "factreasoner_output.json")
+    facts = graph.metadata[ASSESSORS_KEY]
+    both = FactGraph(
+        "g", graph.atoms, metadata={ASSESSORS_KEY: {**facts, "me": facts["factreasoner"]}}
+    )
+    assert verdicts_of(both, "me") == EXPECTED
+    refused("holds those of factreasoner, me", verdicts_of, both)
+    refused("of 'you' can be taken", verdicts_of, both, "you")
+    refused("holds none", verdicts_of, FactGraph("g", graph.atoms))
+
+
+@pytest.mark.parametrize("damage", [5, {"x": 5}, {"x": {}}, {"x": {"verdicts": {"a0": {"p": 2}}}}])
+def test_metadata_of_another_form_are_refused(damage: Any) -> None:
+    graph = FactGraph("g", (), metadata={ASSESSORS_KEY: copy.deepcopy(damage)})
+    with pytest.raises(InputError, match="response 'g': metadata 'assessors'"):
+        recorded_verdicts(graph)
+
+
+def test_the_output_of_the_release_keeps_its_posteriors(shared_data: Path) -> None:
+    path = shared_data / "factreasoner" / "factreasoner_output.json"
+    results = json.loads(path.read_text(encoding="utf-8"))["results"]
+    (graph,) = read_many(path)
+    found = verdicts_of(graph, "factreasoner")
+    assert {atom: one.p_true for atom, one in found.items()} == {
+        one["variable"]: one["probabilities"][1] for one in results["marginals"]
+    }
+    supported = {atom for atom, one in found.items() if one.label == "supported"}
+    assert supported == {atom for atom, said in results["predictions"].items() if said == "S"}
+    assert list(found) == list(graph.atom_ids)
