@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -153,7 +153,42 @@ def load_model(
     Raises:
         InputError: for a bad file, an unknown name, or a variant or encoding of a general network.
     """
-    loaded = read_model(path, response)
+    return _loaded(read_model(path, response), path, variant, encoding)
+
+
+def load_models(
+    path: Path,
+    *,
+    response: str | None = None,
+    variant: str | None = None,
+    encoding: str | None = None,
+) -> Iterator[LoadedModel]:
+    """Yield the models of a file, at least one, each when it is asked for; else as `load_model`.
+
+    Args:
+        path: as there.
+        response: id of the one response to be taken; None: all there are.
+        variant: as there.
+        encoding: as there.
+
+    Raises:
+        InputError: as there, when the model is due.
+    """
+    if response is not None:
+        yield load_model(path, response=response, variant=variant, encoding=encoding)
+        return
+    found = read_graphs(path) if is_dataset(path) else read_any(path)
+    count = 0
+    for model in [found] if isinstance(found, FactorGraph) else found:
+        yield _loaded(model, path, variant, encoding)
+        count += 1
+    if not count:
+        raise InputError(f"{path}: it holds no response; name another file")
+
+
+def _loaded(
+    loaded: FactGraph | FactorGraph, path: Path, variant: str | None, encoding: str | None
+) -> LoadedModel:
     if isinstance(loaded, FactGraph):
         view = variant_of(loaded, variant or DEFAULT_VARIANT)
         return LoadedModel(view.to_factor_graph(encoding or DEFAULT_ENCODING), view)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,13 @@ import pytest
 from numpy.typing import NDArray
 
 from experiments.cli.commands.infer import as_json
-from factormodels.io import write
+from factormodels.factor_graph import FactorGraph
+from factormodels.io import read, read_many, write
+from factormodels.io.fact_graph_json import parse_fact_graph, write_fact_graphs
 from factormodels.synthetic import grid
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from tests.experiments.conftest import invoke
+from tests.oracle import oracle
 
 ROUNDING = 1e-12
 """Three variables with potentials near 1: a handful of roundings of doubles."""
@@ -25,6 +29,12 @@ def infer_json(*arguments: object) -> dict[str, Any]:
     result = invoke("infer", *arguments, "--json")
     document: dict[str, Any] = json.loads(result.stdout)
     return document
+
+
+def read_network(path: Path) -> FactorGraph:
+    graph = read(path)
+    assert isinstance(graph, FactorGraph)
+    return graph
 
 
 def chain_by_hand() -> tuple[list[NDArray[np.float64]], float]:
@@ -39,7 +49,8 @@ def chain_by_hand() -> tuple[list[NDArray[np.float64]], float]:
 
 def test_json_is_one_object_with_the_documented_keys(graph_file: Path) -> None:
     document = infer_json(graph_file)
-    assert set(document) == {"marginals", "log_z", "log_z_kind", "status", "stats"}
+    assert set(document) == {"response", "marginals", "log_z", "log_z_kind", "status", "stats"}
+    assert document["response"] == "figure-1"
     assert document["log_z_kind"] == "exact"
     assert document["status"] == "exact"
     assert list(document["marginals"]) == ["a1", "c1", "c2"]
@@ -187,11 +198,95 @@ def test_bounds_tighten_for_some_seconds(folder: Path) -> None:
 def test_a_response_of_many_is_chosen_by_id() -> None:
     invoke("convert", "demonstration", "many.jsonl")
     first = json.loads(Path("many.jsonl").read_text().splitlines()[0])
-    refused = invoke("infer", "many.jsonl", code=2)
-    assert "--response" in refused.stderr
-    assert first["id"] in refused.stderr
     chosen = infer_json("many.jsonl", "--response", first["id"])
     assert list(chosen["marginals"]) == [node["id"] for node in first["nodes"]]
+    Path("seen.json").write_text("{}", encoding="utf-8")
+    for option, value in (("--evidence", "seen.json"), ("--seconds", 1)):
+        refused = invoke("infer", "many.jsonl", option, value, code=2)
+        assert f"{option} is for one; choose it with --response" in refused.stderr
+        assert first["id"] in refused.stderr
+
+
+@pytest.mark.usefixtures("folder")
+def test_all_responses_of_a_file_are_answered() -> None:
+    invoke("convert", "demonstration", "many.jsonl")
+    graphs = read_many("many.jsonl")
+    printed = invoke("infer", "many.jsonl", "--json", "--out", "all.jsonl").stdout
+    assert Path("all.jsonl").read_text(encoding="utf-8") == printed
+    answers = [json.loads(line) for line in printed.splitlines()]
+    assert [answer["response"] for answer in answers] == [graph.id for graph in graphs]
+    for graph, answer in zip(graphs, answers, strict=True):
+        own = infer_json("many.jsonl", "--response", graph.id)
+        assert answer["marginals"] == own["marginals"]
+        assert answer["log_z"] == own["log_z"]
+    shown = invoke("infer", "many.jsonl", "--rows", 0).stdout
+    assert [line for line in shown.splitlines() if line in {g.id for g in graphs}] == [
+        graph.id for graph in graphs
+    ]
+    part = invoke("infer", "many.jsonl", "--rows", 3).stdout
+    assert f"... and {len(graphs) - 1} more responses" in part
+
+
+def test_a_response_without_an_answer_is_named(folder: Path) -> None:
+    graph = parse_fact_graph({"nodes": [], "edges": []}, "graph")
+    ends = [
+        {"id": "a", "type": "atom", "probability": 1.0},
+        {"id": "b", "type": "context", "probability": 1.0},
+    ]
+    edge = {"source": "b", "target": "a", "relation": "contradiction", "probability": 1.0}
+    bad = parse_fact_graph({"id": "impossible", "nodes": ends, "edges": [edge]}, "graph")
+    write_fact_graphs([graph, bad, replace(graph, id="after")], folder / "two.jsonl")
+    refused = invoke("infer", "two.jsonl", code=2)
+    assert "response 'impossible'" in " ".join(refused.stderr.split())
+
+
+def test_the_most_probable_states(network_file: Path, graph_file: Path) -> None:
+    document = infer_json(network_file, "--map")
+    best = max(
+        oracle(read_network(network_file)).log_potentials,
+    )
+    assert document["log_potential"] == pytest.approx(best, abs=ROUNDING)
+    assert document["upper"] == document["log_potential"]
+    assert document["status"] == "exact"
+    # 0.6 (0.5 0.9 = 0.45) against 0.4 (0.7 0.8 = 0.56): 0.27 beats 0.224.
+    assert document["assignment"] == {"0": 1, "1": 0, "2": 0}
+    Path("seen.json").write_text('{"1": 2}', encoding="utf-8")
+    seen = infer_json(network_file, "--map", "--evidence", "seen.json")
+    assert seen["assignment"] == {"0": 0, "1": 2, "2": 1}
+    lines = invoke("infer", network_file, "--map", "--evidence", "seen.json").stdout.splitlines()
+    assert [line.split() for line in lines[2:5]] == [["0", "0"], ["1", "2", "observed"], ["2", "1"]]
+    searched = infer_json(network_file, "--map", "--seconds", 5)
+    assert searched["assignment"] == document["assignment"]
+    claims = invoke("infer", graph_file, "--map").stdout.splitlines()
+    assert claims[0].split()[:2] == ["variable", "state"]
+    assert claims[2].split()[:2] == ["a1", "false"]
+    refused = invoke("infer", network_file, "--map", "--backend", "lbp", code=2)
+    assert "--map has algorithms of its own" in refused.stderr
+
+
+def test_recorded_verdicts_stand_beside_the_posterior(folder: Path) -> None:
+    record = {
+        "input": "What is basalt?",
+        "output": "Basalt is a rock.",
+        "atoms": [{"id": "a0", "text": "Basalt is a rock."}, {"id": "a1", "text": "It floats."}],
+        "contexts": [{"id": "c0", "text": "Basalt is an igneous rock."}],
+        "results": {"predictions": {"a0": "S", "a1": "NS"}},
+    }
+    (folder / "factscore_output.json").write_text(json.dumps(record), encoding="utf-8")
+    result = invoke("infer", "factscore_output.json")
+    lines = result.stdout.splitlines()
+    assert lines[0].split()[:3] == ["variable", "P(true)", "factscore"]
+    assert [line.split()[:3] for line in lines[2:4]] == [
+        ["a0", "0.5000", "1.0000"],
+        ["a1", "0.5000", "0.0000"],
+    ]
+    assert "no relations between claims and passages" in result.stderr
+    assert infer_json("factscore_output.json")["recorded"] == {
+        "factscore": {
+            "a0": {"label": "supported", "p": 1.0},
+            "a1": {"label": "unsupported", "p": 0.0},
+        }
+    }
 
 
 def test_an_embedded_dataset_is_named_like_a_file(folder: Path) -> None:
