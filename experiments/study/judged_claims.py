@@ -310,7 +310,10 @@ def judged_claims(table: Table, wanted: ClaimColumns) -> JudgedTable:
 
 
 def judged_graphs(
-    graphs: Sequence[FactGraph], source: str, confidence: Sequence[float] | None = None
+    graphs: Sequence[FactGraph],
+    source: str,
+    confidence: Sequence[float] | None = None,
+    setting: str | None = None,
 ) -> JudgedTable:
     """The claims of fact graphs whose metadata hold votes on their atoms, or with confidences.
 
@@ -318,6 +321,7 @@ def judged_graphs(
         graphs: labelled responses, such as those of the dataset `selfcheck`.
         source: what they are called.
         confidence: a number from 0 to 1 of every atom, in order, in place of votes.
+        setting: how the model was asked, as the setting of `ClaimColumns`.
 
     Raises:
         InputError: if there are no votes and no confidences.
@@ -340,7 +344,7 @@ def judged_graphs(
         for place, (graph, atom) in enumerate(atoms)
     )
     table = Table(source, "table", tuple(rows[0]), rows, (None,) * len(rows))
-    return judged_claims(table, ClaimColumns())
+    return judged_claims(table, ClaimColumns(setting=setting))
 
 
 def _as_known(names: Columns, wanted: ClaimColumns) -> tuple[ClaimColumns, tuple[str, ...]]:

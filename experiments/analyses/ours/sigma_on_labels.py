@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -34,12 +35,11 @@ from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.ours.prior_transfer import ENCODING, RARE
 from experiments.analyses.papers.self_judgement import SOURCE
-from experiments.analyses.papers.shared.sources import DATA_FILE, user_data
+from experiments.analyses.papers.shared.sources import DATA_FILE, hash_of, user_data
 from experiments.analyses.posteriors import atom_posteriors
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
 from experiments.paper.text import p_value
-from experiments.results.manifest import file_hash
 from experiments.study.config import STRICT, Count, DatasetChoice, Probability
 from experiments.study.judged_claims import (
     ClaimColumns,
@@ -47,6 +47,7 @@ from experiments.study.judged_claims import (
     judged_claims,
     judged_graphs,
 )
+from factormodels import datasets
 from factormodels.io.tables import read_table
 from factormodels.variants import variant
 
@@ -271,8 +272,12 @@ def _subjects(settings: Settings, context: AnalysisContext) -> tuple[dict[str, _
     given = user.paths.get(SOURCE, {})
     if not isinstance(given, Mapping):
         given = {SOURCE: given}
-    for name, path in given.items():
-        table = judged_claims(read_table(path), ClaimColumns())
+    for name, place in given.items():
+        table = (
+            judged_claims(read_table(place), ClaimColumns())
+            if isinstance(place, Path)
+            else judged_graphs(datasets.load(place).graphs, place)
+        )
         only = None if table.kind == "judgement" else settings.thresholds.get(name, 0.5)
         several = len(table.settings) > 1
         for group in table.groups:
@@ -280,7 +285,7 @@ def _subjects(settings: Settings, context: AnalysisContext) -> tuple[dict[str, _
                 of = ", ".join(filter(None, (name, *group, how if several else "")))
                 found[of] = _Subject(table, group, setting, only, {})
         context.data[f"{SOURCE}: {name}"] = {
-            "sha256": file_hash(path),
+            "sha256": hash_of(place),
             "responses": sum(len({one.response for one in each}) for each in table.groups.values()),
             "atoms": sum(map(len, table.groups.values())),
         }

@@ -11,7 +11,7 @@ from calibration.figures.panels import name_lines, nth_look, small_multiples
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.shared.loading import language_model, load
 from experiments.analyses.papers.shared.published import Published, with_published
-from experiments.analyses.papers.shared.sources import SourceName
+from experiments.analyses.papers.shared.sources import DATA_FILE, SourceName
 from experiments.assess.costs import stride_ablation
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
@@ -51,7 +51,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     if not models:
         raise InputError(
             f"{context.where}: it asks a language model for claims; name one under models in "
-            f"{user.where}"
+            f"{user.where or DATA_FILE}"
         )
     strides = [None if stride == "all" else stride for stride in settings.strides]
     people = sum(len(graph.atoms) for graph in graphs) / len(graphs)

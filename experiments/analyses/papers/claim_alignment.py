@@ -29,7 +29,7 @@ from experiments.analyses.papers.shared.published import (
     records,
     with_published,
 )
-from experiments.analyses.papers.shared.sources import SourceName
+from experiments.analyses.papers.shared.sources import DATA_FILE, SourceName
 from experiments.paper.artefacts import Artefacts
 from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.study.config import STRICT, Count
@@ -103,7 +103,7 @@ def _pipelines_of(
     if not user.models:
         return {}, (
             f" Of pipelines nothing is known: name {PIPELINES} under datasets, or a language model "
-            f"under models, in {user.where}."
+            f"under models, in {user.where or DATA_FILE}."
         )
     name, access = next(iter(user.models.items()))
     model = language_model(name, access, context)

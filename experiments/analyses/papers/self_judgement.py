@@ -26,12 +26,12 @@ from calibration.self_knowledge import (
 )
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.shared.published import Published, with_published
-from experiments.analyses.papers.shared.sources import UserData, absence, user_data
+from experiments.analyses.papers.shared.sources import Place, data_of, hash_of, user_data
 from experiments.analyses.positions import position_table
 from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.results.manifest import file_hash
 from experiments.study.config import STRICT, Count, Probability
-from experiments.study.judged_claims import ClaimColumns, judged_claims
+from experiments.study.judged_claims import ClaimColumns, judged_claims, judged_graphs
+from factormodels.datasets import load
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.claim_records import looks_like_record
 from factormodels.io.tables import read_table
@@ -49,8 +49,8 @@ class Settings:
     """Settings.
 
     Attributes:
-        models: the models of the figures, by name, at least one; the user's file must name the
-            records of each.
+        models: the models of the figures, by name, at least one; where the user's file names
+            records, it must name those of each, else the embedded ones stand for all.
         figures: which of the paper's figures to draw.
         setting: the setting of figures 3 to 6, the paper's third.
         threshold: confidence, or share of votes, from which a claim counts as judged correct in
@@ -129,52 +129,56 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         )
         for name in settings.figures
     }
-    return with_published(tables, settings.published, remark, figures)
+    # Only who was asked in both settings can have changed between them.
+    published = [each for each in settings.published if flips or each.table != "flips"]
+    return with_published(tables, published, remark, figures)
 
 
 def _records(
     settings: Settings, context: AnalysisContext
 ) -> tuple[dict[str, list[ClaimRecord]], str]:
-    user = user_data(settings.data_file)
-    paths = _paths(user, settings, context.where)
-    read = {name: _claims(path, settings) for name, path in paths.items()}
+    places, remark = _places(settings, context.where)
+    read = {name: _claims(place, settings) for name, place in places.items()}
     for name, claims in read.items():
         context.data[f"{SOURCE}: {name}"] = {
-            "sha256": file_hash(paths[name]),
+            "sha256": hash_of(places[name]),
             "responses": len({claim.response for claim in claims}),
             "atoms": len(claims),
             "labelled": sum(claim.label is not ClaimLabel.IRRELEVANT for claim in claims),
         }
-    return read, f"Data of {user.where}: {SOURCE}."
+    return read, remark
 
 
-def _claims(path: Path, settings: Settings) -> list[ClaimRecord]:
-    """The claims of a file: records, or a table of confidences or votes of one model."""
-    table = read_table(path)
-    if all(looks_like_record(row) for row in table.rows):
-        return read_records(path)
-    judged = judged_claims(table, ClaimColumns(setting=settings.setting))
+def _claims(place: Place, settings: Settings) -> list[ClaimRecord]:
+    """Claims: records, or a table of confidences or votes of one model, or an embedded dataset."""
+    if isinstance(place, Path):
+        table = read_table(place)
+        if all(looks_like_record(row) for row in table.rows):
+            return read_records(place)
+        judged = judged_claims(table, ClaimColumns(setting=settings.setting))
+    else:
+        judged = judged_graphs(load(place).graphs, place, setting=settings.setting)
     if len(judged.groups) > 1:
-        raise InputError(f"{path}: it holds several models; write a file for each")
+        raise InputError(f"{place}: it holds several models; write a file for each")
     (group,) = judged.groups
     return judged.records(group, None if judged.kind == "judgement" else settings.threshold)
 
 
-def _paths(user: UserData, settings: Settings, where: str) -> dict[str, Path]:
-    """The file of each model of the study."""
-    given = user.paths.get(SOURCE)
-    if given is None:
-        wanted = ", ".join(settings.models)
-        raise InputError(f"{where}: {absence(SOURCE, user)}, for each of {wanted}")
-    if isinstance(given, Path):
+def _places(settings: Settings, where: str) -> tuple[Mapping[str, Place], str]:
+    """Where the claims of each model of the study are, or of the one that is embedded."""
+    user = user_data(settings.data_file)
+    given, remark = data_of(SOURCE, user, where)
+    if not isinstance(given, Mapping):
         raise InputError(f"{user.where}: datasets.{SOURCE} is one file; write one for each model")
+    if SOURCE not in user.paths:
+        return given, remark
     for name in settings.models:
         # Another model's claims would say nothing of this one.
         if name not in given:
             subject = f"{where}: the model {name!r} of settings.models"
             known = unknown_name(subject, name, given)
             raise InputError(f"{known}; datasets.{SOURCE} in {user.where} names their files")
-    return {name: given[name] for name in settings.models}
+    return {name: given[name] for name in settings.models}, remark
 
 
 def model_tables(

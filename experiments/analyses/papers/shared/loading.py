@@ -1,4 +1,4 @@
-"""The data of a paper's study, which a file of the user's names, and its language models."""
+"""The data of a paper's study, the user's or embedded ones, and its language models."""
 
 from __future__ import annotations
 
@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.analyses.context import AnalysisContext, AskedModel
-from experiments.analyses.papers.shared.sources import ModelAccess, UserData, absence, user_data
+from experiments.analyses.papers.shared.sources import (
+    ModelAccess,
+    Place,
+    UserData,
+    data_of,
+    user_data,
+)
 from experiments.study.config import DatasetChoice
 from experiments.study.data import StudyData
 from factormodels.errors import InputError
@@ -42,7 +48,7 @@ class Loaded:
 
 
 def load(name: str, context: AnalysisContext, data_file: str | None) -> Loaded:
-    """The user's data of one name.
+    """The user's data of one name, or the embedded ones that stand for them.
 
     Args:
         name: the dataset, a name of `SOURCES`.
@@ -50,16 +56,13 @@ def load(name: str, context: AnalysisContext, data_file: str | None) -> Loaded:
         data_file: the user's file; None looks for it.
 
     Raises:
-        InputError: if the user has no such data, or a file cannot be read.
+        InputError: if a file cannot be read, or only the user could have such data.
     """
     user = user_data(data_file)
-    found = user.paths.get(name)
-    if found is None:
-        raise InputError(f"{context.where}: {absence(name, user)}")
-    remark = f"Data of {user.where}: {name}."
-    if isinstance(found, Path):
-        return Loaded({name: _load(context, name, found)}, False, remark, user)
-    parts = {model: _load(context, f"{name}: {model}", path) for model, path in found.items()}
+    place, remark = data_of(name, user, context.where)
+    if not isinstance(place, Mapping):
+        return Loaded({name: load_place(context, name, place)}, False, remark, user)
+    parts = {model: load_place(context, f"{name}: {model}", each) for model, each in place.items()}
     return Loaded(parts, True, remark, user)
 
 
@@ -106,8 +109,13 @@ def language_model(name: str, access: ModelAccess, context: AnalysisContext) -> 
     return WithPrompts(context.models[name], read_prompts(access.prompts))
 
 
-def _load(context: AnalysisContext, name: str, path: Path) -> StudyData:
-    choice = DatasetChoice(name=name, path=str(path.resolve()))
+def load_place(context: AnalysisContext, name: str, place: Place) -> StudyData:
+    """The responses of a file, called by a name, or of an embedded dataset."""
+    choice = (
+        DatasetChoice(name=name, path=str(place.resolve()))
+        if isinstance(place, Path)
+        else DatasetChoice(name=place)
+    )
     return context.load([choice], "data")[0]
 
 
@@ -167,7 +175,7 @@ def load_evidence(
         change: what is done to all responses.
 
     Raises:
-        InputError: if the user has no such data, or they cannot be read.
+        InputError: if they cannot be read.
     """
     loaded = load(name, context, data_file)
     user, parts = loaded.user, loaded.parts

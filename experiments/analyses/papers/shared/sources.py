@@ -1,4 +1,4 @@
-"""Where the data of the papers' studies are: one file of the user's names them."""
+"""Where the data of the papers' studies are: named by a file of the user's, or embedded."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any
 
+from experiments.results.manifest import file_hash
 from experiments.study.config import known
+from factormodels import datasets
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.files import read_text
 from factormodels.io.guarded_opening import exists
@@ -29,10 +31,16 @@ class PaperSource:
     Attributes:
         what: what a file of it holds, and in which form.
         owner: where its owner publishes it, or what it is made from.
+        embedded: the embedded dataset that is taken where the user names no file: the same claims
+            where the package has them, else claims that the same tables can be made of; empty:
+            there is none.
+        model: whose responses those are, where a file for each model is wanted.
     """
 
     what: str
     owner: str
+    embedded: str = ""
+    model: str = ""
 
 
 _GRAPHS = "fact graphs with texts, one per line, each claim with the passages found for it"
@@ -54,21 +62,24 @@ _FACTOR = "github.com/AI21Labs/factor publishes in its data"
 _UNPUBLISHED = "which no owner publishes"
 
 
-def _searched(what: str, engine: str, owner: str) -> PaperSource:
-    return PaperSource(f"{what} with {engine} ({_GRAPHS})", f"{owner}; {_SEARCHED}")
+def _searched(what: str, engine: str, owner: str, embedded: str) -> PaperSource:
+    return PaperSource(f"{what} with {engine} ({_GRAPHS})", f"{owner}; {_SEARCHED}", embedded)
 
 
 _WIKIPEDIA, _GOOGLE = "passages of Wikipedia", "results of Google Search"
 
 SOURCES: Mapping[str, PaperSource] = MappingProxyType(
     {
-        f"{name}-{engine}": _searched(what, evidence, owner)
-        for name, what, owner in (
-            ("biographies", "the 157 labelled biographies of FActScore", f"which {_FACTSCORE}"),
-            ("askh", "200 answers to AskHistorians", _QUESTIONS),
-            ("books", "200 responses to paragraphs of FreshBooks", _PARAGRAPHS),
-            ("eli5", "200 answers to ELI5", _QUESTIONS),
-            ("lfobj", "380 responses to LongFact-Objects", _LONGFACT),
+        f"{name}-{engine}": _searched(what, evidence, owner, embedded)
+        for name, what, owner, embedded in (
+            (
+                *("biographies", "the 157 labelled biographies of FActScore"),
+                *(f"which {_FACTSCORE}", "factscore"),
+            ),
+            ("askh", "200 answers to AskHistorians", _QUESTIONS, "factcheck-bench"),
+            ("books", "200 responses to paragraphs of FreshBooks", _PARAGRAPHS, "factcheck-bench"),
+            ("eli5", "200 answers to ELI5", _QUESTIONS, "factcheck-bench"),
+            ("lfobj", "380 responses to LongFact-Objects", _LONGFACT, "factcheck-bench"),
         )
         for engine, evidence in (("wikipedia", _WIKIPEDIA), ("google", _GOOGLE))
     }
@@ -76,23 +87,28 @@ SOURCES: Mapping[str, PaperSource] = MappingProxyType(
         "conflicts": PaperSource(
             "claims of ConflictBank (CB_claim_evidence or CB_qa as JSON Lines)",
             "which github.com/zhaochen0110/conflictbank publishes",
+            "demonstration",
         ),
         "factor-expert": PaperSource(
             "Expert-FACTOR, or judged pairs of texts as relations of fact graphs",
             f"which {_FACTOR} as expert_factor.csv",
+            "demonstration",
         ),
         "factor-news": PaperSource(
             "News-FACTOR, or judged pairs of texts as relations of fact graphs",
             f"which {_FACTOR} as news_factor.csv",
+            "demonstration",
         ),
         "core-responses": PaperSource(
             "labelled responses with texts, such as the biographies of FActScore",
             f"which {_FACTSCORE}",
+            "demonstration",
         ),
         "fastfact-bench": PaperSource(
             "FaStfact-Bench with its labels, or fact graphs with claims as people judged them and "
             "the benchmark in the metadata",
             f"which the README of {_FASTFACT} calls fastfact-bench_annotated.jsonl",
+            "factcheck-bench",
         ),
         "fastfact-pipelines": PaperSource(
             "a file for each pipeline with its claims on FaStfact-Bench (fact graphs, the verdict "
@@ -107,12 +123,15 @@ SOURCES: Mapping[str, PaperSource] = MappingProxyType(
         "factscore-labelled": PaperSource(
             "FActScore's 183 responses of ChatGPT with labels by sentence",
             f"which {_FACTSCORE}",
+            "factscore",
         ),
         "self-judged": PaperSource(
             "a file for each model with human labels of its claims and its own judgements, "
             "confidences or votes of them (as `factormodels self-knowledge` reads it)",
             f"{_UNPUBLISHED} of the paper's models: `factormodels self-knowledge --ask` asks one; "
             "github.com/tatsu-lab/conformal-factual-lm has GPT-4's confidence in other claims",
+            "selfcheck",
+            "GPT-3",
         ),
         "generations": PaperSource(
             "a file for each model with its biographies, refusals among them (fact graphs)",
@@ -124,6 +143,10 @@ SOURCES: Mapping[str, PaperSource] = MappingProxyType(
 
 # The name of one of them, in the settings of an analysis.
 SourceName = Annotated[str, known(lambda: SOURCES, "dataset")]
+
+
+Place = Path | str
+"""A file, or the name of an embedded dataset."""
 
 
 @dataclass(frozen=True)
@@ -151,12 +174,13 @@ class UserData:
 
     Attributes:
         where: what errors call the file; empty if there is none.
-        paths: by name of `SOURCES` the file of the data, or files by name of model.
+        paths: by name of `SOURCES` the file of the data, the name of an embedded dataset, or
+            either by name of model.
         models: by the name that the papers use, how a language model is asked.
     """
 
     where: str = ""
-    paths: Mapping[str, Path | Mapping[str, Path]] = field(default_factory=dict)
+    paths: Mapping[str, Place | Mapping[str, Place]] = field(default_factory=dict)
     models: Mapping[str, ModelAccess] = field(default_factory=dict)
 
 
@@ -179,7 +203,7 @@ def user_data(path: str | os.PathLike[str] | None = None) -> UserData:
     for key in content:
         if key not in ("datasets", "models"):
             raise InputError(f"{where}: {unknown_name(f'the key {key!r}', key, _KEYS)}")
-    paths: dict[str, Path | Mapping[str, Path]] = {}
+    paths: dict[str, Place | Mapping[str, Place]] = {}
     for name, value in _mapping(content.get("datasets", {}), f"{where}: datasets").items():
         if name not in SOURCES:
             raise InputError(
@@ -187,9 +211,9 @@ def user_data(path: str | os.PathLike[str] | None = None) -> UserData:
             )
         place = f"{where}: datasets.{name}"
         paths[name] = (
-            {model: _file(each, file, f"{place}.{model}") for model, each in value.items()}
+            {model: _place(each, file, f"{place}.{model}") for model, each in value.items()}
             if isinstance(value, dict)
-            else _file(value, file, place)
+            else _place(value, file, place)
         )
     models = {
         name: _access(value, file, f"{where}: models.{name}")
@@ -198,13 +222,42 @@ def user_data(path: str | os.PathLike[str] | None = None) -> UserData:
     return UserData(where, MappingProxyType(paths), MappingProxyType(models))
 
 
+def data_of(name: str, user: UserData, where: str) -> tuple[Place | Mapping[str, Place], str]:
+    """Where the data of a study are, and what a reader must know of them.
+
+    Args:
+        name: a name of `SOURCES`.
+        user: what the user's file says; where it does not name the data, they are embedded ones.
+        where: what errors call the study.
+
+    Raises:
+        InputError: if the user's file does not name them and no embedded dataset has the like.
+    """
+    place = user.paths.get(name)
+    if place is not None:
+        return place, f"Data of {user.where}: {name}."
+    source = SOURCES[name]
+    if not source.embedded:
+        raise InputError(f"{where}: {absence(name, user)}")
+    remark = (
+        f"Data: {source.embedded}, which is embedded, in place of {name}; "
+        f"{user.where or DATA_FILE} can name yours."
+    )
+    return {source.model: source.embedded} if source.model else source.embedded, remark
+
+
 def absence(name: str, user: UserData) -> str:
-    """What is said where the user's file does not name a dataset: what it is, and whose."""
+    """What is said of data that only the user has: what they are, and whose."""
     source = SOURCES[name]
     return (
         f"it needs {name}, {source.what}, {source.owner}; name your file under datasets in "
         f"{user.where or DATA_FILE}"
     )
+
+
+def hash_of(place: Place) -> str:
+    """Hexadecimal SHA-256 of the bytes of a file or of an embedded dataset."""
+    return file_hash(place) if isinstance(place, Path) else datasets.load(place).sha256
 
 
 _KEYS = ("datasets", "models")
@@ -217,13 +270,18 @@ def _mapping(value: Any, where: str) -> dict[str, Any]:
     return value
 
 
-def _file(value: Any, file: Path, where: str) -> Path:
+def _place(value: Any, file: Path, where: str) -> Place:
     if not isinstance(value, str) or not value:
         raise InputError(f"{where}: {value!r} is not a path; name a file")
     path = file.parent / value
-    if not (exists(path) and path.is_file()):
-        raise InputError(f"{where}: there is no file {path}; correct the path or leave it out")
-    return path
+    if exists(path) and path.is_file():
+        return path
+    if value in datasets.names():
+        return value
+    raise InputError(
+        f"{where}: there is no file {path} and no embedded dataset of that name; correct the path, "
+        f"name one of {', '.join(datasets.names())}, or leave it out"
+    )
 
 
 def _access(value: Any, file: Path, where: str) -> ModelAccess:

@@ -7,8 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from experiments.analyses.papers.shared.sources import DATA_FILE, SOURCES
+from experiments.analyses.papers.shared.sources import (
+    DATA_FILE,
+    SOURCES,
+    UserData,
+    data_of,
+    user_data,
+)
 from experiments.study.reading import embedded_studies
+from factormodels import datasets
+from factormodels.errors import InputError
 from factormodels.io.plain_yaml import parse_yaml
 from tests.experiments.analyses.papers.conftest import (
     PAPER_STUDIES,
@@ -25,20 +33,68 @@ WITH_DATA = sorted(set(PAPER_STUDIES) - set(WITHOUT_DATA))
 OF_ANALYSES = {"leaderboard": "fastfact-models", "self-judgement": "self-judged"}
 """The dataset of analyses whose settings name none."""
 
+THEIRS_ALONE = ("papers/fastfact-leaderboard", "papers/self-known-generations")
+"""Studies of what no embedded dataset has: counts that people made, and refusals."""
 
-@pytest.mark.parametrize("study", WITH_DATA)
+ONE_OF_EACH_KIND = (
+    *("papers/core-relation-models", "papers/factreasoner-askh-wikipedia"),
+    *("papers/factreasoner-conflicts", "papers/factreasoner-relation-models"),
+    *("papers/factreasoner-relations-news", "papers/fastfact-alignment"),
+    *("papers/self-known-chatgpt", "papers/self-known-positions", "papers/self-known-retrieval"),
+)
+
+
+def _wanted(study: str) -> str:
+    plain = parse_yaml(embedded_studies()[study], study)
+    return str(plain["settings"].get("data") or OF_ANALYSES[plain["analysis"]])
+
+
+@pytest.mark.parametrize("study", THEIRS_ALONE)
 def test_without_its_data_a_study_says_what_it_needs_and_writes_nothing(
     study: str, bare_folder: Path
 ) -> None:
     said = " ".join(invoke("run", study, code=2).stderr.split())
-    plain = parse_yaml(embedded_studies()[study], study)
-    name = plain["settings"].get("data") or OF_ANALYSES[plain["analysis"]]
+    name = _wanted(study)
     assert f"{study}.yaml: it needs {name}, {SOURCES[name].what}" in said
     assert f"name your file under datasets in {DATA_FILE}" in said
     assert "publishes" in said or "calls" in said
     # One sentence: no full stop that another one follows.
     assert not re.search(r"\. [A-Z]", said)
     assert not list(bare_folder.iterdir())
+
+
+@pytest.mark.parametrize("study", sorted(set(WITH_DATA) - set(THEIRS_ALONE)))
+def test_without_a_file_of_the_users_a_study_has_embedded_data(study: str) -> None:
+    name = _wanted(study)
+    place, remark = data_of(name, UserData(), study)
+    assert set(place.values() if isinstance(place, dict) else [place]) <= set(datasets.names())
+    assert f"embedded, in place of {name}; {DATA_FILE} can name yours" in remark
+
+
+@pytest.mark.parametrize("study", ONE_OF_EACH_KIND)
+@pytest.mark.slow
+def test_in_an_empty_folder_a_study_runs_on_embedded_data(study: str, bare_folder: Path) -> None:
+    results = run_study(study, bare_folder)
+    assert results.artefacts.remarks[0].startswith("Data: ")
+    published = results.artefacts.tables["published"].frame
+    if study == "papers/self-known-positions":
+        # The findings page has these of the same labels, read from the owner's file.
+        assert list(published["ours"]) == ["0.788", "0.465"]
+
+
+def test_the_file_of_data_names_embedded_datasets_too(bare_folder: Path) -> None:
+    (bare_folder / DATA_FILE).write_text(
+        "datasets:\n  core-responses: factscore\n  self-judged: {GPT-3: selfcheck}\n", "utf-8"
+    )
+    paths = user_data().paths
+    assert paths["core-responses"] == "factscore"
+    assert paths["self-judged"] == {"GPT-3": "selfcheck"}
+    # A file goes before a dataset of its name.
+    (bare_folder / "factscore").write_text("{}", "utf-8")
+    assert user_data().paths["core-responses"] == Path("factscore")
+    (bare_folder / DATA_FILE).write_text("datasets: {core-responses: factscor}\n", "utf-8")
+    with pytest.raises(InputError, match="no file factscor and no embedded dataset of that name"):
+        user_data()
 
 
 @pytest.mark.parametrize("study", [*WITH_DATA, *WITHOUT_DATA])
