@@ -23,7 +23,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "factormodels.io": (
         *(("file_report",), ("flat_rows", "labels", "reading", "writing")),
         *(("networks", "published", "tables"), ("claim_records", "fact_graph_json")),
-        ("appended_records", "arrow_files", "files", "plain_yaml", "records"),
+        ("appended_records", "arrow_files", "files", "plain_yaml", "records", "sqlite_files"),
         *(("json_text",), ("json_records",)),
         ("guarded_opening", "long_columns", "spreadsheet_cells"),
     ),
@@ -459,3 +459,75 @@ def test_what_a_quick_run_leaves_out_is_marked() -> None:
 def test_a_missing_marker_is_seen() -> None:
     source = "from x import ScriptedServer\nos.kill(1, SIGKILL)\npytestmark = pytest.mark.kill\n"
     assert missing_markers(source) == ["service"]
+
+
+GATES: dict[str, tuple[str, ...]] = {
+    "sqlite3": ("factormodels/io/sqlite_files.py",),
+    "yaml": ("factormodels/io/plain_yaml.py",),
+    # The second reads back what the same process wrote, from a file without a name.
+    "pyarrow": ("factormodels/io/arrow_files.py", "factormodels/io/long_columns.py"),
+}
+"""By library what alone may read with it: these files turn its faults into sentences."""
+
+ARROW_READERS = {
+    *(
+        "open_file",
+        "open_stream",
+        "read_record_batch",
+        "read_message",
+        "read_schema",
+        "read_tensor",
+    ),
+    *("ParquetFile", "ParquetDataset", "read_table", "read_pandas", "read_metadata", "memory_map"),
+    *("read_feather", "read_row_group", "read_row_groups", "iter_batches", "RecordBatchFileReader"),
+    *("RecordBatchStreamReader", "FileSystemDataset", "read_parquet", "read_orc", "read_ipc"),
+}
+"""What pyarrow, and pandas through it, opens files and bytes by; all else of it may be used."""
+
+
+def ways_round(path: Path) -> list[str]:
+    """Return where a file reads with a library that has a gate, unless it is that gate."""
+    name = str(path.relative_to(ROOT))
+    faults = [
+        f"{name}:{line} imports {library}"
+        for library, line in imported_names(path)
+        if library in ("sqlite3", "yaml") and name not in GATES[library]
+    ]
+    if name in GATES["pyarrow"]:
+        return faults
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute) and node.attr in ARROW_READERS:
+            faults.append(f"{name}:{node.lineno} reads by {node.attr}")
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pyarrow"):
+            faults += [
+                f"{name}:{node.lineno} reads by {alias.name}"
+                for alias in node.names
+                if alias.name in ARROW_READERS
+            ]
+    return faults
+
+
+def test_files_of_others_are_read_through_their_gates() -> None:
+    assert [fault for path in sources(*LAYERS) for fault in ways_round(path)] == []
+
+
+def test_a_way_round_a_gate_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    path = tmp_path / "module.py"
+    path.write_text(
+        "import pyarrow as pa\n"
+        "import pyarrow.parquet as pq\n"
+        "from pyarrow.parquet import ParquetFile, write_table\n"
+        "def late():\n"
+        "    import sqlite3\n"
+        "    from yaml import safe_load\n"
+        "    read_table(x)\n"
+        "    return pq.read_table(x), pa.ipc.open_stream(x), pa.table(x)\n"
+    )
+    assert ways_round(path) == [
+        "module.py:5 imports sqlite3",
+        "module.py:6 imports yaml",
+        "module.py:3 reads by ParquetFile",
+        "module.py:8 reads by read_table",
+        "module.py:8 reads by open_stream",
+    ]

@@ -10,12 +10,12 @@ import asyncio
 import hashlib
 import json
 import os
-import sqlite3
 import time
 from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import (
@@ -28,13 +28,16 @@ from factormodels.extraction.language_model import (
     lacking_parameters,
 )
 from factormodels.extraction.language_model.prices import Prices
+from factormodels.io.sqlite_files import connected, is_locked, lacks_table, sound_database
+
+T = TypeVar("T")
 
 _APPLICATION = 0x666D6361
 """Marks the file as ours: "fmca" in ASCII."""
 
 _VERSION = 1
 _PATIENCE = 60.0
-"""Seconds to wait while another process writes."""
+"""Seconds to try while another process makes the file."""
 
 _PAUSE = 0.01
 """Seconds between two tries to open the file."""
@@ -75,17 +78,13 @@ class AnswerCache:
             raise InputError(
                 f"{self.path}: there is no such cache; give the file of an earlier run"
             )
-        try:
-            self._connection = sqlite3.connect(
-                self.path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False
-            )
+        with self._sound("this cannot be used as a cache"):
+            self._connection = connected(self.path)
             self._prepare_patiently()
-        # A damaged file may be none, or hold tables by names that are no text.
-        except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise InputError(
-                f"{self.path}: this cannot be used as a cache ({error}); give another file or a "
-                "new name"
-            ) from None
+
+    def _sound(self, problem: str, mend: str = "") -> AbstractContextManager[None]:
+        """Of the block, an error that names the file where this is damaged."""
+        return sound_database(self.path, problem, mend or "give another file or a new name")
 
     def _prepare_patiently(self) -> None:
         # The change to write-ahead mode fails at once where other statements wait for a lock.
@@ -93,8 +92,8 @@ class AnswerCache:
         while True:
             try:
                 return self._prepare()
-            except sqlite3.OperationalError as error:
-                if "locked" not in str(error) or time.monotonic() > deadline:
+            except Exception as error:
+                if not is_locked(error) or time.monotonic() > deadline:
                     raise
             time.sleep(_PAUSE)
 
@@ -140,16 +139,12 @@ class AnswerCache:
         Raises:
             InputError: if what is stored is damaged.
         """
-        try:
-            row = self._connection.execute(
-                "SELECT answer FROM answers WHERE key = ?", (key,)
-            ).fetchone()
-            return None if row is None else _decoded(row[0])
-        except (sqlite3.Error, ValueError, TypeError, KeyError) as error:
-            raise InputError(
-                f"{self.path}: the entry {key[:12]} cannot be read ({error}); the file is damaged: "
-                "give another file or a new name"
-            ) from None
+        with self._sound(f"the entry {key[:12]} cannot be read"):
+            rows = self._execute("SELECT answer FROM answers WHERE key = ?", (key,))
+            return _decoded(rows[0][0]) if rows else None
+
+    def _execute(self, statement: str, values: tuple[object, ...] = ()) -> list[Any]:
+        return self._connection.execute(statement, values).fetchall()
 
     def put(self, key: str, model: str, request: Request, answer: Completion) -> None:
         """Store an answer; one that is stored already stays.
@@ -166,13 +161,8 @@ class AnswerCache:
         )
 
     def _write(self, statement: str, values: tuple[object, ...]) -> None:
-        try:
-            self._connection.execute(statement, values)
-        except sqlite3.Error as error:
-            raise InputError(
-                f"{self.path}: an answer cannot be stored ({error}); free some space or give "
-                "another file"
-            ) from None
+        with self._sound("an answer cannot be stored", "free some space or give another file"):
+            self._execute(statement, values)
 
     def remove(self, key: str) -> None:
         """Forget an answer, one that turned out to be of no use."""
@@ -185,18 +175,9 @@ class AnswerCache:
         Raises:
             InputError: if the file cannot be read.
         """
-        rows = self._read("SELECT failure FROM failures WHERE key = ?", (key,))
-        if not rows:
-            return None
-        known = json.loads(rows[0][0])
-        usage = Usage(*known["usage"])
-        return Failure(
-            known["reason"],
-            usage,
-            outage=known["outage"],
-            cached=True,
-            unread=known.get("unread", False),  # absent in files of before
-        )
+        with self._sound(f"the failure of {key[:12]} cannot be read"):
+            rows = self._read("SELECT failure FROM failures WHERE key = ?", (key,))
+            return _decoded_failure(rows[0][0]) if rows else None
 
     def note_failure(self, key: str, failure: Failure | None) -> None:
         """Note that the last call failed, for replays; None: that it did not.
@@ -223,22 +204,21 @@ class AnswerCache:
             model: the model's name.
             refused: only those that its server refused, which cannot be known without asking.
         """
-        rows = self._read(
-            "SELECT parameter FROM parameters WHERE model = ? AND refused >= ?",
-            (model, int(refused)),
-        )
-        return frozenset(name for (name,) in rows)
+        with self._sound("what models lack cannot be read"):
+            rows = self._read(
+                "SELECT parameter FROM parameters WHERE model = ? AND refused >= ?",
+                (model, int(refused)),
+            )
+            return frozenset(str(name) for (name,) in rows)
 
     def _read(self, statement: str, values: tuple[object, ...]) -> list[Any]:
         try:
-            return self._connection.execute(statement, values).fetchall()
-        except sqlite3.OperationalError as error:
+            return self._execute(statement, values)
+        except Exception as error:
             # A file of before, opened to be read only.
-            if "no such table" in str(error):
+            if lacks_table(error):
                 return []
-            raise InputError(
-                f"{self.path}: this cannot be read as a cache ({error}); give another file"
-            ) from None
+            raise
 
     def note_lacking(self, model: str, parameters: Iterable[str], *, refused: bool) -> None:
         """Note that a model does not take some parameters.
@@ -252,8 +232,8 @@ class AnswerCache:
             )
 
     def __len__(self) -> int:
-        count: int = self._connection.execute("SELECT COUNT(*) FROM answers").fetchone()[0]
-        return count
+        with self._sound("its answers cannot be counted"):
+            return int(self._execute("SELECT COUNT(*) FROM answers")[0][0])
 
     def close(self) -> None:
         """Close the file."""
@@ -387,14 +367,45 @@ def _usage_values(answer: Completion | Failure) -> list[Any]:
     return [answer.usage.prompt_tokens, answer.usage.completion_tokens, answer.usage.cost]
 
 
-def _decoded(text: str) -> Completion:
+def _decoded(text: Any) -> Completion:
+    """The answer that a text tells of.
+
+    Raises:
+        ValueError, TypeError, LookupError, RecursionError: if it tells of none.
+    """
     known = json.loads(text)
-    return Completion(
-        text=known["text"],
-        tokens=tuple(
-            Token(token, log_probability, tuple((other, value) for other, value in alternatives))
-            for token, log_probability, alternatives in known["tokens"]
-        ),
-        usage=Usage(*known["usage"]),
-        finish=known["finish"],
+    tokens = tuple(
+        Token(
+            _of(str, token),
+            float(log_probability),
+            tuple((_of(str, other), float(value)) for other, value in alternatives),
+        )
+        for token, log_probability, alternatives in known["tokens"]
     )
+    return Completion(
+        _of(str, known["text"]), tokens, _usage(known["usage"]), finish=_of(str, known["finish"])
+    )
+
+
+def _decoded_failure(text: Any) -> Failure:
+    """The failure that a text tells of; raises as `_decoded` does."""
+    known = json.loads(text)
+    return Failure(
+        _of(str, known["reason"]),
+        _usage(known["usage"]),
+        outage=_of(bool, known["outage"]),
+        cached=True,
+        unread=_of(bool, known.get("unread", False)),  # absent in files of before
+    )
+
+
+def _usage(values: Any) -> Usage:
+    asked, answered, cost = values
+    return Usage(_of(int, asked), _of(int, answered), None if cost is None else float(cost))
+
+
+def _of(kind: type[T], value: Any) -> T:
+    """A value that must be of a type, which a flipped byte may have changed."""
+    if not isinstance(value, kind):
+        raise ValueError(f"{value!r} is there")
+    return value

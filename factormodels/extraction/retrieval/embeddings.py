@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -21,13 +20,12 @@ from factormodels.extraction.language_model import Completion, Usage
 from factormodels.extraction.language_model.accounting import Ledger
 from factormodels.extraction.language_model.limits import Budget
 from factormodels.extraction.optional_libraries import optional_module
+from factormodels.io.sqlite_files import connected, sound_database
 
 Vectors = NDArray[np.float32]
 
 _ATTEMPTS = 4
 _TIMEOUT = 120.0
-_PATIENCE = 60.0
-"""Seconds to wait while another process writes."""
 
 TEXTS_AT_ONCE = 64
 """Texts of one call, which are kept as soon as it is answered."""
@@ -290,41 +288,44 @@ class VectorStore:
             (key, row.tobytes(), *share)
             for key, row, share in zip(texts, found, shares, strict=True)
         ]
-        try:
+        problem = "embeddings cannot be kept beside the documents"
+        with sound_database(self._path, problem, "make the folder writable, or copy the documents"):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with closing(sqlite3.connect(self._path, timeout=_PATIENCE)) as file, file:
+            with closing(connected(self._path)) as file:
+                file.execute("BEGIN IMMEDIATE")
                 file.execute(
                     "CREATE TABLE IF NOT EXISTS vectors "
                     "(key TEXT PRIMARY KEY, vector BLOB, tokens INTEGER, cost REAL)"
                 )
                 file.executemany("INSERT OR IGNORE INTO vectors VALUES (?, ?, ?, ?)", rows)
-        except (OSError, sqlite3.Error) as error:
-            raise InputError(
-                f"{self._path}: embeddings cannot be kept beside the documents ({error}); make the "
-                "folder writable, or copy the documents"
-            ) from None
+                file.execute("COMMIT")
 
     def _stored(self, keys: Iterable[str]) -> None:
         """Take what the file has of some keys into memory."""
         if self._path is None or not self._path.is_file():
             return
         usages = []
-        try:
-            with closing(sqlite3.connect(self._path, timeout=_PATIENCE)) as file:
-                file.execute("SELECT count(*) FROM sqlite_master").fetchone()
-                for key in keys:
-                    for vector, tokens, cost in file.execute(
-                        "SELECT vector, tokens, cost FROM vectors WHERE key = ?", (key,)
-                    ):
-                        self._known[key] = np.frombuffer(vector, dtype=np.float32)
-                        usages.append(None if tokens is None else Usage(tokens, 0, cost))
-        except (sqlite3.Error, ValueError) as error:
-            raise InputError(
-                f"{self._path}: these embeddings cannot be read ({error}); remove the file to have "
-                "them made anew"
-            ) from None
-        told = [usage for usage in usages if usage is not None]
-        self._count(sum(told, Usage()) if told else None, cached=True)
+        with (
+            sound_database(
+                self._path,
+                "these embeddings cannot be read",
+                "remove the file to have them made anew",
+            ),
+            closing(connected(self._path)) as file,
+        ):
+            file.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            for key in keys:
+                for vector, tokens, cost in file.execute(
+                    "SELECT vector, tokens, cost FROM vectors WHERE key = ?", (key,)
+                ):
+                    stored = np.frombuffer(vector, dtype=np.float32)
+                    lengths = {len(other) for other in islice(self._known.values(), 1)}
+                    if not np.isfinite(stored).all() or ({len(stored)} - lengths and lengths):
+                        raise ValueError("a vector is damaged")
+                    self._known[key] = stored
+                    if tokens is not None:
+                        usages.append(Usage(int(tokens), 0, None if cost is None else float(cost)))
+        self._count(sum(usages, Usage()) if usages else None, cached=True)
 
     def _count(self, usage: Usage | None, *, cached: bool = False) -> None:
         if self._ledger is not None and usage is not None:
