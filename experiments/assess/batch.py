@@ -71,11 +71,21 @@ class Batch:
         resumed: number of these that an earlier run had finished.
         failed: (id, reason) of every response that has no result: a stage could not go on with it,
             or an outage cut off its answers.
+        spent: what the answers of each of these took by stage, as `Account.take` tells it.
     """
 
     responses: tuple[AssessedResponse, ...]
     resumed: int
     failed: tuple[tuple[str, str], ...]
+    spent: tuple[Mapping[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class _Failed:
+    """Why a response has no result, and what its answers took."""
+
+    reason: str
+    taken: Mapping[str, Any]
 
 
 def responses_under_way(calls: int) -> int:
@@ -148,7 +158,7 @@ def assess_responses(
     """
     stop = threading.Event()
     found: dict[int, AssessedResponse] = {}
-    failed: dict[int, tuple[str, str]] = {}
+    failed: dict[int, _Failed] = {}
     kept: dict[int, FactGraph] = {}
     out = options.out
     with nullcontext() if out is None else _open(out, settings) as journal:
@@ -175,7 +185,7 @@ def assess_responses(
         here = OneAtATime(assess_graph, options.prepare)
         place_of_work = elsewhere or Elsewhere(1, here)
 
-        def work(graph: FactGraph) -> FactGraph | str:
+        def work(graph: FactGraph) -> FactGraph | _Failed:
             return _assessed(graph, stages, views, place_of_work, stop, options.partial)
 
         batch = [graphs[place] for place in todo]
@@ -183,8 +193,8 @@ def assess_responses(
         meanwhile = here.prepare if elsewhere is None else lambda: None
         for number, result in as_ready(work, batch, count, stop, meanwhile):
             place = todo[number]
-            if isinstance(result, str):
-                failed[place] = graphs[place].id, result
+            if isinstance(result, _Failed):
+                failed[place] = result
                 if report is not None:
                     report(None)
                 continue
@@ -206,7 +216,8 @@ def assess_responses(
     return Batch(
         tuple(found[place] for place in sorted(found)),
         resumed,
-        tuple(failed[place] for place in sorted(failed)),
+        tuple((graphs[place].id, failed[place].reason) for place in sorted(failed)),
+        tuple(failed[place].taken for place in sorted(failed)),
     )
 
 
@@ -269,16 +280,16 @@ def _assessed(
     place: Elsewhere,
     stop: threading.Event,
     partial: bool,
-) -> FactGraph | str:
+) -> FactGraph | _Failed:
     """The assessed graph, or why there is none."""
     account = Account(stopped=stop.is_set)
     try:
         with charged_to(account):
             extracted = (place.run or run_stages)(graph, stages)
     except StageError as error:
-        return str(error)
+        return _Failed(str(error), account.take())
     if (lost := _cut_off(extracted, account)) and not partial:
-        return lost
+        return _Failed(lost, account.take())
     taken = account.take()
     return replace(
         extracted,

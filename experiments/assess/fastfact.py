@@ -119,7 +119,8 @@ class FastFactEvaluation(Previewed):
 
     Attributes:
         responses: a row per response: `supported` S, `unsupported` N, `irrelevant`, `missing`
-            (claims without a verdict, in neither) and `missing_chunks`; `precision`, `k_prime`,
+            (claims without a verdict, in neither), `missing_chunks` and `unread_lines` (of answers
+            that list claims); `precision`, `k_prime`,
             `recall`, `f1` (missing where nobody counted K'); `sentences`, `claims`,
             `verified_share` p, calls by stage, `searches`, `pages`, tokens and `cost`.
         claims: a row per claim: what the extracting model said of it and how surely, whether it
@@ -129,7 +130,8 @@ class FastFactEvaluation(Previewed):
         curve: means over responses of precision, recall and F1@K' for each K' from 1; what there
             is to say where nobody counted.
         cost: a row per stage: what was asked anew, taken from the cache or failed, tokens and
-            cost of all answers, per response, and the calls of table 6.
+            cost of all answers, those about responses that failed among them, per response, and
+            the calls of table 6.
         methods: calls and searches of other methods for these responses, by table 6.
         audit: how often skipping was wrong, of the skipped claims that were verified anyway.
         claim_failures: what is wrong with extracted claims (figure 5 and table 5), a row per group
@@ -281,7 +283,7 @@ def run_fastfact(
         claims=claim_table(found),
         summary=leaderboard(responses, plan.scoring.by),
         curve=curve_table(responses, plan.scoring.gamma),
-        cost=cost_table(found, ledger),
+        cost=cost_table(found, ledger, batch.spent),
         methods=method_table(found),
         audit=audit_table(found),
         claim_failures=failure_table(found, plan.scoring.by) if failure_types else None,

@@ -43,6 +43,7 @@ _SCORES = ("precision", "k_prime", "recall", "f1")
 _OF_CORE = ("supported", "unsupported", "precision", "recall", "f1")
 _FIRST = (
     *("response", "supported", "unsupported", "irrelevant", "missing", "missing_chunks"),
+    "unread_lines",
     *_SCORES,
     *_EFFORT,
     *("pages", "prompt_tokens", "completion_tokens", "cost"),
@@ -201,18 +202,26 @@ def curve_table(responses: pd.DataFrame, gamma: float) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def cost_table(graphs: Sequence[FactGraph], ledger: Ledger) -> pd.DataFrame:
+def cost_table(
+    graphs: Sequence[FactGraph], ledger: Ledger, spent: Sequence[Mapping[str, Any]] = ()
+) -> pd.DataFrame:
     """A row per stage: calls beside the formulas of table 6, tokens and cost of all answers.
 
     `calls` were asked anew, `cached` taken from the cache, `failures` made in vain. `answers`,
     tokens and `cost` are of all answers that the responses needed, whoever paid for them and when,
-    and `per_response` is the mean of `cost`. `needed` is how many calls or searches the responses
+    and of those that responses took in this run that then failed; `per_response` is the mean of
+    `cost` over both. `needed` is how many calls or searches the responses
     need, `audit` the part of them that the audit needs, which `formula` leaves out. Pages are
     those that gave evidence.
+
+    Args:
+        graphs: the responses.
+        ledger: what the run asked.
+        spent: what the answers of each failed response took by stage.
     """
     import pandas as pd
 
-    taken = [graph.metadata.get(CONSUMPTION_KEY, {}) for graph in graphs]
+    taken = [*spent, *(graph.metadata.get(CONSUMPTION_KEY, {}) for graph in graphs)]
     efforts = [graph.metadata[FASTFACT_KEY]["effort"] for graph in graphs]
     formulas = [METHODS["FaStfact"](_load(graph)) for graph in graphs]
 
@@ -238,7 +247,7 @@ def cost_table(graphs: Sequence[FactGraph], ledger: Ledger) -> pd.DataFrame:
                 "failures": usage.failures,
                 **used,
                 "cost": _price(used),
-                "per_response": _price(used) / len(graphs) if graphs else math.nan,
+                "per_response": _price(used) / len(taken) if taken else math.nan,
             }
         )
     searches = summed("audit_searches")
@@ -323,12 +332,13 @@ def _response(
     facts = graph.metadata[FASTFACT_KEY]
     said = {claim: one["verdict"] for claim, one in facts["claims"].items()}
     missing = [*said.values()].count("")
-    scored = _scored([*said.values()], k_prime, gamma, bool(facts["failures"]))
+    lacking = bool(facts["failures"] or facts.get("unread"))
+    scored = _scored([*said.values()], k_prime, gamma, lacking)
     selected = kept_claims(graph)
     core = {}
     if selected is not None:
         kept = [verdict for claim, verdict in said.items() if claim in selected]
-        found = _scored(kept, k_prime, gamma, bool(facts["failures"]))
+        found = _scored(kept, k_prime, gamma, lacking)
         core = {"core_claims": len(kept), **{f"core_{name}": found[name] for name in _OF_CORE}}
     used = total(graph.metadata.get(CONSUMPTION_KEY, {}).values())
     known = columns_of(graph)
@@ -338,6 +348,7 @@ def _response(
         **{name: scored[name] for name in ("supported", "unsupported", "irrelevant")},
         "missing": missing,
         "missing_chunks": len(facts["failures"]),
+        "unread_lines": len(facts.get("unread", ())),
         "k_prime": math.nan if k_prime is None else k_prime,
         **{name: scored[name] for name in ("precision", "recall", "f1")},
         **core,
@@ -387,6 +398,7 @@ def _mean(responses: pd.DataFrame) -> dict[str, Any]:
         "claims": float((responses["supported"] + responses["unsupported"]).mean()),
         "missing": int(responses["missing"].sum()),
         "missing_chunks": int(responses["missing_chunks"].sum()),
+        "unread_lines": int(responses["unread_lines"].sum()),
         "cost": float(responses["cost"].mean()),
     }
 

@@ -127,12 +127,14 @@ def _cell(name: str, value: Any) -> str:
 
 
 def _show_missing(console: Console, responses: pd.DataFrame) -> None:
-    claims, chunks = int(responses["missing"].sum()), int(responses["missing_chunks"].sum())
-    if claims or chunks:
-        some = int(((responses["missing"] > 0) | (responses["missing_chunks"] > 0)).sum())
+    lacking = responses[["missing", "missing_chunks", "unread_lines"]]
+    claims, chunks, lines = map(int, lacking.sum())
+    if claims or chunks or lines:
+        some = int((lacking > 0).any(axis=1).sum())
         console.print(
-            f"missing in {counted(some, 'response')}: {counted(claims, 'verdict')} and the claims "
-            f"of {counted(chunks, 'chunk')}; they count neither as supported nor as false",
+            f"missing in {counted(some, 'response')}: {counted(claims, 'verdict')}, the claims of "
+            f"{counted(chunks, 'chunk')} and {counted(lines, 'line')} of claims that could not be "
+            "read; they count neither as supported nor as false",
             soft_wrap=True,
         )
 
@@ -147,7 +149,7 @@ def _show_leaderboard(console: Console, summary: pd.DataFrame) -> None:
         ),
         *(("precision", "precision"), ("claims", "claims"), ("missing", "missing")),
     )
-    others = (*dict(titles), "f1_lower", "f1_upper", "missing_chunks", "cost")
+    others = (*dict(titles), "f1_lower", "f1_upper", "missing_chunks", "unread_lines", "cost")
     keys = [name for name in summary.columns if name not in others]
     ends = map(interval, summary["f1_lower"], summary["f1_upper"])
     _show_frame(console, summary.assign(f1_interval=[*ends]), keys, titles, _cell)
@@ -177,11 +179,11 @@ def _show_cost(console: Console, found: FastFactEvaluation) -> None:
         *(("cost", "cost (US$)"), ("per_response", "per response")),
     )
     _show_frame(console, found.cost, ["stage"], titles, _count)
+    unknown = "; of some no price is known" if found.cost["unpriced"].fillna(0).sum() else ""
     console.print(
-        "tokens and cost are of all answers, those from the cache and of no use too; of some "
-        "no price is known"
-        if found.cost["unpriced"].fillna(0).sum()
-        else "tokens and cost are of all answers, those from the cache and of no use too"
+        "tokens and cost are of all answers, those from the cache, of no use and about responses "
+        f"that failed too{unknown}",
+        soft_wrap=True,
     )
     console.print()
     heading(console, "what methods need for these responses, by the formulas of table 6")

@@ -227,8 +227,9 @@ def fastfact_stage(
 
     `metadata["fastfact"]` holds `claims`, by id of atom: `prelabel`, `confidence`, `skipped`,
     `audited`, the `verdict` (of the verifier, or of the extracting model where it was skipped; ""
-    where it is missing) and `missing`, why; `audit`, `effort`, the prompts, the settings, and
-    `failures`, as [first sentence of a chunk, reason]. The verdicts stand among the assessors'
+    where it is missing) and `missing`, why; `audit`, `effort`, the prompts, the settings,
+    `failures`, as [first sentence of a chunk, reason], and `unread`, as [first sentence of a chunk,
+    line of its answer that was not clear]. The verdicts stand among the assessors'
     too.
     """
     chosen = settings or FastFactSettings()
@@ -253,6 +254,7 @@ def fastfact_stage(
                 for name, value in asdict(found.effort).items()
             },
             "failures": [list(failure) for failure in failures],
+            "unread": [list(line) for line in found.extraction.unread],
         }
         judged = {
             "model": model.name,

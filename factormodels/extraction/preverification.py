@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Literal
+from typing import Any, Literal
 
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.concurrency import each, run_until_done
@@ -19,7 +19,12 @@ from factormodels.extraction.language_model import (
     Request,
     Token,
 )
-from factormodels.extraction.language_model.answers import plain_claim, says_none
+from factormodels.extraction.language_model.answers import (
+    DENIAL,
+    json_values,
+    plain_claim,
+    says_none,
+)
 from factormodels.extraction.prompts import PromptTemplate
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.sentences import Chunk, split_chunks, split_sentences
@@ -63,14 +68,14 @@ class PreVerified:
 
     Attributes:
         claim: the claim.
-        sentence: 1-based index of its sentence.
+        sentence: 1-based index of its sentence; None where the answer does not say.
         label: the model's label.
         confidence: probability of the label given all that stands before it, the product over its
             tokens (FaStfact, equation 1); None where the answer has no log-probabilities.
     """
 
     claim: str
-    sentence: int
+    sentence: int | None
     label: PreLabel
     confidence: float | None
 
@@ -88,9 +93,12 @@ class Extraction:
         sentences: number N of sentences.
         chunks: number of chunks, N/w rounded up; those that were cut in two, since the answer was
             longer than it may be, count as two.
-        calls: number of questions, also about chunks that were then cut in two.
+        calls: number of questions, also about chunks that were then cut in two, or of whose
+            answers some lines could not be read.
         failures: (first sentence of the chunk, reason) of chunks without a readable answer: their
             claims are missing, which is not the same as having none.
+        unread: (first sentence of the chunk, line) of lines of answers that state a claim, as it
+            seems, and were not clear the second time either.
     """
 
     claims: tuple[PreVerified, ...]
@@ -98,6 +106,7 @@ class Extraction:
     chunks: int
     calls: int
     failures: tuple[tuple[int, str], ...] = ()
+    unread: tuple[tuple[int, str], ...] = ()
 
 
 def extract(
@@ -131,57 +140,232 @@ def extract(
     sentences = split_sentences(response, language)
     chunks = split_chunks(sentences, stride)
 
-    async def ask(chunk: Chunk) -> list[PreVerified] | Failure:
-        answer = await model.complete(_request(prompt, chunk, query, response))
-        return answer if isinstance(answer, Failure) else read_claims(answer, chunk)
+    again = 0
+
+    async def ask(chunk: Chunk) -> ClaimLines | Failure:
+        nonlocal again
+        request = _request(prompt, chunk, query, response)
+        first = await _lines(model, request, chunk)
+        if isinstance(first, Failure) or not first.unread:
+            return first
+        # Once more, whatever comes: what was clear is there already.
+        again += 1
+        second = await _lines(model, replace(request.corrected(first.fault), fault=None), chunk)
+        return first if isinstance(second, Failure) else max(first, second, key=_clear)
 
     claims: list[PreVerified] = []
     failures: list[tuple[int, str]] = []
+    unread: list[tuple[int, str]] = []
     found, calls = ask_chunks(chunks, lambda some: run_until_done(each(ask, some)))
     for chunk, one in found:
         if isinstance(one, Failure):
             failures.append((chunk.first, one.reason))
         else:
-            claims += one
-    return Extraction(tuple(claims), len(sentences), len(found), calls, tuple(failures))
+            claims += one.claims
+            unread += [(chunk.first, line) for line in one.unread]
+    return Extraction(
+        tuple(claims), len(sentences), len(found), calls + again, tuple(failures), tuple(unread)
+    )
 
 
-def read_claims(answer: Completion, chunk: Chunk) -> list[PreVerified] | Failure:
-    """Claims that an answer lists; a failure if any line is not of the form asked for.
+async def _lines(model: LanguageModel, request: Request, chunk: Chunk) -> ClaimLines | Failure:
+    answer = await model.complete(request)
+    return answer if isinstance(answer, Failure) else read_claims(answer, chunk)
+
+
+def _clear(lines: ClaimLines) -> tuple[int, int]:
+    """How much of an answer is clear: its claims, then how few lines are not."""
+    return len(lines.claims), -len(lines.unread)
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimLines:
+    """What an answer lists, line by line.
+
+    Attributes:
+        claims: the claims that are clear, in the order of their sentences if those are known.
+        unread: the lines that seem to state a claim and are not clear.
+    """
+
+    claims: tuple[PreVerified, ...]
+    unread: tuple[str, ...] = ()
+
+    @property
+    def fault(self) -> str:
+        """What is wrong with the lines that are not clear; empty where all are."""
+        if not self.unread:
+            return ""
+        count = f"{len(self.unread)} line{'s do' if len(self.unread) > 1 else ' does'}"
+        return f"{count} not have the requested form, the first: {self.unread[0][:60]!r}"
+
+
+def read_claims(answer: Completion, chunk: Chunk) -> ClaimLines | Failure:
+    """Claims that an answer lists, read line by line; a failure if no line can be read.
+
+    A line gives a claim after its sentence's number, if any, and before its verdict, if what
+    separates them is plain: bars, tabs, colons, dashes, brackets, or the paper's "###". Headings,
+    headers and rules of tables, and prose before the first claim and after the last say nothing.
 
     Args:
-        answer: lines "SENTENCE | CLAIM | VERDICT".
+        answer: lines "SENTENCE | CLAIM | VERDICT", or the like.
         chunk: the sentences that were asked about.
     """
     if answer.finish == "length":
         return Failure(f"the answer was {CUT_OFF}: claims may be missing")
     if "|" not in answer.text and says_none(answer.text):
-        return []
-    labels = "|".join(re.escape(label) for label in sorted(PreLabel, key=len, reverse=True))
-    line = re.compile(
-        # Before it a bullet or number; bars at both ends, as of a table.
-        r"[ \t]*(?:(?:[-*•]|\d+[.)])[ \t]+)?\|?[ \t]*"
-        rf"(\d+)[ \t]*\|[ \t]*(\S[^\n]*?)[ \t]*\|[ \t]*[*_`\"]*({labels})[*_`\".]*[ \t]*\|?[ \t]*",
-        re.IGNORECASE,
-    )
-    last = chunk.first + len(chunk.sentences) - 1
+        return ClaimLines(())
+    return _listed_objects(answer.text, chunk) or _listed_lines(answer, chunk)
+
+
+_WORDS: Mapping[PreLabel, str] = MappingProxyType(
+    {
+        PreLabel.LIKELY_NON_SUPPORTED: r"(?:likely|probably)[\s_-]*(?:non?t?[\s_-]*|un)supported",
+        PreLabel.LIKELY_SUPPORTED: r"(?:likely|probably)[\s_-]*supported",
+        PreLabel.NON_SUPPORTED: r"(?:non?t?[\s_-]*|un)supported",
+        PreLabel.SUPPORTED: r"supported",
+        PreLabel.IRRELEVANT: r"irrelevant|not[\s_-]*relevant",
+        PreLabel.UNSURE: r"unsure|not[\s_-]*sure|uncertain",
+    }
+)
+"""How answers write the labels, in any case; in this order, so that none is read within another."""
+
+_LABEL = "|".join(f"(?P<{label.name}>{words})" for label, words in _WORDS.items())
+_NUMBER = r"(?:sentences?\s*|s|#)?[\[(]?(?P<number>\d+)(?:\s*(?:[-–,&]|and|to)\s*\d+)*[\])]?"
+_END = re.compile(
+    # What separates it from the claim, and perhaps says that it is the verdict.
+    r"(?:[|\t:;,#\[({<>→=]|\s[-–—]+\s)[\s*_`\"'“#\[({<>]*(?:(?:verdict|label)\W+)?"
+    rf"(?P<label>{_LABEL})(?!\w)"
+    # A confidence or a remark may follow, in brackets or a column of its own.
+    r"[\s*_`\"'”#\])}>.]*(?P<rest>[|,]?\s*\([^()|]*\)|\|[^|]*|,?\s*\d*\.?\d+\s*%?)?[\s.|]*\Z",
+    re.I,
+)
+_LONGEST_END = 300
+"""Characters at the end of a line in which its verdict is looked for."""
+
+_START = re.compile(
+    # A bullet, or the number of an item before that of the sentence.
+    rf"[\s|]*(?P<item>[-*•]\s+|\(?\d+[.)]\s+(?=\d+\s*[|\t:]))?"
+    rf"(?:[*_]*{_NUMBER}[*_]*\s*(?P<after>[|\t:;,]|\s[-–—]\s|$)[\s|]*)?"
+    r"(?P<text>(?P<listed>\(?\d+[.)]\s)?.*)",
+    re.I | re.S,
+)
+_HEADER = re.compile(r"\b(?:claims?|verdicts?|labels?|sentences?|confidence)\b", re.I)
+_ATTEMPT = re.compile(
+    rf"[\s|*_]*(?:[-*•]\s|\(?\d+[.):]|{_NUMBER}\s*[|:])|.*(?:[|\t]|###)|.*\bsupported\W*$",
+    re.I,
+)
+
+
+def _listed_lines(answer: Completion, chunk: Chunk) -> ClaimLines | Failure:
     claims: list[PreVerified] = []
-    start = 0
-    for text in answer.text.splitlines(keepends=True):
-        introduces = not claims and re.search(r":[*_\s]*$|^\s*#", text)
-        if text.strip() and not text.strip().startswith("```") and not introduces:
-            match = line.fullmatch(text.rstrip("\r\n"))
-            if match is None or not chunk.first <= int(match.group(1)) <= last:
-                return Failure(f"a line does not have the requested form: {text.strip()[:60]!r}")
-            begin, end = (start + place for place in match.span(3))
-            label = PreLabel(" ".join(match.group(3).lower().split()))
-            confidence = _probability(answer.tokens, begin, end)
-            claim = plain_claim(match.group(2), chunk.text)
-            claims.append(PreVerified(claim, int(match.group(1)), label, confidence))
-        start += len(text)
-    if not claims:
-        return Failure("the answer lists no claim and does not say that there is none")
-    return sorted(claims, key=lambda claim: claim.sentence)
+    unread: list[str] = []
+    between: list[str] = []
+    heading = chunk.first if len(chunk.sentences) == 1 else None
+    read, broken, start = False, False, 0
+    for line in answer.text.splitlines(keepends=True):
+        text, at = line.strip(), start
+        start += len(line)
+        if not text or re.fullmatch(r"```\w*|[\s|:+=-]+", text):
+            continue
+        begin = _START.fullmatch(text)
+        number, said = _numbered(begin, chunk) if begin is not None else (None, "")
+        known = heading if number is None else number
+        if number is not None and (not said or said == chunk.sentences[number - chunk.first]):
+            # "2:", or the sentence itself: what follows is about it.
+            heading, broken = number, False
+            continue
+        if says_none(said):
+            read, broken = True, False
+            continue
+        # A line that goes on with one that was not clear is no claim of its own.
+        found = None if broken and number is None else _claim(line, at, known, chunk, answer.tokens)
+        if found is not None:
+            unread += between
+            between, broken = [], False
+            claims.append(found)
+        elif _ATTEMPT.match(text):
+            if not ("|" in text and not claims and not unread and _HEADER.search(text)):
+                unread.append(text)
+                broken = True
+        elif claims and not re.search(r"^#|[:*_]$", text):
+            # Counted if a claim follows: then it stands where one was to be.
+            between.append(text)
+    if not claims and not read:
+        place = f": {unread[0][:60]!r}" if unread else ""
+        return Failure(f"the answer lists no claim and does not say that there is none{place}")
+    return ClaimLines(_in_order(claims), tuple(unread))
+
+
+def _numbered(begin: re.Match[str], chunk: Chunk) -> tuple[int | None, str]:
+    """The sentence that a line names, and the rest of it; all of it where it names none."""
+    number = begin["number"]
+    if number is None or not 0 <= int(number) - chunk.first < len(chunk.sentences):
+        return None, begin["text"]
+    return int(number), begin["text"].strip(" |*_")
+
+
+def _claim(
+    line: str, at: int, known: int | None, chunk: Chunk, tokens: Sequence[Token]
+) -> PreVerified | None:
+    """The claim of a line that begins at a place of the answer; None if the line is not clear."""
+    text = line.rstrip("\r\n")
+    end = _END.search(text, max(0, len(text) - _LONGEST_END))
+    if end is None:
+        return None
+    remark = end["rest"] or ""
+    if re.search(_LABEL, remark, re.I) or DENIAL.search(remark):
+        return None
+    begin = _START.fullmatch(text[: end.start()])
+    if begin is None:
+        return None
+    claim = begin["text"]
+    number = begin["number"]
+    if number is not None and not 0 <= int(number) - chunk.first < len(chunk.sentences):
+        if begin["after"] in "|\t":
+            return None
+        # No number of a sentence, but how the claim begins: "1890: it opened".
+        claim = text[: end.start()].strip(" |\t-*•")
+    enclosed = re.fullmatch(r"([\"“`*_]+)(.*?)[\"”`*_]+", claim.strip(" |\t"))
+    if enclosed is not None and enclosed[1] not in enclosed[2]:
+        claim = enclosed[2]
+    # Half of a mark is around more than the claim.
+    claim = plain_claim(claim.strip(" |\t*" if claim.count("**") % 2 else " |\t"), chunk.text)
+    listed = number or begin["item"] or begin["listed"] or text.lstrip()[:1] == "|"
+    # Prose may end so: "my verdict: supported".
+    if not any(map(str.isalpha, claim)) or not (listed or end[0][0] in "|\t#[({<"):
+        return None
+    label = next(one for one in _WORDS if end[one.name])
+    place = (at + end.start("label"), at + end.end("label"))
+    return PreVerified(claim, known, label, _probability(tokens, *place))
+
+
+def _listed_objects(text: str, chunk: Chunk) -> ClaimLines | None:
+    """Claims of an answer that is JSON: objects with "claim", "verdict" and perhaps "sentence"."""
+    found: list[Any] = []
+    for value in json_values(text):
+        inner = value.get("claims", value) if isinstance(value, dict) else value
+        found += inner if isinstance(inner, list) else [inner]
+    objects = [one for one in found if isinstance(one, dict) and "claim" in one]
+    claims, unread = [], []
+    for one in objects:
+        said = str(one.get("verdict", one.get("label"))).strip(" #*")
+        label = next((label for label in _WORDS if re.fullmatch(_WORDS[label], said, re.I)), None)
+        number = one.get("sentence", chunk.first if len(chunk.sentences) == 1 else None)
+        number = int(number) if isinstance(number, str) and number.isdecimal() else number
+        inside = number is None or (
+            type(number) is int and 0 <= number - chunk.first < len(chunk.sentences)
+        )
+        if label is None or not inside or not isinstance(one["claim"], str):
+            unread.append(str(one))
+        else:
+            claims.append(PreVerified(plain_claim(one["claim"], chunk.text), number, label, None))
+    return ClaimLines(_in_order(claims), tuple(unread)) if claims else None
+
+
+def _in_order(claims: list[PreVerified]) -> tuple[PreVerified, ...]:
+    if all(claim.sentence is not None for claim in claims):
+        claims.sort(key=lambda claim: claim.sentence or 0)
+    return tuple(claims)
 
 
 @dataclass(frozen=True, slots=True)

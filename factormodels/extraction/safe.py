@@ -18,7 +18,7 @@ from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.web import WebRetriever
 from factormodels.extraction.stages.asking import Question, ask_all, identity_of, text_at
-from factormodels.extraction.stages.assessors import Assessor, Verdict, assess
+from factormodels.extraction.stages.assessors import Assessor, Verdict, assess, unsupported_as
 from factormodels.fact_graph import FactGraph
 from factormodels.recorded_verdicts import ASSESSORS_KEY
 
@@ -37,6 +37,7 @@ VERDICT = Assessor(
     MappingProxyType({"supported": 1.0, "unsupported": 0.5}),
     reasons=True,
     source="Wei et al. 2024",
+    words=unsupported_as("unsupported"),
 )
 
 RELEVANCE_PROMPT = PROMPTS[1]

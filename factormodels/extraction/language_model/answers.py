@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 from factormodels.extraction.language_model import Completion, Failure, Token
@@ -63,8 +64,8 @@ _ANSWER = (
     r"(?:answer|verdict|label|relation(?:ship)?|conclusion|classification|judge?ment|decision|"
     r"choice|category|output|result)"
 )
-_OPENING = r"[\s*_`\"'“‘«(\[{$]*(?:\\boxed\{\s*)?(?:\\text(?:bf)?\{\s*)?"
-_ALONE = r"[\s*_`\"'”’»)\]}$]*(?:[.,;:!\n。，！]|$)"
+_OPENING = r"[\s*_`\"'“‘«(\[{$#]*(?:\\boxed\{\s*)?(?:\\text(?:bf)?\{\s*)?"
+_ALONE = r"[\s*_`\"'”’»)\]}$#]*(?:[.,;:!\n。，！]|$)"
 _MARKS = (
     # The strongest first: where it stands, the weaker ones belong to what was thought before.
     rf"\bfinal\W+(?:\w+\W+)?{_ANSWER}\b[*_`\"'\s]*(?::|=|\bis\b)[*_`\"'\s]*:?{_OPENING}",
@@ -90,7 +91,12 @@ class Label:
     distribution: tuple[float, ...] | None = None
 
 
-def read_label(answer: Completion, labels: Sequence[str], after: str = "") -> Label | None:
+def read_label(
+    answer: Completion,
+    labels: Sequence[str],
+    after: str = "",
+    also: Mapping[str, str] = MappingProxyType({}),
+) -> Label | None:
     """Label that an answer gives; None if it gives none, or leaves open which.
 
     The label is the one that is marked as the answer, such as "**Final answer:** neutral"; or the
@@ -104,17 +110,20 @@ def read_label(answer: Completion, labels: Sequence[str], after: str = "") -> La
         labels: the labels, lower case.
         after: what stands before the label, such as "verdict:" or "[", where reasoning precedes
             it; the last one counts, in any case and markup. Without one the label is the last line
-            alone.
+            alone, or one that is marked.
+        also: other words that mean a label, lower case, each with its label.
     """
+    own = {label: label for label in labels}
+    # In the order of the labels, and what a label says of itself before what another means by it.
+    meanings = {**own, **also, **own}
     skipped = end_of_marker(answer.text, after) if after else 0
     if skipped is None:
-        return None
-    place = _label_place(answer.text[skipped:], labels)
+        skipped, place = 0, marked_place(answer.text, list(meanings))
+    else:
+        place = _label_place(answer.text[skipped:], meanings)
     if place is None:
         return None
-    return weighed_label(
-        answer.tokens, skipped + place[1], place[0], {label: label for label in labels}
-    )
+    return weighed_label(answer.tokens, skipped + place[1], place[0], meanings)
 
 
 def weighed_label(
@@ -304,21 +313,21 @@ def end_of_marker(text: str, marker: str) -> int | None:
     return text.rfind(last) if len(last.split()) == 1 else None
 
 
-def _label_place(text: str, labels: Sequence[str]) -> tuple[str, int] | None:
-    """Label of a text and the index of its first character."""
+def _label_place(text: str, meanings: Mapping[str, str]) -> tuple[str, int] | None:
+    """Word of a text that means its label, and the index of its first character."""
     found = [
-        (match.group(1).lower(), match.start(1))
-        for match in re.finditer(rf"(?<!\w)({any_of(labels)})(?!\w)", text, re.IGNORECASE)
+        (" ".join(match.group(1).lower().split()), match.start(1))
+        for match in re.finditer(rf"(?<!\w)({any_of([*meanings])})(?!\w)", text, re.IGNORECASE)
     ]
     if not found:
         return None
-    marked = marked_place(text, labels)
+    marked = marked_place(text, [*meanings])
     if marked is not None:
         return marked
     name, start = found[0]
-    if len({label for label, _ in found}) == 1 and not DENIAL.search(text[:start]):
+    if len({meanings[word] for word, _ in found}) == 1 and not DENIAL.search(text[:start]):
         return name, start
-    stands_alone = re.match(r"[\s*_`\"')\]}]*(?:[.:;!\n]|$)", text[start + len(name) :])
+    stands_alone = re.match(r"[\s*_`\"')\]}#]*(?:[.:;!\n]|$)", text[start + len(name) :])
     return (name, start) if stands_alone and not text[:start].strip(_MARKUP) else None
 
 

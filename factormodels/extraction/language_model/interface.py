@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 Role = Literal["system", "user", "assistant"]
@@ -70,6 +70,16 @@ class Request:
     def fault_of(self, answer: Completion) -> str:
         """What is wrong with an answer; empty where it can be read."""
         return "" if self.fault is None else self.fault(answer)
+
+    def corrected(self, fault: str) -> Request:
+        """The request that asks once more and says what was wrong with the first answer."""
+        *before, question = self.messages
+        # In the question itself: a turn of the model's own would have to be repeated word for word.
+        text = (
+            f"An earlier answer to this could not be used: {fault}. Answer in exactly the form "
+            f"that is asked for, with nothing before or after it.\n\n{question.content}"
+        )
+        return replace(self, messages=(*before, replace(question, content=text)))
 
 
 @dataclass(frozen=True, slots=True)

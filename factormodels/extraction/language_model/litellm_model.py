@@ -395,11 +395,5 @@ def _corrected(request: Request, answer: Completion | Failure, fault: str) -> Re
     """The request that asks for an answer once more and says what was wrong with the first."""
     if not isinstance(answer, Completion):
         return request
-    *before, question = request.messages
-    # In the question itself: a turn of the model's own would have to be repeated word for word.
-    text = (
-        f"An earlier answer to this could not be used: {fault}. Answer in exactly the form that is "
-        f"asked for, with nothing before or after it.\n\n{question.content}"
-    )
     room = 2 * request.max_tokens if answer.finish == "length" else request.max_tokens
-    return replace(request, messages=(*before, replace(question, content=text)), max_tokens=room)
+    return replace(request.corrected(fault), max_tokens=room)

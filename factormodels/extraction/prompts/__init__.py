@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
+from types import MappingProxyType
 from typing import Any
 
 from factormodels.errors import InputError, unknown_name
@@ -19,6 +20,7 @@ from factormodels.io.plain_yaml import parse_yaml
 NOT_KNOWN = "(none)"
 """What stands in a slot that nothing is known for."""
 
+_NO_WORDS: Mapping[str, str] = MappingProxyType({})
 _PLACEHOLDER = re.compile(r"\{\{(\w+)\}\}")
 _REQUIRED = ("name", "version", "purpose", "slots", "system", "question")
 _KEYS = (*_REQUIRED, "needed", "after", "labels", "examples")
@@ -86,23 +88,29 @@ class PromptTemplate:
         messages.append(Message("user", self._filled(texts)))
         return tuple(messages)
 
-    def read_label(self, answer: Completion, labels: Sequence[str]) -> Label | None:
+    def read_label(
+        self, answer: Completion, labels: Sequence[str], also: Mapping[str, str] = _NO_WORDS
+    ) -> Label | None:
         """Label that an answer to the template gives, as `answers.read_label` reads it.
 
         Args:
             answer: the model's answer, in the template's own words.
             labels: the labels, lower case.
+            also: other words that mean one of them, lower case.
 
         Raises:
             InputError: if the template has a word for a label that is none of them.
         """
         words = self.words(labels)
-        found = read_label(answer, words, after=self.after)
+        others = {word: words[labels.index(label)] for word, label in also.items()}
+        found = read_label(answer, words, self.after, others)
         return None if found is None else replace(found, name=labels[words.index(found.name)])
 
-    def label_fault(self, answer: Completion, labels: Sequence[str]) -> str:
+    def label_fault(
+        self, answer: Completion, labels: Sequence[str], also: Mapping[str, str] = _NO_WORDS
+    ) -> str:
         """What is wrong with an answer to the template; empty where it gives one of some labels."""
-        if self.read_label(answer, labels) is not None:
+        if self.read_label(answer, labels, also) is not None:
             return ""
         cut = ", and was cut off at its longest" if answer.finish == "length" else ""
         place = f" after {self.after!r}" if self.after else ""

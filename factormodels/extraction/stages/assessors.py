@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from factormodels.claims import Atom
@@ -36,6 +36,7 @@ class Assessor:
         reads_evidence: whether it is shown passages.
         reasons: whether words come before the label.
         source: the paper whose assessor this is.
+        words: other words that mean a label, lower case.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Assessor:
     reads_evidence: bool = True
     reasons: bool = False
     source: str = ""
+    words: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -58,6 +60,15 @@ class Assessor:
 
 _THREE = MappingProxyType({_SUPPORTED: 1.0, _CONTRADICTED: 0.0, "undecided": 0.5})
 
+
+def unsupported_as(label: str) -> Mapping[str, str]:
+    """What says that a claim is not borne out, and no more, with the label that this means."""
+    words = ("not supported", "not-supported", "non-supported", "non supported", "unsupported")
+    some = ("partially supported", "partly supported", "only partially supported")
+    lacking = ("not enough evidence", "not enough information", "inconclusive")
+    return MappingProxyType(dict.fromkeys((*words, *some, *lacking), label))
+
+
 ASSESSORS: Mapping[str, Assessor] = MappingProxyType(
     {
         one.name: one
@@ -69,6 +80,7 @@ ASSESSORS: Mapping[str, Assessor] = MappingProxyType(
                 # it under #U and none under #C.
                 MappingProxyType({"true": 1.0, "false": 0.5}),
                 source="Min et al. 2023",
+                words=MappingProxyType({**unsupported_as("false"), "not true": "false"}),
             ),
             Assessor(
                 "factverify",
@@ -76,8 +88,15 @@ ASSESSORS: Mapping[str, Assessor] = MappingProxyType(
                 _THREE,
                 reasons=True,
                 source="Bayat et al. 2025",
+                words=unsupported_as("undecided"),
             ),
-            Assessor("veriscore", "assess_veriscore", _THREE, source="Song et al. 2024"),
+            Assessor(
+                "veriscore",
+                "assess_veriscore",
+                _THREE,
+                source="Song et al. 2024",
+                words=unsupported_as("undecided"),
+            ),
             Assessor(
                 "own-knowledge",
                 "assess_own_knowledge",
@@ -85,6 +104,7 @@ ASSESSORS: Mapping[str, Assessor] = MappingProxyType(
                 reads_evidence=False,
                 reasons=True,
                 source="what a model knows without any passage, to be compared with",
+                words=unsupported_as("undecided"),
             ),
             Assessor(
                 "evidence-and-knowledge",
@@ -92,6 +112,7 @@ ASSESSORS: Mapping[str, Assessor] = MappingProxyType(
                 _THREE,
                 reasons=True,
                 source="FactReasoner, table 34, the row of DeepSeek-v3",
+                words=unsupported_as("undecided"),
             ),
             Assessor(
                 "fastfact",
@@ -107,6 +128,7 @@ ASSESSORS: Mapping[str, Assessor] = MappingProxyType(
                 ),
                 reasons=True,
                 source="FaStfact, section 4.3",
+                words=unsupported_as("insufficient"),
             ),
         )
     }
@@ -195,14 +217,14 @@ async def _judge(
             max_tokens=assessor.max_tokens,
             top_logprobs=_TOP_LOGPROBS,
             seed=0,
-            fault=lambda one: prompt.label_fault(one, assessor.labels),
+            fault=lambda one: prompt.label_fault(one, assessor.labels, assessor.words),
         )
     )
     if isinstance(answer, Failure):
         return Verdict(atom.id, missing=answer.reason)
-    found = prompt.read_label(answer, assessor.labels)
+    found = prompt.read_label(answer, assessor.labels, assessor.words)
     if found is None:
-        fault = prompt.label_fault(answer, assessor.labels)
+        fault = prompt.label_fault(answer, assessor.labels, assessor.words)
         return Verdict(atom.id, missing=unreadable(answer, fault).reason)
     p_true = assessor.values[found.name]
     if expected and p_true is not None and found.distribution is not None:

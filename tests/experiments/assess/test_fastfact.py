@@ -145,13 +145,64 @@ def test_calls_by_stage_are_those_that_the_server_counts(stride: str, chunks: in
 
 @pytest.mark.service
 @pytest.mark.usefixtures("notes")
+def test_a_farewell_and_a_line_that_is_not_clear_cost_no_response() -> None:
+    def chatty(request: dict[str, Any], number: int) -> Reply:
+        reply = readable(request, number)
+        if stage_of(question_of(request)) == "fastfact":
+            return reply
+        text = str(reply.text).replace("| unsure", "| no idea")
+        return replace(reply, text=f"{text}\nLet me know if you need anything else!")
+
+    with ScriptedServer(chatty) as server:
+        result = invoke(*arguments(server.url, "--json"))
+        asked = Counter(stage_of(question_of(one)) for one in server.requests)
+    rows = rows_of(result, "responses", "response")
+    assert {name: (row["claims"], row["unread_lines"]) for name, row in rows.items()} == {
+        "r0": (4, 0),
+        "r1": (2, 1),
+    }
+    # The chunk with the unclear line was asked about twice.
+    assert asked["pre-verification"] == 3
+    assert rows_of(result, "cost", "stage")["pre-verification"]["needed"] == 3
+
+
+@pytest.mark.service
+@pytest.mark.usefixtures("notes")
+@pytest.mark.parametrize("failing", [("r1",), ("r0", "r1")])
+def test_what_failed_responses_took_is_counted(failing: tuple[str, ...]) -> None:
+    def refusing(request: dict[str, Any], number: int) -> Reply:
+        question = question_of(request)
+        word = {"r0": "Alder is", "r1": "Elm is"}
+        if stage_of(question) == "pre-verification" and any(word[n] in question for n in failing):
+            return Reply(SHY, usage=(100, 30))
+        return provider(request, number)
+
+    prices = ("--price-in", "10", "--price-out", "100")
+    with ScriptedServer(refusing) as server:
+        result = invoke(*arguments(server.url, *prices, "--json"), code=1)
+        asked = [one for one in server.requests if stage_of(question_of(one)) != "fastfact"]
+    row = rows_of(result, "cost", "stage")["pre-verification"]
+    # Each failing response was asked about twice, in vain, and paid for.
+    assert len(asked) == 2 + len(failing)
+    assert (row["calls"], row["failures"]) == (2 - len(failing), len(failing))
+    assert (row["prompt_tokens"], row["completion_tokens"]) == (100 * len(asked), 30 * len(asked))
+    paid = len(asked) * (100 * 10 + 30 * 100) / 1e6
+    assert row["cost"] == pytest.approx(paid)
+    assert row["per_response"] == pytest.approx(paid / 2)
+    with ScriptedServer(refusing) as server:
+        shown = invoke(*arguments(server.url, *prices), code=1)
+    assert "about responses that failed too" in shown.stdout
+
+
+@pytest.mark.service
+@pytest.mark.usefixtures("notes")
 def test_the_terminal_shows_scores_failures_and_costs() -> None:
     with ScriptedServer(provider) as server:
         result = invoke(*arguments(server.url, "--k-prime", "3"))
     # r0: one supported, two not, one irrelevant; r1: one supported, one not, one not read.
     assert re.search(r"^r0 +1 +2 +1 +0 +0\.333 +3 ", result.stdout, re.M)
     assert re.search(r"^r1 +1 +1 +0 +1 +0\.500 +3 ", result.stdout, re.M)
-    assert "missing in 1 response: 1 verdict and the claims of 0 chunks" in result.stdout
+    assert "missing in 1 response: 1 verdict, the claims of 0 chunks and 0 lines" in result.stdout
     assert re.search(r"^pre-verification +2 +2 +0 +2 +0 +0 +200 +60 ", result.stdout, re.M)
     # What could not be read was asked for once more, in vain, and was paid for twice.
     assert re.search(r"^fastfact +4 +4 +0 +3 +0 +1 +250 +25 ", result.stdout, re.M)

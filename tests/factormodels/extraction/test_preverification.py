@@ -10,11 +10,17 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from factormodels import FactGraph
-from factormodels.extraction.fastfact import FastFactSettings, fastfact
+from factormodels import Atom, FactGraph
+from factormodels.extraction.fastfact import (
+    FASTFACT_KEY,
+    FastFactSettings,
+    fastfact,
+    fastfact_stage,
+)
 from factormodels.extraction.language_model import Completion, Failure, Token
 from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
 from factormodels.extraction.preverification import (
+    ClaimLines,
     PreLabel,
     PreVerified,
     choose_threshold,
@@ -23,6 +29,7 @@ from factormodels.extraction.preverification import (
 )
 from factormodels.extraction.retrieval.base import Passage, Retrieved
 from factormodels.extraction.sentences import Chunk
+from factormodels.extraction.stages.assessors import assess
 from tests.factormodels.extraction.server import Reply, ScriptedServer
 from tests.refusals import refused
 
@@ -50,16 +57,15 @@ def test_labels_keep_the_probability_of_all_their_tokens() -> None:
     chances = [1.0, 1.0, 0.8, 0.5, 0.9, 1.0, 0.3, 1.0, 1.0]
     tokens = tuple(Token(w, math.log(c)) for w, c in zip(words, chances, strict=True))
     found = read_claims(Completion("".join(words), tokens), CHUNK)
-    assert isinstance(found, list)
-    assert [one.label for one in found] == [PreLabel.LIKELY_SUPPORTED, PreLabel.UNSURE]
-    assert [one.confidence for one in found] == pytest.approx([0.36, 0.3])
-    assert [one.claim for one in found] == ["One is odd.", "Two."]
+    assert isinstance(found, ClaimLines)
+    assert [one.label for one in found.claims] == [PreLabel.LIKELY_SUPPORTED, PreLabel.UNSURE]
+    assert [one.confidence for one in found.claims] == pytest.approx([0.36, 0.3])
+    assert [one.claim for one in found.claims] == ["One is odd.", "Two."]
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "I see one claim.\n1 | One. | supported",
         "1 | One. | true",
         "3 | Three. | supported",
         "1 | One.",
@@ -67,6 +73,12 @@ def test_labels_keep_the_probability_of_all_their_tokens() -> None:
         "1 |  | supported",
         "\n\n",
         '[{"claim": "One."}]',
+        "1 | supported",
+        "1 | One. | mostly supported",
+        "1 | One. | supported | unsure",
+        "1 | One. | supported (not by all)",
+        "Claim: One.\nVerdict: supported",
+        "I would say that all of it is supported.",
     ],
 )
 def test_another_form_is_a_failure(text: str) -> None:
@@ -74,7 +86,7 @@ def test_another_form_is_a_failure(text: str) -> None:
 
 
 def test_no_claim_is_an_answer_and_a_cut_one_is_not() -> None:
-    assert read_claims(Completion("None."), CHUNK) == []
+    assert read_claims(Completion("None."), CHUNK) == ClaimLines(())
     cut = read_claims(Completion("1 | One. | supported", finish="length"), CHUNK)
     assert isinstance(cut, Failure)
     assert "cut off" in cut.reason
@@ -219,19 +231,186 @@ def test_wrong_input_is_refused(arguments: tuple[Any, Any, float], message: str)
     "text",
     [
         "Here are the claims:\n1 | One. | supported",
+        "I see one claim.\n1 | One. | supported",
+        "1 | One. | supported\n\nLet me know if you need anything else!",
+        "1 | One. | supported\n\n**Note:** these are only my own beliefs.",
         "```\n1 | One. | supported\n```",
+        "```text\n1 | One. | supported\n```",
         "- 1 | One. | supported",
         "1. 1 | One. | **supported**",
         "| 1 | One. | supported |",
+        "| Sentence | Claim | Verdict |\n|---|:---:|---|\n| 1 | One. | supported |",
+        "Sentence | Claim | Verdict\n1 | One. | supported",
+        "1: One. | supported",
+        "1: | One. | supported",
+        "1:\n- One. | supported",
+        "Sentence 1:\nOne. | supported",
+        "**Sentence 1**\n- One. ###SUPPORTED###\n**Sentence 2**\nNo verifiable claim.",
+        "1: One is odd.\n- One. ###SUPPORTED###",
+        "Sentence 1 | One. | Supported.",
+        "[1] | One. | [supported]",
+        "1\tOne.\tsupported",
+        "1, One., supported",
+        "1 - One. - supported",
+        "1 | **One.** | `SUPPORTED`",
+        '1 | "One." | supported',
+        "1 | One. | ###SUPPORTED###",
+        "1 | One. ###SUPPORTED###",
+        "1 | One. | Verdict: supported",
+        "1 | One. | supported | 0.98",
+        "1 | One. | supported (95%)",
+        "1 | One. | supported | a well known fact",
+        "1 | One. | supported\n2 | none",
+        "1 | One. | supported\n2 | No verifiable claim. |",
+        '[{"sentence": 1, "claim": "One.", "verdict": "supported"}]',
+        '{"sentence": "1", "claim": "One.", "label": "Supported"}\n',
+        '```json\n{"claims": [{"sentence": 1, "claim": "One.", "verdict": "SUPPORTED"}]}\n```',
     ],
 )
-def test_wrapping_of_lines_does_not_matter(text: str) -> None:
+def test_the_form_of_lines_does_not_matter_where_they_are_clear(text: str) -> None:
     found = read_claims(Completion(text), CHUNK)
-    assert isinstance(found, list), found
-    assert [(one.claim, one.sentence, str(one.label)) for one in found] == [
+    assert isinstance(found, ClaimLines), found
+    assert found.unread == ()
+    assert [(one.claim, one.sentence, str(one.label)) for one in found.claims] == [
         ("One.", 1, "supported")
     ]
 
 
+@pytest.mark.parametrize(
+    ("words", "label"),
+    [
+        ("not supported", PreLabel.NON_SUPPORTED),
+        ("unsupported", PreLabel.NON_SUPPORTED),
+        ("NON_SUPPORTED", PreLabel.NON_SUPPORTED),
+        ("###NON-SUPPORTED###", PreLabel.NON_SUPPORTED),
+        ("nonsupported", PreLabel.NON_SUPPORTED),
+        ("likely not supported", PreLabel.LIKELY_NON_SUPPORTED),
+        ("###LIKELY NON-SUPPORTED###", PreLabel.LIKELY_NON_SUPPORTED),
+        ("Likely supported", PreLabel.LIKELY_SUPPORTED),
+        ("not relevant", PreLabel.IRRELEVANT),
+        ("not sure", PreLabel.UNSURE),
+    ],
+)
+def test_labels_are_known_by_other_words(words: str, label: PreLabel) -> None:
+    tokens = (Token("1 | One. | ", 0.0), Token(words, math.log(0.5)))
+    found = read_claims(Completion(f"1 | One. | {words}", tokens), CHUNK)
+    assert isinstance(found, ClaimLines)
+    assert [one.label for one in found.claims] == [label]
+    assert [one.confidence for one in found.claims] == pytest.approx([0.5])
+
+
+@pytest.mark.parametrize(
+    ("text", "claims", "unread"),
+    [
+        # A verdict that is none, a sentence that was not shown, no verdict at all.
+        ("1 | One. | supported\n2 | Two. | true", ["One."], ["2 | Two. | true"]),
+        ("1 | One. | unsure\n3 | Three. | supported", ["One."], ["3 | Three. | supported"]),
+        ("1 | One. | unsure\n2 | Two.", ["One."], ["2 | Two."]),
+        # A claim broken into two lines: its end is no claim.
+        ("1 | One. | unsure\n2 | Two\nand three. | supported", ["One."],
+         ["2 | Two", "and three. | supported"]),
+        # Prose in the place of a claim.
+        ("1 | One. | unsure\nTwo is even.\n2 | Two. | unsure", ["One.", "Two."], ["Two is even."]),
+        ("- One. | unsure\n- Two.", ["One."], ["- Two."]),
+        ('[{"claim": "One.", "verdict": "unsure"}, {"claim": "Two.", "verdict": "true"}]',
+         ["One."], ["{'claim': 'Two.', 'verdict': 'true'}"]),
+    ],
+)  # fmt: skip
+def test_what_is_clear_is_kept_and_what_is_not_is_counted(
+    text: str, claims: list[str], unread: list[str]
+) -> None:
+    found = read_claims(Completion(text), CHUNK)
+    assert isinstance(found, ClaimLines)
+    assert [one.claim for one in found.claims] == claims
+    assert list(found.unread) == unread
+
+
+def test_a_list_does_not_number_sentences() -> None:
+    found = read_claims(Completion("1. One. (supported)\n2. Also one. (unsure)"), CHUNK)
+    assert isinstance(found, ClaimLines)
+    assert [(one.claim, one.sentence) for one in found.claims] == [
+        ("One.", None),
+        ("Also one.", None),
+    ]
+    alone = read_claims(Completion("1. Seven. (supported)"), Chunk(7, ("Seven is odd.",)))
+    assert isinstance(alone, ClaimLines)
+    assert alone.claims[0].sentence == 7
+
+
+def test_a_number_may_begin_a_claim() -> None:
+    text = "1890: the bridge opened. | supported\n- 2.5 million live there | unsure"
+    found = read_claims(Completion(text), Chunk(1, ("It opened in 1890, for 2.5 million.",)))
+    assert isinstance(found, ClaimLines)
+    assert [one.claim for one in found.claims] == [
+        "1890: the bridge opened.",
+        "2.5 million live there",
+    ]
+
+
+@pytest.mark.parametrize("mark", ["|", " ", "#", "1 | ", "- ", "supported ", "(", "1"])
+def test_a_long_line_of_marks_is_no_work(mark: str) -> None:
+    # A pattern that went back over it would take hours.
+    text = f"1 | One. | supported\n{mark * 50_000}x"
+    assert isinstance(read_claims(Completion(text), CHUNK), ClaimLines)
+
+
+def test_a_chunk_with_lines_that_are_not_clear_is_asked_about_once_more(
+    server: ScriptedServer,
+) -> None:
+    first = "1 | One is odd. | unsure\n2 | Two is even. | true"
+    whole = "1 | One is odd. | unsure\n2 | Two is even. | unsure"
+    server.script = lambda _, number: Reply(whole if number else first)
+    found = extract("One is odd. Two is even.", model(server))
+    assert [one.claim for one in found.claims] == ["One is odd.", "Two is even."]
+    assert (found.calls, len(server.requests), found.unread) == (2, 2, ())
+    asked = server.requests[1]["messages"][-1]["content"]
+    assert "1 line does not have the requested form, the first: '2 | Two is even. | true'" in asked
+
+
+@pytest.mark.parametrize(
+    ("second", "unread"),
+    [("none", 1), ("I cannot.", 1), ("1 | One is odd. | true", 1), ("1 | One. | unsure", 0)],
+)
+def test_a_second_answer_does_not_take_away_what_was_clear(
+    server: ScriptedServer, second: str, unread: int
+) -> None:
+    first = "1 | One is odd. | unsure\n2 | Two is even. | true"
+    server.script = lambda _, number: Reply(second if number else first)
+    found = extract("One is odd. Two is even.", model(server))
+    assert [one.sentence for one in found.claims] == [1]
+    assert len(server.requests) == found.calls == 2
+    assert len(found.unread) == unread
+
+
+def test_what_is_not_clear_is_said_of_a_response(server: ScriptedServer) -> None:
+    server.always(Reply("1 | One is odd. | likely supported\n2 | Two is even. | true"))
+    graph = FactGraph("r", (), response="One is odd. Two is even.")
+    told = fastfact_stage(model(server), Shelf())(graph).metadata[FASTFACT_KEY]
+    assert told["unread"] == [[1, "2 | Two is even. | true"]]
+    assert list(told["claims"]) == ["a1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "label"),
+    [
+        ("Nothing bears it out. Verdict: not supported", "insufficient"),
+        ("Verdict: **Unsupported**", "insufficient"),
+        ("Verdict: non-supported", "insufficient"),
+        ("Verdict: partially supported", "insufficient"),
+        ("So it goes. Decision: ###not enough evidence###", "insufficient"),
+        ("So it goes. Decision: ###conflicting###", "conflicting"),
+        ("It is refuted.\n###refuted###", "refuted"),
+        ("Verdict: supported", "supported"),
+        ("Verdict: ###supported###", "supported"),
+    ],
+)
+def test_verdicts_are_known_by_other_words(server: ScriptedServer, text: str, label: str) -> None:
+    server.always(Reply(text))
+    graph = FactGraph("r", (Atom("a1", "One is odd."),))
+    (found,) = assess(graph, "fastfact", model(server))
+    assert (found.label, found.missing) == (label, "")
+
+
 def test_an_explicit_none_is_no_claim() -> None:
-    assert read_claims(Completion("There are no claims in these sentences."), CHUNK) == []
+    none = read_claims(Completion("There are no claims in these sentences."), CHUNK)
+    assert none == ClaimLines(())
