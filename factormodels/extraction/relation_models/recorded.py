@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from factormodels.claims import RelationKind
+from factormodels.claims import Relation, RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.fact_graph import FactGraph
-from factormodels.io.json_records import as_object, location, shown, text_field
-from factormodels.io.json_text import check_keys, read_json_lines
+from factormodels.io.fact_graph_json import looks_like_fact_graph, parse_fact_graph
+from factormodels.io.json_records import as_object, located, location, shown, text_field
+from factormodels.io.json_text import check_keys
+from factormodels.io.records import json_records, read_content, strictly
 from factormodels.validation import validated_probability
 from factormodels.variants import normalised_text
 
 JUDGED_KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL)
 
 _KEYS = ("source", "target", "premise", "hypothesis", "relation", "probability", "distribution")
-_SUM_TOLERANCE = 1e-6
 
 Key = tuple[str, str]
+_Recorded = tuple[Key, Key, Judgement, str]
+"""Ids, texts, what is said of the pair, and where."""
 
 
 @dataclass(frozen=True)
@@ -75,35 +78,43 @@ def recorded_in_graphs(
         InputError: if two graphs say different things of one pair, or `unrecorded` is not a
             probability.
     """
-    records: list[tuple[Key, Key, Judgement, str]] = []
-    for graph in graphs:
-        texts = {atom.id: atom.text for atom in graph.atoms}
-        texts |= {context.id: context.content for context in graph.contexts}
-        for relation in graph.relations:
-            kind, ends = relation.kind, [(relation.source, relation.target)]
-            if kind is RelationKind.EQUIVALENCE:
-                kind, ends = RelationKind.ENTAILMENT, [*ends, (relation.target, relation.source)]
-            shares = None
-            if relation.distribution is not None and kind is relation.kind:
-                entails, contradicts, equates, neutral = relation.distribution
-                # Equivalence is no answer about one order of a pair; it entails.
-                shares = entails + equates, contradicts, neutral
-            judgement = Judgement(kind, relation.probability, "recorded", shares)
-            for source, target in ends:
-                where = f"graph {graph.id!r}, relation {source!r} -> {target!r}"
-                texts_key = _texts_key(texts[source], texts[target])
-                records.append(((source, target), texts_key, judgement, where))
-    return _model(records, unrecorded)
+    return _model((record for graph in graphs for record in _records_of(graph)), unrecorded)
+
+
+def _records_of(graph: FactGraph) -> Iterator[_Recorded]:
+    texts = {atom.id: atom.text for atom in graph.atoms}
+    texts |= {context.id: context.content for context in graph.contexts}
+    for relation in graph.relations:
+        source, target = relation.source, relation.target
+        where = f"graph {graph.id!r}, relation {source!r} -> {target!r}"
+        yield from _both_orders(relation, (source, target), (texts[source], texts[target]), where)
+
+
+def _both_orders(relation: Relation, ids: Key, texts: Key, where: str) -> Iterator[_Recorded]:
+    """Yield what a relation says of its pair; an equivalence entails in both orders."""
+    same = relation.kind is RelationKind.EQUIVALENCE
+    shares = None
+    if relation.distribution is not None and not same:
+        entails, contradicts, equates, neutral = relation.distribution
+        # Equivalence is no answer about one order of a pair; it entails.
+        shares = entails + equates, contradicts, neutral
+    kind = RelationKind.ENTAILMENT if same else relation.kind
+    judgement = Judgement(kind, relation.probability, "recorded", shares)
+    yield ids, _texts_key(*texts), judgement, where
+    if same:
+        yield ids[::-1], _texts_key(*texts[::-1]), judgement, where
 
 
 def read_recorded(
     path: str | os.PathLike[str], *, unrecorded: float | None = None
 ) -> RecordedRelations:
-    """Judgements of a JSON Lines file as a relation model.
+    """Judgements of a JSON Lines file, or the relations of a file of fact graphs, as a model.
 
-    Each line has `relation` (entailment, contradiction or neutral), `probability`, either
-    `premise` and `hypothesis` or `source` and `target`, or all four, and may have `distribution`,
-    the probabilities of entailment, contradiction and neutral.
+    Each line of judgements has `relation` (entailment, contradiction, equivalence or neutral),
+    `probability`, either `premise` and `hypothesis` or `source` and `target`, or all four, and may
+    have `distribution`: the probabilities of the kinds by name, as the edges of fact graphs have
+    it, or a list of those of entailment, contradiction and neutral, or of entailment,
+    contradiction, equivalence and neutral.
 
     Args:
         path: the file.
@@ -113,16 +124,18 @@ def read_recorded(
         InputError: if the file cannot be read, a line is malformed, or two lines say different
             things of one pair.
     """
-    records = [_record(obj, path, line) for line, obj in read_json_lines(path)]
+    records: list[_Recorded] = []
+    for record in strictly(json_records(read_content(path, held=False), path)):
+        if looks_like_fact_graph(record.value):
+            records += _records_of(parse_fact_graph(record.value, path, record.line))
+        else:
+            records += _record(record.value, location(path, record.line))
     if not records:
         raise InputError(f"{path}: the file holds no judgement; give one JSON object per line")
     return _model(records, unrecorded)
 
 
-def _record(
-    obj: object, path: str | os.PathLike[str], line: int
-) -> tuple[Key, Key, Judgement, str]:
-    where = location(path, line)
+def _record(obj: object, where: str) -> Iterator[_Recorded]:
     record = as_object(obj, where)
     check_keys(record, _KEYS, where)
     ids = (text_field(record, "source", where, ""), text_field(record, "target", where, ""))
@@ -132,34 +145,36 @@ def _record(
             f"{where}: it names no pair; give premise and hypothesis, or source and target"
         )
     kind = text_field(record, "relation", where)
-    if kind not in JUDGED_KINDS:
-        known = ", ".join(JUDGED_KINDS)
+    if kind not in set(RelationKind):
+        known = ", ".join(RelationKind)
         raise InputError(f"{where}: the relation {shown(kind)} is unknown; use one of {known}")
     if "probability" not in record:
         raise InputError(f"{where}: the key 'probability' is missing; add it")
-    probability = validated_probability(record["probability"], where)
-    distribution = _distribution(record.get("distribution"), where)
-    judgement = Judgement(RelationKind(kind), probability, "recorded", distribution)
-    return ids, _texts_key(*texts), judgement, where
-
-
-def _distribution(value: Any, where: str) -> tuple[float, float, float] | None:
-    if value is None:
-        return None
-    if not isinstance(value, list) or len(value) != len(JUDGED_KINDS):
-        raise InputError(
-            f"{where}: the distribution {shown(value)} is not a list of three probabilities; give "
-            "those of entailment, contradiction and neutral"
+    with located(where):
+        # A relation wants two names that differ, and a pair of texts alone has none.
+        named = ids if all(ids) and ids[0] != ids[1] else ("premise", "hypothesis")
+        relation = Relation(
+            *named,
+            RelationKind(kind),
+            record["probability"],
+            _distribution(record.get("distribution")),
         )
-    first, second, third = (validated_probability(p, f"{where}: distribution") for p in value)
-    if abs(first + second + third - 1.0) > _SUM_TOLERANCE:
-        raise InputError(f"{where}: the distribution {value} does not sum to one; correct it")
-    return first, second, third
+    yield from _both_orders(relation, ids, texts, where)
 
 
-def _model(
-    records: Iterable[tuple[Key, Key, Judgement, str]], unrecorded: float | None
-) -> RecordedRelations:
+def _distribution(value: Any) -> Any:
+    """What `Relation` takes of a distribution: a list of three has none of equivalence."""
+    if isinstance(value, list) and len(value) == len(JUDGED_KINDS):
+        return (*value[:2], 0.0, value[2])
+    if value is not None and not isinstance(value, list | dict):
+        raise InputError(
+            f"the distribution {shown(value)} is no distribution; give the probabilities of "
+            f"{', '.join(JUDGED_KINDS)}, as a list or by name"
+        )
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _model(records: Iterable[_Recorded], unrecorded: float | None) -> RecordedRelations:
     if unrecorded is not None:
         unrecorded = validated_probability(unrecorded, "unrecorded pairs")
     by_texts: dict[Key, Judgement] = {}

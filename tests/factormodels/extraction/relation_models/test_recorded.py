@@ -15,6 +15,7 @@ from factormodels.extraction.relation_models.recorded import (
     read_recorded,
     recorded_in_graphs,
 )
+from factormodels.io.fact_graph_json import write_fact_graph, write_fact_graphs
 from tests.refusals import refused
 
 ENTAILED = {"premise": "It is red.", "hypothesis": "It has a colour.", "relation": "entailment"}
@@ -86,17 +87,62 @@ def test_the_relations_of_the_demonstration_corpus_come_back() -> None:
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        ({"relation": "entailment", "probability": 0.5}, "line 1: it names no pair"),
+        ({"relation": "entailment", "probability": 0.5}, "recorded.jsonl: it names no pair"),
         ({**ENTAILED, "probability": 1.5}, "1.5 is not between"),
         ({**ENTAILED}, "'probability' is missing"),
-        ({**ENTAILED, "relation": "equivalence", "probability": 0.5}, "'equivalence' is unknown"),
-        ({**ENTAILED, "probability": 0.5, "distribution": [1, 0]}, "not a list of three"),
-        ({**ENTAILED, "probability": 0.5, "distribution": [0.5, 0.5, 0.5]}, "sum to one"),
+        ({**ENTAILED, "relation": "similar", "probability": 0.5}, "'similar' is unknown"),
+        ({**ENTAILED, "probability": 0.5, "distribution": [1, 0]}, "has 2 numbers"),
+        ({**ENTAILED, "probability": 0.5, "distribution": 1}, "1 is no distribution"),
+        ({**ENTAILED, "probability": 0.5, "distribution": {"same": 1}}, "relation 'same'"),
+        ({**ENTAILED, "probability": 0.5, "distribution": [0.5, 0.5, 0.5]}, "must sum to 1"),
         ({**ENTAILED, "probability": 0.5, "premises": "x"}, "did you mean 'premise'"),
     ],
 )
 def test_a_bad_record_is_refused(tmp_path: Path, record: dict[str, Any], message: str) -> None:
     refused(message, model_of, tmp_path, record)
+
+
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        [0.7, 0.1, 0.2],
+        [0.7, 0.1, 0.0, 0.2],
+        [0.3, 0.1, 0.4, 0.2],
+        {"entailment": 0.7, "contradiction": 0.1, "neutral": 0.2},
+        {"entailment": 0.3, "contradiction": 0.1, "equivalence": 0.4, "neutral": 0.2},
+    ],
+)
+def test_every_way_to_write_a_distribution_is_read(tmp_path: Path, distribution: Any) -> None:
+    record = {**ENTAILED, "probability": 0.7, "distribution": distribution}
+    (answer,) = model_of(tmp_path, record).judge([TextPair("It is red.", "It has a colour.")])
+    assert isinstance(answer, Judgement)
+    assert answer.distribution == pytest.approx((0.7, 0.1, 0.2), abs=1e-12)
+
+
+def test_what_we_write_is_read_as_recorded_relations(tmp_path: Path) -> None:
+    # A graph with distributions, its file, and its edges one by one.
+    atoms = (Atom("a1", "One."), Atom("a2", "Three."))
+    shares = (0.7, 0.1, 0.0, 0.2)
+    relations = (
+        Relation("c1", "a1", RelationKind.ENTAILMENT, 0.7, shares),
+        Relation("c1", "a2", RelationKind.EQUIVALENCE, 0.6, (0.1, 0.1, 0.6, 0.2)),
+    )
+    graph = FactGraph("g", atoms, (Context("c1", "Two."),), relations)
+    write_fact_graph(graph, tmp_path / "graph.json")
+    write_fact_graphs([graph], tmp_path / "graphs.jsonl")
+    edges = json.loads((tmp_path / "graph.json").read_text(encoding="utf-8"))["edges"]
+    (tmp_path / "edges.jsonl").write_text("".join(f"{json.dumps(edge)}\n" for edge in edges))
+    pairs = [
+        TextPair("Two.", "One.", "c1", "a1"),
+        TextPair("Two.", "Three.", "c1", "a2"),
+        TextPair("Three.", "Two.", "a2", "c1"),
+    ]
+    expected = recorded_in_graphs([graph]).judge(pairs)
+    first, second, third = expected
+    assert first == Judgement(RelationKind.ENTAILMENT, 0.7, "recorded", (0.7, 0.1, 0.2))
+    assert second == third == Judgement(RelationKind.ENTAILMENT, 0.6, "recorded")
+    for name in ("graph.json", "graphs.jsonl", "edges.jsonl"):
+        assert read_recorded(tmp_path / name).judge(pairs) == expected
 
 
 def test_two_answers_to_one_pair_are_refused(tmp_path: Path) -> None:
@@ -106,4 +152,4 @@ def test_two_answers_to_one_pair_are_refused(tmp_path: Path) -> None:
 
 
 def test_an_empty_file_is_refused(tmp_path: Path) -> None:
-    refused("holds no judgement", model_of, tmp_path)
+    refused("there is nothing in it", model_of, tmp_path)
