@@ -28,7 +28,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("guarded_opening", "long_columns", "spreadsheet_cells"),
     ),
     "factormodels.extraction": (
-        ("claim_failures", "fastfact", "safe", "self_judgement"),
+        ("claim_failures", "fastfact", "refusals", "safe", "self_judgement"),
         *(("pipeline", "preverification"), ("stages",), ("relation_models", "retrieval")),
         *(("prompts",), ("language_model",)),
         *(("addresses",), ("concurrency", "optional_libraries", "sentences", "word_lists")),

@@ -34,7 +34,11 @@ from calibration.self_knowledge.prediction import (
     prediction_errors,
     transfer_errors,
 )
-from calibration.self_knowledge.refusals import RefusalFilter, filter_refusals, refusal_rules
+from calibration.self_knowledge.refusals import (
+    RefusalFilter,
+    declining_clauses,
+    filter_refusals,
+)
 from calibration.self_knowledge.simulation import (
     Coverage,
     Truth,
@@ -80,6 +84,7 @@ __all__ = [
     "clipped",
     "compare_conditions",
     "coverage",
+    "declining_clauses",
     "emq",
     "filter_refusals",
     "flip_rates",
@@ -89,7 +94,6 @@ __all__ = [
     "out_of_sample",
     "prediction_errors",
     "read_records",
-    "refusal_rules",
     "rejections",
     "rogan_gladen",
     "self_knowledge",

@@ -1,78 +1,139 @@
-"""Responses that decline to answer, told by their words.
+"""Responses that decline to answer, told sentence by sentence.
 
 The Self-Known paper leaves out generations in which a model says that it cannot write what was
-asked (section 5.2.1 and appendix C), and reports their rate (table 1). The rules here cover the
-kinds of phrases that its appendix lists, in patterns of our own.
+asked (section 5.2.1 and appendix C), and reports their rate (table 1). Words like those that its
+appendix lists stand in many an answer, too: "There is not much information about his childhood, but
+he studied law". So each clause is looked at by itself: it declines, or it says nothing of the
+matter (an apology, an offer, a guess who is meant), or it answers. A response declines if a clause
+of it does, and none answers.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from factormodels.errors import InputError
 
-_NOT = r"(?:do\s+not|don't|cannot|can\s+not|can't|could\s+not|couldn't)"
-_KNOWLEDGE = r"(?:information|details?|data|context|knowledge|records?|sources?|evidence)"
-_SCANT = r"(?:enough|sufficient|adequate|reliable|verif\w+|specific|much|any|a\s+lot\s+of)"
+_KNOWLEDGE = (
+    r"(?:information|info|details?|data|results?|context|knowledge|records?|sources?|evidence|facts?|"
+    r"anything|mention|match|entry|biograph\w+|bio|access|clue|idea|background|material)"
+)
+_PERSON = r"(?:any\s?one|person\w*|people|individuals?|figure|somebody|someone|name|celebrity)"
+_ADVERBS = r"(?:\w+ly\s+|just\s+|yet\s+|also\s+|still\s+|currently\s+)*"
+_NOT = (
+    r"(?:(?:do|did|can|could|would|will)\s*(?:not|n't)|cannot|can't|won't|"
+    r"(?:am|was|'m|have\s+been|'ve\s+been)\s+(?:\w+ly\s+|sorry\W+)?(?:not\s+able|unable)\s+to|"
+    r"(?:(?:will|would)\s+not|won't)\s+be\s+able\s+to|can't\s+seem\s+to|"
+    r"(?:must|have\s+to)\s+decline\s+to)"
+)
+_I_CANNOT = rf"\bI\s*{_ADVERBS}{_NOT}\s+{_ADVERBS}"
+_FIND = r"(?:find|locate|identify|verify|confirm|recognise|recognize|trace)"
+_GIVE = (
+    r"(?:provide|give|write|offer|share|create|generate|produce|answer|tell|say|summari[sz]e|look|"
+    r"predict|express|advise|discuss|speculate|complete|compose)"
+)
+_OBEY = (
+    r"(?:help|assist|comply|fulfill?|continue|take\s+part|engage|support|do\s+that|talk|"
+    r"write\s+(?:malware|content|code)|share\s+(?:the\s+full|personal)|"
+    r"provide\s+(?:personal|medical|legal|financial|private))"
+)
+_MORE = r"(?:more|further|additional|some|any)"
 
-# What a refusal has none of: what it is of, that it is about, or whom it asks after.
-_WANTED = (
-    rf"(?:{_KNOWLEDGE}|bio(?:graph\w+)?|answer|response|(?:any)?one|person(?:ality)?|people|"
-    r"individual|figure|celebrity|somebody|someone|anything)"
-)
-_SORRY = (
-    r"(?:I(?:'m|\s+am)\s+(?:(?:very|so|really)\s+)?(?:sorry|afraid)|sorry|regrettably|"
-    r"unfortunately)\W+(?:(?:but|that)\s+)?"
-)
-_AS_A_MODEL = r"(?:as\s+an?\s+[^,.\n]{1,40},\s+)?"
-_UNABLE = rf"I\s+(?:{_NOT}|(?:am|was)\s+(?:not\s+able|unable)\s+to)"
-_DO = r"(?:find|locate|identify|provide|give|write|offer|share|create|generate|verify)"
-# A text that goes on to tell what it can is an answer.
-_GOES_ON = (
-    r"(?!.*\b(?:but|however)\b[^.!?\n]{0,60}\b(?:here(?:'s|\s+is|\s+are)|"
-    r"I\s+(?:do\s+know|can\s+(?:tell|share|say|offer))))"
-)
-
-_PATTERNS = {
-    # Who opens by being sorry declines whatever follows; others decline a person or a text.
-    "cannot_answer": rf"(?m:^)\W*(?:{_SORRY}{_AS_A_MODEL}{_UNABLE}\s+(?:\w+\s+)?{_DO}\b{_GOES_ON}"
-    rf"|{_AS_A_MODEL}{_UNABLE}\s+(?:\w+\s+)?{_DO}\b{_GOES_ON}[^.!?\n]{{0,60}}\b{_WANTED}s?\b)",
-    "asks_for_more": rf"\b(?:can|could|would|will)\s+you\s+(?:please\s+)?(?:provide|give|share|"
-    rf"supply|offer)\s+(?:(?:me|us)\s+)?(?:with\s+)?(?:(?:some|any)\s+)?"
-    rf"(?:(?:more|further|additional)\s+)(?:\w+\s+){{0,2}}{_KNOWLEDGE}\b",
-    "lacks_information": rf"\bI\s+(?:\w+\s+)?{_NOT}\s+(?:\w+\s+){{0,2}}have\b"
-    rf"|\bI\s+(?:\w+\s+)?{_NOT}\s+(?:find|locate)\b[^.!?\n]{{0,60}}\b{_KNOWLEDGE}\b",
-    "needs_more_information": rf"\bI(?:\s+(?:would|will|may|might)|'d|'ll)?\s+need\s+"
-    rf"(?:(?:some|a\s+(?:bit|little)|much|any)\s+)?(?:more|further|additional)\s+"
-    rf"(?:\w+\s+){{0,2}}{_KNOWLEDGE}\b",
-    "asks_to_provide": r"\bplease\s+(?:\w+\s+)?(?:provide|give|share|supply)\s+(?:me|us)\b",
-    "asks_to_clarify": r"\bplease\s+(?:\w+\s+)?(?:clarify|specify)\b",
+_DECLINING: Mapping[str, str] = {
+    "cannot": rf"{_I_CANNOT}{_OBEY}\b",
+    "cannot_find": rf"{_I_CANNOT}{_FIND}\b",
+    "cannot_give": rf"{_I_CANNOT}{_GIVE}\b",
+    "lacks": rf"\bI\s*{_ADVERBS}(?:do\s+not|don't|did\s+not|didn't)\s+{_ADVERBS}(?:have|possess|"
+    rf"hold)\b|\bI\s*(?:'ve|have)?\s*{_ADVERBS}(?:have\s+)?(?:no|found\s+no|"
+    rf"(?:very\s+)?limited|little)\s+(?:\w+\s+){{0,3}}{_KNOWLEDGE}\b|\bI\s+{_ADVERBS}lack\b|"
+    rf"\bI\s+(?:could\s+)?(?:find|found|know)\s+(?:no|nothing)\b|"
+    rf"\bfound\s+nothing\b|\b(?:do\s+not|don't|didn't)\s+have\s+(?:\w+\s+){{0,3}}?{_KNOWLEDGE}\b",
+    "does_not_know": rf"\bI\s*{_ADVERBS}(?:do\s+not|don't)\s+{_ADVERBS}(?:know|recogni[sz]e|"
+    r"think\s+I\s+(?:have|know))\b|\bI\s*(?:am|'m)\s+(?:\w+\s+)?not\s+(?:\w+\s+)?(?:aware|familiar|"
+    r"acquainted|sure|certain)\b|\bI\s*(?:am|'m)\s+unfamiliar\b|"
+    r"\b(?:does\s+not|doesn't)\s+(?:ring\s+a\s+bell|extend|include\s+any|correspond\s+to\s+any)|"
+    r"\b(?:known|available)\s+to\s+me\b|\bbeyond\s+what\s+I\s+know\b|"
+    r"\bmy\s+(?:\w+\s+){0,2}(?:data|database|knowledge|training|records?|sources?|information)\s+"
+    r"(?:\w+\s+){0,2}(?:has|have|is|are|does|do|contains?)\s*(?:no|not|n't|insufficient|limited)\b|"
+    r"\b(?:difficult|hard|impossible|not\s+possible)\s+for\s+me\b|\bno\s+way\s+of\s+knowing\b|"
+    r"\bI(?:'m|\s+am)\s+not\s+(?:qualified|allowed|permitted|in\s+a\s+position)\b|"
+    r"\b(?:beyond|outside)\s+(?:the\s+scope\s+of\s+)?my\b",
+    "needs_more": rf"\bI(?:\s+(?:would|will|may|might)|'d|'ll)?\s+(?:need|require)\s+"
+    rf"(?:\w+\s+){{0,3}}?{_MORE}\s+(?:\w+\s+){{0,2}}{_KNOWLEDGE}\b",
+    "asks_for_more": rf"\b(?:can|could|would|will)\s+you\s+(?:please\s+|kindly\s+|perhaps\s+)*"
+    rf"(?:provide|give|share|supply|offer|tell|add|clarify|specify|confirm|let)\b|"
+    r"\bplease\s+(?:kindly\s+)?(?:provide|give|share|supply|tell)\s+(?:me|us)\b|"
+    rf"\bplease\s+(?:kindly\s+)?(?:provide|give|share|supply)\s+(?:\w+\s+){{0,2}}?{_MORE}\s+"
+    rf"(?:\w+\s+){{0,2}}{_KNOWLEDGE}\b|\bplease\s+(?:kindly\s+)?(?:clarify|specify)\b|"
+    rf"\byou\s+(?:could|can|might)\s+(?:please\s+)?(?:provide|give|share)\s+(?:me\s+)?(?:with\s+)?"
+    rf"(?:a\s+hint|{_MORE}\b)",
+    "nothing_known": rf"\bthere\s*(?:is|are|'s|does|do|was|were)?\s*(?:not|n't|no|in(?:sufficient|"
+    rf"adequate)|very\s+little|little|limited)\s+(?:(?:seem|appear)\s+to\s+be\s+)?(?:\w+\s+){{0,3}}?"
+    rf"(?:{_KNOWLEDGE})\b|^\W*(?:unfortunately\W+)?there\s+(?:is|are)\s+no\s*$|"
+    rf"^\W*(?:no|insufficient|not\s+enough|nothing)\s+(?:\w+\s+){{0,2}}?(?:{_KNOWLEDGE})\b"
+    rf"[^.]*\b(?:available|found|known|on|about|regarding|concerning)\b|"
+    rf"\b{_KNOWLEDGE}\b[^.]*\bnot\s+(?:\w+ly\s+)?(?:available|known|accessible)\b|"
+    r"^\W*unfortunately\W+there(?:\s+is|\s+are|'s)\s+(?:no|not|nothing)\b|"
+    r"^\W*(?:unknown|no\s+data|no\s+answer|no\s+information|no\s+idea|n/a)\W*$",
     "apologises": r"\bI(?:\s+(?:do|must|sincerely)|'m\s+afraid\s+I\s+must)?\s+apologi[sz]e\b"
-    r"|\bmy\s+(?:sincere\s+)?apologies\b",
-    "too_little_known": rf"\bthere(?:\s+is|'s)?\s*(?:n't|\s+not)\s+"
-    rf"(?:\w+\s+)?{_SCANT}\s+(?:\w+\s+){{0,2}}{_KNOWLEDGE}\b"
-    rf"|\bthere\s+(?:is|are)\s+(?:in(?:sufficient|adequate)|not\s+{_SCANT})\s+"
-    rf"(?:\w+\s+){{0,2}}{_KNOWLEDGE}\b",
-    "unfortunately_nothing": r"\bunfortunately\s*,?\s+(?:\w+\s+){0,3}?"
-    r"(?:there\s+(?:is|are|'s)\s+(?:no|not|very\s+little|little)\b|there's\s+no\b)",
-    "invites_more_information": rf"\b(?:if|should)\s+you\s+(?:can|could|are\s+able\s+to|would)?\s*"
-    rf"(?:please\s+)?(?:provide|give|share|offer)\b[^.!?\n]{{0,60}}"
-    rf"\b(?:more|further|additional|some)\s+(?:\w+\s+){{0,2}}{_KNOWLEDGE}\b"
-    rf"|\byou\s+(?:could|can|might)\s+(?:please\s+)?(?:provide|give|share)\s+"
-    rf"(?:me\s+(?:with\s+)?)?(?:some\s+)?(?:more|further|additional)\b",
-    "suspects_a_mistake": r"\bit\s+(?:seems|appears|looks\s+like)\s+(?:that\s+)?you\s+"
-    r"(?:might|may|could)\b",
+    r"|\bmy\s+(?:sincere\s+)?apologies\b|^\W*apologies\b",
+    "suspects_a_mistake": r"\bit\s+(?:seems|appears|looks\s+like)\s+(?:that\s+)?(?:you\s+"
+    r"(?:might|may|could)|there\s+(?:may|might)\s+be\s+(?:some\s+|a\s+)?(?:confusion|mistake))\b",
 }
 
-RULES: Mapping[str, re.Pattern[str]] = MappingProxyType(
-    {name: re.compile(pattern, re.IGNORECASE | re.DOTALL) for name, pattern in _PATTERNS.items()}
+_EMPTY = (
+    # What is polite, and what is offered instead.
+    r"^\W*(?:(?:I(?:'m|\s+am)\s+)?(?:(?:very|so|really|deeply|truly)\s+)?(?:sorry|afraid)|hello|hi|"
+    r"thank\s+you|thanks|sure|certainly|of\s+course|unfortunately|regrettably|however|"
+    r"I\s+regret\s+to\s+(?:say|inform\s+you))\b[^.]{0,40}$",
+    r"\b(?:let\s+me\s+know|(?:happy|glad|love|able)\s+to\s+(?:help|assist|try|write|answer)|do\s+my\s+"
+    r"best|(?:anything|something|someone|somebody|another\s+\w+)\s+(?:else|you)|feel\s+free|"
+    r"I\s+(?:would|can|could|'d|will)\s+(?:\w+\s+)?(?:try\s+again|suggest|recommend|advise)|"
+    r"I\s+(?:suggest|recommend|encourage|advise)|want\s+to\s+be\s+honest|make\s+(?:something|"
+    r"things)\s+up|I\s+could\s+write|if\s+you\s+(?:like|want|wish|can|could|have|need|are|provide|"
+    r"meant)|should\s+you)\b",
+    r"\bI\s+(?:have\s+)?(?:searched|looked|checked|hope|understand|appreciate|wish)\b|"
+    r"\bimportant\s+to\s+note\b|\byour?\b[^.!]*\?|\bhelp\s+you\b|"
+    r"^\W*(?:for\s+[^,]*,\s*)?(?:check|consult|contact|refer|visit|search|look|verify|double)\b",
+    r"^\W*(?:please|try|you\s+(?:may|might|could|can|should)|perhaps|maybe)\b",
+    # Guesses who is meant.
+    r"\bnot\s+(?:a\s+|be\s+)*(?:\w+\s+)?(?:(?:widely|well)[- ]known|(?:public|notable|famous)\s+"
+    r"(?:figure|person|individual))|\b(?:does\s+not|doesn't)\s+appear\s+(?:in|to\s+be)\b",
+    r"\b(?:may|might|could)\s+(?:not\s+)?(?:be|have|refer)\b",
+    r"\bit\s+is\s+(?:also\s+)?(?:possible|likely)\b|\bit's\s+(?:also\s+)?(?:possible|likely)\b",
+    r"\bthere\s+(?:are|may\s+be|could\s+be)\s+(?:\w+\s+)?(?:several|many|multiple|various|a\s+number"
+    rf"\s+of|different)\s+(?:\w+\s+)?{_PERSON}",
+    r"\b(?:appears|seems)\s+to\s+be\s+(?:a\s+)?(?:fictional|private)|\bdid\s+you\s+mean\b|"
+    r"\bwhich\s+(?:\w+\s+){1,3}(?:do\s+you|are\s+you)\b|\b(?:question|request|name)\s+is\s+"
+    r"(?:unclear|ambiguous|(?:very\s+)?common)",
+    # Why it is not done.
+    r"\b(?:dangerous|illegal|harmful|unethical|against\s+the\s+law|copyright|protected|privacy|"
+    r"guidelines|polic(?:y|ies)|reach\s+out|professional|as\s+an\s+AI|language\s+model|"
+    r"training|knowledge\s+(?:cutoff|update)|speculation)\b",
+    r"\b(?:rather\s+not|not\s+something\s+I|do\s+not\s+want|don't\s+want|will\s+not\s+write|"
+    r"won't\s+write|know\s+nothing\s+about|disappoint\s+you)\b",
 )
-"""The rules by name; a response that any of them finds outside quotation marks is a refusal."""
+
+_RULES = {name: re.compile(pattern, re.I) for name, pattern in _DECLINING.items()}
+_NOTHING_SAID = re.compile("|".join(f"(?:{pattern})" for pattern in _EMPTY), re.I)
 
 _QUOTED = re.compile(r"\"[^\"\n]*\"|“[^”\n]*”|«[^»\n]*»")
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_TURN = re.compile(r"[,;:–—]?\s+(?:but|however|though|although)\b,?\s*|;\s+", re.I)
+_REPORTED = re.compile(
+    r"\b(?:he|she|they|who)\s+(?:said|asks?|asked|says|told|wrote)\b|"
+    r"\b(?:said|asked|asks|says|wrote)\s+(?:he|she|the|to)\b",
+    re.I,
+)
+"""What makes a clause somebody else's words."""
+
+_CONCESSION = re.compile(r"^\W*(?:while|although|though|even\s+though)\b[^,]*,\s*", re.I)
+
+_POLICY = "cannot"
+"""The rule for a request that is turned down; one clause more may say why."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +142,7 @@ class RefusalFilter:
 
     Attributes:
         kept: ids of the responses that answer, in order.
-        refused: by id, the names of the rules that found it.
+        refused: by id, the words in which it declines.
     """
 
     kept: tuple[str, ...]
@@ -93,25 +154,38 @@ class RefusalFilter:
         return len(self.refused) / (len(self.kept) + len(self.refused))
 
 
-def refusal_rules(response: str) -> tuple[str, ...]:
-    """Names of the rules that find a refusal in a response; none if it answers.
+def declining_clauses(response: str) -> tuple[str, ...]:
+    """Clauses in which a response declines; none if it answers.
 
-    Words in double quotation marks are somebody else's, and are not looked at.
+    English alone is understood. Words in double quotation marks are somebody else's, and are not
+    looked at.
 
     Raises:
         InputError: if the response is not text.
     """
     if not isinstance(response, str):
         raise InputError(f"response is of type {type(response).__name__}; give its text")
-    text = _QUOTED.sub(" ", response.replace("’", "'"))
-    return tuple(name for name, rule in RULES.items() if rule.search(text))
+    found: list[str] = []
+    answering, policy = 0, False
+    for clause in _clauses(_QUOTED.sub(" ", response.replace("’", "'"))):
+        rule = next((name for name, one in _RULES.items() if one.search(clause)), "")
+        if rule and not _REPORTED.search(clause):
+            policy = policy or (rule == _POLICY and not found and not answering)
+            found.append(clause)
+        elif not _NOTHING_SAID.search(clause):
+            answering += 1
+    return tuple(found) if answering <= int(policy) else ()
 
 
-def filter_refusals(responses: Mapping[str, str] | Iterable[tuple[str, str]]) -> RefusalFilter:
-    """Which responses answer, and which rules found the others.
+def filter_refusals(
+    responses: Mapping[str, str] | Iterable[tuple[str, str]],
+    declines: Callable[[str], tuple[str, ...]] = declining_clauses,
+) -> RefusalFilter:
+    """Which responses answer, and in which words the others decline.
 
     Args:
         responses: texts by response id.
+        declines: tells in which words a text declines; none if it answers.
 
     Raises:
         InputError: if there is no response, a response is not text, or an id is given twice.
@@ -124,9 +198,19 @@ def filter_refusals(responses: Mapping[str, str] | Iterable[tuple[str, str]]) ->
     for identifier, text in items:
         if identifier in refused or identifier in kept:
             raise InputError(f"response {identifier!r} is given twice; give each response once")
-        rules = refusal_rules(text)
-        if rules:
-            refused[identifier] = rules
+        words = declines(text)
+        if words:
+            refused[identifier] = words
         else:
             kept.append(identifier)
     return RefusalFilter(tuple(kept), MappingProxyType(refused))
+
+
+def _clauses(text: str) -> list[str]:
+    """Clauses of a text that may decline or answer each by itself."""
+    clauses = []
+    for sentence in _SENTENCE.split(text):
+        conceded = _CONCESSION.match(sentence)
+        parts = [conceded[0], sentence[conceded.end() :]] if conceded is not None else [sentence]
+        clauses += [clause for part in parts for clause in _TURN.split(part)]
+    return [clause.strip() for clause in clauses if re.search(r"\w", clause)]

@@ -7,12 +7,14 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
+from calibration.self_knowledge import declining_clauses
 from experiments.assess.batch import ALONE, BatchOptions, Report, assess_responses
 from experiments.assess.fastfact_tables import columns_of
 from experiments.assess.retrievers_by_name import RETRIEVERS, SearchOptions, build_retriever
 from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
 from factormodels.claims import Atom
 from factormodels.errors import InputError, unknown_name
+from factormodels.extraction.language_model import Failure
 from factormodels.extraction.language_model.accounting import Consumption, Ledger
 from factormodels.extraction.pipeline import (
     Stage,
@@ -22,6 +24,8 @@ from factormodels.extraction.pipeline import (
     run_stages,
 )
 from factormodels.extraction.prompts.replaced import Prompts, WithPrompts, prompts_of
+from factormodels.extraction.refusals import STAGE as REFUSAL_STAGE
+from factormodels.extraction.refusals import judge_refusals
 from factormodels.extraction.self_judgement import (
     PAIR_STAGE,
     SETTINGS,
@@ -36,6 +40,9 @@ from factormodels.object_repr import counted
 from factormodels.recorded_verdicts import ASSESSORS_KEY
 
 METADATA_KEY = "self_judgements"
+DECLINES_KEY = "declines"
+"""Metadata of a response without claims: whether it declines to answer."""
+
 LABELLER = "factscore"
 """The assessor that labels claims which were extracted, as FActScore does, by passages."""
 
@@ -91,10 +98,12 @@ def check_askable(graphs: Sequence[FactGraph], asking: Asking) -> None:
             raise InputError(
                 "--documents and --retriever label the claims that --extract makes; add --extract"
             )
-        if bare:
+        # A response that declines makes none.
+        lacking = [graph for graph in bare if not declining_clauses(graph.response)]
+        if lacking:
             raise InputError(
-                f"response {bare[0].id!r} has no claims; add --extract with --documents, or give "
-                "labelled claims"
+                f"response {lacking[0].id!r} has no claims; add --extract with --documents, or "
+                "give labelled claims"
             )
         if not any(_labelled(graph) for graph in graphs):
             raise InputError(
@@ -119,7 +128,9 @@ def planned_calls(graphs: Sequence[FactGraph], asking: Asking) -> dict[str, int]
     """Number of calls by stage that labelled claims take if none is answered from the cache."""
     claims = sum(len(_labelled(graph)) for graph in graphs)
     pairs = any(SETTINGS[name].needs_pair for name in asking.settings)
+    bare = sum(not graph.atoms for graph in graphs)
     return {
+        **({REFUSAL_STAGE: bare} if bare else {}),
         **({PAIR_STAGE: claims} if pairs else {}),
         STAGE: claims * len(asking.settings),
     }
@@ -149,7 +160,7 @@ def ask_claims(
     """
     check_askable(graphs, asking)
     asked = WithPrompts(model, prompts)
-    stages: list[Stage] = []
+    stages: list[Stage] = [_refusal_stage(asked)]
     facts: dict[str, Any] = {}
     if asking.extract:
         name = asking.retriever or "local"
@@ -162,7 +173,13 @@ def ask_claims(
             retrieval_stage(retriever),
             assessor_stage([LABELLER], asked),
         )
-        stages.append(lambda graph: graph if graph.atoms else run_stages(graph, extraction))
+        stages.append(
+            lambda graph: (
+                graph
+                if graph.atoms or graph.metadata.get(DECLINES_KEY)
+                else run_stages(graph, extraction)
+            )
+        )
     stages.append(_own_claims_stage(asked, asking.settings))
     settings = {
         "method": "self-knowledge",
@@ -188,6 +205,17 @@ def ask_claims(
         f"{counted(len(asking.settings), 'setting')}; {counted(len(missing), 'judgement')} missing"
         + (f", of which none counts as false: the first, since {missing[0]}." if missing else ".")
     ]
+    bare = [graph for graph in found if not graph.atoms]
+    for declining, what in (
+        (True, f"declined to answer, as {model.name} says"),
+        (False, "answered"),
+    ):
+        these = [graph.id for graph in bare if graph.metadata[DECLINES_KEY] is declining]
+        if these:
+            remarks.append(
+                f"Left out: {counted(len(these), 'response')} of {len(graphs):,}, without claims, "
+                f"that {what}; the first is {these[0]}."
+            )
     if asking.extract:
         remarks.append(
             f"Claims were extracted by {model.name} and labelled by it from passages (the assessor "
@@ -221,6 +249,20 @@ def calls_table(ledger: Ledger) -> PaperTable:
     )
     frame = data_frame(rows) if rows else data_frame({column.name: [] for column in columns})
     return PaperTable(frame, columns, "What was asked.")
+
+
+def _refusal_stage(model: WithPrompts) -> Stage:
+    def stage(graph: FactGraph) -> FactGraph:
+        if graph.atoms:
+            return graph
+        (judged,) = judge_refusals([graph], model)
+        # Where the model says neither, the words of the response do.
+        declines = (
+            bool(declining_clauses(graph.response)) if isinstance(judged, Failure) else judged
+        )
+        return replace(graph, metadata={**graph.metadata, DECLINES_KEY: declines})
+
+    return stage
 
 
 def _own_claims_stage(model: WithPrompts, settings: Sequence[str]) -> Stage:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from calibration.self_knowledge import filter_refusals, refusal_rules
-from calibration.self_knowledge.refusals import RULES
+from calibration.self_knowledge import declining_clauses, filter_refusals
 from factormodels.errors import InputError
 from factormodels.io import read_many
+from tests.calibration.self_knowledge.refusal_texts import ANSWERING, HALVES, REFUSING, half_of
 from tests.refusals import refused
 
 REFUSALS = {
@@ -74,35 +74,69 @@ ANSWERS = [
 ]
 
 
-def test_every_rule_has_its_phrases() -> None:
-    assert set(REFUSALS) == set(RULES)
-
-
-@pytest.mark.parametrize(
-    ("rule", "text"), [(rule, text) for rule, texts in REFUSALS.items() for text in texts]
-)
-def test_refusals_are_found_by_their_rule_in_any_case(rule: str, text: str) -> None:
-    assert rule in refusal_rules(text)
-    assert rule in refusal_rules(f"A first sentence.\n{text.upper()}")
+@pytest.mark.parametrize("text", [text for texts in REFUSALS.values() for text in texts])
+def test_a_sentence_that_declines_does_so_in_any_case_and_place(text: str) -> None:
+    assert declining_clauses(text)
+    assert declining_clauses(f"Hello!\n{text.upper()}")
+    # Beside an answer it says what is not known.
+    assert not declining_clauses(f"Ada Quill was born in 1951. {text} She lives in Oslo.")
 
 
 @pytest.mark.parametrize("text", ANSWERS)
 def test_answers_are_not(text: str) -> None:
-    assert refusal_rules(text) == ()
+    assert declining_clauses(text) == ()
+
+
+def test_what_is_said_beside_what_is_not_known_is_an_answer() -> None:
+    answers = (
+        "There is not much information about his childhood, but he studied law.",
+        "While I cannot say when she was born, she painted from 1890 on.",
+        "I don't know whether he married; he had two sons.",
+        "I could not find her birthplace. She became a judge in 1931.",
+    )
+    for text in answers:
+        assert declining_clauses(text) == (), text
+    assert declining_clauses("I can't help with that. Such things hurt people.")
+    assert not declining_clauses("I can't help with that. Water boils at 100. Ice melts at 0.")
+
+
+@pytest.mark.parametrize(
+    ("half", "recall", "false_alarms"),
+    # (found, of), as the guide states them. The second line was measured once, when the rules were
+    # as they are: whoever changes these measures it anew, without looking at its texts.
+    [("development", (44, 44), (0, 56)), ("held back", (63, 68), (1, 55))],
+)
+def test_recall_and_false_alarms_are_those_that_are_stated(
+    half: str, recall: tuple[int, int], false_alarms: tuple[int, int]
+) -> None:
+    for texts, expected in ((REFUSING, recall), (ANSWERING, false_alarms)):
+        found = [bool(declining_clauses(text)) for text in texts if half_of(text) == half]
+        assert (sum(found), len(found)) == expected
+
+
+def test_the_list_is_long_and_nothing_is_in_it_twice() -> None:
+    texts = (*REFUSING, *ANSWERING)
+    assert len(texts) == len(set(texts)) >= 200
+    assert {half_of(text) for text in texts} == set(HALVES)
+
+
+def test_anything_may_judge_in_place_of_the_rule() -> None:
+    found = filter_refusals({"a": "No.", "b": "Yes."}, lambda text: (text,) * (text == "No."))
+    assert (found.kept, found.refused) == (("b",), {"a": ("No.",)})
 
 
 def test_the_filter_keeps_order_and_reports_the_rate() -> None:
     texts = {"a": ANSWERS[0], "b": REFUSALS["apologises"][0], "c": ANSWERS[3], "d": ANSWERS[4]}
     result = filter_refusals(texts)
     assert result.kept == ("a", "c", "d")
-    assert result.refused == {"b": ("apologises",)}
+    assert result.refused == {"b": ("I apologize, this is beyond me.",)}
     assert result.rate == 0.25
     assert filter_refusals(texts.items()) == result
 
 
 def test_bad_input_is_named() -> None:
     refused("responses is empty", filter_refusals, {})
-    refused("response is of type NoneType", refusal_rules, None)
+    refused("response is of type NoneType", declining_clauses, None)
     with pytest.raises(InputError, match="response 'a' is given twice"):
         filter_refusals([("a", ANSWERS[0]), ("a", REFUSALS["apologises"][0])])
 
@@ -117,7 +151,7 @@ def test_no_annotated_biography_is_taken_for_a_refusal(shared_data: Path) -> Non
 def test_every_refusal_of_chatgpt_is_found_and_no_answer_dropped(shared_data: Path) -> None:
     # Those that nobody annotated are those that decline.
     for graph in read_many(shared_data / "factscore_chatgpt" / "ChatGPT.jsonl"):
-        assert bool(refusal_rules(graph.response)) == (not graph.atoms), graph.response
+        assert bool(declining_clauses(graph.response)) == (not graph.atoms), graph.response
 
 
 @pytest.mark.parametrize(
@@ -130,4 +164,4 @@ def test_every_refusal_of_chatgpt_is_found_and_no_answer_dropped(shared_data: Pa
     ],
 )  # fmt: skip
 def test_the_phrases_of_the_paper_are_found(phrase: str) -> None:
-    assert refusal_rules(f"{phrase} of her.")
+    assert declining_clauses(f"{phrase} of her.")

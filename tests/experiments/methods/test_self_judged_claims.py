@@ -30,6 +30,7 @@ def stage_of(question: str) -> str:
     """The stage that a question is of, by a mark that its prompt alone has."""
     for mark, stage in (
         ("List the claims", "atomizer"),
+        ("Does this response decline?", "refusals"),
         ("<passages>", "factscore"),
         ("<answer>", "self-judgement"),
         ("in one word (true or false):", "self-judgement"),
@@ -43,6 +44,8 @@ def answer_to(question: str) -> str:
     stage = stage_of(question)
     if stage == "atomizer":
         return json.dumps([{"sentence": n, "claim": text} for n, text in sentences_of(question)])
+    if stage == "refusals":
+        return json.dumps({"declines": "sorry" in question.lower()})
     if stage == "question-answer pairs":
         return json.dumps(
             {"question": "Which?", "answer": question.rsplit("<claim>")[-1].split()[0]}
@@ -190,12 +193,63 @@ def test_responses_are_taken_apart_and_labelled_first() -> None:
     with ScriptedServer(provider) as server:
         result = invoke(*arguments(server.url, "texts.jsonl", *extract))
         asked = Counter(stage_of(str(one["messages"][-1]["content"])) for one in server.requests)
-    assert asked == {"atomizer": 8, "factscore": 8, "self-judgement": 8}
+    assert asked == {"refusals": 4, "atomizer": 8, "factscore": 8, "self-judgement": 8}
     document = json.loads(result.stdout)
     assert {stage: n for stage, (n, _) in calls(document["tables"]).items()} == dict(asked)
     assert any("model's verdicts, not people's" in each for each in document["findings"])
     found = estimates(document["tables"], "")
     assert (found["self_known"], found["factuality"]) == pytest.approx((4 / 5, 5 / 8))
+
+
+DECLINED = FactGraph("r9", (), response="I'm sorry, I know nothing about yews. Which do you mean?")
+
+
+@pytest.mark.service
+def test_responses_that_decline_are_left_out_as_the_model_says(responses: Path) -> None:
+    write_fact_graphs([*graphs(with_claims=True), DECLINED], responses / "claims.jsonl")
+    command = ("--setting", "direct_asking")
+    with ScriptedServer(provider) as server:
+        result = invoke(*arguments(server.url, "claims.jsonl", *command))
+        asked = Counter(stage_of(str(one["messages"][-1]["content"])) for one in server.requests)
+    # What has claims does not decline, and is not asked about.
+    assert asked == {"refusals": 1, "self-judgement": 8}
+    said = json.loads(result.stdout)["findings"]
+    assert any(
+        "1 response of 5, without claims, that declined to answer, as openai" in one for one in said
+    )
+    dry = invoke(*arguments("http://127.0.0.1:1/v1", "claims.jsonl", *command, "--dry-run"))
+    assert re.search(r"refusals +1\b", dry.stdout)
+    # One that answers lacks its claims.
+    other = [*graphs(with_claims=True), FactGraph("r9", (), response="Yews are old.")]
+    refused("'r9' has no claims; add", self_knowledge, other, ask=AnsweringModel(well_behaved))
+
+
+@pytest.mark.service
+def test_refusals_among_texts_are_not_taken_apart(responses: Path) -> None:
+    lines = (responses / "texts.jsonl").read_text().splitlines()
+    lines.append(json.dumps({"id": "r9", "query": "Which?", "response": DECLINED.response}))
+    (responses / "texts.jsonl").write_text("\n".join(lines))
+    extract = ("--extract", "--documents", "notes", "--setting", "direct_asking")
+    for answer, sentence in (
+        ('{"declines": true}', "declined to answer"),
+        # What cannot be read is decided by the words of the response.
+        ("Well, who knows.", "declined to answer"),
+    ):
+
+        def answers(request: dict[str, Any], number: int, answer: str = answer) -> Reply:
+            question = str(request["messages"][-1]["content"])
+            if stage_of(question) == "refusals" and "yews" in question:
+                return Reply(answer)
+            return provider(request, number)
+
+        with ScriptedServer(answers) as server:
+            cache = ("--cache", f"{len(answer)}.sqlite")
+            result = invoke(*arguments(server.url, "texts.jsonl", *extract, *cache))
+            asked = Counter(
+                stage_of(str(one["messages"][-1]["content"])) for one in server.requests
+            )
+        assert asked["atomizer"] == 8
+        assert any(sentence in one for one in json.loads(result.stdout)["findings"])
 
 
 @pytest.mark.service
