@@ -37,7 +37,7 @@ QUICK := not (service or notebook or browser or kill or slow)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run test quick lint docs bench draft notebooks fuzz endurance core lock sbom licences release browser
+.PHONY: help install run test quick lint docs bench draft notebooks fuzz endurance core lock sbom licences release browser latex
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -47,7 +47,7 @@ install: $(VENV)/kernels ## Make .venv with everything in it; done at once if no
 run: $(VENV)/core-kernels ## Compare the algorithms on the embedded data: a table, a plot, files in results/
 	$(VENV)/bin/factormodels run experiments/configs/compare.yaml --out results/compare --overwrite
 
-test: install browser ## Run the tests
+test: install browser latex ## Run the tests
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal
 
 quick: install ## Run the tests that take no service, notebook, browser or kill: two minutes
@@ -121,6 +121,23 @@ browser:
 	fi; \
 	echo 'The tests that open a report in a browser will be skipped: there is no Chromium;' \
 	  'install the package chromium of your system to run them'
+
+# Tests compile every table. This is the least that has what they need: siunitx is in -science, beamer
+# and booktabs in -recommended, pgf, which beamer takes, in -pictures.
+LATEX := texlive-latex-recommended texlive-pictures texlive-science
+
+latex:
+	@if command -v pdflatex > /dev/null \
+	    && kpsewhich siunitx.sty > /dev/null && kpsewhich beamer.cls > /dev/null \
+	    && kpsewhich pgfmath.sty > /dev/null && kpsewhich booktabs.sty > /dev/null; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	  echo 'Installing LaTeX for the tests that compile tables: 150 MB'; \
+	  export DEBIAN_FRONTEND=noninteractive; \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends $(LATEX) > /dev/null \
+	    && exit 0; \
+	fi; \
+	echo 'The tests that compile tables will be skipped: there is no LaTeX with siunitx, beamer and' \
+	  'pgf; install the packages $(LATEX) of your system to run them'
 
 # Compiled ahead, so that the first run starts at once; again when a kernel has changed. What the
 # embedded comparison runs is compiled for `make run`, everything else for the tests.

@@ -34,7 +34,13 @@ from calibration.significance.estimated_measures import EstimatedMeasure, estima
 from calibration.significance.method_measures import JudgedClaims, measures_named, response_k
 from calibration.significance.summary_intervals import summary_intervals
 from calibration.significance.table import MethodTable, compare_methods
-from calibration.table_markup import escape_latex, escape_markdown, latex_table, markdown_table
+from calibration.table_markup import (
+    Latex,
+    escape_latex,
+    escape_markdown,
+    latex_table,
+    markdown_table,
+)
 from calibration.tabular import Tabular
 from calibration.validation import check_lengths, is_missing
 from factormodels.errors import InputError
@@ -157,8 +163,8 @@ class CalibrationReport(Tabular):
         ]
         return latex_table(
             f"l{'r' * len(self.models)}",
-            ["", *(escape_latex(each.name) for each in self.models)],
-            [("", rows)],
+            [Latex(""), *(escape_latex(each.name) for each in self.models)],
+            [(Latex(""), rows)],
             width=1 + len(self.models),
             comments=[r"\usepackage{booktabs}"],
             foot=escape_latex(" ".join(self.remarks)),

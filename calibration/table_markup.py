@@ -11,7 +11,7 @@ import io
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NewType
 
 from factormodels.control_characters import printable
 from factormodels.errors import InputError
@@ -20,6 +20,10 @@ from factormodels.io.spreadsheet_cells import quoted, unquoted
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Latex = NewType("Latex", str)
+"""A text that is LaTeX already: of plain texts `escape_latex` and `latex_comments` alone make one,
+so that the type checker finds where a plain text is taken for LaTeX."""
 
 Rows = Iterable[Sequence[str]]
 """Rows of a table, each the texts of its cells from left to right."""
@@ -126,28 +130,26 @@ def markdown_table(titles: Sequence[str], right: Sequence[bool], rows: Rows) -> 
 
 def latex_table(
     specification: str,
-    titles: Sequence[str],
-    blocks: Iterable[tuple[str, Rows]],
+    titles: Sequence[Latex],
+    blocks: Iterable[tuple[Latex, Iterable[Sequence[Latex]]]],
     *,
     width: int,
     comments: Iterable[str] = (),
-    foot: str = "",
+    foot: Latex | None = None,
     heading_width: float | None = None,
-) -> str:
+) -> Latex:
     r"""Table as a LaTeX ``tabular``, whose document needs the package booktabs.
 
     Args:
         specification: of the columns, such as ``lrr``.
         titles: headings of the columns.
-        blocks: blocks of rows, each with the heading that stands above it, empty if it has none;
-            all are LaTeX already (`escape_latex`).
+        blocks: blocks of rows, each with the heading that stands above it, empty if it has none.
         width: number of columns; a title may span several.
-        comments: lines that stand before the table, behind percent signs.
-        foot: a paragraph below the table, within it; empty if there is none.
+        comments: plain texts that stand before the table, behind percent signs.
+        foot: a paragraph below the table, within it.
         heading_width: points within which headings of blocks are broken; None: they are not.
     """
-    lines = [f"% {line}" for line in comments]
-    lines += [rf"\begin{{tabular}}{{{specification}}}", r"\toprule", _latex_row(titles)]
+    lines = [rf"\begin{{tabular}}{{{specification}}}", r"\toprule", _latex_row(titles)]
     for heading, rows in blocks:
         lines.append(r"\midrule")
         if heading:
@@ -159,12 +161,31 @@ def latex_table(
         lines.append(
             rf"\multicolumn{{{width}}}{{p{{\linewidth}}}}{{\footnotesize {foot}}} \\",
         )
-    return "\n".join([*lines, r"\end{tabular}"]) + "\n"
+    return Latex(latex_comments(comments) + "\n".join([*lines, r"\end{tabular}"]) + "\n")
 
 
-def escape_latex(text: str) -> str:
-    """Text as LaTeX prints it; pdfTeX knows no Greek letter and few signs."""
-    return "".join(_LATEX.get(character, character) for character in text)
+def latex_comments(texts: Iterable[str]) -> Latex:
+    """Plain texts as lines that LaTeX passes over: none of them leaves its comment."""
+    return Latex("".join(f"% {line}\n" for text in texts for line in text.splitlines()))
+
+
+def escape_latex(text: str) -> Latex:
+    """Text as LaTeX prints it, whatever it holds: no sign of it is a command or ends a paragraph.
+
+    pdfTeX knows few letters and signs beyond those of Latin scripts: of others it shows the
+    numbers, and engines that take every letter show themselves.
+    """
+    line = " ".join(printable(text).split())
+    return Latex("".join(map(_latex_sign, line)))
+
+
+def _latex_sign(character: str) -> str:
+    if character in _LATEX:
+        return _LATEX[character]
+    if character.isascii() or character in _KNOWN_TO_PDFTEX:
+        return character
+    # The primitive is one of XeTeX and LuaTeX alone.
+    return rf"{{\ifdefined\Uchar {character}\else [U+{ord(character):04X}]\fi}}"
 
 
 def escape_markdown(text: str) -> str:
@@ -177,8 +198,10 @@ def escape_markdown(text: str) -> str:
     return _MARKUP.sub(lambda match: _ENTITIES.get(match[0]) or f"\\{match[0]}", line)
 
 
-def _latex_row(cells: Iterable[str]) -> str:
-    return " & ".join(cells) + r" \\"
+def _latex_row(cells: Iterable[Latex]) -> str:
+    row = " & ".join(cells)
+    # Behind the end of a row or a rule these would be an option of it.
+    return ("{}" if row.startswith(("[", "*")) else "") + row + r" \\"
 
 
 _MARKUP = re.compile(
@@ -188,6 +211,14 @@ _MARKUP = re.compile(
 """What Markdown, with the tables, strikes and formulas of GitHub, would read as markup."""
 
 _ENTITIES = {"<": "&lt;", "&": "&amp;"}
+
+_KNOWN_TO_PDFTEX = frozenset(
+    "¡¢£¤¥¦§¨©ª¬®¯°²³´µ¶¸¹º¼½¾¿ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõö÷øù"
+    "úûüýÿĀāĂăĆćĈĉĊċČčĎďĒēĔĕĖėĚěĜĝĞğĠġĢģĤĥĨĩĪīĬĭİıĲĳĴĵĶķĹĺĻļĽľŁłŃńŅņŇňŌōŎŏŐőŒœŔŕŖŗŘřŚ"
+    "śŜŝŞşŠšŢţŤťŨũŪūŬŭŮůŰűŴŵŶŷŸŹźŻżŽžƒǄǅǆǇǈǉǊǋǌǍǎǏǐǑǒǓǔǢǣǦǧǨǩǰǴǵȘșȚț‐‑‒―‖‘’“”†‡•…‰‱※‽"
+    "⁄⁎€™"
+)
+"""What a document class sets without a further package; found by setting each."""
 
 _LATEX = {
     "\\": r"\textbackslash{}",

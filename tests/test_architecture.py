@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import fnmatch
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -531,3 +532,30 @@ def test_a_way_round_a_gate_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         "module.py:8 reads by read_table",
         "module.py:8 reads by open_stream",
     ]
+
+
+LATEX_MAKERS = {
+    *("calibration/reporting.py", "calibration/significance/table_text.py"),
+    *("calibration/table_markup.py", "experiments/analyses/positions.py"),
+    "experiments/paper/latex_table.py",
+}
+"""What may say of a text that it is LaTeX; all others have theirs from `escape_latex`."""
+
+
+def test_few_say_of_a_text_that_it_is_latex() -> None:
+    makers = {
+        str(path.relative_to(ROOT))
+        for path in sources(*LAYERS)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name | ast.Attribute)
+        and (node.func.id if isinstance(node.func, ast.Name) else node.func.attr) == "Latex"
+    }
+    assert makers == LATEX_MAKERS
+    # Only one of them begins a comment, so that no text can leave one.
+    beginning = {
+        str(path.relative_to(ROOT))
+        for path in sources(*LAYERS)
+        if re.search(r"""f["']%\s""", path.read_text(encoding="utf-8"))
+    }
+    assert beginning == {"calibration/table_markup.py"}

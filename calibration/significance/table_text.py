@@ -6,7 +6,13 @@ import math
 
 from calibration.significance.method_measures import MEASURES
 from calibration.significance.table import MethodCell, MethodTable
-from calibration.table_markup import escape_latex, escape_markdown, latex_table, markdown_table
+from calibration.table_markup import (
+    Latex,
+    escape_latex,
+    escape_markdown,
+    latex_table,
+    markdown_table,
+)
 
 
 def as_markdown(table: MethodTable, digits: int = 3) -> str:
@@ -25,7 +31,7 @@ def as_markdown(table: MethodTable, digits: int = 3) -> str:
 
 def as_latex(table: MethodTable, digits: int = 3) -> str:
     """Table as LaTeX that needs the package booktabs, with its note in a last row."""
-    titles = ["Method", *(escape_latex(MEASURES[name].title) for name in table.measures)]
+    titles = [Latex("Method"), *(escape_latex(MEASURES[name].title) for name in table.measures)]
     rows = [
         [
             escape_latex(method),
@@ -36,7 +42,7 @@ def as_latex(table: MethodTable, digits: int = 3) -> str:
     return latex_table(
         f"l{'r' * len(table.measures)}",
         titles,
-        [("", rows)],
+        [(Latex(""), rows)],
         width=len(titles),
         comments=[r"\usepackage{booktabs}"],
         foot=escape_latex(table.note()),
@@ -48,10 +54,11 @@ def _markdown_cell(cell: MethodCell, digits: int) -> str:
     return f"{_value(cell, digits)}{marks} {_interval(cell, digits)}".rstrip()
 
 
-def _latex_cell(cell: MethodCell, digits: int) -> str:
+def _latex_cell(cell: MethodCell, digits: int) -> Latex:
     value, interval = escape_latex(_value(cell, digits)), _interval(cell, digits)
     marks = f"$^{{{cell.stars}}}$" if cell.stars else ""
-    return rf"{value}{marks} {{\scriptsize {interval}}}" if interval else f"{value}{marks}"
+    beside = rf" {{\scriptsize {interval}}}" if interval else ""
+    return Latex(f"{value}{marks}{beside}")
 
 
 def _value(cell: MethodCell, digits: int) -> str:

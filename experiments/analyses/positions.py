@@ -16,6 +16,7 @@ from calibration.self_knowledge import (
     self_knowledge,
 )
 from calibration.table_markup import (
+    Latex,
     csv_text,
     escape_latex,
     escape_markdown,
@@ -158,12 +159,12 @@ def markdown(positions: Positions, title: str) -> str:
 
 def latex(positions: Positions) -> str:
     """The tables as LaTeX that needs the package booktabs."""
-    titles = ["", *map(escape_latex, positions.labels.positions)]
+    titles = [Latex(""), *map(escape_latex, positions.labels.positions)]
     return latex_table(
         "l" + "r" * len(positions.labels.positions),
         titles,
         [
-            (name, [list(map(escape_latex, row)) for row in text_rows(table)])
+            (escape_latex(name), [list(map(escape_latex, row)) for row in text_rows(table)])
             for name, table in positions.tables().items()
         ],
         width=len(titles),

@@ -9,7 +9,14 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from calibration.table_markup import escape_latex, escape_markdown, latex_table, markdown_table
+from calibration.table_markup import (
+    Latex,
+    escape_latex,
+    escape_markdown,
+    latex_comments,
+    latex_table,
+    markdown_table,
+)
 from experiments.paper.text import ABSENT, interval, number
 from factormodels.control_characters import printable
 
@@ -148,18 +155,19 @@ def is_right(column: PaperColumn) -> bool:
     return column.right or column.digits is not None
 
 
-def latex(table: PaperTable, comments: Sequence[str] = (), width: TableWidth | None = None) -> str:
+def latex(
+    table: PaperTable, comments: Sequence[str] = (), width: TableWidth | None = None
+) -> Latex:
     """A table as LaTeX, to be taken in by a document whose preamble says `PACKAGES`.
 
     Args:
         table: the table.
-        comments: lines for the head of the file, such as its origin.
+        comments: plain texts for the head of the file, such as its origin.
         width: what it is to fit; as wide as it gets if None.
     """
     from experiments.paper.table_width import fitted, interval_size
 
-    head = [line for text in comments for line in text.splitlines()]
-    head += [*PACKAGES, *filter(None, (table.caption, table.note))]
+    head = [*comments, *PACKAGES, table.caption, table.note]
     if width is None:
         columns = table.columns
         return latex_table(
@@ -193,7 +201,7 @@ def latex(table: PaperTable, comments: Sequence[str] = (), width: TableWidth | N
     for part in _parts(form):
         parts = []
         for title, rows in part:
-            lines: list[list[str]] = []
+            lines: list[list[Latex]] = []
             for row in rows:
                 lines.append(
                     [
@@ -205,7 +213,10 @@ def latex(table: PaperTable, comments: Sequence[str] = (), width: TableWidth | N
                 )
                 if form.below and any(cell.interval for cell in row):
                     lines.append(
-                        [f"{{{small} {cell.interval}}}" if cell.interval else "" for cell in row]
+                        [
+                            Latex(f"{{{small} {cell.interval}}}" if cell.interval else "")
+                            for cell in row
+                        ]
                     )
             parts.append((escape_latex(title), lines))
         texts.append(
@@ -221,9 +232,8 @@ def latex(table: PaperTable, comments: Sequence[str] = (), width: TableWidth | N
     # Between parts a page may break; in braces, so that size and spaces end with the table.
     body = "\n\\par\\medskip\\noindent\n".join(texts)
     note = rf"\par\smallskip\noindent {escape_latex(form.note)}" if form.note else ""
-    lines_of_head = "".join(f"% {line}\n" for line in head)
-    return (
-        f"{lines_of_head}{{\\fontsize{{{size:g}}}{{{1.2 * size:g}}}\\selectfont"
+    return Latex(
+        f"{latex_comments(head)}{{\\fontsize{{{size:g}}}{{{1.2 * size:g}}}\\selectfont"
         f"\\setlength{{\\tabcolsep}}{{{separation:g}pt}}\\sloppy\\noindent\n{body}{note}\\par}}\n"
     )
 
@@ -251,7 +261,7 @@ def _parts(form: Form) -> Iterator[list[Block]]:
     yield part
 
 
-def _breakable(cell: PaperCell, cap: float, form: Form) -> str:
+def _breakable(cell: PaperCell, cap: float, form: Form) -> Latex:
     """A text of which no word is wider than its column."""
     from experiments.paper.table_width import text_width
 
@@ -262,7 +272,7 @@ def _breakable(cell: PaperCell, cap: float, form: Form) -> str:
         else:
             words.append(escape_latex(word))
     text = " ".join(words)
-    return rf"\textbf{{{text}}}" if cell.bold else text
+    return Latex(rf"\textbf{{{text}}}" if cell.bold else text)
 
 
 def markdown(table: PaperTable, comments: Sequence[str] = ()) -> str:
@@ -329,28 +339,28 @@ def _specification(table: PaperTable, column: PaperColumn) -> str:
     return rf"{decimals}@{{\,}}l" if column.interval else decimals
 
 
-def _latex_heading(column: PaperColumn) -> str:
+def _latex_heading(column: PaperColumn) -> Latex:
     title = column.latex or escape_latex(column.title)
     if column.interval:
-        return rf"\multicolumn{{2}}{{c}}{{{title}}}"
+        return Latex(rf"\multicolumn{{2}}{{c}}{{{title}}}")
     # In braces, or siunitx would read the heading as a number.
-    return f"{{{title}}}" if column.digits is not None else title
+    return Latex(f"{{{title}}}" if column.digits is not None else title)
 
 
-def _latex_value(column: PaperColumn, cell: PaperCell, small: str = r"\footnotesize") -> str:
-    value = cell.text
+def _latex_value(column: PaperColumn, cell: PaperCell, small: str = r"\footnotesize") -> Latex:
+    value: str = escape_latex(cell.text)
     if column.digits is None:
-        return rf"\textbf{{{escape_latex(value)}}}" if cell.bold else escape_latex(value)
-    if value == ABSENT:
+        return Latex(rf"\textbf{{{value}}}" if cell.bold else value)
+    if cell.text == ABSENT:
         # In braces, as it is not a number either.
         value = f"{{{ABSENT}}}"
     elif cell.bold:
         value = rf"\bfseries {value}"
     if cell.stars:
-        value += rf"{{\,{cell.stars}}}"
+        value += rf"{{\,{escape_latex(cell.stars)}}}"
     if not column.interval:
-        return value
-    return rf"{value} & {{{small} {cell.interval}}}" if cell.interval else f"{value} &"
+        return Latex(value)
+    return Latex(rf"{value} & {{{small} {cell.interval}}}" if cell.interval else f"{value} &")
 
 
 def _markdown_value(cell: PaperCell) -> str:

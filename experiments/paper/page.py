@@ -14,7 +14,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from calibration.table_markup import escape_latex
+from calibration.table_markup import escape_latex, latex_comments
 from experiments.paper.artefacts import Origin
 from experiments.paper.latex_table import PACKAGES, PaperTable, blocks, is_right
 from factormodels.errors import InputError
@@ -103,7 +103,7 @@ def latex_document(paper: Paper, origin: Origin) -> str:
     """
     authors = ", ".join(map(escape_latex, paper.authors))
     lines = [
-        *(f"% {line}" for line in origin.comments()),
+        latex_comments(origin.comments()).rstrip("\n"),
         r"\documentclass[10pt]{article}",
         r"\usepackage[a4paper, hmargin = 2cm, vmargin = 1.7cm]{geometry}",
         r"\usepackage{graphicx}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from calibration.table_markup import (
+    Latex,
     csv_text,
     escape_latex,
     escape_markdown,
@@ -37,8 +39,15 @@ def test_a_markdown_table_has_as_many_cells_in_every_line() -> None:
 
 
 def test_a_latex_table_has_a_rule_above_every_block() -> None:
-    blocks = [("first", [["x", "1"]]), ("", [["y", "2"]])]
-    text = latex_table("lr", ["a", "b"], blocks, width=2, comments=["a comment"], foot="a note")
+    cells = [[Latex(cell) for cell in row] for row in ("ab", "x1", "y2")]
+    text = latex_table(
+        "lr",
+        cells[0],
+        [(Latex("first"), [cells[1]]), (Latex(""), [cells[2]])],
+        width=2,
+        comments=["a comment"],
+        foot=Latex("a note"),
+    )
     assert text.splitlines() == [
         "% a comment",
         r"\begin{tabular}{lr}",
@@ -115,3 +124,39 @@ def test_no_sign_is_left_that_pdftex_lacks(character: str) -> None:
 )
 def test_a_sign_is_the_command_of_its_name(text: str, wanted: str) -> None:
     assert escape_latex(text) == wanted
+
+
+HOSTILE_IN_LATEX = (
+    "first line\nR&D and \\input{/etc/passwd}",
+    *("a\r\\end{document}", "a\x0b50%", "a\x85#1", "a\u2028$x", "a\n\n\\par"),
+    *("[1] first", "*starred*", "^^M&", "中文 and Ελ", "\ud800\x1b[2J", "a\tb", "–", "`` ?` --"),
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE_IN_LATEX)
+def test_no_line_of_a_comment_leaves_it(text: str) -> None:
+    lines = latex_table("l", [Latex("t")], [], width=1, comments=[text, "x"]).split("\n")
+    begun = lines.index(r"\begin{tabular}{l}")
+    assert lines[begun - 1] == "% x"
+    # The characters at which some reader of lines ends one.
+    for line in lines[:begun]:
+        assert line.startswith("% ")
+        assert line.splitlines() == [line]
+
+
+@pytest.mark.parametrize("text", HOSTILE_IN_LATEX)
+def test_an_escaped_text_is_one_line_of_plain_signs(text: str) -> None:
+    escaped = escape_latex(text)
+    assert escaped.splitlines() == [escaped]
+    assert not re.search(r"(?<!\\)[&%#_]|\^|~|\\(input|end|par)\b", escaped)
+    assert escaped.count("{") - escaped.count(r"\{") == escaped.count("}") - escaped.count(r"\}")
+
+
+def test_a_row_does_not_begin_with_an_option_of_the_one_before() -> None:
+    rows = [[escape_latex("[1]")], [escape_latex("*")]]
+    text = latex_table("l", [Latex("t")], [(Latex(""), rows)], width=1)
+    assert "{}[1] \\\\\n{}* \\\\\n" in text
+
+
+def test_letters_of_other_scripts_are_there_for_engines_that_know_them() -> None:
+    assert escape_latex("é中") == r"é{\ifdefined\Uchar 中\else [U+4E2D]\fi}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from experiments.paper.artefacts import Origin, write_figure, write_table
 from experiments.paper.latex_table import PaperColumn, PaperTable
 from experiments.paper.page import Paper, PaperSection, latex_document, page_image, write_paper
 from factormodels.errors import InputError
+from tests.experiments.paper.test_table_width import with_latex
 from tests.refusals import refused
 
 ORIGIN = Origin("odd & names", "0123456789abcdef" * 4)
@@ -201,7 +201,7 @@ def test_the_latex_takes_in_the_files_of_the_study(written: Path) -> None:
     assert text.endswith("\\end{document}\n")
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no pdflatex")
+@with_latex
 def test_the_latex_compiles(written: Path) -> None:
     write_paper(PAPER, written, ORIGIN)
     done = subprocess.run(
@@ -211,7 +211,5 @@ def test_the_latex_compiles(written: Path) -> None:
         check=False,
     )
     said = done.stdout.decode("utf-8", "replace")
-    if re.search(r"File `(?:booktabs|siunitx)\.sty' not found", said):
-        pytest.skip("this LaTeX has no booktabs or siunitx")
     assert done.returncode == 0, said[-2000:]
     assert "0.123" in text_of(written / "own.pdf")

@@ -15,6 +15,8 @@ from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, i
 from experiments.paper.table_width import MEASURES, fitted, text_width
 from experiments.study.config import TableWidth
 from experiments.study.reading import embedded_studies
+from factormodels.io.files import write_text
+from tests.calibration.test_table_markup import HOSTILE_IN_LATEX
 from tests.experiments.paper.study_tables import kept_tables, table_of
 
 DOCUMENTS: dict[TableWidth, tuple[str, ...]] = {
@@ -107,15 +109,37 @@ def test_tables_of_studies_fit_by_measured_widths(width: TableWidth) -> None:
         assert form.width <= MEASURES[width].width, each["studies"]
 
 
+def latex_lacks() -> str:
+    """What LaTeX lacks of that which the tables need; empty: nothing."""
+    if shutil.which("pdflatex") is None:
+        return "there is no pdflatex"
+    for file in NEEDED:
+        if subprocess.run(["kpsewhich", file], capture_output=True).returncode:
+            return f"this LaTeX has no {file}"
+    return ""
+
+
+NEEDED = ("array.sty", "booktabs.sty", "siunitx.sty", "geometry.sty", "beamer.cls", "pgfmath.sty")
+"""What is in packages of their own in some distributions; `make latex` installs all of them."""
+
+with_latex = pytest.mark.skipif(bool(latex_lacks()), reason=f"{latex_lacks()}: see make latex")
+
+
+def compiled(folder: Path, *parts: str) -> str:
+    """What pdflatex says of a document whose parts are given; it must end well."""
+    (folder / "paper.tex").write_text("\n".join(parts), encoding="utf-8")
+    command = ["pdflatex", "-draftmode", "-interaction=nonstopmode", "-halt-on-error"]
+    said = subprocess.run(
+        [*command, "paper.tex"], cwd=folder, capture_output=True, text=True, errors="replace"
+    )
+    assert said.returncode == 0, said.stdout[-2000:]
+    return said.stdout
+
+
 @pytest.mark.slow
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="there is no LaTeX")
+@with_latex
 @pytest.mark.parametrize("width", MEASURES)
 def test_latex_sets_no_table_too_wide(width: TableWidth, tmp_path: Path) -> None:
-    found = subprocess.run(
-        ["kpsewhich", "siunitx.sty", "beamer.cls"], capture_output=True, text=True
-    )
-    if len(found.stdout.split()) < 2:
-        pytest.skip("there is no siunitx or no beamer")
     of_studies = {f"study-{at}": table_of(each) for at, each in enumerate(kept_tables())}
     for name, one in (TABLES | of_studies).items():
         (tmp_path / f"{name}.tex").write_text(latex_table.latex(one, (), width))
@@ -127,10 +151,28 @@ def test_latex_sets_no_table_too_wide(width: TableWidth, tmp_path: Path) -> None
         names = [*TABLES, *(of_studies if head == DOCUMENTS[width][0] else ())]
         tables = [f"{around[0]}\n\\input{{{name}}}\n{around[1]}\n" for name in names]
         parts = [head, *latex_table.PACKAGES, r"\begin{document}", *tables, r"\end{document}"]
-        (tmp_path / "paper.tex").write_text("\n".join(parts))
-        command = ["pdflatex", "-draftmode", "-interaction=nonstopmode", "-halt-on-error"]
-        said = subprocess.run(
-            [*command, "paper.tex"], cwd=tmp_path, capture_output=True, text=True, errors="replace"
-        )
-        assert said.returncode == 0, said.stdout[-2000:]
-        assert re.findall(r"Overfull .hbox.*", said.stdout) == []
+        assert re.findall(r"Overfull .hbox.*", compiled(tmp_path, *parts)) == []
+
+
+@pytest.mark.slow
+@with_latex
+@pytest.mark.parametrize("width", [None, *MEASURES])
+def test_latex_sets_a_table_of_any_texts(width: TableWidth | None, tmp_path: Path) -> None:
+    texts = list(HOSTILE_IN_LATEX)
+    one = PaperTable(
+        data_frame({"a": texts, "b": texts[::-1], "p": [0.5] * len(texts), "g": texts}),
+        (PaperColumn("a", texts[0]), PaperColumn("b", texts[1]), PaperColumn("p", "p", digits=3)),
+        "\n".join(texts),
+        "g",
+        "\n".join(texts),
+    )
+    head = DOCUMENTS[width or "page"][0]
+    around = (r"\begin{frame}[allowframebreaks]", r"\end{frame}") if width == "slides" else ("", "")
+    text = latex_table.latex(one, texts, width)
+    write_text(tmp_path / "t.tex", text)
+    said = compiled(
+        tmp_path,
+        *(head, *latex_table.PACKAGES, r"\begin{document}", around[0], r"\input{t}", around[1]),
+        r"\end{document}",
+    )
+    assert "passwd)" not in said
