@@ -1,7 +1,8 @@
 """The command line `factormodels`: a thin layer of commands over the packages.
 
 Every error that is written for the user ends as one line on standard error and exit code 2, a limit
-on calls or costs that is reached with exit code 3; an interrupt ends with exit code 130.
+on calls or costs that is reached with exit code 3; an interrupt ends with exit code 130, and the
+system's wish that a command which keeps answers should end with 143.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 import errno
 import gc
 import os
+import signal
 import sys
+import threading
 from typing import Annotated, Any
 
 import typer
@@ -53,6 +56,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EROFS)
 USAGE_ERROR = 2
 LIMIT_REACHED = 3
 INTERRUPTED = 130
+TERMINATED = 143
 
 
 class _Commands(help_text.Group):
@@ -87,6 +91,23 @@ class _Commands(help_text.Group):
         except KeyboardInterrupt:
             say("factormodels: interrupted")
             raise typer.Exit(INTERRUPTED) from None
+
+
+class _Command(help_text.Command):
+    """A command that ends in order when the system asks it to, if it keeps answers in a file."""
+
+    def invoke(self, ctx: Any) -> Any:
+        if "cache" not in ctx.params or threading.current_thread() is not threading.main_thread():
+            return super().invoke(ctx)
+        before = signal.signal(signal.SIGTERM, _terminated)
+        try:
+            return super().invoke(ctx)
+        finally:
+            signal.signal(signal.SIGTERM, before)
+
+
+def _terminated(*_: object) -> None:
+    raise SystemExit(TERMINATED)
 
 
 app = typer.Typer(
@@ -163,7 +184,7 @@ _COMMANDS = (
 
 for _command in _COMMANDS:
     # The module's name is the command's.
-    app.command(_command.__name__.rpartition(".")[2].replace("_", "-"), cls=help_text.Command)(
+    app.command(_command.__name__.rpartition(".")[2].replace("_", "-"), cls=_Command)(
         _command.command
     )
 app.add_typer(datasets.app, name="datasets")

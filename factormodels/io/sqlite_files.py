@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from factormodels.errors import InputError
@@ -28,6 +28,21 @@ def connected(path: Path) -> sqlite3.Connection:
     """
     check_regular(path)
     return sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
+
+
+def close_connection(connection: sqlite3.Connection, *, whole: bool) -> None:
+    """Close a connection, of one that wrote leaving one file where nobody else has it open.
+
+    Args:
+        connection: a connection; one that is closed already stays so.
+        whole: whether the file leaves write-ahead mode: it then holds everything, and can be read
+            where nothing can be written beside it. While others have it open that is refused at
+            once, and left to the last of them.
+    """
+    with suppress(sqlite3.Error):
+        if whole:
+            connection.execute("PRAGMA journal_mode = DELETE")
+    connection.close()
 
 
 @contextmanager

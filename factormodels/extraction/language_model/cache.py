@@ -1,7 +1,8 @@
 """Answers of language models, kept on disk: a finished call is never paid for twice.
 
-The file is SQLite in write-ahead mode: several processes may share it, and a process that is
-killed leaves every answer that it stored.
+The file is SQLite. While it is written to, the latest answers are in a file beside it (the
+write-ahead log): several processes may share it, and one that is killed leaves every answer that it
+stored. Whoever is last to close it leaves one file, which holds everything.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import math
 import os
 import time
+import weakref
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
@@ -28,7 +31,13 @@ from factormodels.extraction.language_model import (
     lacking_parameters,
 )
 from factormodels.extraction.language_model.prices import Prices
-from factormodels.io.sqlite_files import connected, is_locked, lacks_table, sound_database
+from factormodels.io.sqlite_files import (
+    close_connection,
+    connected,
+    is_locked,
+    lacks_table,
+    sound_database,
+)
 
 T = TypeVar("T")
 
@@ -41,6 +50,9 @@ _PATIENCE = 60.0
 
 _PAUSE = 0.01
 """Seconds between two tries to open the file."""
+
+_LAG = 1.0
+"""Seconds by which what is stored may be newer than the file without the log beside it."""
 
 
 _DEPENDED_ON = ("temperature", "max_tokens", "top_logprobs", "seed", "sample")
@@ -63,6 +75,8 @@ def cache_key(model: str, request: Request) -> str:
 class AnswerCache:
     """Answers by key, in a file that several processes may share.
 
+    It is closed by `close`, when nobody holds it any more, and at the end of the interpreter.
+
     Args:
         path: the file; it is made if it does not exist.
         read_only: whether to refuse a file that does not exist, and to store nothing.
@@ -81,6 +95,10 @@ class AnswerCache:
         with self._sound("this cannot be used as a cache"):
             self._connection = connected(self.path)
             self._prepare_patiently()
+        self._closing = weakref.finalize(
+            self, close_connection, self._connection, whole=not read_only
+        )
+        self._logged = -math.inf
 
     def _sound(self, problem: str, mend: str = "") -> AbstractContextManager[None]:
         """Of the block, an error that names the file where this is damaged."""
@@ -163,6 +181,10 @@ class AnswerCache:
     def _write(self, statement: str, values: tuple[object, ...]) -> None:
         with self._sound("an answer cannot be stored", "free some space or give another file"):
             self._execute(statement, values)
+            if time.monotonic() - self._logged > _LAG:
+                # What is copied without the log is then no damaged file, and nearly all there is.
+                self._execute("PRAGMA wal_checkpoint(PASSIVE)")
+                self._logged = time.monotonic()
 
     def remove(self, key: str) -> None:
         """Forget an answer, one that turned out to be of no use."""
@@ -236,8 +258,8 @@ class AnswerCache:
             return int(self._execute("SELECT COUNT(*) FROM answers")[0][0])
 
     def close(self) -> None:
-        """Close the file."""
-        self._connection.close()
+        """Close the file, which then is one file, unless another process has it open."""
+        self._closing()
 
 
 class CachedModel:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -162,6 +164,57 @@ def test_a_damaged_entry_is_named(tmp_path: Path) -> None:
     refused(r"the entry \w{12} cannot be read", cache.get, cache_key("fake", REQUEST))
 
 
+def files(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir()}
+
+
+def test_a_closed_cache_is_one_file_that_can_be_copied(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    first, second = AnswerCache(path), AnswerCache(path)
+    first.put("one", "fake", REQUEST, ANSWER)
+    second.put("two", "fake", REQUEST, ANSWER)
+    first.close()
+    # The other one has it open; closing twice is no error.
+    second.put("three", "fake", REQUEST, ANSWER)
+    second.close()
+    second.close()
+    assert files(tmp_path) == {"c.db"}
+    copied = tmp_path / "copied.db"
+    copied.write_bytes(path.read_bytes())
+    copied.chmod(0o444)
+    replay = AnswerCache(copied, read_only=True)
+    assert [replay.get(key) for key in ("one", "two", "three")] == [ANSWER] * 3
+    replay.close()
+    assert files(tmp_path) == {"c.db", "copied.db"}
+
+
+def test_a_cache_that_nobody_holds_is_closed(tmp_path: Path) -> None:
+    cache = AnswerCache(tmp_path / "c.db")
+    cache.put("one", "fake", REQUEST, ANSWER)
+    assert len(files(tmp_path)) > 1
+    del cache
+    assert files(tmp_path) == {"c.db"}
+
+
+def test_a_cache_in_use_is_a_whole_file_too(tmp_path: Path) -> None:
+    cache = AnswerCache(tmp_path / "c.db")
+    cache.put("one", "fake", REQUEST, ANSWER)
+    # Without what is beside it, as a backup would take it: as it was within the last second.
+    (tmp_path / "copied.db").write_bytes((tmp_path / "c.db").read_bytes())
+    assert AnswerCache(tmp_path / "copied.db", read_only=True).get("one") == ANSWER
+
+
+def test_another_program_s_database_stays_in_its_mode(tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE t (x)")
+    refused("another program's", AnswerCache, other)
+    gc.collect()
+    with closing(sqlite3.connect(other)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
 OPEN = """
 import sys, time
 from factormodels.extraction.language_model.cache import AnswerCache
@@ -251,6 +304,8 @@ def test_after_a_kill_no_finished_call_is_repeated(tmp_path: Path) -> None:
         assert len(server.requests) - asked == 200 - finished
         assert asked - finished <= 8
     assert output.strip() == str([f"answer to question {n}" for n in range(200)])
+    # Neither process closed its cache: one had no time, the other left it to the interpreter.
+    assert files(tmp_path) == {"c.db"}
 
 
 def unreadable(answer: Completion) -> str:

@@ -1,0 +1,79 @@
+"""The file of answers after every end of a command: one file, which alone is enough."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from factormodels.extraction.language_model.cache import AnswerCache
+from tests.experiments.assess.test_assess_model import provider
+from tests.experiments.conftest import environment, write_batch
+from tests.factormodels.extraction.server import Reply, ScriptedServer
+
+pytestmark = [pytest.mark.service, pytest.mark.kill]
+
+INTERRUPTIBLE = """
+import signal
+from experiments.cli.main import main
+# A test run in the background of a shell ignores interrupts, and so do its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main()
+"""
+
+RESPONSES = [f"Train {i} crosses the bridge. Car {i} crosses it." for i in range(16)]
+
+
+def slow_provider(request: dict[str, Any], number: int) -> Reply:
+    time.sleep(0.02)
+    return provider(request, number)
+
+
+def assess(folder: Path, url: str, *more: str) -> subprocess.Popen[str]:
+    options = ["--documents", "notes", "--model", "openai/scripted", "--api-base", url]
+    options += ["--concurrency", "8"]
+    command = [sys.executable, "-c", INTERRUPTIBLE, "assess", "batch.jsonl", *options, *more]
+    return subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
+        env=environment(),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("sent", [None, signal.SIGINT, signal.SIGTERM], ids=str)
+def test_one_file_holds_every_answer_however_the_command_ends(
+    keyed: Path, sent: signal.Signals | None
+) -> None:
+    write_batch(keyed, RESPONSES, {"a.txt": "Only trains cross the bridge."})
+    with ScriptedServer(slow_provider) as server:
+        running = assess(keyed, server.url, "--out", "o.jsonl")
+        deadline = time.monotonic() + 120.0
+        while sent is not None and len(server.requests) < 20 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        if sent is not None:
+            running.send_signal(sent)
+        _, errors = running.communicate(timeout=120)
+        asked = len(server.requests)
+        assert running.returncode == {None: 0, signal.SIGINT: 130, signal.SIGTERM: 143}[sent], (
+            errors
+        )
+        assert "Traceback" not in errors
+        assert sorted(keyed.glob("answers.sqlite*")) == [keyed / "answers.sqlite"]
+        copied = keyed / "copied.sqlite"
+        shutil.copyfile(keyed / "answers.sqlite", copied)
+        kept = AnswerCache(copied, read_only=True)
+        # All that came but what was under way, at most 8 calls.
+        assert asked - 8 * (sent is not None) <= len(kept) <= asked
+        finished = len(kept)
+        kept.close()
+        again = assess(keyed, server.url, "--out", "again.jsonl", "--cache", "copied.sqlite")
+        _, errors = again.communicate(timeout=120)
+        assert again.returncode == 0, errors
+        whole = len(server.requests) - asked + finished
+        # Nothing that the copy holds is asked for again.
+        assert whole == len(AnswerCache(copied, read_only=True))
