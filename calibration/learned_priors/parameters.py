@@ -161,7 +161,8 @@ def stated_logit(graph: FactGraph, relation: Relation) -> float:
     if not 0.0 < p < 1.0:
         raise InputError(
             f"fact graph {graph.id!r}: the relation {relation.source!r} -> {relation.target!r} has "
-            f"probability {p}, which no temperature moves; state one strictly between 0 and 1"
+            f"probability {p}, which no temperature moves; state one strictly between 0 and 1, "
+            "or learn a probability for each class in place of those that are stated"
         )
     return math.log(p) - math.log1p(-p)
 

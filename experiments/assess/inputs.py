@@ -29,8 +29,8 @@ from factormodels.io.tables import (
     looks_like_table,
     parse_table,
     read_table,
-    refuse_archive,
 )
+from factormodels.io.workbooks import is_workbook
 
 STANDARD_INPUT = Path("-")
 
@@ -122,10 +122,12 @@ def _read(source: Path, columns: ResponseColumns) -> tuple[Sequence[FactGraph], 
     if not source.is_dir():
         content = _content(source)
     name = "standard input" if source == STANDARD_INPUT else str(source)
-    if source == STANDARD_INPUT and is_binary_table(content):
-        raise InputError("standard input is Parquet or Arrow; give the file by its name")
-    refuse_archive(content, name)
-    if source.is_dir() or is_binary_table(content):
+    is_binary = is_binary_table(content) or is_workbook(content)
+    if source == STANDARD_INPUT and is_binary:
+        raise InputError(
+            "standard input is Parquet, Arrow or a workbook; give the file by its name"
+        )
+    if source.is_dir() or is_binary:
         return _of_table(read_table(source), columns)
     text = text_of(content, name)
     if not text.strip():

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 from calibration.intervals import IntervalSettings
@@ -19,8 +21,8 @@ from experiments.study.cell_names import CELL
 from experiments.study.columns import LABEL, MODEL, PROBABILITY, RESPONSE, Columns
 from factormodels.errors import InputError, options_as_arguments
 from factormodels.io.claim_records import ClaimLabel
-from factormodels.io.json_records import shown
 from factormodels.io.labels import label_spelling
+from factormodels.io.table_numbers import Notation, cell_share, notation_remark
 from factormodels.io.tables import Table
 from factormodels.truth_words import folded
 
@@ -219,11 +221,13 @@ def _frame(table: Table, columns: ScoreColumns) -> tuple[pd.DataFrame, list[str]
     )
     rows = []
     unanswered = 0
+    notations = {column: Counter[Notation]() for column in probabilities}
     for place, row in enumerate(table.rows):
         said = spelling.read(row.get(label))
         for column in probabilities:
-            p = _probability(row.get(column), table, place, column)
-            if math.isnan(p):
+            p, notation = cell_share(row.get(column), table.place(place, column), "a probability")
+            notations[column].update(notation)
+            if p is None:
                 unanswered += 1
                 continue
             rows.append(
@@ -243,6 +247,7 @@ def _frame(table: Table, columns: ScoreColumns) -> tuple[pd.DataFrame, list[str]
         raise InputError(f"{table.source}: column {probabilities[0]!r} holds no probability")
     frame = data_frame(rows)
     remarks = [names.remark()] if names.guessed else []
+    remarks += filter(None, starmap(notation_remark, notations.items()))
     if unanswered:
         remarks.append(f"{unanswered:,} rows without a probability are left out.")
     if group is None:
@@ -254,23 +259,6 @@ def _frame(table: Table, columns: ScoreColumns) -> tuple[pd.DataFrame, list[str]
     frame.attrs["by"] = by
     frame.attrs["columns"] = probabilities
     return frame, remarks
-
-
-def _probability(value: Any, table: Table, place: int, column: str) -> float:
-    if folded(value) in ("", "nan", "null", "none", "na", "n/a"):
-        return math.nan
-    try:
-        p = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(
-            f"{table.place(place, column)}: {shown(value)} is not a probability; give a number "
-            "from 0 to 1"
-        ) from None
-    if not 0 <= p <= 1:
-        raise InputError(
-            f"{table.place(place, column)}: {p:g} is not a probability; give a number from 0 to 1"
-        )
-    return p
 
 
 def _varying(table: Table, names: Sequence[str]) -> list[str]:

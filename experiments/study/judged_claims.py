@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import starmap
 from typing import Any
 
 from calibration.self_knowledge import ClaimLabel, ClaimRecord, ModelJudgement, Setting
@@ -16,6 +18,7 @@ from factormodels.io.flat_rows import FlatRow, column_names_of, flat_rows
 from factormodels.io.json_records import shown
 from factormodels.io.labels import LabelSpelling, label_spelling
 from factormodels.io.published.self_judgements import ACCURATE, RIGHT, VOTES
+from factormodels.io.table_numbers import Notation, cell_number, cell_share, notation_remark
 from factormodels.io.tables import Table
 from factormodels.truth_words import ABSENT, folded, truth_of
 
@@ -305,7 +308,11 @@ def judged_claims(table: Table, wanted: ClaimColumns) -> JudgedTable:
         kind=found.kind,
         has_positions=bool(wanted.in_order or found.sentence or found.position),
         has_sentences=found.sentence is not None,
-        remarks=(*known, *_remarks(names, found, wanted.in_order, reader.n_unlabelled)),
+        remarks=(
+            *known,
+            *_remarks(names, found, wanted.in_order, reader.n_unlabelled),
+            *filter(None, starmap(notation_remark, reader.notations.items())),
+        ),
     )
 
 
@@ -500,6 +507,7 @@ class _Reader:
     Attributes:
         groups: responses by (model, condition) and id.
         n_unlabelled: number of rows without a label.
+        notations: by column of confidences, how many are written otherwise than plainly.
     """
 
     def __init__(
@@ -509,6 +517,7 @@ class _Reader:
         self._setting, self._in_order = setting, in_order
         self.groups: dict[tuple[str, str], dict[str, _Response]] = {}
         self.n_unlabelled = 0
+        self.notations: dict[str, Counter[Notation]] = {}
 
     def take(self, number: int, row: FlatRow) -> None:
         """Add what a row says, the number of which tells it from others."""
@@ -537,7 +546,8 @@ class _Reader:
             value = row.values.get(one.column)
             place = f"{where}: column {one.column!r}"
             if one.is_confidence:
-                confidence = _confidence(value, place)
+                confidence, notation = cell_share(value, place, "a confidence")
+                self.notations.setdefault(one.column, Counter()).update(notation)
                 if confidence is not None:
                     draft.confidence[setting] = confidence
             else:
@@ -612,20 +622,11 @@ def _whole(row: FlatRow, column: str) -> int:
 
 def _number(value: Any, place: str, what: str) -> float:
     try:
-        number = float(value)
+        number, _ = cell_number(value)
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{place}: {shown(value)} is not a number; give {what}") from None
     if not math.isfinite(number):
         raise InputError(f"{place}: {shown(value)} is not finite; give {what}")
-    return number
-
-
-def _confidence(value: Any, place: str) -> float | None:
-    if folded(value) in ABSENT:
-        return None
-    number = _number(value, place, "a confidence from 0 to 1")
-    if not 0 <= number <= 1:
-        raise InputError(f"{place}: {number:g} is not a confidence; give a number from 0 to 1")
     return number
 
 

@@ -1,9 +1,10 @@
-"""Tables of any kind as records: CSV, tabs, JSON Lines, JSON, Parquet, Arrow, datasets' folders.
+"""Tables of any kind as records: CSV, tabs, Excel, JSON (Lines), Parquet, Arrow, datasets' folders.
 
 `read_table` reads what a person has at hand, told apart by its content: CSV (commas or semicolons,
 with Excel's byte order mark or without), columns parted by tabs, JSON Lines, a list of JSON
-objects, Parquet, Arrow, and a folder that Hugging Face's `save_to_disk` wrote or that holds Parquet
-files. What the columns mean is the caller's; `Table.place` names a cell for its errors.
+objects, workbooks of Excel with one sheet, Parquet, Arrow, and a folder that Hugging Face's
+`save_to_disk` wrote or that holds Parquet files. What the columns mean is the caller's;
+`Table.place` names a cell for its errors.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from factormodels.io.records import (
     strictly,
     table_records,
 )
+from factormodels.io.workbooks import is_workbook, workbook_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_ZIP = b"PK\x03\x04"
 
 _SPLITS = "dataset_dict.json"
 _STATE = "state.json"
@@ -49,7 +50,7 @@ class Table:
 
     Attributes:
         source: its file or folder, as messages name it.
-        form: what it is: "CSV", "TSV", "JSON", "JSON Lines", "Parquet" or "Arrow".
+        form: what it is: "CSV", "TSV", "Excel", "JSON", "JSON Lines", "Parquet" or "Arrow".
         columns: names of the columns, in the order in which they are first met.
         rows: values by column; of CSV and TSV texts, otherwise what the file holds. A record of
             JSON may lack a column.
@@ -89,21 +90,10 @@ def read_table(source: Source) -> Table:
     content = read_bytes(path)
     if is_binary_table(content):
         return _of_arrow([(path, content)], str(path))
-    refuse_archive(content, path)
+    if is_workbook(content):
+        columns, rows, lines = workbook_rows(content, path)
+        return _checked(Table(str(path), "Excel", columns, tuple(rows), tuple(lines)))
     return parse_table(text_of(content, path), path)
-
-
-def refuse_archive(content: bytes, source: Source) -> None:
-    """Refuse what is packed like a spreadsheet's own files.
-
-    Raises:
-        InputError: if it is.
-    """
-    if content.startswith(_ZIP):
-        raise InputError(
-            f"{source}: this is a workbook or an archive, and neither a table nor a text; save a "
-            "sheet as CSV (UTF-8)"
-        )
 
 
 def parse_table(text: str, source: Source) -> Table:

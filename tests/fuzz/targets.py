@@ -117,19 +117,30 @@ significance: {pairs: [[exact, l]], resamples: 20}
 outputs: [csv]
 """
 USER_DATA = "datasets:\n  books-wikipedia: file.jsonl\nmodels: {}\n"
+RELATIONS = """response;claim;passage;relation;probability;label
+r1;a1;c1;entailment;0,9;1.0
+r1;a2;c1;contradiction;80 %;NS
+r2;a1;;;;
+"""
+
 TEXT = "The bridge was opened in 1890. It is red, and 300 metres long.\n"
 
 
 def targets(finished: Path) -> tuple[Target, ...]:
     """Every target; `finished` is the folder that `prepare` filled."""
     graph, lines = _json(GRAPH), _json(GRAPH) + b"\n" + _json(GRAPH | {"id": "r2"}) + b"\n"
-    records = tuple(_json(record) for record in release_records.RECORDS.values())
+    results = {"factuality_score": 0.5, **release_records.RESULTS}
+    own_tests = (release_records.FACTREASONER, results)
+    records = tuple(_json(record) for record in (*release_records.RECORDS.values(), *own_tests))
     models = (graph, json.dumps(GRAPH, indent=1).encode(), UAI.encode(), BAYES.encode())
     many = (lines, b"[" + graph + b"]", *records, *(record + b"\n" + record for record in records))
-    tables = tuple(
-        _table(record, delimiter)
-        for record in release_records.RECORDS.values()
-        for delimiter in ",\t"
+    tables = (
+        RELATIONS.encode(),
+        *(
+            _table(record, delimiter)
+            for record in release_records.RECORDS.values()
+            for delimiter in ",\t"
+        ),
     )
     evidence = (b"1 0 1", b"0", b"1\n1 0 1\n", b'{"0": 1, "1": [0.1, 0.2, 0.7]}', b'{"2": true}')
     claims = ("\n".join(_claim_records()) + "\n").encode()
@@ -139,6 +150,7 @@ def targets(finished: Path) -> tuple[Target, ...]:
         Target("read_many", "many.jsonl", many, _reader("read_many"), 40),
         Target("read_each", "each.jsonl", many, _each, 20),
         Target("tables", "table.csv", tables, _reader("read_many"), 30),
+        Target("workbook", "book.xlsx", (_workbook(),), _sheet, 10),
         Target("bif", "network.bif", (BIF.encode(),), _reader("read"), 10),
         Target("uai", "model.uai", (UAI.encode(), BAYES.encode()), _reader("read"), 30),
         Target("uai names", "m.uai.names", (b"a\nb\nc\n",), _names, 10),
@@ -285,6 +297,23 @@ def _each(path: Path) -> object:
     from factormodels.io import read_each
 
     return list(read_each(path))
+
+
+def _workbook() -> bytes:
+    import openpyxl
+
+    book = openpyxl.Workbook()
+    for row in (("response", "p", "label"), ("r1", 0.5, 1), ("r2", "12,5 %", None)):
+        book.active.append(row)
+    content = io.BytesIO()
+    book.save(content)
+    return content.getvalue()
+
+
+def _sheet(path: Path) -> object:
+    from factormodels.io.tables import read_table
+
+    return read_table(path)
 
 
 def _names(path: Path) -> object:

@@ -58,6 +58,11 @@ from factormodels.io.published.wikicontradict import (
     parse_wikicontradict,
 )
 from factormodels.io.records import Source
+from factormodels.io.relation_table import (
+    gather_relations,
+    looks_like_relation_row,
+    parse_relation_row,
+)
 
 Item = FactGraph | Prompt | JudgedPair | AtomPassages | ClaimRecord
 Parse = Callable[[Any, Source, int | None], Any]
@@ -170,6 +175,17 @@ FORMATS: tuple[Format, ...] = (
         ("sentences", "judgements"),
         looks_like_record,
         lambda obj, source, line: parse_record(obj, location(source, line)),
+    ),
+    Format(
+        "relation-table",
+        "relations of passages to claims, a row per pair",
+        "this project, as `factormodels fit` reads it",
+        "responses",
+        ("response", "claim", "passage", "relation"),
+        (),
+        looks_like_relation_row,
+        parse_relation_row,
+        gather_relations,
     ),
     Format(
         "factcheck-bench",

@@ -172,10 +172,10 @@ def test_prose_as_regular_as_a_table_is_refused_whatever_its_columns_are_called(
     assert len(load_responses(path, columns=ResponseColumns(column)).graphs) == 2
 
 
-def test_a_workbook_is_refused_with_the_mend(tmp_path: Path) -> None:
+def test_a_damaged_workbook_is_refused_with_the_mend(tmp_path: Path) -> None:
     path = tmp_path / "answers.xlsx"
     path.write_bytes(b"PK\x03\x04 and so on")
-    refused("answers.xlsx: this is a workbook .* save a sheet as CSV", load_responses, path)
+    refused("answers.xlsx: it is damaged, or a workbook .* a sheet as CSV", load_responses, path)
 
 
 def test_columns_are_refused_where_there_are_none(tmp_path: Path) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -162,3 +164,28 @@ def test_more_folds_than_responses_are_named(tmp_path: Path) -> None:
     write(datasets.load("demonstration").graphs[0], tmp_path / "one.json")
     result = invoke("fit", tmp_path / "one.json", code=2)
     assert "5 folds of 1 response: responses are never split; give 0 for none" in result.output
+
+
+@pytest.mark.parametrize("kind", ["CSV", "JSON Lines"])
+def test_fit_learns_the_same_from_a_table_as_from_its_graphs(folder: Path, kind: str) -> None:
+    labels = {("r1", "a1"): 1, ("r1", "a2"): 0, ("r2", "a1"): 0, ("r2", "a2"): 1, ("r3", "a1"): 1}
+    rows: list[dict[str, Any]] = [
+        {"response": r, "claim": a, "passage": "c1", "relation": "entailment", "label": label}
+        for (r, a), label in labels.items()
+    ]
+    text = "".join(f"{json.dumps(row)}\n" for row in rows)
+    if kind == "CSV":
+        text = "\n".join([",".join(rows[0]), *(",".join(map(str, r.values())) for r in rows)])
+    path = folder / "relations.txt"
+    path.write_text(text, encoding="utf-8")
+    graphs = read_many(path)
+    specification = Specification(Free(), None, ClassProbability("kind"), "implication")
+    expected = fit(graphs, specification).table()
+    write_many(graphs, folder / "graphs.jsonl")
+    arguments = ("--relations", "probability", "--folds", 0)
+    of_table = invoke("fit", "relations.txt", *arguments).stdout
+    assert of_table == invoke("fit", "graphs.jsonl", *arguments).stdout
+    # Three of five claims that a passage entails are true, and nothing else is known of them.
+    assert f"{expected[0].estimate:.3f}" in of_table
+    scaled = invoke("fit", "relations.txt", "--folds", 0, code=2)
+    assert "learn a probability for each class" in " ".join(scaled.stderr.split())

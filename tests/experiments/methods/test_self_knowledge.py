@@ -345,7 +345,7 @@ def test_a_file_of_unknown_columns_names_them_and_the_options(tmp_path: Path) ->
         result.stderr
     )
     path.write_text(path.read_text().replace("belief", "model_score"))
-    assert "'correct' is not a number" in invoke("self-knowledge", str(path), code=2).stderr
+    assert "'correct' is not a confidence" in invoke("self-knowledge", str(path), code=2).stderr
 
 
 @pytest.mark.slow

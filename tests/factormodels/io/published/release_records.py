@@ -187,6 +187,12 @@ RECORDS: dict[str, dict[str, Any]] = {
     "factscore-passages": PASSAGES,
 }
 """One record by name of its format, of those without tests of their own elsewhere."""
+RESULTS: dict[str, Any] = {
+    "factuality_score_per_atom": [{"a0": {"score": 0.5, "support": "S"}}],
+    "marginals": [{"variable": "a0", "probabilities": [0.5, 0.5]}],
+    "predictions": {"a0": "S"},
+    "references": {"a0": "S"},
+}
 FACTREASONER = {
     "input": "q",
     "output": "r",
@@ -204,12 +210,7 @@ FACTREASONER = {
             "probability": 0.5,
         }
     ],
-    "results": {
-        "factuality_score_per_atom": [{"a0": {"score": 0.5, "support": "S"}}],
-        "marginals": [{"variable": "a0", "probabilities": [0.5, 0.5]}],
-        "predictions": {"a0": "S"},
-        "references": {"a0": "S"},
-    },
+    "results": RESULTS,
 }
 FACTSCORE = {
     "input": "q",

@@ -1,0 +1,192 @@
+"""Relations of passages to claims as a table: a row for each pair that somebody judged.
+
+Columns are known by their names: the response, the claim, the passage, and what the passage says
+of the claim: the relation, with or without its probability, or the probabilities of entailment,
+contradiction and neutral. There may be the label of the claim, the same in all its rows, and texts:
+
+    response,claim,passage,relation,probability,label
+    r1,a1,c1,entailment,0.9,true
+    r1,a2,c1,neutral,0.8,false
+
+A claim or passage without a text of its own has its id as its text. A row without a passage is a
+claim that no passage was found for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from factormodels.claims import Atom, Context, Relation, RelationKind, validated_distribution
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.claim_records import ClaimLabel
+from factormodels.io.json_records import located, location, shown
+from factormodels.io.labels import label_spelling
+from factormodels.io.records import Source
+from factormodels.io.table_numbers import cell_share
+from factormodels.truth_words import folded
+
+_NAMES: Mapping[str, tuple[str, ...]] = {
+    "response": ("response", "response id", "answer id", "document"),
+    "claim": ("claim", "claim id", "atom", "atom id"),
+    "passage": ("passage", "passage id", "context", "context id", "evidence id"),
+    "relation": ("relation", "relation kind", "stance", "verdict of passage"),
+    "probability": ("probability", "relation probability", "confidence"),
+    "label": ("label", "human label", "gold", "gold label", "annotation", "truth", "ground truth"),
+    "claim text": ("claim text", "atom text"),
+    "passage text": ("passage text", "context text", "evidence"),
+    "entailment": ("entailment", "p entailment", "entails", "support", "supports"),
+    "contradiction": ("contradiction", "p contradiction", "contradicts", "refute", "refutes"),
+    "neutral": ("neutral", "p neutral", "unrelated"),
+}
+"""Names by which columns are known, the likeliest first."""
+
+_SHARES = ("entailment", "contradiction", "neutral")
+
+_KINDS: Mapping[str, RelationKind] = {
+    **{kind.value: kind for kind in RelationKind},
+    **dict.fromkeys(("entails", "support", "supports", "supported"), RelationKind.ENTAILMENT),
+    **dict.fromkeys(
+        ("contradicts", "refute", "refutes", "refuted", "contradicted"), RelationKind.CONTRADICTION
+    ),
+    **dict.fromkeys(("equivalent", "equal"), RelationKind.EQUIVALENCE),
+    **dict.fromkeys(
+        ("irrelevant", "unrelated", "not enough info", "not enough evidence"), RelationKind.NEUTRAL
+    ),
+}
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row, its cells by what they mean; those of columns that are not there are absent."""
+
+    cells: Mapping[str, Any]
+    where: str
+    source: str
+
+    def text(self, meaning: str) -> str:
+        value = self.cells.get(meaning)
+        return "" if value is None else str(value).strip()
+
+
+def looks_like_relation_row(obj: object) -> bool:
+    """Whether a record has the columns of a relation between a passage and a claim."""
+    if not isinstance(obj, dict):
+        return False
+    found = _columns(obj)
+    judged = "relation" in found or found.keys() >= set(_SHARES)
+    return judged and found.keys() >= {"response", "claim", "passage"}
+
+
+def parse_relation_row(obj: object, source: Source, line: int | None = None) -> _Row:
+    """A row of the table, for `gather_relations`."""
+    record: Mapping[str, Any] = obj if isinstance(obj, dict) else {}
+    cells = {meaning: record[column] for meaning, column in _columns(record).items()}
+    return _Row(cells, location(source, line), location(source))
+
+
+def gather_relations(rows: Sequence[_Row]) -> list[FactGraph]:
+    """The responses of a table, in the order of their first rows.
+
+    Raises:
+        InputError: for a row that lacks its response or claim, a relation or probability that is
+            none, a pair that stands twice, or a claim with two labels.
+    """
+    spelling = None
+    if any(row.text("label") for row in rows):
+        labels = (row.cells.get("label") for row in rows)
+        spelling = label_spelling(labels, f"{rows[0].source}: column 'label'")
+    responses: dict[str, list[_Row]] = {}
+    labelled: dict[tuple[str, str], bool | None] = {}
+    for row in rows:
+        for meaning in ("response", "claim"):
+            if not row.text(meaning):
+                raise InputError(f"{row.where}: column {meaning!r} is empty; name the {meaning}")
+        key = row.text("response"), row.text("claim")
+        responses.setdefault(key[0], []).append(row)
+        said = None if spelling is None else spelling.read(row.cells.get("label"))
+        label = None if said in (None, ClaimLabel.IRRELEVANT) else said is ClaimLabel.SUPPORTED
+        if labelled.setdefault(key, label) != label:
+            raise InputError(
+                f"{row.where}: claim {key[1]!r} of response {key[0]!r} has another label than in a "
+                "row before; give each claim one label"
+            )
+    return [_graph(name, own, labelled) for name, own in responses.items()]
+
+
+def _graph(
+    name: str, rows: Sequence[_Row], labelled: Mapping[tuple[str, str], bool | None]
+) -> FactGraph:
+    atoms: dict[str, Atom] = {}
+    passages: dict[str, tuple[str, dict[str, None]]] = {}
+    relations: dict[tuple[str, str], Relation] = {}
+    claims = {row.text("claim") for row in rows}
+    for row in rows:
+        claim, passage = row.text("claim"), row.text("passage")
+        text = row.text("claim text") or claim
+        atoms.setdefault(claim, Atom(claim, text, label=labelled[name, claim]))
+        if not passage:
+            continue
+        # Claims and passages are often numbered alike, and share the names of a graph.
+        own = f"passage {passage}" if passage in claims else passage
+        _, served = passages.setdefault(own, (row.text("passage text") or passage, {}))
+        served[claim] = None
+        if (own, claim) in relations:
+            raise InputError(
+                f"{row.where}: the passage {passage!r} and the claim {claim!r} stand in a row "
+                "before; keep one"
+            )
+        relations[own, claim] = _relation(row, own, claim)
+    return FactGraph(
+        name,
+        tuple(atoms.values()),
+        tuple(
+            Context(own, text, retrieved_for=tuple(served))
+            for own, (text, served) in passages.items()
+        ),
+        tuple(relations.values()),
+    )
+
+
+def _relation(row: _Row, passage: str, claim: str) -> Relation:
+    def share(meaning: str) -> float | None:
+        place = f"{row.where}, column {meaning!r}"
+        return cell_share(row.cells.get(meaning), place, "a probability")[0]
+
+    shares = {kind: share(kind) for kind in _SHARES}
+    word = folded(row.cells.get("relation"))
+    if word and word not in _KINDS:
+        raise InputError(
+            f"{row.where}, column 'relation': {shown(row.text('relation'))} is unknown; use one of "
+            f"{', '.join(RelationKind)}"
+        )
+    given = {kind: one for kind, one in shares.items() if one is not None}
+    if given and len(given) < len(_SHARES):
+        lacking = next(kind for kind in _SHARES if kind not in given)
+        raise InputError(
+            f"{row.where}: column {lacking!r} is empty beside other probabilities; give all three"
+        )
+    if not word and not given:
+        raise InputError(
+            f"{row.where}: it has no relation; give one, or the probabilities of "
+            f"{', '.join(_SHARES)}"
+        )
+    with located(row.where):
+        if not given:
+            stated = share("probability")
+            return Relation(passage, claim, _KINDS[word], 1.0 if stated is None else stated)
+        distribution = validated_distribution(given, f"relation {passage!r} -> {claim!r}")
+        kind = _KINDS[word] if word else RelationKind(max(given, key=lambda one: given[one]))
+        return Relation(passage, claim, kind, given.get(kind, 0.0), distribution)
+
+
+def _columns(record: Mapping[str, Any]) -> dict[str, str]:
+    """Column of each meaning that a record has."""
+    by_name = {folded(name): name for name in reversed([name for name in record if name])}
+    return {
+        meaning: by_name[found]
+        for meaning, names in _NAMES.items()
+        if (found := next((name for name in names if name in by_name), None)) is not None
+    }

@@ -1,0 +1,129 @@
+"""The one gate to Excel's workbooks: the rows of their one sheet, or a sentence on what to do.
+
+A workbook is an archive of XML that says how large it is, and may say so falsely; what it unpacks
+to, and the cells that its rows claim to have, are held to the size that `guarded_opening` allows.
+"""
+
+from __future__ import annotations
+
+import datetime
+import io
+import warnings
+import zipfile
+from contextlib import closing
+from typing import Any
+
+from factormodels.errors import InputError, MissingDependencyError
+from factormodels.io.guarded_opening import Source, refuse_larger
+from factormodels.io.json_records import shown
+
+_ZIP = b"PK\x03\x04"
+_OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+_CELL_BYTES = 8
+"""What a cell without a value takes, a place in a tuple."""
+
+_REASON_SHOWN = 120
+
+
+def is_workbook(content: bytes) -> bool:
+    """Whether a file's content is packed as a spreadsheet's own files are."""
+    return content.startswith((_ZIP, _OLD))
+
+
+def workbook_rows(
+    content: bytes, source: Source
+) -> tuple[tuple[str, ...], list[dict[str, Any]], list[int]]:
+    """The columns that the first row names, the rows below it, and the numbers of these.
+
+    Rows and columns without a value are left out, and a date is a text. Of a formula its last
+    result is taken.
+
+    Args:
+        content: the bytes, of which `is_workbook` is true.
+        source: their file, for messages.
+
+    Raises:
+        InputError: if it is no workbook of Excel, is damaged or too large, has several sheets with
+            values or none, or names two columns alike.
+        MissingDependencyError: if openpyxl is not installed.
+    """
+    try:
+        import openpyxl
+    except ImportError:
+        raise MissingDependencyError(
+            f"{source}: reading a workbook needs openpyxl; install it with: pip install "
+            "'factorfacts[excel]', or save the sheet as CSV (UTF-8)"
+        ) from None
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            names = archive.namelist()
+            refuse_larger(sum(info.file_size for info in archive.infolist()), source)
+        if "xl/workbook.xml" not in names:
+            raise InputError(
+                f"{source}: this is an archive, and neither a workbook of Excel nor a table; save "
+                "a sheet as CSV (UTF-8)"
+            )
+        # It warns of styles and extensions, of which nothing is read.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            book = openpyxl.load_workbook(io.BytesIO(content), read_only=True, data_only=True)
+            with closing(book):
+                held = {sheet.title: _rows(sheet, source) for sheet in book.worksheets}
+    except InputError:
+        raise
+    # openpyxl raises whatever its steps meet, and so do zlib and the readers of XML below it.
+    except Exception as error:
+        reason = " ".join(str(error).split())[:_REASON_SHOWN] or type(error).__name__
+        raise InputError(
+            f"{source}: it is damaged, or a workbook of another kind ({reason}); save it anew as "
+            ".xlsx, or a sheet as CSV (UTF-8)"
+        ) from None
+    sheets = {title: rows for title, rows in held.items() if rows}
+    if len(sheets) != 1:
+        several = f"{len(sheets)} sheets with values ({', '.join(map(shown, sheets))})"
+        raise InputError(
+            f"{source}: the workbook has {several if sheets else 'no values'}; save the one with "
+            "the table as CSV (UTF-8), or alone"
+        )
+    (rows,) = sheets.values()
+    return _named(rows, source)
+
+
+def _rows(sheet: Any, source: Source) -> list[tuple[int, tuple[Any, ...]]]:
+    """The rows that have a value, with their numbers, from 1."""
+    # What a sheet says of its own size need not be true.
+    sheet.reset_dimensions()
+    found = []
+    cells = 0
+    for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+        cells += len(row)
+        refuse_larger(_CELL_BYTES * cells, source)
+        if any(value is not None and value != "" for value in row):
+            found.append((number, row))
+    return found
+
+
+def _named(
+    rows: list[tuple[int, tuple[Any, ...]]], source: Source
+) -> tuple[tuple[str, ...], list[dict[str, Any]], list[int]]:
+    (line, head), *rest = rows
+    columns = ["" if name is None else str(name).strip() for name in head]
+    for place, name in enumerate(columns):
+        if name and name in columns[:place]:
+            raise InputError(
+                f"{source}, line {line}: two columns have the name {name!r}; give each its own"
+            )
+    records = [
+        {name: _plain(value) for name, value in zip(columns, row, strict=False) if name}
+        for _, row in rest
+    ]
+    return tuple(name for name in columns if name), records, [number for number, _ in rest]
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        # A day, which Excel keeps as its midnight.
+        return value.date().isoformat()
+    if isinstance(value, datetime.date | datetime.time):
+        return value.isoformat()
+    return str(value) if isinstance(value, datetime.timedelta) else value

@@ -1,0 +1,96 @@
+"""Relations as a table: graphs of its rows, from every spelling, and how a bad row is refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from factormodels.claims import Relation, RelationKind
+from factormodels.io import read_each, read_many
+from factormodels.io.file_report import check_file
+from tests.refusals import refused
+
+TABLE = """response;claim;passage;entailment;contradiction;neutral;label
+r1;a1;p1;0,8;0,1;0,1;1.0
+r1;a1;p2;10 %;70 %;20 %;1.0
+r1;a2;p1;0,2;0,7;0,1;0.0
+r2;a1;p1;0,9;0,05;0,05;yes
+r2;a2;a1;0,2;0,1;0,7;no
+r3;a1;;;;;
+"""
+
+
+def written(folder: Path, text: str, name: str = "relations.csv") -> Path:
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_rows_become_the_graphs_of_their_responses(tmp_path: Path) -> None:
+    first, second, third = read_many(written(tmp_path, TABLE))
+    assert (first.id, second.id, third.id) == ("r1", "r2", "r3")
+    assert [(atom.id, atom.label) for atom in first.atoms] == [("a1", True), ("a2", False)]
+    assert [(c.id, c.retrieved_for) for c in first.contexts] == [
+        ("p1", ("a1", "a2")),
+        ("p2", ("a1",)),
+    ]
+    entails, contradicts = RelationKind.ENTAILMENT, RelationKind.CONTRADICTION
+    assert first.relations == (
+        Relation("p1", "a1", entails, 0.8, (0.8, 0.1, 0.0, 0.1)),
+        Relation("p2", "a1", contradicts, 0.7, (0.1, 0.7, 0.0, 0.2)),
+        Relation("p1", "a2", contradicts, 0.7, (0.2, 0.7, 0.0, 0.1)),
+    )
+    # A passage that is called as a claim is has a name of its own.
+    assert second.context_ids == ("p1", "passage a1")
+    assert second.relations[1].kind is RelationKind.NEUTRAL
+    assert (third.contexts, third.atoms[0].label) == ((), None)
+
+
+def test_relations_may_be_words_and_columns_have_other_names(tmp_path: Path) -> None:
+    rows = [
+        {"Response ID": "r1", "Atom": "a1", "Context": "c1", "Stance": "supports", "p": 1,
+         "Confidence": "0,9", "Claim text": "It is red.", "Evidence": "Red it is.", "Gold": "S"},
+        {"Response ID": "r1", "Atom": "a2", "Context": "c1", "Stance": "refutes", "Gold": "NS"},
+    ]  # fmt: skip
+    path = written(tmp_path, "".join(f"{json.dumps(row)}\n" for row in rows), "relations.jsonl")
+    (graph,) = read_each(path)
+    assert graph.relations == (
+        Relation("c1", "a1", RelationKind.ENTAILMENT, 0.9),
+        Relation("c1", "a2", RelationKind.CONTRADICTION, 1.0),
+    )
+    assert (graph.atoms[0].text, graph.contexts[0].text) == ("It is red.", "Red it is.")
+    assert graph.atoms[1].text == "a2"
+    report = check_file(path)
+    assert report.format is not None
+    assert report.format.name == "relation-table"
+    assert report.problems == ()
+
+
+HEAD = "response,claim,passage,relation,probability,label\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (",a1,c1,entailment,0.9,1", "line 2: column 'response' is empty"),
+        ("r1,,c1,entailment,0.9,1", "line 2: column 'claim' is empty"),
+        ("r1,a1,c1,similar,0.9,1", "line 2, column 'relation': 'similar' is unknown"),
+        ("r1,a1,c1,,0.9,1", "line 2: it has no relation"),
+        ("r1,a1,c1,entailment,1.2,1", "line 2, column 'probability': '1.2' is not a probability"),
+        ("r1,a1,c1,entailment,90,1", "or per cent with their sign"),
+        ("r1,a1,c1,entailment,x,1", "line 2, column 'probability': 'x'"),
+        ("r1,a1,c1,entailment,0.9,1\nr1,a1,c1,entailment,0.9,1", "line 3: the passage 'c1'"),
+        ("r1,a1,c1,entailment,0.9,1\nr1,a1,c2,entailment,0.9,0", "line 3: claim 'a1'.* label"),
+        ("r1,a1,c1,entailment,0.9,maybe", "column 'label': its labels are 'maybe'"),
+    ],
+)
+def test_a_bad_row_is_refused_with_its_place(tmp_path: Path, rows: str, said: str) -> None:
+    refused(said, read_many, written(tmp_path, f"{HEAD}{rows}\n"))
+
+
+def test_two_of_three_probabilities_are_refused(tmp_path: Path) -> None:
+    refused("line 2: column 'neutral' is empty", read_many, written(tmp_path, TABLE.replace(
+        "0,8;0,1;0,1", "0,8;0,2;")))  # fmt: skip
+    refused("sum to 1.2", read_many, written(tmp_path, TABLE.replace("0,8;0,1;0,1", "0,8;0,2;0,2")))

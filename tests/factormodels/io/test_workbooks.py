@@ -1,0 +1,124 @@
+"""Workbooks of Excel: their one sheet is a table, and whatever is damaged is told."""
+
+from __future__ import annotations
+
+import datetime
+import io
+import random
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments import score
+from experiments.assess.inputs import load_responses
+from factormodels.errors import InputError, MissingDependencyError
+from factormodels.io.guarded_opening import size_limit
+from factormodels.io.tables import read_table
+from tests.refusals import refused
+
+openpyxl = pytest.importorskip("openpyxl", reason="what writes workbooks here")
+
+ROWS = [
+    ("response", "claim", None, "p", "label", "day"),
+    ("r1", "a1", None, 0.9, 1, datetime.date(2026, 1, 2)),
+    (None, None, None, None, None, None),
+    ("r1", "a2", "no column", "12,5 %", 0, None),
+    ("r2", "a1", None, 0.5, True, None),
+]
+
+
+def workbook(path: Path, **sheets: Any) -> Path:
+    book = openpyxl.Workbook()
+    book.remove(book.active)
+    for title, rows in sheets.items():
+        sheet = book.create_sheet(title)
+        for row in rows:
+            sheet.append(row)
+    book.save(path)
+    return path
+
+
+def test_the_one_sheet_with_values_is_a_table(tmp_path: Path) -> None:
+    table = read_table(workbook(tmp_path / "book.xlsx", Claims=ROWS, Empty=[]))
+    assert (table.form, table.columns) == ("Excel", ("response", "claim", "p", "label", "day"))
+    assert [row["p"] for row in table.rows] == [0.9, "12,5 %", 0.5]
+    assert table.rows[0]["day"] == "2026-01-02"
+    assert table.rows[2]["label"] is True
+    # As Excel numbers them.
+    assert table.lines == (2, 4, 5)
+    assert table.place(1, "p").endswith("book.xlsx, line 4, column 'p'")
+
+
+def test_commands_take_a_workbook(tmp_path: Path) -> None:
+    found = score(workbook(tmp_path / "book.xlsx", Claims=ROWS), n_bootstrap=20, resamples=19)
+    expected = ((0.9 - 1) ** 2 + 0.125**2 + 0.5**2) / 3
+    assert found["scores"]["brier"].tolist() == [pytest.approx(expected, abs=1e-12)]
+    assert any("1 with a decimal comma and 1 with a per cent" in one for one in found.sentences)
+    texts = [("id", "response"), ("r1", "It is red. It is old."), ("r2", "It is new.")]
+    loaded = load_responses(workbook(tmp_path / "texts.xlsx", Sheet1=texts))
+    assert [graph.id for graph in loaded.graphs] == ["r1", "r2"]
+
+
+def test_what_is_no_table_is_refused_with_the_mend(tmp_path: Path) -> None:
+    several = workbook(tmp_path / "several.xlsx", One=ROWS, Two=ROWS)
+    refused("2 sheets with values .'One', 'Two'.; save the one", read_table, several)
+    refused("no values", read_table, workbook(tmp_path / "none.xlsx", One=[]))
+    refused("no rows", read_table, workbook(tmp_path / "head.xlsx", One=ROWS[:1]))
+    twice = workbook(tmp_path / "twice.xlsx", One=[("p", "p"), (1, 2)])
+    refused("line 1: two columns have the name 'p'", read_table, twice)
+    (tmp_path / "old.xls").write_bytes(b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(100))
+    refused("save it anew as .xlsx, or a sheet as CSV", read_table, tmp_path / "old.xls")
+    with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
+        archive.writestr("a.txt", "a")
+    refused("this is an archive, and neither", read_table, tmp_path / "other.zip")
+
+
+def test_without_openpyxl_the_message_names_two_ways(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = workbook(tmp_path / "book.xlsx", Claims=ROWS)
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    with pytest.raises(
+        MissingDependencyError, match=r"factorfacts\[excel\].*save the sheet as CSV"
+    ):
+        read_table(path)
+
+
+def test_what_a_workbook_says_of_its_size_is_not_believed(tmp_path: Path) -> None:
+    path = workbook(tmp_path / "book.xlsx", Claims=ROWS)
+    content = io.BytesIO()
+    with zipfile.ZipFile(path) as before, zipfile.ZipFile(content, "w") as after:
+        for name in before.namelist():
+            text = before.read(name)
+            if name.endswith("sheet1.xml"):
+                text = text.replace(b'ref="A1:F5"', b'ref="A1:XFD1048576"')
+                assert b"XFD" in text
+            after.writestr(name, text)
+    path.write_bytes(content.getvalue())
+    assert len(read_table(path).rows) == 3
+    with zipfile.ZipFile(tmp_path / "bomb.xlsx", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/workbook.xml", bytes(10**6))
+    with size_limit(10**5):
+        refused("bomb.xlsx", read_table, tmp_path / "bomb.xlsx")
+
+
+def test_damaged_workbooks_are_read_or_refused(tmp_path: Path) -> None:
+    content = workbook(tmp_path / "book.xlsx", Claims=ROWS).read_bytes()
+    generator = random.Random(0)
+    messages = []
+    for _ in range(150):
+        damaged = bytearray(content)
+        for _ in range(generator.choice((1, 3, 30))):
+            damaged[generator.randrange(4, len(damaged))] = generator.randrange(256)
+        path = tmp_path / "damaged.xlsx"
+        path.write_bytes(bytes(damaged))
+        try:
+            read_table(path)
+        except InputError as error:
+            messages.append(str(error))
+    # Most bytes are of packed data with a checksum; the others of names that nothing reads.
+    assert len(messages) > 50
+    assert all("damaged.xlsx" in message and "\n" not in message for message in messages)
