@@ -1,12 +1,14 @@
-"""How much memory Python and Arrow take."""
+"""How much memory Python and Arrow take, and a disk that takes little."""
 
 from __future__ import annotations
 
 import gc
+import resource
 import time
 import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -21,6 +23,23 @@ def at_most(allowed: int) -> Iterator[None]:
     finally:
         tracemalloc.stop()
     assert taken <= allowed
+
+
+@contextmanager
+def writing_at_most(allowed: int) -> Iterator[None]:
+    """Let no file grow beyond so many bytes within the block, as a full disk would not."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (allowed, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def bytes_read() -> int:
+    """Bytes that this process has read so far, from wherever."""
+    fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(fields["rchar"])
 
 
 def held_by_arrow() -> int:

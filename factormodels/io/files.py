@@ -47,6 +47,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     Raises:
         InputError: if `path` is there and no regular file (a device is not to be replaced by one),
             or its folder does not exist or cannot be written.
+        OSError: if it cannot be written, as on a full disk; its `filename` is `path`.
     """
     target = Path(path)
     if target.is_dir():
@@ -70,6 +71,11 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         os.umask(umask)
         temporary.chmod(0o666 & ~umask)
         temporary.replace(target)
+    except OSError as error:
+        # Of a full disk the system names no file, and nobody knows the temporary one.
+        if error.filename in (None, name):
+            error.filename = os.fspath(path)
+        raise
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -81,7 +87,7 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
     of JSON too.
 
     Raises:
-        InputError: if the file cannot be written.
+        InputError, OSError: as `atomic_path` does.
     """
     with atomic_path(path) as temporary:
         temporary.write_bytes(text.encode("utf-8", "backslashreplace"))

@@ -129,7 +129,7 @@ def read_whole(source: Source) -> bytes:
         InputError: if there is no such file, it is no regular one, it cannot be read or unpacked,
             or has more than the limit of bytes.
     """
-    return _whole(_chunks(source), source)
+    return _whole(_chunks(source, _most_held.get()), source)
 
 
 def read_lines(source: Source, *, held: bool = False) -> Iterator[str]:
@@ -145,7 +145,7 @@ def read_lines(source: Source, *, held: bool = False) -> Iterator[str]:
     Raises:
         InputError: as `read_whole` does, or if a line is too long or not UTF-8.
     """
-    return _lines(_chunks(source), source, held=held)
+    return _lines(_chunks(source, _most_together(held=held)), source, held=held)
 
 
 def read_text_or_lines(
@@ -162,7 +162,7 @@ def read_text_or_lines(
     Raises:
         InputError: as `read_lines` does.
     """
-    chunks = _chunks(source)
+    chunks = _chunks(source, _most_together(held=held))
     begun = bytearray()
     filled: list[str] = []
     start = 0
@@ -189,6 +189,11 @@ def read_text_or_lines(
     return decoded(_whole(rest, source), source)
 
 
+def _most_together(*, held: bool) -> int:
+    """Bytes of all lines of a file that may be held together, or pass one after the other."""
+    return _most_held.get() * (1 if held else STREAMED)
+
+
 def _whole(chunks: Iterable[bytes], source: Source) -> bytes:
     content = bytearray()
     for chunk in chunks:
@@ -198,8 +203,7 @@ def _whole(chunks: Iterable[bytes], source: Source) -> bytes:
 
 
 def _lines(chunks: Iterable[bytes], source: Source, *, held: bool) -> Iterator[str]:
-    most = _most_held.get()
-    most_together = most if held else most * STREAMED
+    most, most_together = _most_held.get(), _most_together(held=held)
     before = taken = blank = 0
     rest: list[bytes] = []
     for chunk in chunks:
@@ -268,12 +272,17 @@ def source_name(source: Source) -> str:
     return "standard input" if os.fspath(source) == STANDARD_INPUT else str(source)
 
 
-def _chunks(source: Source) -> Iterator[bytes]:
-    """Yield the content of a file in pieces, unpacked if it is compressed with gzip."""
+def _chunks(source: Source, most: int) -> Iterator[bytes]:
+    """Yield the content of a file in pieces, unpacked if it is compressed with gzip.
+
+    One that is not and is larger than `most` is refused before anything of it is made.
+    """
     with opened(source) as file:
         try:
             first = file.read(_CHUNK)
             if not first.startswith(_GZIP_MAGIC):
+                if _size(file) > most:
+                    raise InputError(_too_large(source, "it holds", most))
                 while first:
                     yield first
                     first = file.read(_CHUNK)
@@ -281,6 +290,16 @@ def _chunks(source: Source) -> Iterator[bytes]:
             yield from _unpacked(first, file, source)
         except OSError as error:
             raise InputError(_unreadable(source, error)) from None
+
+
+def _size(file: BinaryIO) -> int:
+    """Bytes of a regular file; 0 of what is none, whose end alone tells."""
+    try:
+        status = os.fstat(file.fileno())
+    # Standard input may be an object of a test or a notebook, without a descriptor.
+    except (OSError, ValueError):
+        return 0
+    return status.st_size if stat.S_ISREG(status.st_mode) else 0
 
 
 def _unpacked(first: bytes, file: BinaryIO, source: Source) -> Iterator[bytes]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.experiments.conftest import EXAMPLE, call, invoke
+from tests.memory import bytes_read, writing_at_most
 
 pytestmark = pytest.mark.slow
 
@@ -238,3 +239,39 @@ def test_the_input_is_not_overwritten(graph_file: Path) -> None:
 def test_a_graph_that_is_too_large_is_one_sentence(graph_file: Path) -> None:
     result = refuse("infer", graph_file, "--backend", "enumeration", "--set", "max_states=4")
     assert_refused(result, "2^3.0", "exact")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "file"),
+    [
+        (("score", "t.csv", "--out", "s"), "s/"),
+        (("score", "t.csv", "--report", "r.html"), "r.html"),
+        (("convert", "demonstration", "o.jsonl"), "o.jsonl"),
+        (("convert", "demonstration", "o.uai", "--response", "demo-01-marie-curie"), "o.uai"),
+        (("draw", "demonstration", "--response", "demo-01-marie-curie", "--out", "o.svg"), "o.svg"),
+    ],
+)
+def test_a_full_disk_is_told_with_the_file(
+    arguments: tuple[str, ...], file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f"r{n // 5},c{n},0.{n % 9 + 1},{n % 2}\n" for n in range(40))
+    Path("t.csv").write_text(f"response,claim,p,label\n{rows}")
+    with writing_at_most(16):
+        said = refuse(*arguments).stderr
+    assert f"factormodels: {file}" in said
+    assert "cannot be written (File too large)" in said
+
+
+@pytest.mark.parametrize("command", ["convert", "fit"])
+def test_half_a_gigabyte_is_refused_before_it_is_read(command: str, tmp_path: Path) -> None:
+    path = tmp_path / "large.jsonl"
+    with path.open("wb") as file:
+        file.write((json.dumps(EXAMPLE) + "\n").encode() * 3)
+        file.truncate(500 * 2**20)
+    target = [tmp_path / "o.jsonl"] if command == "convert" else []
+    before = bytes_read()
+    said = refuse(command, path, *target).stderr
+    assert "large.jsonl: it holds more than 128 MiB" in said
+    # What is read are the first pieces, and modules.
+    assert bytes_read() - before < 50 * 2**20

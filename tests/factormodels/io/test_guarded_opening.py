@@ -23,7 +23,7 @@ from factormodels.io.guarded_opening import parse_size, read_lines, size_limit, 
 from factormodels.io.json_text import decode, read_json_lines
 from factormodels.io.networks.uai import read_uai
 from factormodels.io.networks.uai_results import read_evidence, read_marginals
-from tests.memory import at_most
+from tests.memory import at_most, bytes_read, writing_at_most
 from tests.refusals import refused
 
 READERS: tuple[Callable[[Path], object], ...] = (
@@ -89,7 +89,8 @@ def test_lines_are_read_with_flat_memory(tmp_path: Path) -> None:
     with size_limit(2**21):
         assert sum(1 for _ in read_each(path)) == 2_000
         refused("it holds more than 2 MiB", read_many, path)
-    with size_limit(2**13), pytest.raises(InputError, match="more than 8 KiB"):
+    path.write_text(filler % 1)
+    with size_limit(2**13), pytest.raises(InputError, match="a line of it holds more than 8 KiB"):
         list(read_each(path))
 
 
@@ -178,3 +179,27 @@ def test_a_pipe_is_not_replaced_by_what_is_written(tmp_path: Path) -> None:
     refused("pipe: this is a device or a pipe; name a regular file", write_text, pipe, "text")
     assert pipe.is_fifo()
     assert [path.name for path in tmp_path.iterdir()] == ["pipe"]
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_file_that_is_too_large_is_refused_before_it_is_read(
+    reader: Callable[[Path], object], tmp_path: Path
+) -> None:
+    path = tmp_path / "large.json"
+    with path.open("wb") as file:
+        file.write((LINE % 1).encode() * 3)
+        # Sixteen times what is held in memory is read line by line by some.
+        file.truncate(3 * 2**30)
+    before = bytes_read()
+    refused("large.json: it holds more than (128 MiB|2 GiB)", reader, path)
+    # A piece or two of a mebibyte, and what modules are read meanwhile.
+    assert bytes_read() - before < 8 * 2**20
+
+
+def test_what_a_full_disk_stops_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "t.txt"
+    path.write_text("before")
+    with writing_at_most(1), pytest.raises(OSError, match=r"too large: '.*/t\.txt'$"):
+        write_text(path, "much more")
+    assert path.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [path]
