@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,25 @@ It may leave out atoms that do not count, as one that relates atoms to each othe
 def by_labels(graph: FactGraph) -> list[bool]:
     """The human label of each atom; one without a label is not supported."""
     return [atom.label is True for atom in graph.atoms]
+
+
+def verified(graphs: Sequence[FactGraph], assessor: Assessor) -> tuple[FactGraph, ...]:
+    """Responses whose claims have the verdicts of an assessor for labels.
+
+    Those of which it supports no claim are left out: what is appended to a response has to be true
+    of it.
+
+    Args:
+        graphs: the responses; labels that they have play no part.
+        assessor: says of every atom, in order, whether it is supported.
+    """
+    found = []
+    for graph in graphs:
+        said = zip(graph.atoms, assessor(graph), strict=True)
+        atoms = tuple(replace(atom, label=supported) for atom, supported in said)
+        if any(atom.label for atom in atoms):
+            found.append(replace(graph, atoms=atoms))
+    return tuple(found)
 
 
 def by_inference(variant: str, relations: RelationModel | None = None) -> Assessor:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.console import heading, output, plain_table, show_written
+from experiments.cli.console import heading, messages, output, plain_table, show_written
 from experiments.cli.options import shared
 from experiments.paper.text import counted, number
+from factormodels.errors import InputError, unknown_name
 from factormodels.io.files import prepare_folder, write_text
 
 if TYPE_CHECKING:
@@ -22,13 +23,16 @@ if TYPE_CHECKING:
     from experiments.padding.robustness import CurveRow, GainRow, TableRow
     from factormodels.extraction.language_model import LanguageModel
     from factormodels.extraction.relation_models.base import RelationModel
+    from factormodels.fact_graph import FactGraph
 
 
 def command(
     file: Annotated[
         Path,
         typer.Argument(
-            metavar="FILE", help="Labelled fact graphs with texts; an embedded dataset."
+            metavar="FILE",
+            help="Responses with texts: fact graphs, with labels or without, a table or texts; an "
+            "embedded dataset.",
         ),
     ] = Path("demonstration"),
     relations: shared.EntailmentModel = "lexical",
@@ -40,6 +44,14 @@ def command(
             help="Judge the padding by its words alone, or recognise its templates.",
         ),
     ] = True,
+    verifier: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The assessor whose verdicts stand for labels. Without it people's labels count; "
+            "where there are none, FR2 on the recorded relations, or on those of --relations.",
+        ),
+    ] = None,
     paraphrases: Annotated[
         str | None,
         typer.Option(
@@ -74,7 +86,10 @@ def command(
     The sentences repeat a claim, say something true of anything, or are true claims
     from other responses.
 
-    For each available assessor (human labels; FR1, FR2 and FR3 on the recorded
+    Which claims are true, people's labels say, or a verifier. A table keeps the ids
+    of its responses; a response that nobody took apart has a claim in every sentence.
+
+    For each available assessor (the labels; FR1, FR2 and FR3 on the recorded
     relations; FR2 on the relation model's; FR2 with atoms related to each other; and
     with --model those that judge by a prompt), compares normal and padded responses
     with and without Core, and draws curves against the number of appended
@@ -86,8 +101,11 @@ def command(
       factormodels robustness demonstration --out results/robustness
       factormodels robustness --templates-known
       factormodels robustness --model openai/NAME --appended 4
+      factormodels robustness assessed.jsonl --verifier FR2
     """
+    from experiments.assess.inputs import load_responses
     from experiments.assess.setup import AssessmentOptions, language_model, relation_model
+    from experiments.padding.assessors import by_labels, by_related_atoms
     from experiments.padding.gaming import known_templates
     from experiments.padding.robustness import (
         CoreChoices,
@@ -96,17 +114,14 @@ def command(
         robustness_curves,
         robustness_table,
     )
-    from experiments.study.inputs import read_graphs
     from factormodels.extraction.language_model.accounting import Ledger
     from factormodels.extraction.language_model.litellm_model import LitellmSettings
     from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
     from factormodels.selection import CachedRelations
 
-    graphs = read_graphs(file)
+    graphs = _with_claims(load_responses(file).graphs)
     judge, _ = relation_model(relations, AssessmentOptions())
     choices = CoreChoices(judge, weights, templates_known=not blind)
-    # One cache for all versions of all responses, since they share most of their claims.
-    claims = CachedRelations(judge if blind else known_templates(judge, graphs, appended))
     missing: Counter[str] = Counter()
     prompted, writer = (
         None
@@ -118,7 +133,14 @@ def command(
         )
         for name in (model, paraphrases)
     )
-    assessors = _assessors_at_hand(judge, claims, prompted, missing)
+    graphs, whose = _judged(graphs, verifier, _verifiers(judge, prompted, missing), str(file))
+    # One cache for all versions of all responses, since they share most of their claims.
+    claims = CachedRelations(judge if blind else known_templates(judge, graphs, appended))
+    assessors = {
+        whose: by_labels,
+        **_verifiers(judge, prompted, missing),
+        "FR2, atoms related": by_related_atoms("FR2", claims),
+    }
     # Five points of each curve, evenly spaced.
     counts = [round(appended * k / 4) for k in range(5)]
     scores = padded_scores(graphs, assessors, choices, appended=appended, paraphraser=writer)
@@ -139,37 +161,78 @@ def command(
     show_written(console, written)
 
 
-def _assessors_at_hand(
-    relations: RelationModel,
-    claims: RelationModel,
-    model: LanguageModel | None,
-    missing: Counter[str],
+def _with_claims(graphs: Sequence[FactGraph]) -> tuple[FactGraph, ...]:
+    """The responses; one without claims with each of its sentences as one."""
+    from factormodels.extraction.pipeline import sentences_stage
+
+    taken_apart = sentences_stage()
+    return tuple(graph if graph.atoms else taken_apart(graph) for graph in graphs)
+
+
+def _judged(
+    graphs: Sequence[FactGraph],
+    verifier: str | None,
+    verifiers: Mapping[str, Assessor],
+    source: str,
+) -> tuple[tuple[FactGraph, ...], str]:
+    """The responses with labels, and whose they are.
+
+    Args:
+        graphs: the responses.
+        verifier: the assessor whose verdicts are taken for labels; None: people's, if there are
+            any.
+        verifiers: the assessors by name.
+        source: the file, for messages.
+
+    Raises:
+        InputError: for an unknown assessor, or one that supports no claim of any response.
+    """
+    from experiments.padding.assessors import verified
+
+    if verifier is None:
+        if any(atom.label is not None for graph in graphs for atom in graph.atoms):
+            return tuple(graphs), "human labels"
+        recorded = any(graph.relations for graph in graphs)
+        verifier = "FR2" if recorded else next(name for name in verifiers if "FR2, " in name)
+    if verifier not in verifiers:
+        raise InputError(unknown_name(f"--verifier {verifier!r}", verifier, verifiers))
+    kept = verified(graphs, verifiers[verifier])
+    if not kept:
+        raise InputError(
+            f"{source}: {verifier} supports no claim of it, so nothing true can be appended; give "
+            "responses with evidence (`factormodels assess --documents FOLDER --out FILE`), or "
+            "another --verifier"
+        )
+    left_out = len(graphs) - len(kept)
+    messages().print(
+        f"what {verifier} supports counts as true"
+        + (
+            f"; {counted(left_out, 'response')} of which it supports no claim left out"
+            * bool(left_out)
+        ),
+        soft_wrap=True,
+    )
+    return kept, f"verdicts of {verifier}"
+
+
+def _verifiers(
+    relations: RelationModel, model: LanguageModel | None, missing: Counter[str]
 ) -> dict[str, Assessor]:
-    """The assessors at hand, by name.
+    """The assessors that say of every claim whether it is supported, by name.
 
     Args:
         relations: the relation model of "FR2, NAME"; the others read what is recorded.
-        claims: says which atom entails which, for "FR2, atoms related".
         model: the language model of the prompt-based assessors; None leaves them out.
         missing: where their missing verdicts are counted, by name.
     """
-    from experiments.padding.assessors import (
-        by_inference,
-        by_labels,
-        by_prompt,
-        by_related_atoms,
-    )
+    from experiments.padding.assessors import by_inference, by_prompt
     from factormodels.extraction.stages.assessors import ASSESSORS
 
-    assessors = {
-        "human labels": by_labels,
+    return {
         **{name: by_inference(name) for name in ("FR1", "FR2", "FR3")},
         f"FR2, {relations.name}": by_inference("FR2", relations),
-        "FR2, atoms related": by_related_atoms("FR2", claims),
+        **({} if model is None else {name: by_prompt(name, model, missing) for name in ASSESSORS}),
     }
-    if model is not None:
-        assessors |= {name: by_prompt(name, model, missing) for name in ASSESSORS}
-    return assessors
 
 
 def _show(console: Console, table: Sequence[TableRow], curves: Sequence[CurveRow]) -> None:

@@ -68,7 +68,7 @@ def looks_like_response(obj: object) -> bool:
 
 
 def parse_response(obj: object, source: Source, line: int | None = None) -> FactGraph:
-    """Question and its response, without atoms.
+    """Question and its response, without atoms, under the id that the record gives it.
 
     Raises:
         InputError: if the record is malformed.
@@ -76,8 +76,10 @@ def parse_response(obj: object, source: Source, line: int | None = None) -> Fact
     where = location(source, line)
     record = as_object(obj, where)
     metadata = {key: record[key] for key in _METADATA if record.get(key) not in (None, "")}
+    own = record.get("id")
+    told = isinstance(own, str | int) and not isinstance(own, bool) and str(own).strip()
     return FactGraph(
-        record_id(source, line),
+        str(own).strip() if told else record_id(source, line),
         (),
         query=text_field(record, "question", where),
         response=text_field(record, "response", where),

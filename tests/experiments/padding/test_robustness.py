@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from experiments.padding.assessors import (
     by_labels,
     by_prompt,
     by_related_atoms,
+    verified,
 )
 from experiments.padding.gaming import (
     DEMONSTRATION,
@@ -43,7 +45,7 @@ from experiments.padding.robustness import (
     score,
     selected,
 )
-from factormodels import Atom, FactGraph, InputError, RelationKind, datasets
+from factormodels import Atom, FactGraph, InputError, RelationKind, datasets, read_many
 from factormodels.extraction.language_model import Failure
 from factormodels.extraction.relation_models.base import TextPair
 from factormodels.extraction.relation_models.lexical import LexicalRelations
@@ -346,3 +348,43 @@ def test_a_language_model_repeats_in_its_own_words() -> None:
         GRAPHS[:2], {"labels": by_labels}, CHOICES, appended=2, paraphraser=writer
     )
     assert {"paraphrased, appended", "paraphrased, alone"} <= {kind for _, _, kind in scores}
+
+
+def test_the_verdicts_of_an_assessor_stand_for_labels() -> None:
+    plain = [replace(g, atoms=tuple(replace(a, label=None) for a in g.atoms)) for g in GRAPHS[:3]]
+    said = {graph.id: by_inference("FR1")(graph) for graph in GRAPHS[:3]}
+    found = verified(plain, by_inference("FR1"))
+    assert {graph.id: [atom.label for atom in graph.atoms] for graph in found} == said
+    # Nothing true can be appended to what nothing is true of.
+    assert [g.id for g in verified(plain, lambda g: [g.id == plain[1].id] * len(g.atoms))] == [
+        plain[1].id
+    ]
+
+
+def test_a_table_without_labels_needs_only_a_verifier(folder: Path) -> None:
+    (folder / "texts.csv").write_text(
+        "id,response\nbridge,The bridge opened in 1890. It is made of wood.\n"
+        "tower,The tower opened in 1900. The tower is tall.\n",
+        encoding="utf-8",
+    )
+    (folder / "documents").mkdir()
+    (folder / "documents" / "a.txt").write_text("The bridge, of iron, opened in 1890.")
+    (folder / "documents" / "b.txt").write_text("The tower opened in 1900 and is tall.")
+    bare = invoke("robustness", "texts.csv", "--appended", 1, code=2)
+    assert "FR2, lexical supports no claim of it" in " ".join(bare.stderr.split())
+    invoke("assess", "texts.csv", "--documents", "documents", "--out", "assessed.jsonl")
+    assert [graph.id for graph in read_many("assessed.jsonl")] == ["bridge", "tower"]
+    result = invoke("robustness", "assessed.jsonl", "--appended", 1, "--out", "out")
+    assert "what FR2 supports counts as true" in result.stderr
+    table = (folder / "out" / "robustness-table.csv").read_text()
+    assert "verdicts of FR2,False,normal,2.0," in table
+    assert "human labels" not in table
+    unknown = invoke("robustness", "assessed.jsonl", "--verifier", "FR9", code=2)
+    assert "--verifier 'FR9'" in unknown.stderr
+
+
+def test_the_ids_of_a_table_are_kept_wherever_it_is_read(folder: Path) -> None:
+    (folder / "texts.csv").write_text(
+        "id,question,response\n7,What?,That.\nx,Why?,So.\n,How?,Thus.\n"
+    )
+    assert [graph.id for graph in read_many("texts.csv")] == ["7", "x", "texts-004"]
