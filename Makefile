@@ -163,6 +163,7 @@ sbom: install ## Write the bill of materials of .venv (CycloneDX): results/sbom.
 	mkdir -p results
 	$(TOOLS)/bin/cyclonedx-py environment $(VENV)/bin/python --output-reproducible \
 	    --mc-type library -o results/sbom.cdx.json
+	$(VENV)/bin/python -m tests.complete_bill requirements.lock results/sbom.cdx.json
 
 licences: install ## Check the licences of everything that is installed against those allowed
 	$(VENV)/bin/python tests/check_licences.py

@@ -19,6 +19,7 @@ from packaging.version import Version
 from inference.registry import Entry, entries
 from tests.check_core_imports import CheckError, check_absent, check_not_loaded
 from tests.check_licences import licence_of, not_allowed
+from tests.complete_bill import completed, locked_hashes
 from tests.execute_notebooks import execute, main, notebooks_in
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -253,3 +254,43 @@ def test_every_hint_to_install_names_this_distribution() -> None:
     ]
     assert len(hints) > 8
     assert {name for _, name in hints} == {ours}
+
+
+LOCK = f"""# made
+numpy==1.0 \\
+    --hash=sha256:{"a" * 64} \\
+    --hash=sha256:{"b" * 64}
+pytest==2.0 \\
+    --hash=sha256:{"c" * 64}
+"""
+
+
+def component(name: str, version: str, **others: object) -> dict[str, object]:
+    return {"type": "library", "name": name, "version": version, "bom-ref": name, **others}
+
+
+def test_the_bill_of_materials_has_a_root_hashes_and_licences() -> None:
+    mit = [{"license": {"id": "MIT"}}]
+    parts = [component("factorfacts", "0.1.0"), component("NumPy", "1.0"), component("pip", "3")]
+    bill = {"components": [*parts, component("pytest", "9", licenses=mit)], "metadata": {}}
+    whole, lacking = completed(bill, locked_hashes(LOCK))
+    assert whole["metadata"]["component"]["name"] == "factorfacts"
+    assert whole["metadata"]["component"]["licenses"] == [{"expression": "Apache-2.0"}]
+    numpy, pip, pytest_ = whole["components"]
+    (reference,) = numpy["externalReferences"]
+    assert [each["content"] for each in reference["hashes"]] == ["a" * 64, "b" * 64]
+    assert numpy["licenses"]
+    assert "externalReferences" not in pip
+    assert pytest_["licenses"] == mit
+    assert lacking == ["pytest 9: the lock has another version"]
+    assert completed({"components": [], "metadata": {}}, {})[1] == [
+        "factorfacts: it is not installed, so that the bill has no root"
+    ]
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-core.lock"])
+def test_every_release_of_a_lock_has_hashes(lock: str) -> None:
+    text = (ROOT / lock).read_text()
+    hashes = locked_hashes(text)
+    assert len(hashes) == len(re.findall("^[^# ].*==", text, re.MULTILINE))
+    assert all(hashes.values())
