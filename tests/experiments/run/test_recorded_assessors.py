@@ -17,6 +17,7 @@ datasets: [{path: data.jsonl, name: data}]
 variants: [FR1]
 relation_models: [lexical]
 assessors: [recorded]
+backends: [exact]
 measures: [brier, accuracy]
 significance: {pairs: [[recorded, exact]], measures: [accuracy], resamples: 50}
 outputs: [csv, markdown]
@@ -68,7 +69,7 @@ def test_a_response_without_verdicts_fails_with_a_reason() -> None:
     lines = [record(0, {"predictions": {"a0": "S", "a1": "NS"}}), record(1, {})]
     Path("data.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lines))
     Path("study.yaml").write_text(STUDY)
-    result = invoke("run", "study.yaml", "--out", "out", "--workers", "1")
+    result = invoke("run", "study.yaml", "--out", "out", "--workers", "1", code=1)
     rows = read_rows(Path("out") / "rows.parquet")
     judged = rows[rows["backend_label"] == "recorded"]
     assert judged.groupby("response")["status"].first().tolist() == ["judged", "failed"]

@@ -314,7 +314,7 @@ def test_defaults_are_those_of_the_readme(tmp_path: Path) -> None:
         ("assessors: [factscore]", ("assessors[0] needs a language model",)),
         ("assessors: [factscor]\nlanguage_model: x/y", ("did you mean 'factscore'",)),
         ("assessors: [factscore, factscore]\nlanguage_model: x/y", ("assessors[1]", "label")),
-        ("assessors: [{assessor: factscore, label: exact}]\nlanguage_model: x/y", ("'exact'",)),
+        ("assessors: [{assessor: factscore, label: auto}]\nlanguage_model: x/y", ("'auto'",)),
         ("language_model: {model: x/y, replays: true}", ("did you mean 'replay'",)),
         ("backends: [{backend: exact, only: {relation_models: [x]}}]", ("only.relation_models",)),
         ("significance: {pairs: [[{relation_model: x}, {relation_model: recorded}]]}",
