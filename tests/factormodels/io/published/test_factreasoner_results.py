@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from factormodels.errors import InputError
+from factormodels.extraction.pipeline import assessor_stage, sentences_stage
 from factormodels.fact_graph import FactGraph
 from factormodels.io import read_many, write
 from factormodels.io.file_report import check_file
@@ -21,6 +22,7 @@ from factormodels.recorded_verdicts import (
     recorded_verdicts,
     verdicts_of,
 )
+from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.io.published.release_records import removed, replaced
 from tests.factormodels.refusals import assert_refused
 from tests.refusals import refused
@@ -198,3 +200,14 @@ def test_the_output_of_the_release_keeps_its_posteriors(shared_data: Path) -> No
     supported = {atom for atom, one in found.items() if one.label == "supported"}
     assert supported == {atom for atom, said in results["predictions"].items() if said == "S"}
     assert list(found) == list(graph.atom_ids)
+
+
+def test_what_was_recorded_stays_beside_what_is_asked() -> None:
+    graph = parse_factreasoner(OUTPUT, "factreasoner_output.json")
+    judge = AnsweringModel(lambda _: "true", "scripted")
+    asked = assessor_stage(["factscore"], judge)(graph)
+    found = recorded_verdicts(asked)
+    assert found["factreasoner"] == EXPECTED
+    assert {atom: one.p_true for atom, one in found["factscore"].items()} == {"a0": 1.0, "a1": 1.0}
+    # Verdicts on claims that other claims take the place of are of nothing.
+    assert recorded_verdicts(sentences_stage()(asked)) == {}
