@@ -10,7 +10,12 @@ its gradient. `cross_validate` says whether what was learned helps responses it 
 
 from __future__ import annotations
 
-from calibration.learned_priors.adaptation import AdaptationStatus, AdaptedPrior, adapt_prior
+from calibration.learned_priors.adaptation import (
+    AdaptationStatus,
+    AdaptedPrior,
+    adapt_prior,
+    labelled_share,
+)
 from calibration.learned_priors.approximation import (
     ApproximationBias,
     BackendBias,
@@ -61,6 +66,7 @@ __all__ = [
     "cross_validate",
     "fit",
     "fit_posterior",
+    "labelled_share",
     "sample_posterior",
     "stance_class",
 ]

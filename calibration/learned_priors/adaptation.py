@@ -7,7 +7,9 @@ atom and (1 - share) / (1 - old share) for each false one. Its log Z less that o
 is the log likelihood of the share, and expectation-maximisation climbs it: the share becomes the
 mean posterior of the atoms under the last share. Where atoms are independent this is the EM of
 Saerens, Latinne and Decaestecker 2002 (Neural Computation 14), known as EMQ; here posteriors are
-those of the graph.
+those of the graph. That what evidence says did stay as it was is tested
+(`calibration.learned_priors.evidence_fit`): where the mixture of the two learned distributions does
+not give the new one, there is no estimate.
 """
 
 from __future__ import annotations
@@ -22,11 +24,12 @@ import numpy as np
 from calibration.intervals import student_quantile
 from calibration.learned_priors.backend_likelihoods import Engine
 from calibration.learned_priors.design import design
+from calibration.learned_priors.evidence_fit import Evidence, evidence_of, mixture_p_value
 from calibration.learned_priors.parameters import Parameters
 from calibration.learned_priors.specification import Specification
 from calibration.learned_priors.uncertainty import CONFOUNDED
 from calibration.scores.miscalibration.logistic import sigmoid
-from calibration.validation import Floats, open_interval, whole_number
+from calibration.validation import Floats, Integers, open_interval, whole_number
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -42,6 +45,11 @@ _CRAWL = 100
 _STEP = 1e-3
 """Step on the logit scale of the derivative of the score."""
 
+_ALARM = 0.05
+"""Evidence that is a mixture of what was learned is refused with this probability."""
+
+_NEARLY_CERTAIN = 1e-12
+
 
 class AdaptationStatus(StrEnum):
     """Whether unlabelled responses determine the share of true claims."""
@@ -52,6 +60,10 @@ class AdaptationStatus(StrEnum):
     """The likelihood grows up to a share of 0 or 1."""
     UNIDENTIFIED = "unidentified"
     """The evidence hardly depends on truth: any share suits it."""
+    OTHER_EVIDENCE = "other_evidence"
+    """No mixture of the evidence of true and of false claims that was learned gives this one."""
+    TOO_FEW = "too_few_responses"
+    """One response, here or among those learned from: nothing says how responses vary."""
 
 
 @dataclass(frozen=True)
@@ -59,13 +71,16 @@ class AdaptedPrior:
     """The share of true claims among unlabelled responses.
 
     Attributes:
-        share: the maximum likelihood estimate.
+        share: the maximum likelihood estimate; nan if the evidence is other than it was, or that
+            cannot be told.
         lower: lower end of its interval; nan without one.
         upper: upper end.
         standard_error: on the logit scale, clustered by response; nan without one.
         old_share: the share among the responses that were learned from.
         iterations: iterations of the expectation-maximisation.
         status: whether the responses determine the share.
+        evidence_p: p-value of the hypothesis that their evidence is a mixture of that of the claims
+            labelled true and that of those labelled false; nan for too few responses.
     """
 
     share: float
@@ -75,9 +90,20 @@ class AdaptedPrior:
     old_share: float
     iterations: int
     status: AdaptationStatus
+    evidence_p: float
+
+    @property
+    def determined(self) -> bool:
+        """Whether the responses determine the share."""
+        return self.status is AdaptationStatus.CONVERGED
 
     def apply(self, graph: FactGraph) -> FactGraph:
-        """Response whose atoms' prior odds are multiplied by the odds ratio of the two shares."""
+        """Response whose atoms' prior odds are multiplied by the odds ratio of the two shares.
+
+        The learned prior stays where the responses do not determine their share.
+        """
+        if not self.determined:
+            return graph
         shift = _logit(self.share) - _logit(self.old_share)
         atoms = []
         for atom in graph.atoms:
@@ -90,43 +116,51 @@ class AdaptedPrior:
 
 def adapt_prior(
     graphs: Sequence[FactGraph],
-    old_share: float,
+    labelled: Sequence[FactGraph],
     *,
     encoding: str = DEFAULT_ENCODING,
     backend: str | Backend = "auto",
     level: float = 0.95,
     max_iterations: int = 10_000,
     tolerance: float = 1e-8,
+    n_bootstrap: int = 1000,
+    seed: int = 0,
 ) -> AdaptedPrior:
     """Share of true claims of responses without labels, by expectation-maximisation.
 
+    It holds if their evidence is distributed, given truth, as it was among the responses that were
+    learned from. That is tested at 5 % by `mixture_p_value`, and the share refused if it fails.
     The interval is Student's on the logit scale, from the sandwich over responses. It takes what
     was learned, and the old share, as they are. Labels of the responses play no part.
 
     Args:
         graphs: the responses, with what was learned elsewhere: `LearnedPriors.apply_all`.
-        old_share: the share of true claims among the labels that this was learned from.
+        labelled: those that it was learned from, with what was learned as well.
         encoding: the one it was learned with; not *conditional*, under which the prior of atoms is
             part of the tables of relations too.
         backend: the inference backend, by name or built.
         level: nominal coverage of the interval.
         max_iterations: after this many, the search ends as not converged.
         tolerance: it ends where an iteration moves the share by less.
+        n_bootstrap: replicates of the test.
+        seed: seed of the replicates.
 
     Raises:
-        InputError: for no responses, a share outside (0, 1), the encoding *conditional*, or bad
-            settings.
+        InputError: for no responses, labels that are not of both kinds, the encoding *conditional*,
+            or bad settings.
         InferenceError: if the backend cannot answer for these responses.
     """
-    old = open_interval(old_share, "old_share", 0, 1)
     level = open_interval(level, "level", 0, 1)
     max_iterations = whole_number(max_iterations, "max_iterations", 1)
+    n_bootstrap, seed = whole_number(n_bootstrap, "n_bootstrap", 1), whole_number(seed, "seed", 0)
     if encoding == "conditional":
         raise InputError(
             "under 'conditional' the prior of atoms is part of the tables of relations too, so "
             "that it cannot be replaced alone; learn under 'implication' or 'mixture'"
         )
-    shares = _Shares(graphs, old, encoding, as_backend(backend))
+    old = labelled_share(labelled)
+    solver = as_backend(backend)
+    shares = _Shares(graphs, old, encoding, solver)
     share, moved, iterations = old, 1.0, 0
     while moved > tolerance and iterations < max_iterations:
         if iterations >= _CRAWL:
@@ -136,7 +170,45 @@ def adapt_prior(
         # An end of the range would be kept for ever.
         mean = min(max(mean, _EDGE / 10), 1.0 - _EDGE / 10)
         moved, share, iterations = abs(mean - share), mean, iterations + 1
-    return _known(shares, share, iterations, moved <= tolerance, level)
+    found = _known(shares, share, iterations, moved <= tolerance, level)
+    known, labels = _Shares(labelled, old, encoding, solver).evidence()
+    p_value = mixture_p_value(
+        known.of(np.flatnonzero(labels == 1)),
+        known.of(np.flatnonzero(labels == 0)),
+        shares.evidence()[0],
+        n_bootstrap,
+        seed,
+    )
+    found = replace(found, evidence_p=p_value)
+    # Evidence that says nothing says nothing else than it did.
+    if found.status is AdaptationStatus.UNIDENTIFIED or p_value >= _ALARM:
+        return found
+    few = np.isnan(p_value)
+    return replace(
+        found,
+        share=np.nan,
+        lower=np.nan,
+        upper=np.nan,
+        standard_error=np.nan,
+        status=AdaptationStatus.TOO_FEW if few else AdaptationStatus.OTHER_EVIDENCE,
+    )
+
+
+def labelled_share(labelled: Sequence[FactGraph]) -> float:
+    """Share of true claims among the labels of responses, which others may differ from.
+
+    Raises:
+        InputError: for no label, or if all are true or all false.
+    """
+    labels = [atom.label for graph in labelled for atom in graph.atoms if atom.label is not None]
+    share = sum(map(float, labels)) / max(len(labels), 1)
+    if not 0.0 < share < 1.0:
+        told = f"all {len(labels):,} labels are {'true' if share else 'false'}"
+        raise InputError(
+            f"{told if labels else 'no claim has a label'}, so what is learned says nothing about "
+            "other shares; give labels of both kinds"
+        )
+    return share
 
 
 class _Shares:
@@ -150,6 +222,7 @@ class _Shares:
         self._engine = Engine(backend, self._design.graph)
         self._atoms = np.flatnonzero(self._design.facts.is_atom)
         self._owners = self._design.owners[self._atoms]
+        self._graphs = graphs
         self.old = old
         self.sizes = np.bincount(self._owners, minlength=len(graphs)).astype(np.float64)
         if not len(self._atoms):
@@ -157,14 +230,24 @@ class _Shares:
 
     def means(self, share: float) -> Floats:
         """Sum of the posteriors of each response's atoms at a share, (r,)."""
+        true = self._posteriors(share)
+        sums: Floats = np.bincount(self._owners, true, minlength=len(self.sizes)).astype(np.float64)
+        return sums
+
+    def evidence(self) -> tuple[Evidence, Integers]:
+        """Evidence of all atoms under the learned prior, and their labels, -1 for none."""
+        p = np.clip(self._posteriors(self.old), _NEARLY_CERTAIN, 1.0 - _NEARLY_CERTAIN)
+        evidence = evidence_of(self._graphs, np.log(p) - np.log1p(-p), self._owners)
+        return evidence, self._design.clamps[self._atoms]
+
+    def _posteriors(self, share: float) -> Floats:
+        """Posterior of each atom at a share, (n,)."""
         values = self._design.graph.log_values.copy()
         unary, _ = self._design.facts.split(values)
         unary[self._atoms, 1] += np.log(share / self.old)
         unary[self._atoms, 0] += np.log((1.0 - share) / (1.0 - self.old))
         values.flags.writeable = False
-        true = self._engine(values, None).true[self._atoms]
-        sums: Floats = np.bincount(self._owners, true, minlength=len(self.sizes)).astype(np.float64)
-        return sums
+        return np.asarray(self._engine(values, None).true[self._atoms])
 
     def climbed(self, share: float) -> float:
         """Where expectation-maximisation comes to rest: the next maximum that it moves towards."""
@@ -211,7 +294,7 @@ def _known(
         lower, upper = sigmoid(np.array([at - reach, at + reach])).tolist()
     else:
         error = np.nan
-    return AdaptedPrior(share, lower, upper, error, shares.old, iterations, status)
+    return AdaptedPrior(share, lower, upper, error, shares.old, iterations, status, np.nan)
 
 
 def _share_of(logit: float) -> float:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from calibration.learned_priors import (
-    AdaptationStatus,
     AdaptedPrior,
     ClassProbability,
     CrossValidation,
@@ -18,6 +17,7 @@ from calibration.learned_priors import (
     adapt_prior,
     cross_validate,
     fit,
+    labelled_share,
     stance_class,
 )
 from calibration.learned_priors.specification import KindOrClass
@@ -75,11 +75,6 @@ class Adaptation:
     graphs: tuple[FactGraph, ...]
     prior: AdaptedPrior
     n_claims: int
-
-    @property
-    def determined(self) -> bool:
-        """Whether the responses determine the share."""
-        return self.prior.status is AdaptationStatus.CONVERGED
 
 
 def labelled_graphs(source: Path) -> Sequence[FactGraph]:
@@ -174,23 +169,21 @@ def unlabelled_graphs(source: Path, specification: Specification) -> Sequence[Fa
     return read_graphs(source)
 
 
-def share_to_exchange(labelled: Sequence[FactGraph]) -> float:
-    """Share of true claims among the labels, which others may differ from.
+def check_exchangeable(labelled: Sequence[FactGraph]) -> None:
+    """Check that labels are of both kinds, before anything is learned from them.
 
     Raises:
-        InputError: if the labels are all true or all false.
+        InputError: if they are all true or all false.
     """
-    labels = [atom.label for graph in labelled for atom in graph.atoms if atom.label is not None]
-    share = sum(map(float, labels)) / len(labels)
-    if not 0.0 < share < 1.0:
-        raise InputError(
-            f"--unlabelled: all {len(labels):,} labels are {'true' if share else 'false'}, so what "
-            "is learned says nothing about other shares; give labels of both kinds"
-        )
-    return share
+    try:
+        labelled_share(labelled)
+    except InputError as error:
+        raise InputError(f"--unlabelled: {error}") from None
 
 
-def adapt(learned: LearnedPriors, share: float, unlabelled: Sequence[FactGraph]) -> Adaptation:
+def adapt(
+    learned: LearnedPriors, labelled: Sequence[FactGraph], unlabelled: Sequence[FactGraph]
+) -> Adaptation:
     """What was learned from labelled responses, moved to others that lack labels.
 
     The strengths of relations stay. The share of true claims is estimated anew on the others, by
@@ -198,19 +191,21 @@ def adapt(learned: LearnedPriors, share: float, unlabelled: Sequence[FactGraph])
 
     Args:
         learned: what was learned.
-        share: of true claims among the labels that this was learned from.
+        labelled: the responses that it was learned from.
         unlabelled: the others.
 
     Raises:
         InputError: if there are none.
     """
     kept = learned.apply_all(unlabelled)
-    encoding = learned.specification.encoding
-    prior = adapt_prior(kept, share, encoding=encoding, backend=learned.backend)
-    found = Adaptation(tuple(kept), prior, sum(len(graph.atoms) for graph in kept))
-    if not found.determined:
-        return found
-    return replace(found, graphs=tuple(map(prior.apply, kept)))
+    prior = adapt_prior(
+        kept,
+        learned.apply_all(labelled),
+        encoding=learned.specification.encoding,
+        backend=learned.backend,
+    )
+    n_claims = sum(len(graph.atoms) for graph in kept)
+    return Adaptation(tuple(map(prior.apply, kept)), prior, n_claims)
 
 
 def write_learned(graphs: Sequence[FactGraph], path: Path) -> None:

@@ -135,14 +135,14 @@ def transfer(
     old = float(known.labels.mean())
     learned = fit(learned_from, Specification(), penalty=3.0)
     kept = learned.apply_all(used_on)
-    share = adapt_prior(kept, old, encoding=ENCODING)
+    share = adapt_prior(kept, learned.apply_all(learned_from), encoding=ENCODING, seed=seed)
     default = atom_posteriors(used_on, ENCODING)
-    platt = PlattRecalibrator().fit(
-        atom_posteriors(learned_from, ENCODING)[known.kept], known.labels
-    )
+    judged = atom_posteriors(learned_from, ENCODING)
+    platt = PlattRecalibrator().fit(judged[known.kept], known.labels)
     scaled = platt.predict(default)
     alone = lone_atoms(used_on, scaled)
-    of_platt = adapt_prior(alone, old, encoding=ENCODING)
+    learned_alone = lone_atoms(learned_from, platt.predict(judged))
+    of_platt = adapt_prior(alone, learned_alone, encoding=ENCODING, seed=seed)
     found = {
         "default": default,
         "base rate": np.full(len(default), old),
@@ -185,8 +185,8 @@ def simulation(settings: Settings, seed: int) -> list[dict[str, Any]]:
                 {
                     "strength": f"{ends[0]:g} to {ends[1]:g}",
                     "share": share,
-                    "mean": float(values.mean()),
-                    "rmse": float(np.sqrt(((values - share) ** 2).mean())),
+                    "mean": float(np.nanmean(values)),
+                    "rmse": float(np.sqrt(np.nanmean((values - share) ** 2))),
                     "identified": len(sure) / len(found),
                     "width": float(np.mean([e.upper - e.lower for e in sure])) if sure else np.nan,
                     "held": float(np.mean([e.lower <= share <= e.upper for e in sure]))
@@ -215,9 +215,9 @@ def _drawn(
 
     known = responses(0.5, 0)
     learned = fit(known, Specification(), penalty=3.0)
-    labels = [atom.label is True for graph in known for atom in graph.atoms]
     target = [replace(graph, id=f"new {graph.id}") for graph in responses(share, 1)]
-    return adapt_prior(learned.apply_all(target), float(np.mean(labels)), encoding=ENCODING)
+    adapted = (learned.apply_all(each) for each in (target, known))
+    return adapt_prior(*adapted, encoding=ENCODING)
 
 
 def _priors(graphs: Sequence[FactGraph]) -> Floats:

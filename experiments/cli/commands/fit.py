@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,6 +27,11 @@ _WHY = {
     "boundary": "The likelihood grows up to a share of 0 or 1",
     "unidentified": "The evidence hardly depends on truth, so that any share suits it",
     "not_converged": "The estimate of the share did not settle",
+    "other_evidence": "The evidence here is not distributed as among the labelled claims, whatever "
+    "share is true (p = {p}); make both with the same relation model, retriever and number of "
+    "passages, or label some of these responses",
+    "too_few_responses": "Whether the evidence is distributed as among the labelled claims cannot "
+    "be told from one response; give two or more",
 }
 """Why responses without labels do not determine their share of true claims."""
 
@@ -113,18 +117,18 @@ def command(
 
     graphs = learning.labelled_graphs(file)
     specification = learning.specification(atom_prior, context_prior, relations, by, encoding)
-    others, share = None, math.nan
+    others = None
     if unlabelled is not None:
         # Before what takes time: nothing is learned that cannot be moved.
         others = learning.unlabelled_graphs(unlabelled, specification)
-        share = learning.share_to_exchange(graphs)
+        learning.check_exchangeable(graphs)
     settings = learning.LearningSettings(objective, backend, penalty, folds, seed)
     analysed = learning.analyse(graphs, specification, settings)
     console = output()
     _show(console, analysed)
     adapted = None
     if others is not None:
-        adapted = learning.adapt(analysed.learned, share, others)
+        adapted = learning.adapt(analysed.learned, graphs, others)
         _show_share(console, adapted, unlabelled)
     if out is not None:
         known = analysed.learned.apply_all(graphs) if adapted is None else adapted.graphs
@@ -168,11 +172,12 @@ def _show_share(console: Console, adapted: Adaptation, source: Path | None) -> N
     )
     table = plain_table(["share of true claims"], ["estimate", "95 % interval"], wrap=True)
     table.add_row("among the labels", number(prior.old_share), "")
-    told = f"{number(prior.lower)} to {number(prior.upper)}" if adapted.determined else "--"
-    table.add_row("here", number(prior.share) if adapted.determined else "--", told)
+    told = f"{number(prior.lower)} to {number(prior.upper)}" if prior.determined else "--"
+    table.add_row("here", number(prior.share) if prior.determined else "--", told)
     show_table(console, table)
-    if not adapted.determined:
-        console.print(f"{_WHY[prior.status.value]}: the learned prior stays.", soft_wrap=True)
+    if not prior.determined:
+        why = _WHY[prior.status.value].format(p=number(prior.evidence_p))
+        console.print(f"{why}: the learned prior stays.", soft_wrap=True)
 
 
 def _show_comparison(console: Console, validated: CrossValidation) -> None:
