@@ -13,13 +13,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.intervals import response_weights
 from calibration.validation import Floats, Integers
 from factormodels.claims import RelationKind
 from factormodels.fact_graph import FactGraph
 
 MOST_THRESHOLDS = 32
 """Distributions of a kind of evidence are compared at so many of its quantiles at most."""
+
+LEAST_TAIL = 0.05
+"""Where less of the evidence is on one side redrawing few responses shows no noise, and no
+distribution is compared."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,8 +67,10 @@ def mixture_p_value(
     The statistic is the squared distance of the distribution functions from their best mixture,
     summed over the kinds of evidence, each in units of what chance adds to it (of Cramer and von
     Mises, with a weight that is estimated by minimum distance). Its law is that of redrawn
-    responses, of those learned from and of the new ones, recentred at the distance of the data
-    (Hall and Horowitz 1996, Econometrica 64). Labels and claims of one response stay together.
+    responses: of those learned from, and once of the new ones, recentred at the distance of the
+    data (Hall and Horowitz 1996, Econometrica 64), once of as many of those learned from, their
+    claims weighted to the mixture. The larger p-value counts: few new responses show too little of
+    how responses vary, and those learned from may vary less. Claims of one response stay together.
 
     Args:
         true: of the claims labelled true, among the r responses that were learned from.
@@ -85,33 +90,54 @@ def mixture_p_value(
     kinds = np.repeat(np.arange(len(thresholds)), [len(own) for own in thresholds])
     if not kinds.size:
         return 1.0
-    sums = [_below(one, thresholds) for one in parts]
-    own = [_divided(one.sum(axis=0)) for one in sums]
-    known, fresh = (
-        np.concatenate(list(response_weights(one.n_responses, n_bootstrap, stream)))
-        for one, stream in ((true, 2 * seed), (new, 2 * seed + 1))
-    )
-    drawn = []
-    for value, part, weights in zip(own, sums, (known, known, fresh), strict=True):
+    of_true, of_false, of_new = (_below(one, thresholds) for one in parts)
+    totals = [one.sum(axis=0) for one in (of_true, of_false, of_new)]
+    own_true, own_false, own_new = map(_divided, totals)
+    generator = np.random.default_rng(seed)
+
+    def draws(size: int, of: int) -> Floats:
+        return generator.multinomial(size, np.full(of, 1.0 / of), n_bootstrap).astype(np.float64)
+
+    def moves(weights: Floats, sums: Floats) -> Floats:
         # The variance of a redrawn mean is too small by a factor of 1 - 1/R.
-        factor = np.sqrt(len(part) / (len(part) - 1))
-        drawn.append(value + factor * (_divided(weights @ part) - value))
-    drawn = [one[np.isfinite(np.sum(drawn, axis=(0, 2)))] for one in drawn]
+        factor = np.sqrt(len(sums) / (len(sums) - 1))
+        return np.asarray(factor * (_divided(weights @ sums) - _divided(sums.sum(axis=0))))
+
+    known = draws(true.n_responses, true.n_responses)
+    like_new = draws(new.n_responses, true.n_responses)
+    moved_true, moved_false = moves(known, of_true), moves(known, of_false)
+    moved_new = moves(draws(new.n_responses, new.n_responses), of_new)
     scale = 1.0 / np.bincount(kinds)[kinds]
+    laws: list[tuple[Floats, Floats, Floats]] = []
     # Each kind of evidence counts as much as its noise lets it: at first all alike.
     for _ in range(2):
-        weight, distance = _nearest(own[0], own[1], own[2], scale)
-        noise = (drawn[2] - drawn[1] - weight * (drawn[0] - drawn[1]) - distance) ** 2
-        of_kind = np.bincount(kinds, noise.mean(axis=0))
+        weight = float(_nearest(own_true, own_false, own_new, scale)[0][0])
+        mixed = weight / totals[0][-1] * of_true + (1.0 - weight) / totals[1][-1] * of_false
+        centre = weight * own_true + (1.0 - weight) * own_false
+        laws, noise = [], []
+        for moved in (moved_new, _divided(like_new @ mixed) - centre):
+            law = own_true + moved_true, own_false + moved_false, centre + moved
+            kept = np.isfinite(np.sum(law, axis=(0, 2)))
+            drawn_true, drawn_false, drawn_new = (one[kept] for one in law)
+            laws.append((drawn_true, drawn_false, drawn_new))
+            mixture = weight * drawn_true + (1.0 - weight) * drawn_false
+            noise.append(np.square(drawn_new - mixture).mean(axis=0))
+        of_kind = np.bincount(kinds, np.max(noise, axis=0))
         scale = 1.0 / np.maximum(of_kind, _LEAST_NOISE)[kinds]
-    distance = _nearest(own[0], own[1], own[2], scale)[1]
-    observed = float((scale * distance**2).sum())
-    redrawn = _nearest(drawn[0], drawn[1], drawn[2] - distance, scale)[1]
-    extreme = int(((scale * redrawn**2).sum(axis=1) >= observed).sum())
-    return (extreme + 1) / (len(redrawn) + 1)
+    observed = _size(_nearest(own_true, own_false, own_new, scale)[1], scale)
+    p_values = []
+    for law in laws:
+        sizes = _size(_nearest(*law, scale)[1], scale)
+        p_values.append((int((sizes >= observed).sum()) + 1) / (len(sizes) + 1))
+    return max(p_values)
 
 
 _LEAST_NOISE = 1e-12
+
+
+def _size(distance: Floats, scale: Floats) -> Floats:
+    """Statistic of distances, (..., c)."""
+    return np.asarray((scale * distance**2).sum(axis=-1))
 
 
 def _nearest(true: Floats, false: Floats, new: Floats, scale: Floats) -> tuple[Floats, Floats]:
@@ -124,12 +150,13 @@ def _nearest(true: Floats, false: Floats, new: Floats, scale: Floats) -> tuple[F
 
 
 def _thresholds(values: Floats) -> list[Floats]:
-    """Of each kind of evidence the quantiles that part its values; none where all are alike."""
+    """Of each kind of evidence the quantiles that part its values, rare ones aside."""
     found = []
     for column in np.sort(values, axis=0).T:
         at = np.linspace(0, len(column) - 1, MOST_THRESHOLDS + 1).astype(np.int64)
         quantiles = np.unique(column[at])
-        found.append(quantiles[quantiles < column[-1]])
+        share = np.searchsorted(column, quantiles, side="right") / len(column)
+        found.append(quantiles[(share >= LEAST_TAIL) & (share <= 1.0 - LEAST_TAIL)])
     return found
 
 
