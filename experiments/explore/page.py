@@ -20,6 +20,9 @@ from factormodels.errors import FactormodelsError, InputError, MissingDependency
 from factormodels.fact_graph import FactGraph
 from inference import entries
 
+MOST_CONTROLS = 100
+"""Claims, passages and relations that a page lets one change, of each."""
+
 VARIANTS = ("given", "FR1", "FR2", "FR3")
 
 
@@ -169,7 +172,8 @@ class _Page:
         self.controls.clear()
         with self.controls:
             with ui.expansion("Claims: prior, and what was observed", value=True).classes("w-full"):
-                for atom in graph.atoms:
+                self._limit("claims", len(graph.atoms))
+                for atom in graph.atoms[:MOST_CONTROLS]:
                     ui.label(_named(atom.id, atom.text)).classes("text-sm")
                     with ui.row().classes("w-full items-center no-wrap"):
                         self._slider(f"prior-{atom.id}", atom.prior, self._prior(atom.id))
@@ -181,7 +185,8 @@ class _Page:
             with ui.expansion("Passages: prior, and whether it counts", value=True).classes(
                 "w-full"
             ):
-                for context in graph.contexts:
+                self._limit("passages", len(graph.contexts))
+                for context in graph.contexts[:MOST_CONTROLS]:
                     told = _named(context.id, context.title or context.text[:80])
                     ui.label(told).classes("text-sm")
                     with ui.row().classes("w-full items-center no-wrap"):
@@ -190,13 +195,19 @@ class _Page:
                         _with(kept, data_testid=f"keep-{context.id}")
                         kept.on_value_change(self._keep(context.id))
             with ui.expansion("Relations: probability", value=False).classes("w-full"):
-                for one in graph.relations:
+                self._limit("relations", len(graph.relations))
+                for one in graph.relations[:MOST_CONTROLS]:
                     ui.label(f"{one.source} {one.kind} {one.target}").classes("text-sm")
                     name = f"relation-{one.source}-{one.target}"
                     with ui.row().classes("items-center no-wrap"):
                         self._slider(
                             name, one.probability, self._relation((one.source, one.target))
                         )
+
+    def _limit(self, noun: str, count: int) -> None:
+        if count > MOST_CONTROLS:
+            said = f"Too many for this page: the first {MOST_CONTROLS} of {count:,} {noun}."
+            self.ui.label(said).classes("text-sm italic")
 
     def _slider(self, name: str, value: float, take: Callable[[float], None]) -> None:
         slider = self.ui.slider(min=0.0, max=1.0, step=0.01, value=value).classes("w-40")

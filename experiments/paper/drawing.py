@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments.paper.graph_figure import draw_fact_graph, to_dot
+from experiments.paper.graph_figure import draw_fact_graph, legible, to_dot
 from factormodels.errors import InputError, MissingDependencyError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
@@ -28,13 +28,15 @@ def draw(
     neutral: bool = False,
     graphviz: bool = False,
 ) -> None:
-    """Write a drawing of a fact graph, whole or not at all.
+    """Write a drawing of a fact graph, whole or not at all; of a large one its `legible` part.
+
+    Graphviz's text has all of it.
 
     Args:
         graph: the fact graph.
         posteriors: P(true) by id of atom.
         path: the file; its suffix says what it is: .pdf, .png, .svg, or .dot for Graphviz's text.
-        neutral: whether matplotlib draws neutral relations too; Graphviz draws all.
+        neutral: whether matplotlib draws neutral relations too; Graphviz draws them.
         graphviz: whether Graphviz places the nodes.
 
     Raises:
@@ -49,7 +51,7 @@ def draw(
         known = ", ".join(f".{name}" for name in FORMATS)
         raise InputError(f"{path}: {path.suffix!r} is unknown; end the name in {known} or .dot")
     if graphviz:
-        _by_graphviz(to_dot(graph, posteriors), path, suffix)
+        _by_graphviz(to_dot(legible(graph)[0], posteriors), path, suffix)
         return
     from calibration.figures import save_figure
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from calibration.figures.style import COLOURS, paper_style
-from factormodels import Atom, Context, FactGraph, InputError, RelationKind
+from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind
 from factormodels.control_characters import printable
 
 if TYPE_CHECKING:
@@ -30,6 +31,11 @@ RELATION_DASHES: Mapping[RelationKind, Literal["-", "--", "-.", ":"]] = {
 }
 """Line styles of relations, which a print without colour keeps apart."""
 
+MOST_ROWS = 120
+"""Claims, and passages, that a drawing has: three times what fits on a page."""
+
+MOST_RELATIONS = 1000
+
 _WIDTH = 6.9
 _ROW_INCHES = 0.36
 _LINE_CHARACTERS = 48
@@ -47,7 +53,8 @@ def draw_fact_graph(
 ) -> Figure:
     """A drawing of a fact graph: nodes with their texts, relations with their strengths.
 
-    The colour and the dashes of a line say what the relation is, its thickness how probable. A
+    Of a graph that is too large what `legible` chooses is drawn, and what is not is said below. The
+    colour and the dashes of a line say what the relation is, its thickness how probable. A
     relation within a column is an arc beside it. The bar of a claim is its posterior, the tick at
     its end the human label, where there is one.
 
@@ -67,6 +74,7 @@ def draw_fact_graph(
 
     if not graph.atoms:
         raise InputError(f"fact graph {graph.id!r} has no atoms; there is nothing to draw")
+    graph, left_out = legible(graph)
     shown = {atom.id: _probability(atom, posteriors) for atom in graph.atoms}
     contexts = untangled(graph)
     rows = max(len(graph.atoms), len(contexts))
@@ -87,7 +95,54 @@ def draw_fact_graph(
         _draw_legend(figure, kinds, "prior" if posteriors is None else "posterior")
         if title:
             axes.set_title(title)
+        if left_out:
+            figure.supxlabel(left_out, fontsize=6.5)
     return figure
+
+
+def legible(graph: FactGraph) -> tuple[FactGraph, str]:
+    """What of a graph is drawn, and a sentence on what is not; empty where all of it is.
+
+    These are the first `MOST_ROWS` claims, as many passages with the most decided relations to
+    them, and the most decided `MOST_RELATIONS` relations between all of these, those that are not
+    neutral first. All stand in their order.
+    """
+    atoms = graph.atoms[:MOST_ROWS]
+    places = {atom.id for atom in atoms}
+    others = {context.id for context in graph.contexts}
+    ranks: dict[str, tuple[bool, float]] = {}
+    for relation in graph.relations:
+        for one, other in ((relation.source, relation.target), (relation.target, relation.source)):
+            if one in others and other in places:
+                ranks[one] = max(ranks.get(one, _NO_RANK), _rank(relation))
+    best = sorted(graph.contexts, key=lambda context: ranks.get(context.id, _NO_RANK), reverse=True)
+    places |= {context.id for context in best[:MOST_ROWS]}
+    between = [one for one in graph.relations if {one.source, one.target} <= places]
+    decided = sorted(range(len(between)), key=lambda at: _rank(between[at]), reverse=True)
+    drawn = replace(
+        graph,
+        atoms=atoms,
+        contexts=tuple(
+            replace(one, retrieved_for=tuple(name for name in one.retrieved_for if name in places))
+            for one in graph.contexts
+            if one.id in places
+        ),
+        relations=tuple(between[at] for at in sorted(decided[:MOST_RELATIONS])),
+    )
+    sizes = (
+        ("claims", len(graph.atoms), len(drawn.atoms)),
+        ("passages", len(graph.contexts), len(drawn.contexts)),
+        ("relations", len(graph.relations), len(drawn.relations)),
+    )
+    lacking = [f"{n - m:,} of {n:,} {noun}" for noun, n, m in sizes if m < n]
+    return drawn, f"Not drawn: {', '.join(lacking)}." if lacking else ""
+
+
+_NO_RANK = (False, -1.0)
+
+
+def _rank(relation: Relation) -> tuple[bool, float]:
+    return relation.kind is not RelationKind.NEUTRAL, abs(relation.probability - 0.5)
 
 
 def to_dot(graph: FactGraph, posteriors: Mapping[str, float] | None = None) -> str:

@@ -52,7 +52,8 @@ def command(
 
     The colour and the dashes of a line show the kind of relation, its thickness how
     probable it is. The bar of a claim is its posterior, the tick at an end the human
-    label. A graph with more than about 40 nodes does not fit on a page. In other
+    label. A graph with more than about 40 nodes does not fit on a page; of one with
+    more than 120 claims or passages the most decided part is drawn. In other
     factor graphs (UAI, BIF), circles are variables with their likeliest states and
     squares are factors.
 
@@ -67,6 +68,8 @@ def command(
     from experiments.cli.console import messages, output
     from experiments.cli.progress import announced
     from experiments.paper.drawing import draw, draw_network
+    from experiments.paper.graph_figure import legible
+    from experiments.paper.text import counted
     from experiments.study.backend_settings import build_backend, parse_settings
     from experiments.study.inputs import load_model
     from factormodels.errors import InputError
@@ -90,4 +93,7 @@ def command(
         atom.id: float(posterior.marginals[atom.id][1]) for atom in model.fact_graph.atoms
     }
     draw(model.fact_graph, posteriors, out, neutral=neutral, graphviz=graphviz)
-    output().print(f"{out}: {len(model.fact_graph.atoms)} claims", soft_wrap=True)
+    output().print(f"{out}: {counted(len(model.fact_graph.atoms), 'claim')}", soft_wrap=True)
+    _, left_out = legible(model.fact_graph)
+    if left_out and out.suffix != ".dot":
+        messages().print(f"{left_out} A name that ends in .dot has all of them.", soft_wrap=True)

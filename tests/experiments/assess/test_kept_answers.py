@@ -57,7 +57,7 @@ def test_one_file_holds_every_answer_however_the_command_ends(
             time.sleep(0.005)
         if sent is not None:
             running.send_signal(sent)
-        _, errors = running.communicate(timeout=120)
+        _, errors = running.communicate(timeout=600)
         asked = len(server.requests)
         assert running.returncode == {None: 0, signal.SIGINT: 130, signal.SIGTERM: 143}[sent], (
             errors
@@ -72,7 +72,7 @@ def test_one_file_holds_every_answer_however_the_command_ends(
         finished = len(kept)
         kept.close()
         again = assess(keyed, server.url, "--out", "again.jsonl", "--cache", "copied.sqlite")
-        _, errors = again.communicate(timeout=120)
+        _, errors = again.communicate(timeout=600)
         assert again.returncode == 0, errors
         whole = len(server.requests) - asked + finished
         # Nothing that the copy holds is asked for again.

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from factormodels import Atom, Context, FactGraph, Relation, RelationKind
+from factormodels.io.fact_graph_json import write_fact_graph
 from tests.experiments.conftest import invoke
 
 
@@ -84,3 +86,15 @@ def test_options_of_fact_graphs_are_refused_for_a_network(network_file: Path) ->
     result = invoke("draw", network_file, "--neutral", "--out", "g.pdf", code=2)
     assert "network without claims" in result.stderr
     assert not Path("g.pdf").exists()
+
+
+def test_a_drawing_that_is_too_large_says_what_is_missing(folder: Path) -> None:
+    contexts = tuple(Context(f"c{i}") for i in range(130))
+    relations = tuple(Relation(one.id, "a", RelationKind.ENTAILMENT, 0.9) for one in contexts)
+    graph = FactGraph("g", atoms=(Atom("a"),), contexts=contexts, relations=relations)
+    write_fact_graph(graph, folder / "large.json")
+    result = invoke("draw", "large.json", "--out", "g.png")
+    assert "Not drawn: 10 of 130 passages, 10 of 130 relations." in result.stderr
+    result = invoke("draw", "large.json", "--out", "g.dot")
+    assert result.stderr == ""
+    assert Path("g.dot").read_text().count("->") == 130

@@ -262,3 +262,35 @@ def test_a_page_of_another_site_gets_nothing(address: tuple[str, Path]) -> None:
         assert status(f"{socket}polling", Origin=foreign) == 403
         assert status(place.path, Origin=foreign) == 403
     assert status(place.path, Host="evil.example") == 400
+
+
+@pytest.mark.browser
+def test_a_large_graph_says_what_is_too_large(browser: Browser, tmp_path: Path) -> None:
+    from playwright.sync_api import expect
+
+    # A grid of claims and passages: too wide to be solved exactly, and too many for sliders.
+    relations = [
+        Relation(f"c{i}", f"a{(i + shift) % 1000}", RelationKind.ENTAILMENT, 0.7)
+        for i in range(1000)
+        for shift in (0, 1, 37, 401, 733)
+    ]
+    graph = FactGraph(
+        "large",
+        atoms=tuple(Atom(f"a{i}") for i in range(1000)),
+        contexts=tuple(Context(f"c{i}") for i in range(1000)),
+        relations=tuple(relations),
+    )
+    write_fact_graphs([graph], tmp_path / "large.jsonl")
+    with served(str(tmp_path / "large.jsonl"), "--out", str(tmp_path / "saved")) as url:
+        page = browser.new_page()
+        page.goto(url)
+        status = page.get_by_test_id("status")
+        expect(status).to_contain_text("backend auto", timeout=120_000)
+        for noun, count in (("claims", "1,000"), ("passages", "1,000"), ("relations", "5,000")):
+            said = page.get_by_text(f"Too many for this page: the first 100 of {count} {noun}.")
+            expect(said).to_be_attached()
+        page.get_by_test_id("backend").click()
+        page.get_by_role("option", name="exact", exact=True).click()
+        # What is too large, and what to use.
+        expect(status).to_contain_text("induced width", timeout=120_000)
+        expect(status).to_contain_text("use backend 'auto'")

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from io import BytesIO
 
 import pytest
 from matplotlib.patches import FancyArrowPatch
 
-from experiments.paper.graph_figure import draw_fact_graph, to_dot
+from experiments.paper.graph_figure import (
+    MOST_RELATIONS,
+    MOST_ROWS,
+    draw_fact_graph,
+    legible,
+    to_dot,
+)
 from factormodels import Atom, Context, FactGraph, InputError, Relation, variant
 from factormodels.claims import RelationKind
 from factormodels.datasets import load
@@ -73,3 +80,45 @@ def test_graphviz_reads_quotes_and_line_ends_as_text() -> None:
     assert '"a1" -> "a2" [color="gray70", style="dotted", label="0.60", dir="forward"];' in dot
     assert dot.count("->") == 4
     assert dot.endswith("}\n")
+
+
+def large(n_claims: int, n_passages: int) -> FactGraph:
+    """Passages that bear on every claim, the later ones more decidedly."""
+    return FactGraph(
+        "large",
+        atoms=tuple(Atom(f"a{i}") for i in range(n_claims)),
+        contexts=tuple(Context(f"c{i}") for i in range(n_passages)),
+        relations=tuple(
+            Relation(f"c{i}", f"a{j}", RelationKind.ENTAILMENT, 0.5 + (i + 1) / (4 * n_passages))
+            for i in range(n_passages)
+            for j in range(n_claims)
+        ),
+    )
+
+
+def test_of_a_large_graph_the_most_decided_part_is_drawn_and_the_rest_counted() -> None:
+    figure = draw_fact_graph(large(1, 20_000))
+    axes = figure.axes[0]
+    arrow = [patch for patch in axes.patches if isinstance(patch, FancyArrowPatch)]
+    assert len(arrow) == MOST_ROWS
+    shown = {text.get_text() for text in axes.texts}
+    assert {f"c{i}" for i in range(20_000 - MOST_ROWS, 20_000)} | {"a0"} <= shown
+    said = "Not drawn: 19,880 of 20,000 passages, 19,880 of 20,000 relations."
+    assert figure.get_supxlabel() == said
+
+
+def test_what_is_left_out_follows_the_claims_that_are_drawn() -> None:
+    graph = large(MOST_ROWS + 30, 20)
+    # The most decided of all relations is to a claim that is not drawn.
+    contexts = (replace(graph.contexts[0], retrieved_for=("a0", "a149")), *graph.contexts[1:])
+    relations = [one for one in graph.relations if (one.source, one.target) != ("c0", "a149")]
+    relations.append(Relation("c0", "a149", RelationKind.CONTRADICTION, 0.99))
+    drawn, said = legible(replace(graph, contexts=contexts, relations=tuple(relations)))
+    assert drawn.contexts[0].retrieved_for == ("a0",)
+    assert drawn.atoms == graph.atoms[:MOST_ROWS]
+    assert len(drawn.contexts) == 20
+    assert len(drawn.relations) == MOST_RELATIONS
+    assert said == "Not drawn: 30 of 150 claims, 2,000 of 3,000 relations."
+    # Those nearest to one half are what is missing.
+    assert min(one.probability for one in drawn.relations) > 0.5 + 10 / 80
+    assert legible(GRAPH) == (GRAPH, "")
