@@ -6,12 +6,18 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+from factormodels.control_characters import shortened
+
 
 class FactormodelsError(Exception):
     """Base of every error of this project whose message is written for its user.
 
-    The command line prints the message of such an error as one line and exits with code 2.
+    The command line prints the message of such an error as one line and exits with code 2. A name
+    of a user's that is too long to be read is shortened in it.
     """
+
+    def __str__(self) -> str:
+        return shortened(super().__str__())
 
 
 class InputError(FactormodelsError, ValueError):

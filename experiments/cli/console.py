@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from factormodels.control_characters import printable, printable_json
+from factormodels.control_characters import printable, printable_json, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderHook
@@ -163,8 +163,8 @@ def _console(*, stderr: bool) -> Console:
 
 
 def say(text: str) -> None:
-    """Write a line to standard error, control characters spelled out."""
-    sys.stderr.write(f"{printable(text)}\n")
+    """Write a line to standard error, control characters spelled out, no longer than is read."""
+    sys.stderr.write(f"{printable(shortened(text))}\n")
 
 
 def write_json(text: str) -> None:

@@ -18,7 +18,8 @@ from calibration.table_markup import csv_records, csv_text, read_csv
 from experiments.cli.console import output, plain_table, show_table
 from experiments.paper.latex_table import data_frame
 from experiments.results.rows import read_rows
-from factormodels.control_characters import printable, printable_json
+from factormodels.control_characters import printable, printable_json, shortened
+from factormodels.errors import FactormodelsError, InputError, MissingDependencyError
 from factormodels.io.spreadsheet_cells import quoted, unquoted
 from tests.experiments.conftest import EXAMPLE, call, environment, invoke, study_file
 
@@ -161,3 +162,36 @@ def test_a_label_that_is_a_formula_is_quoted_in_the_tables_of_a_run(folder: Path
         assert ",=1+1" not in text.replace("'=1+1", "")
         assert {"=1+1", "-2+3"} == set(read_csv(Path("out", name))["backend_label"])
     assert {"=1+1", "-2+3"} == set(read_rows("out")["backend_label"])
+
+
+LONG = "n" * 100_000
+WORDS = "a name " * 15_000
+
+
+@pytest.mark.parametrize("name", [LONG, WORDS], ids=["word", "words"])
+@pytest.mark.parametrize("kind", [FactormodelsError, InputError, MissingDependencyError])
+def test_a_message_has_no_name_that_nobody_reads(name: str, kind: type[FactormodelsError]) -> None:
+    error = kind(f"file.json: the atom {name!r} is no atom of {name!r}; remove it")
+    for said in (str(error), str(kind(f"x.json: {error}")), str(kind(str(error)))):
+        assert len(said) < 2_600
+        assert "file.json: the atom 'n" in said or "file.json: the atom 'a name" in said
+        assert said.endswith("; remove it")
+        assert "characters)" in said
+
+
+def test_a_message_that_is_read_is_left_as_it_is() -> None:
+    said = f"/a/{'folder/' * 50}file.json: {'a sentence of some words, ' * 60}and its mend"
+    assert str(InputError(said)) == said
+    assert shortened(shortened(WORDS)) == shortened(WORDS)
+
+
+@pytest.mark.parametrize("name", [LONG, WORDS], ids=["word", "words"])
+@pytest.mark.parametrize("arguments", ["infer long.json", "draw long.json --out g.svg"])
+def test_a_long_name_in_a_file_is_one_short_line(name: str, arguments: str, folder: Path) -> None:
+    graph: dict[str, Any] = json.loads(json.dumps(EXAMPLE))
+    graph["nodes"][0]["id"] = graph["nodes"][1]["id"] = name
+    (folder / "long.json").write_text(json.dumps(graph))
+    result = invoke(*arguments.split(), code=2)
+    assert result.stderr.startswith("factormodels: long.json")
+    assert result.stderr.count("\n") == 1
+    assert len(result.stderr) < 3_000
