@@ -27,7 +27,7 @@ from calibration.forecasts import (
 from calibration.grouping import response_ids
 from calibration.intervals import IntervalSettings
 from calibration.labels import LabelPolicy, labelled_atoms
-from calibration.scores.intervals.coverage import coverage_warning
+from calibration.scores.intervals.coverage import COVERS, coverage_warning
 from calibration.scores.registry import REGISTRY
 from calibration.scores.summary import summarise
 from calibration.significance.estimated_measures import EstimatedMeasure, estimate_measures
@@ -627,7 +627,7 @@ def _remarks(
     unit = "responses" if clustered else "claims, taken as independent"
     remarks = [f"In brackets: {100 * settings.level:g}% intervals over {unit}."]
     if any(math.isfinite(own.coverage) for each in models for own in each.scores.values()):
-        remarks.append("What others cover in simulations stands behind them.")
+        remarks.append(COVERS)
     if any(each.n_unlabelled for each in models):
         remarks.append(f"Claims without a label: {_counts(models, 'n_unlabelled')}.")
     of_logits = any({"calibration_slope", "ici"} & set(each.scores) for each in models)

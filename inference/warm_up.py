@@ -18,14 +18,14 @@ logger = logging.getLogger(__name__)
 _MANY = 8
 """Settings that `exact` takes as many graphs of one structure, for which it has another kernel."""
 
-_KERNELS = "inference.kernels.compiled"
-"""The logger that tells users of the library the same."""
+KERNELS = "inference.kernels.compiled"
+"""The logger that tells of compilations."""
 
 
 @contextmanager
 def unannounced() -> Iterator[None]:
     """Compile kernels in silence while the block runs."""
-    library = logging.getLogger(_KERNELS)
+    library = logging.getLogger(KERNELS)
     level = library.level
     library.setLevel(logging.ERROR)
     try:

@@ -29,7 +29,7 @@ from calibration import reliability_bins, reliability_diagram
 from experiments import evaluate, posteriors, run_study, score
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable, interval_column
-from experiments.paper.notebook import preview, results_folder, write_results
+from experiments.paper.notebook import results_folder, write_results
 from factormodels.factor_graph import FactorGraph
 from inference import infer
 
@@ -74,7 +74,7 @@ bins = reliability_bins(
     seed=SEED,
 )
 figure = reliability_diagram({"exact posteriors": bins})
-preview(figure)
+figure
 
 # %% [markdown]
 # ## A factor graph

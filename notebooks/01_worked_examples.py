@@ -46,7 +46,7 @@ from matplotlib.figure import Figure
 from calibration.figures.style import COLOURS, paper_style
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable
-from experiments.paper.notebook import fast, preview, write_results
+from experiments.paper.notebook import fast, write_results
 from factormodels import datasets
 from inference import entries, get_backend
 from inference.tasks import without_variables
@@ -218,7 +218,7 @@ with paper_style():
     right.invert_yaxis()
     right.set_xlabel("Contribution to the log-odds of $a_1$ (nats)")
     right.set_title("(b) What each context contributes")
-preview(figure)
+figure
 
 # %% [markdown]
 # ## What is found

@@ -41,7 +41,7 @@ from calibration.figures.style import COLOURS, MARKERS, paper_style
 from experiments.bench.families import select
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable
-from experiments.paper.notebook import fast, preview, write_results
+from experiments.paper.notebook import fast, write_results
 from experiments.results.frontier import pareto
 from factormodels.synthetic import grid
 from inference import Status, get_backend
@@ -243,7 +243,7 @@ with paper_style():
     bounds.set(xlabel="Largest coupling $J$", ylabel=r"$(\log Z - \log Z_{\rm true})$ / variable")
     bounds.legend(loc="upper left")
     figure.legend(handles=handles, loc="outside upper center", ncols=6)
-preview(figure)
+figure
 
 # %% [markdown]
 # ## What is found

@@ -49,7 +49,7 @@ from calibration.learned_priors import (
 )
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable
-from experiments.paper.notebook import fast, preview, write_results
+from experiments.paper.notebook import fast, write_results
 from factormodels import datasets
 from factormodels.variants import variant
 
@@ -297,7 +297,7 @@ with paper_style():
     axes.set_ylim(len(names) - 0.4, -0.75)
     axes.set(xlabel="Learned less default (below 0: better)", title="(c) Paired difference, 95%")
     axes.legend(loc="upper right", fontsize=6.5)
-preview(figure)
+figure
 
 # %% [markdown]
 # ## What is found

@@ -75,7 +75,7 @@ from experiments.analyses.ours.sigma_shift import prediction_row
 from experiments.analyses.papers.shared.sources import user_data
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable, interval_column
-from experiments.paper.notebook import fast, preview, write_results
+from experiments.paper.notebook import fast, write_results
 from experiments.study.judged_claims import ClaimColumns, judged_claims, judged_graphs
 from experiments.study.labelled_claims import claims_of_graphs
 from factormodels import datasets
@@ -327,7 +327,7 @@ with paper_style():
             title=f"{title}\nSK = {truth.self_known:g}, SU = {truth.self_unknown:g}",
         )
     third.legend(loc="upper left", fontsize=6.5)
-preview(figure)
+figure
 
 # %% [markdown]
 # ## What is found

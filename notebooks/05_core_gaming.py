@@ -59,7 +59,7 @@ from experiments.padding.robustness import (
 )
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable, interval_column
-from experiments.paper.notebook import fast, preview, write_results
+from experiments.paper.notebook import fast, write_results
 from factormodels import datasets
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 
@@ -286,7 +286,7 @@ with paper_style():
     right.set_ylim(len(LOOKS) - 0.5, -0.5)
     right.set(xlabel=f"Rise of precision by {APPENDED} sentences", title="(e) Clean responses, 95%")
     right.legend(loc="lower right", fontsize=6.5)
-preview(figure)
+figure
 
 # %% [markdown]
 # ## What is found

@@ -50,7 +50,7 @@ from experiments.analyses.papers.shared.judged_claims import counts_of, judged_g
 from experiments.assess.costs import METHODS, Load
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable
-from experiments.paper.notebook import fast, preview, write_results
+from experiments.paper.notebook import fast, write_results
 from experiments.study.labelled_claims import claims_of_graphs
 from factormodels import datasets
 from factormodels.extraction.preverification import choose_threshold
@@ -309,7 +309,7 @@ with paper_style():
         ylim=(-0.005, None),
     )
     fourth.legend(loc="upper center", fontsize=6.5)
-preview(figure)
+figure
 
 # %% [markdown]
 # ## What is found

@@ -45,7 +45,7 @@ from matplotlib.figure import Figure
 from calibration.figures.style import COLOURS, paper_style
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable
-from experiments.paper.notebook import fast, preview, write_results
+from experiments.paper.notebook import fast, write_results
 from factormodels import FactorGraph, datasets
 from factormodels.synthetic import (
     Densities,
@@ -340,7 +340,7 @@ with paper_style():
     )
     right.set_xticks([])
     right.legend(**BELOW)
-preview(figure)
+figure
 
 # %% [markdown]
 # ## What is found

@@ -50,7 +50,7 @@ from experiments.assess.setup import language_model
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.graph_figure import draw_fact_graph
 from experiments.paper.latex_table import PaperColumn, PaperTable
-from experiments.paper.notebook import preview, write_results
+from experiments.paper.notebook import write_results
 from factormodels import RelationKind, datasets
 from factormodels.extraction.language_model.accounting import Consumption, Ledger
 from factormodels.extraction.language_model.litellm_model import LitellmSettings
@@ -241,7 +241,7 @@ strengths = pd.DataFrame(
     ],
     columns=["source", "target", "relation", "probability"],
 )
-preview(drawing)
+drawing
 
 # %%
 with paper_style():
@@ -282,7 +282,7 @@ with paper_style():
     right.spines[:].set_visible(False)
     right.set_title("(b) Contribution of each passage (FR3)")
     figure.colorbar(image, ax=right, shrink=0.8, label="log-odds (nats)")
-preview(figure)
+figure
 
 # %% [markdown]
 # ## What is found

@@ -44,7 +44,7 @@ from calibration.figures.style import COLOURS, MARKERS, paper_style
 from experiments.paper import study_table as tables
 from experiments.paper.artefacts import Artefacts, Origin, PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable
-from experiments.paper.notebook import fast, preview, results_folder, write_results
+from experiments.paper.notebook import fast, results_folder, write_results
 from experiments.paper.page import Paper, PaperSection, page_image, write_paper
 from experiments.results import significance
 from experiments.run.runner import Execution, design, run_study
@@ -140,7 +140,7 @@ with paper_style():
     right.set_ylim(len(brier) - 0.5, -0.5)
     right.set_xlabel("Difference of the Brier score (positive: the first is worse)")
     right.set_title("(b) Paired differences")
-preview(figure)
+figure
 
 # %% [markdown]
 # ## What is found

@@ -40,7 +40,7 @@ from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from experiments.analyses.ours import learned_strengths, real_graphs
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable, interval_column
-from experiments.paper.notebook import fast, preview, write_results
+from experiments.paper.notebook import fast, write_results
 from factormodels import datasets
 from factormodels.variants import variant
 from inference import infer
@@ -179,7 +179,7 @@ with paper_style():
     right.set(xlabel="Fifth of the biography", ylabel="Share true, or mean posterior")
     right.legend(fontsize=6.5)
     right.set_title("(c) By position")
-preview(figure)
+figure
 
 # %% [markdown]
 # ## What is found

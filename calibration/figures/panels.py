@@ -50,11 +50,11 @@ def panels(
         size: width and height in inches.
         shared: what `Figure.subplots` takes besides, such as `sharey`.
     """
-    from matplotlib.figure import Figure
+    from calibration.figures.shown_figure import ShownFigure
 
     # The style holds where artists are made, which is why the figure is lent and not returned.
     with paper_style():
-        figure = Figure(figsize=size, layout="constrained")
+        figure = ShownFigure(figsize=size, layout="constrained")
         yield figure, figure.subplots(n_rows, n_columns, squeeze=False, **shared)
         _part_names(figure)
 

@@ -115,7 +115,7 @@ def square_panels(
         note: what the bands are, below the horizontal axis.
         title: text above the figure, or None.
     """
-    from matplotlib.figure import Figure as NewFigure
+    from calibration.figures.shown_figure import ShownFigure
 
     columns = min(len(parts), _PANELS_IN_A_ROW)
     rows = -(-len(parts) // columns)
@@ -129,7 +129,7 @@ def square_panels(
     high = side * (1.03 + _RUG * most)
     above = 0.0
     with paper_style():
-        figure = NewFigure(figsize=(width, width))
+        figure = ShownFigure(figsize=(width, width))
         grid = figure.subplots(rows, columns, squeeze=False, sharex=True, sharey=True)
         for axes, part in zip(grid.flat, parts, strict=False):
             axes.plot([0, 1], [0, 1], color="0.55", linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)

@@ -35,7 +35,7 @@ def score_histograms(methods: Mapping[str, LabelHistogram], *, title: str | None
         InputError: if there is no method, or one is not a LabelHistogram.
     """
     check_curves(methods, LabelHistogram, "label_histogram")
-    from matplotlib.figure import Figure as NewFigure
+    from calibration.figures.shown_figure import ShownFigure
 
     def draw(axes: Axes, histogram: LabelHistogram) -> None:
         draw_label_bars(axes, histogram)
@@ -50,7 +50,7 @@ def score_histograms(methods: Mapping[str, LabelHistogram], *, title: str | None
         axes.set_xticks(np.linspace(0, 1, 6))
 
     with paper_style():
-        figure = NewFigure(figsize=(Sheet.width, 1.0))
+        figure = ShownFigure(figsize=(Sheet.width, 1.0))
         texts = [figure.text(0, 0, "", ha="left", va="bottom") for _ in methods]
         for text, name in zip(texts, methods, strict=True):
             wrap([text], [name], text, figure.dpi, Sheet.side)

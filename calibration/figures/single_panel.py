@@ -78,10 +78,10 @@ def panel_figure(
         strips_label: of the vertical axis of all strips.
         title: text above the figure, or None.
     """
-    from matplotlib.figure import Figure as NewFigure
+    from calibration.figures.shown_figure import ShownFigure
 
     with paper_style():
-        figure = NewFigure()
+        figure = ShownFigure()
         panel = figure.add_axes((0.0, 0.0, 1.0, 1.0), label="diagram")
         handles = draw(panel)
         panel.set_ylabel(labels[1])

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from calibration.intervals import IntervalSettings
 from calibration.labels import LabelPolicy, apply_policy, labelled_atoms
+from calibration.scores.intervals.coverage import COVERS
 from calibration.significance.comparison import (
     Comparison,
     PairedTest,
@@ -154,7 +155,7 @@ class MethodTable(Tabular):
         if self.within_folds:
             sentences.append("Probabilities are cross-fitted: AUROC compares claims of one fold.")
         if any(math.isfinite(cell.coverage) for cell in self.cells):
-            sentences.append("What others cover in simulations stands behind them.")
+            sentences.append(COVERS)
         return " ".join([*sentences, *self._undefined()])
 
     def stars_note(self) -> str:

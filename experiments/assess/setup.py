@@ -42,6 +42,7 @@ from factormodels.extraction.safe import safe_stage
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
 from factormodels.extraction.stages.relations import EXTRACTED_VARIANTS, LEAST_PROBABILITY
 from factormodels.fact_graph import FactGraph
+from factormodels.io.guarded_opening import exists
 from factormodels.validation import validated_probability
 from inference import Backend
 
@@ -280,14 +281,19 @@ def language_model(
         budget: what may be asked and spent; None for anything.
 
     Raises:
-        InputError: if the cache cannot be used, there is none to replay, or a cost is limited and
-            the price of the model is not known.
+        InputError: if the cache cannot be used, there is none to replay, the provider's key is
+            missing and no answer is known, or a cost is limited and the price of the model is not
+            known.
         MissingDependencyError: if litellm is not installed.
     """
     from factormodels.extraction.language_model.accounting import MeteredModel
     from factormodels.extraction.language_model.cache import AnswerCache, CachedModel
     from factormodels.extraction.language_model.litellm_model import LitellmModel
+    from factormodels.extraction.language_model.provider_keys import require_key
 
+    if not replay and not exists(cache):
+        # Not one answer is known, so that the provider will be asked.
+        require_key(settings.model, settings.api_base)
     # Metered outside the cache, so that answers from it are counted as well.
     answers = AnswerCache(cache, read_only=replay)
     provider: LitellmModel | None = None

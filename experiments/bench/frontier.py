@@ -63,8 +63,7 @@ def points(result: FamilyResult) -> tuple[str, dict[str, tuple[float, float]]]:
 def _figure(
     drawn: Sequence[tuple[FamilyResult, str, dict[str, tuple[float, float]]]], peers: set[str]
 ) -> Figure:
-    from matplotlib.figure import Figure
-
+    from calibration.figures.shown_figure import ShownFigure
     from calibration.figures.style import paper_style
 
     names = list(dict.fromkeys(name for *_, found in drawn for name in found))
@@ -74,7 +73,7 @@ def _figure(
     legend_rows = math.ceil(len(names) / (2 * columns))
     height = _PANEL[1] * rows + _LEGEND * legend_rows / 2
     with paper_style():
-        figure = Figure(figsize=(_PANEL[0] * columns, height), layout="constrained")
+        figure = ShownFigure(figsize=(_PANEL[0] * columns, height), layout="constrained")
         axes = figure.subplots(rows, columns, squeeze=False).ravel()
         for place, (result, what, found) in zip(axes, drawn, strict=False):
             _panel(place, result.name, what, found, looks)

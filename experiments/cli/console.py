@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from experiments.paper.text import counted
 from factormodels.control_characters import printable, printable_json, shortened
 
 if TYPE_CHECKING:
@@ -113,6 +114,21 @@ def show_written(console: Console, paths: Iterable[Path]) -> None:
     """Print a line for each file that a command wrote."""
     for path in paths:
         console.print(f"wrote {path}", soft_wrap=True)
+
+
+def show_folder(console: Console, folder: Path, files: Iterable[Path]) -> None:
+    """Print where results are: how many files, of what, and what a person opens first."""
+    names = [file.name for file in files]
+    contents = list(dict.fromkeys(name.partition(".")[0] for name in names))
+    some = ", ".join(contents[:_CONTENTS])
+    rest = f" and {len(contents) - _CONTENTS:,} more" if len(contents) > _CONTENTS else ""
+    page = folder / "report" / "index.html"
+    to_open = f"; open {page}" if page.exists() else ""
+    count = counted(len(names), "file")
+    console.print(f"{folder}: {count}, {some}{rest}{to_open}", soft_wrap=True)
+
+
+_CONTENTS = 6
 
 
 def spell_what_has_no_form() -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import threading
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
 from experiments.paper.text import counted, duration
-from inference.warm_up import unannounced
+from inference.warm_up import KERNELS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -250,25 +250,56 @@ def activity(console: Console) -> Iterator[Callable[[str], None]]:
         yield status.update
 
 
-PATIENCE = 2.0
-"""Seconds of silence after which a person in front of a terminal is told what goes on."""
-
-
 @contextmanager
-def announced(console: Console, patience: float = PATIENCE) -> Iterator[None]:
-    """Say on `console` that kernels are compiled if the block takes longer than `patience` seconds.
+def announced(console: Console) -> Iterator[None]:
+    """Say how long kernels were compiled while the block ran, if they were.
 
-    Outside a terminal nothing is said.
+    In a terminal it is also said when that begins, if it takes long.
     """
-    timer = threading.Timer(
-        patience, console.print, ["compiling kernels: once, up to a minute; later calls start fast"]
-    )
-    # A program that ends early must not wait for the announcement.
-    timer.daemon = True
-    if console.is_terminal:
-        timer.start()
+    library = logging.getLogger(KERNELS)
+    heard = _Compilations(console)
+    level, propagates = library.level, library.propagate
+    library.addHandler(heard)
+    library.setLevel(logging.INFO)
+    library.propagate = False
     try:
-        with unannounced():
-            yield
+        yield
     finally:
-        timer.cancel()
+        library.removeHandler(heard)
+        library.setLevel(level)
+        library.propagate = propagates
+        if heard.seconds >= _WORTH_SAYING:
+            console.print(
+                f"compiled kernels in {duration(heard.seconds)}: they are kept, and later runs "
+                "start at once"
+            )
+
+
+_WORTH_SAYING = 1.0
+
+
+class _Compilations(logging.Handler):
+    """Adds up how long kernels are compiled.
+
+    Attributes:
+        seconds: so far; the compilation of what another kernel calls is part of the latter's.
+    """
+
+    def __init__(self, console: Console) -> None:
+        super().__init__()
+        self._console = console
+        self._done: list[tuple[float, float]] = []
+
+    @property
+    def seconds(self) -> float:
+        return sum(taken for _, taken in self._done)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.levelno >= logging.WARNING:
+            if self._console.is_terminal:
+                self._console.print(record.getMessage())
+            return
+        taken = float(vars(record)["seconds"])
+        start = record.created - taken
+        self._done = [one for one in self._done if one[0] < start]
+        self._done.append((start, taken))

@@ -542,14 +542,19 @@ def _verdicts(blocks: Sequence[_Block]) -> list[str]:
         tests = block.report.tests
         text = f"{of}{best['model']} has the lowest Brier score, {number(best['brier'])}"
         if tests is not None:
-            better = [
-                cell
-                for row in rows
-                if (cell := tests.cell(row["model"], "brier")).stars and cell.better
+            others = [row["model"] for row in rows if row["model"] != tests.reference]
+            cells = [tests.cell(name, "brier") for name in others]
+            marked = {
+                "better": [cell.method for cell in cells if cell.stars and cell.better],
+                "worse": [cell.method for cell in cells if cell.stars and cell.better is False],
+            }
+            verdicts = [
+                f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} significantly {how}"
+                for how, names in marked.items()
+                if names
             ]
-            text += (
-                f"; {len(better)} of {len(rows) - 1} are significantly better than "
-                f"{tests.reference} by it"
+            text += f"; than {tests.reference}, " + (
+                " and ".join(verdicts) or "none is significantly better or worse"
             )
         sentences.append(f"{text}.")
     return sentences

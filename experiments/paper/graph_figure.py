@@ -70,7 +70,7 @@ def draw_fact_graph(
     Raises:
         InputError: if the graph has no atoms, or a posterior is missing or outside [0, 1].
     """
-    from matplotlib.figure import Figure as FigureClass
+    from calibration.figures.shown_figure import ShownFigure
 
     if not graph.atoms:
         raise InputError(f"fact graph {graph.id!r} has no atoms; there is nothing to draw")
@@ -83,7 +83,7 @@ def draw_fact_graph(
         **_places([context.id for context in contexts], _EVIDENCE, rows),
     }
     with paper_style():
-        figure = FigureClass(figsize=(_WIDTH, _ROW_INCHES * rows + 0.7), layout="constrained")
+        figure = ShownFigure(figsize=(_WIDTH, _ROW_INCHES * rows + 0.7), layout="constrained")
         axes = figure.add_subplot()
         axes.set(xlim=(0.0, 1.0), ylim=(-0.7, rows - 0.3))
         axes.set_axis_off()

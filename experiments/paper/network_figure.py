@@ -29,7 +29,7 @@ def draw_factor_graph(graph: FactorGraph, posterior: Posterior) -> Figure:
     Raises:
         InputError: without variables, or for a graph that is too large for a page.
     """
-    from matplotlib.figure import Figure as FigureClass
+    from calibration.figures.shown_figure import ShownFigure
 
     nodes = graph.n_variables + graph.n_factors
     if not graph.n_variables or nodes > MOST_NODES:
@@ -40,7 +40,7 @@ def draw_factor_graph(graph: FactorGraph, posterior: Posterior) -> Figure:
     edges = _edges(graph)
     places = _layout(nodes, edges)
     with paper_style():
-        figure = FigureClass(figsize=(6.9, 5.2), layout="constrained")
+        figure = ShownFigure(figsize=(6.9, 5.2), layout="constrained")
         axes = figure.add_subplot()
         axes.set_axis_off()
         for one, other in edges:

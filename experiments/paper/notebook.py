@@ -11,20 +11,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from experiments.paper.artefacts import Artefacts, Origin, write_artefacts
 from experiments.study.config import plain_hash
 from factormodels.errors import InputError
 
-if TYPE_CHECKING:
-    from IPython.display import Image
-    from matplotlib.figure import Figure
-
 FAST = "FACTORMODELS_FAST"
 RESULTS = "FACTORMODELS_RESULTS"
-
-_PREVIEW_DPI = 200
 
 
 def fast() -> bool:
@@ -46,21 +39,6 @@ def results_folder(notebook: str) -> Path:
         notebook: its name without suffix, such as ``01_worked_examples``.
     """
     return Path(os.environ.get(RESULTS, "../results/notebooks")) / notebook
-
-
-def preview(figure: Figure) -> Image:
-    """A figure as a notebook shows it: what the paper gets, at its size."""
-    from io import BytesIO
-
-    from IPython.display import Image
-
-    from calibration.figures.style import paper_style
-
-    buffer = BytesIO()
-    with paper_style():
-        figure.savefig(buffer, format="png", dpi=_PREVIEW_DPI)
-    width = round(100 * figure.get_figwidth())
-    return Image(buffer.getvalue(), width=width)  # type: ignore[no-untyped-call]
 
 
 def write_results(notebook: str, artefacts: Artefacts) -> tuple[str, ...]:

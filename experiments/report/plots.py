@@ -91,14 +91,14 @@ def scores_figure(rows: Sequence[ScoredRow], measures: Mapping[str, str]) -> Fig
     """
     from textwrap import fill
 
-    from matplotlib.figure import Figure as FigureClass
+    from calibration.figures.shown_figure import ShownFigure
 
     names = [fill(row.name, _NAME_CHARACTERS) for row in rows]
     lines = [1 + name.count("\n") for name in names]
     # A name of two lines takes the room of two rows.
     height = [sum(lines[:row]) + lines[row] / 2 for row in range(len(rows))]
     with paper_style():
-        figure = FigureClass(
+        figure = ShownFigure(
             figsize=(_WIDTH, _ROW_INCHES * (sum(lines) + 1) + 0.5), layout="constrained"
         )
         panels = figure.subplots(1, len(measures), sharey=True, squeeze=False)[0]
@@ -127,8 +127,9 @@ def posteriors_figure(p: NDArray[np.float64], label: NDArray[np.float64]) -> Fig
         p: posteriors (n,).
         label: labels (n,), 1, 0, or NaN where there is none.
     """
-    from matplotlib.figure import Figure as FigureClass
     from matplotlib.ticker import MaxNLocator
+
+    from calibration.figures.shown_figure import ShownFigure
 
     groups = {
         "labelled true": (label == 1, COLOURS[0]),
@@ -137,7 +138,7 @@ def posteriors_figure(p: NDArray[np.float64], label: NDArray[np.float64]) -> Fig
     }
     shown = {name: (p[own], colour) for name, (own, colour) in groups.items() if own.any()}
     with paper_style():
-        figure = FigureClass(figsize=(3.4, 2.6), layout="constrained")
+        figure = ShownFigure(figsize=(3.4, 2.6), layout="constrained")
         axes = figure.add_subplot()
         axes.hist(
             [values for values, _ in shown.values()],

@@ -56,12 +56,13 @@ def _agreement(cells: pd.DataFrame, groups: Sequence[AgreeingCells]) -> list[str
     everywhere = ""
     if alike and len(together) > 1:
         everywhere = f"; on {_listed(alike)} no choice makes a difference"
-    answers = f"give {counted(len(groups), 'different answer')}"
+    answers = f"have {len(groups):,} different sets of posteriors"
     if len(groups) == 1:
-        answers = "all give the same answer"
+        answers = "all have the same posteriors"
     return [
-        f"The {counted(len(cells), 'cell')} {answers} (posteriors that never differ by more than "
-        f"{SAME_CURVE:g} count as the same){everywhere}."
+        f"The {counted(len(cells), 'cell')} (a dataset, variant, encoding and algorithm each) "
+        f"{answers}; those that differ nowhere by more than {SAME_CURVE:g} count as the same and "
+        f"share a row{everywhere}."
     ]
 
 

@@ -6,6 +6,7 @@ import ctypes
 import hashlib
 import logging
 import re
+import time
 from collections import defaultdict
 from collections.abc import Callable
 from functools import cache
@@ -33,7 +34,8 @@ def kernel(function: Callable[..., Any]) -> Any:
     by the file of the function alone, though it holds whatever that function calls; here a change
     to any file that the function's file imports, and on from there, makes it stale, so that no old
     callee survives in a caller.
-    A compilation that takes long is announced by a warning of this module's logger, once a process.
+    A compilation that takes long is announced by a warning of this module's logger, once a process;
+    each that is done is told at level INFO, with `seconds` in its record.
     An interrupt that comes while a kernel runs is raised when it returns. So that none is lost,
     what Python calls returns no named tuple within another tuple: its class would run Python code.
     """
@@ -67,7 +69,7 @@ def _compiled(
     vars(index)["_load_index"] = _tolerant(index._load_index)
     source = Path(function.__code__.co_filename)
     index._source_stamp = (index._source_stamp, _sources_digest(source))
-    vars(dispatcher)["compile"] = _announced(dispatcher.compile)
+    vars(dispatcher)["compile"] = _announced(dispatcher)
     return dispatcher
 
 
@@ -104,22 +106,29 @@ def _tolerant(load_index: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any
     return load
 
 
-def _announced(compile_: Callable[..., Any]) -> Callable[..., Any]:
+def _announced(dispatcher: Any) -> Callable[..., Any]:
+    """The method `compile` of a dispatcher, which loads from disk what is there."""
+    compile_ = dispatcher.compile
+
     def compile_and_announce(signature: Any) -> Any:
         timer = Timer(PATIENCE, _announce)
         timer.daemon = True
+        missing, start = len(dispatcher.stats.cache_misses), time.perf_counter()
         timer.start()
         try:
             return compile_(signature)
         finally:
             timer.cancel()
+            if len(dispatcher.stats.cache_misses) > missing:
+                taken = {"seconds": time.perf_counter() - start}
+                logger.info("compiled %s", dispatcher.__name__, extra=taken)
 
     return compile_and_announce
 
 
 @cache
 def _announce() -> None:
-    logger.warning("compiling kernels: once, up to a minute; later calls start fast")
+    logger.warning("compiling kernels: once, for they are kept on disk")
 
 
 @cache

@@ -124,6 +124,13 @@ MEASURED_DIFFERENCES: Mapping[str, tuple[float, ...]] = MappingProxyType(
 """The same of intervals of the difference of two methods on the same claims."""
 
 
+COVERS = (
+    '"(covers 0.90)" behind an interval says how often its like held the truth in simulations, '
+    "where that is not its level."
+)
+"""What a reader must know of the coverage behind an interval."""
+
+
 def coverage_warning(
     score: str, n_responses: int, level: float = 0.95, *, difference: bool = False
 ) -> float:

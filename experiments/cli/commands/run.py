@@ -11,7 +11,14 @@ import numpy as np
 import typer
 
 from experiments.cli.commands.assess import INCOMPLETE
-from experiments.cli.console import heading, messages, output, plain_table, show_table
+from experiments.cli.console import (
+    heading,
+    messages,
+    output,
+    plain_table,
+    show_folder,
+    show_table,
+)
 from experiments.paper.text import (
     ABSENT,
     counted,
@@ -369,7 +376,7 @@ def _show_results(
         )
     for sentence in sentences(cells, results.groups):
         console.print(f"- {sentence}", soft_wrap=True)
-    console.print(f"{folder}: {', '.join(file.name for file in results.files)}", soft_wrap=True)
+    show_folder(console, folder, results.files)
 
 
 def _show_embedded(console: Console) -> None:
@@ -399,7 +406,7 @@ def _show_analysis(console: Console, results: AnalysisResults, folder: Path) -> 
         show_paper_table(console, table)
     for remark in results.artefacts.remarks:
         console.print(remark, soft_wrap=True)
-    console.print(f"{folder}: {', '.join(file.name for file in results.files)}", soft_wrap=True)
+    show_folder(console, folder, results.files)
 
 
 def _show_unsettled(console: Console, planned: StudyDesign, selections: Selections) -> None:

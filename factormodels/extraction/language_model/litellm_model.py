@@ -43,7 +43,7 @@ from factormodels.extraction.language_model.model_parameters import (
     unlisted_parameters,
 )
 from factormodels.extraction.language_model.prices import Prices, model_prices
-from factormodels.extraction.language_model.provider_keys import missing_keys, unneeded_keys
+from factormodels.extraction.language_model.provider_keys import missing_keys, no_key, unneeded_keys
 from factormodels.extraction.optional_libraries import optional_module
 
 if TYPE_CHECKING:
@@ -335,12 +335,7 @@ class LitellmModel:
         if self._keys or getattr(error, "status_code", None) in _ABOUT_THE_REQUEST:
             return None
         lacking = missing_keys(self.name, self.settings.api_base)
-        if not lacking:
-            return None
-        return InputError(
-            f"the model {self.name!r} needs {', '.join(lacking)} in the environment; set it, "
-            "or replay an earlier run"
-        )
+        return no_key(self.name, lacking) if lacking else None
 
     def _slot(self) -> asyncio.Semaphore:
         # A semaphore belongs to a loop, and a model may outlive the loop of one `asyncio.run`.

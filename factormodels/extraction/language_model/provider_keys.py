@@ -5,7 +5,9 @@ from __future__ import annotations
 import ipaddress
 import os
 import socket
+from collections.abc import Sequence
 
+from factormodels.errors import InputError
 from factormodels.extraction.addresses import host_of
 from factormodels.extraction.language_model.litellm_library import quiet_litellm
 from factormodels.extraction.language_model.model_parameters import provider_of
@@ -15,6 +17,56 @@ _NO_KEY = "none"
 
 _REGION = "us-east-1"
 """What stands for a region likewise."""
+
+
+KEYS = {
+    "anthropic": ("ANTHROPIC_API_KEY",),
+    "cohere": ("COHERE_API_KEY",),
+    "deepseek": ("DEEPSEEK_API_KEY",),
+    "fireworks_ai": (
+        *("FIREWORKS_AI_API_KEY", "FIREWORKS_API_KEY", "FIREWORKSAI_API_KEY"),
+        "FIREWORKS_AI_TOKEN",
+    ),
+    "gemini": ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    "groq": ("GROQ_API_KEY",),
+    "mistral": ("MISTRAL_API_KEY",),
+    "openai": ("OPENAI_API_KEY",),
+    "openrouter": ("OPENROUTER_API_KEY",),
+    "together_ai": (
+        *("TOGETHERAI_API_KEY", "TOGETHER_API_KEY", "TOGETHER_AI_API_KEY"),
+        "TOGETHER_AI_TOKEN",
+    ),
+    "xai": ("XAI_API_KEY",),
+}
+"""Of providers that answer nobody without a key, the names that litellm looks for."""
+
+_ADDRESSES = ("API_BASE", "BASE_URL", "API_BASE_URL")
+"""Ends of names by which the environment names another server in the provider's place."""
+
+
+def require_key(model: str, api_base: str | None) -> None:
+    """Refuse a model whose provider wants a key that is missing, without asking any library.
+
+    The libraries of providers take seconds to load, and a missing key is the commonest mistake. Who
+    is not known here is found out by a first call.
+
+    Raises:
+        InputError: if no call can succeed for want of a key.
+    """
+    provider, _, name = model.partition("/")
+    names = KEYS.get(provider, ()) if name else ()
+    if not names or api_base is not None or any(os.environ.get(each) for each in names):
+        return
+    if not any(os.environ.get(f"{provider.upper()}_{end}") for end in _ADDRESSES):
+        raise no_key(model, names[:1])
+
+
+def no_key(model: str, names: Sequence[str]) -> InputError:
+    """The error of a model that answers nobody without a key."""
+    return InputError(
+        f"the model {model!r} needs {', '.join(names)} in the environment; set it, or replay an "
+        "earlier run"
+    )
 
 
 def missing_keys(model: str, api_base: str | None) -> list[str]:

@@ -14,6 +14,7 @@ from factormodels import RelationKind, read_many
 from tests.experiments.conftest import KEY, invoke, write_batch
 from tests.factormodels.extraction.questions import claim_of, question_of, sentences_of
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
+from tests.processes import run_python
 
 pytestmark = pytest.mark.service
 
@@ -104,6 +105,23 @@ def test_a_run_is_replayed_without_a_server_or_a_key(
     missing = invoke(*arguments("http://127.0.0.1:9/v1", "third.jsonl", "--replay"), code=2)
     assert "'atomizer'" in missing.stderr
     assert missing.stderr.count("\n") == 1
+
+
+def test_a_missing_key_is_said_before_any_library_is_loaded(
+    notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    given = ["factormodels", "assess", "batch.jsonl", "--documents", ".", "--model", "openai/x"]
+    code = (
+        "import sys\nfrom experiments.cli.main import main\n"
+        f"sys.argv = {given!r}\n"
+        "try:\n    main()\nexcept SystemExit as end:\n"
+        "    print(end.code, 'litellm' in sys.modules)"
+    )
+    output, errors = run_python(code, folder=notes)
+    assert "the model 'openai/x' needs OPENAI_API_KEY in the environment" in errors
+    assert output.split() == ["2", "False"]
+    assert not list(notes.glob("*.sqlite"))
 
 
 def test_a_response_that_no_model_takes_apart_fails_alone(notes: Path) -> None:

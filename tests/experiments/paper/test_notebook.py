@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable
-from experiments.paper.notebook import FAST, RESULTS, fast, preview, results_folder, write_results
+from experiments.paper.notebook import FAST, RESULTS, fast, results_folder, write_results
 from factormodels.errors import InputError
 from tests.refusals import refused
 
@@ -66,9 +66,3 @@ def test_a_notebook_away_from_its_script_is_told_so(
     monkeypatch.setenv(FAST, "1")
     with pytest.raises(InputError, match=r"01_x\.py: there is no such file .* in its own folder"):
         write_results("01_x", artefacts())
-
-
-def test_a_figure_is_shown_at_its_size() -> None:
-    image = preview(artefacts().figures["line"].figure)
-    assert image.data.startswith(b"\x89PNG")
-    assert image.width == 200

@@ -276,7 +276,8 @@ def test_cells_whose_posteriors_agree_are_one_row_named_together(file_of: FileOf
     assert table.frame["brier"].tolist()[0] == cells["brier"].iloc[groups[0].rows[0]]
     assert "seconds_median" not in table.frame
     text = " ".join(sentences(cells, groups))
-    assert text.startswith("The 12 cells give 4 different answers")
+    assert text.startswith("The 12 cells (a dataset, variant, encoding and algorithm each) ")
+    assert "have 4 different sets of posteriors" in text
     assert "on even no choice makes a difference" in text
     # Log losses of 0.9 true, 0.8 and 0.3 false, and of 0.9, 0.7 and 0.35.
     before, after = (
@@ -295,7 +296,9 @@ def test_cells_that_all_agree_give_one_answer(file_of: FileOf) -> None:
     file = file_of(rows_of({"exact": p, "lbp": p}) + rows_of({"exact": apart}, variant="FR2"))
     cells = summarise_study(file, policy="exclude", k="median").cells
     text = sentences(cells, agreeing_cells(file, cells), times=False)
-    assert text[0].startswith("The 3 cells all give the same answer (posteriors that never")
+    assert text[0].startswith(
+        "The 3 cells (a dataset, variant, encoding and algorithm each) all have the same posteriors"
+    )
     first, second = cells["brier"].iloc[[0, 2]]
     assert 0.0005 < abs(first - second) < 0.005
     said = text[-1].removeprefix("Under exact inference the choice of variant moves the Brier ")

@@ -12,6 +12,7 @@ from calibration.intervals import IntervalMethod
 from calibration.scores import REGISTRY, score_table
 from calibration.scores.intervals.coverage import (
     COVERAGE_GOAL,
+    COVERS,
     MEASURED,
     MEASURED_DIFFERENCES,
     coverage_warning,
@@ -113,6 +114,6 @@ def test_a_warning_stands_beside_what_covers_too_little_or_too_much() -> None:
         compare_methods({"a": p, "b": p / 2}, y, responses, measures=["e50"], n_resamples=5)
     )
     assert text.count(f"(covers {coverage_warning('e50', 50):.2f})") == 2
-    assert "What others cover in simulations stands behind them." in text
+    assert COVERS in text
     for row in score_table(p, y, responses=responses, n_bootstrap=20, scores=SCORES):
         np.testing.assert_equal(row.coverage, coverage_warning(row.score, 50))

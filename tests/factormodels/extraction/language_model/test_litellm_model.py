@@ -32,7 +32,12 @@ from factormodels.extraction.language_model.call_errors import without_secrets
 from factormodels.extraction.language_model.limits import Budget
 from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
 from factormodels.extraction.language_model.prices import Prices, model_prices
-from factormodels.extraction.language_model.provider_keys import is_on_this_machine
+from factormodels.extraction.language_model.provider_keys import (
+    KEYS,
+    is_on_this_machine,
+    missing_keys,
+    require_key,
+)
 from factormodels.extraction.stages.assessors import assess
 from tests.factormodels.extraction.conftest import KEY
 from tests.factormodels.extraction.provider_servers import PROVIDERS, ChatCompletions
@@ -256,6 +261,24 @@ def test_a_missing_key_is_named(server: ScriptedServer, monkeypatch: pytest.Monk
     refused(
         "the model 'openai/test' needs OPENAI_API_KEY", asyncio.run, elsewhere.complete(REQUEST)
     )
+
+
+@pytest.mark.parametrize("provider", sorted(KEYS))
+def test_keys_that_are_known_without_the_library_are_those_it_looks_for(
+    provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in KEYS[provider]:
+        monkeypatch.delenv(name, raising=False)
+    assert set(missing_keys(f"{provider}/x", None)) <= set(KEYS[provider])
+    refused(
+        f"the model '{provider}/x' needs {KEYS[provider][0]} in the environment",
+        *(require_key, f"{provider}/x", None),
+    )
+    require_key(f"{provider}/x", "http://127.0.0.1:9/v1")
+    for name in KEYS[provider]:
+        with monkeypatch.context() as environment:
+            environment.setenv(name, KEY)
+            require_key(f"{provider}/x", None)
 
 
 def test_no_more_calls_at_once_than_allowed(server: ScriptedServer) -> None:
