@@ -40,7 +40,8 @@ def test_how_long_compilations_took_is_said_once(
 
 
 def test_what_a_kernel_calls_is_part_of_its_own_time() -> None:
-    console = Console(file=io.StringIO())
+    stream = io.StringIO()
+    console = Console(file=stream)
     logger = logging.getLogger("inference.kernels.compiled")
     with announced(console):
         (heard,) = logger.handlers
@@ -48,7 +49,7 @@ def test_what_a_kernel_calls_is_part_of_its_own_time() -> None:
             record = logger.makeRecord(logger.name, logging.INFO, "", 0, "compiled", (), None)
             record.created, record.seconds = created, seconds
             heard.handle(record)
-    assert "compiled kernels in 9.50 s" in console.file.getvalue()
+    assert "compiled kernels in 9.50 s" in stream.getvalue()
 
 
 def test_where_nothing_is_compiled_nothing_is_said() -> None:

@@ -11,7 +11,7 @@ from calibration import reliability_bins, reliability_diagram
 
 def test_a_figure_is_the_picture_of_its_cell() -> None:
     figure = reliability_diagram({"a": reliability_bins([0.1, 0.4, 0.9], [False, True, True])})
-    shown, about = DisplayFormatter().format(figure)
+    shown, about = DisplayFormatter().format(figure)  # type: ignore[no-untyped-call]
     picture = shown["image/png"]
     assert picture.startswith(b"\x89PNG")
     width = struct.unpack(">I", picture[16:20])[0]

@@ -141,7 +141,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Evidence:
+class EvidenceBlocks:
     """The blocks of a table.
 
     Attributes:
@@ -160,7 +160,7 @@ def load_evidence(
     *,
     data_file: str | None = None,
     change: Change = tuple,
-) -> Evidence:
+) -> EvidenceBlocks:
     """The evidence that assessors judge, in blocks.
 
     The user's data are one file per model, with the relations that it predicted; or one file for
@@ -189,11 +189,11 @@ def load_evidence(
             Block(model, tuple(change(parts[model].graphs)), _language_model(model, user, context))
             for model in known
         ]
-        return Evidence(tuple(blocks), remark)
+        return EvidenceBlocks(tuple(blocks), remark)
     graphs = tuple(change(loaded.graphs))
     if not user.models:
-        return Evidence((Block(RECORDED, graphs, None),), remark)
-    return Evidence(
+        return EvidenceBlocks((Block(RECORDED, graphs, None),), remark)
+    return EvidenceBlocks(
         tuple(_predicted(model, graphs, user, context) for model in user.models), remark
     )
 
