@@ -252,9 +252,9 @@ def activity(console: Console) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def announced(console: Console) -> Iterator[None]:
-    """Say how long kernels were compiled while the block ran, if they were.
+    """Say in a terminal that kernels are compiled, if it takes long, and at the end how long it took.
 
-    In a terminal it is also said when that begins, if it takes long.
+    Elsewhere nothing is said: what a log holds does not depend on what was compiled before.
     """
     library = logging.getLogger(KERNELS)
     heard = _Compilations(console)
@@ -268,7 +268,7 @@ def announced(console: Console) -> Iterator[None]:
         library.removeHandler(heard)
         library.setLevel(level)
         library.propagate = propagates
-        if heard.seconds >= _WORTH_SAYING:
+        if console.is_terminal and heard.seconds >= _WORTH_SAYING:
             console.print(
                 f"compiled kernels in {duration(heard.seconds)}: they are kept, and later runs "
                 "start at once"

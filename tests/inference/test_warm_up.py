@@ -33,15 +33,15 @@ def test_how_long_compilations_took_is_said_once(
         assert (compiled(1), compiled(1.5)) == (2, 3.0)
     assert (kernels.level, kernels.propagate, kernels.handlers) == before
     text = stream.getvalue()
-    assert text.count("compiled kernels in ") == 1
-    assert "later runs start at once" in text
+    assert text.count("compiled kernels in ") == terminal
+    assert ("later runs start at once" in text) == terminal
     # The first line comes from a timer of no seconds, which may lose against a quick compiler.
     assert ("compiling kernels: once" in text) <= terminal
 
 
 def test_what_a_kernel_calls_is_part_of_its_own_time() -> None:
     stream = io.StringIO()
-    console = Console(file=stream)
+    console = Console(file=stream, force_terminal=True, width=100)
     logger = logging.getLogger("inference.kernels.compiled")
     with announced(console):
         (heard,) = logger.handlers
@@ -49,7 +49,7 @@ def test_what_a_kernel_calls_is_part_of_its_own_time() -> None:
             record = logger.makeRecord(logger.name, logging.INFO, "", 0, "compiled", (), None)
             record.created, record.seconds = created, seconds
             heard.handle(record)
-    assert "compiled kernels in 9.50 s" in stream.getvalue()
+    assert "9.50" in stream.getvalue()
 
 
 def test_where_nothing_is_compiled_nothing_is_said() -> None:
