@@ -172,6 +172,14 @@ def _factormodels(
       a question        factormodels run study.yaml
 
       factormodels COMMAND --help             each command, with examples
+
+    [b]Exit codes[/b]
+
+      0     done
+      1     done, but something is missing: assess, fastfact, run, self-knowledge
+      2     refused, with the reason; datasets check: a line of a file is wrong
+      3     a limit on calls or costs is reached; the same command goes on
+      130   interrupted
     """
     context.with_resource(size_limit(parse_size(max_size)))
 

@@ -44,8 +44,17 @@ def mutant(seeds: Sequence[bytes], seed: int, number: int) -> bytes:
         if drawn.random() < _OTHERS_SHARE and other:
             content = _splice(content, other, drawn)
         else:
-            content = drawn.choice(_CHANGES)(content, drawn)
+            content = drawn.choice(_changes_of(content))(content, drawn)
     return content
+
+
+def _changes_of(content: bytes) -> Sequence[Callable[[bytes, random.Random], bytes]]:
+    """What is done to a content: words and structure are those of texts alone."""
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return _CHANGES_OF_BYTES
+    return _CHANGES
 
 
 def _span(content: bytes, drawn: random.Random) -> tuple[int, int]:
@@ -65,6 +74,15 @@ def _flip(content: bytes, drawn: random.Random) -> bytes:
 def _any_byte(content: bytes, drawn: random.Random) -> bytes:
     start, _ = _span(content, drawn)
     return content[:start] + bytes([drawn.randrange(256)]) + content[start + 1 :]
+
+
+def _number(content: bytes, drawn: random.Random) -> bytes:
+    """Put a number that ends nowhere in place of one, as binary columns lay lengths and offsets."""
+    size = drawn.choice((1, 2, 4, 8))
+    start = drawn.randrange(len(content) // size + 1) * size
+    most = 2 ** (8 * size) - 1
+    value = drawn.choice((0, 1, most, most // 2, most // 2 + 1, drawn.randrange(most + 1)))
+    return content[:start] + value.to_bytes(size, "little") + content[start + size :]
 
 
 def _insert(content: bytes, drawn: random.Random) -> bytes:
@@ -165,4 +183,9 @@ def _changed(value: Any, drawn: random.Random) -> Any:
 _CHANGES: tuple[Callable[[bytes, random.Random], bytes], ...] = (
     *(_flip, _any_byte, _insert, _replace, _replace_word, _swap_words, _drop, _repeat, _cut),
     *(_structure, _structure, _structure, _structure, _structure, _structure, _structure),
+)
+
+_CHANGES_OF_BYTES: tuple[Callable[[bytes, random.Random], bytes], ...] = (
+    *(_flip, _flip, _flip, _any_byte, _number, _number, _number, _insert, _replace, _drop),
+    *(_repeat, _cut),
 )

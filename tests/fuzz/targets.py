@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.factormodels.io.published import release_records
+from tests.fuzz import others
 
 Run = Callable[[Path], object]
 """Tries the file at a path, in a folder of its own that it may fill."""
@@ -197,6 +198,7 @@ def targets(finished: Path) -> tuple[Target, ...]:
         Target(
             "cache", "answers.sqlite", ((finished / "answers.sqlite").read_bytes(),), _cache, 20
         ),
+        *(Target(*parts) for parts in others.targets(finished)),
         *_commands(finished, models, lines, tables),
     )
 
@@ -222,6 +224,7 @@ def prepare(folder: Path) -> None:
             journal.append(bytes([number]) * 20)
     (folder / "answers.sqlite").unlink(missing_ok=True)
     AnswerCache(folder / "answers.sqlite").close()
+    others.fill_cache(folder / "filled.sqlite")
     (folder / "prepared").touch()
 
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from experiments.cli import findings
+from experiments.cli.commands.assess import INCOMPLETE
 from experiments.cli.console import messages, output, plain_table, show_table
 from experiments.cli.options import shared
 from experiments.cli.options.grouped import grouped
@@ -272,4 +273,4 @@ def _ask(
         write_text(path, "".join(f"{encode(row, str(path))}\n" for row in asked.rows))
     findings.deliver(found, out=out, report=report, json_=json_)
     if asked.failures:
-        raise typer.Exit(1)
+        raise typer.Exit(INCOMPLETE)

@@ -148,6 +148,7 @@ async def request(
         MissingDependencyError: if tenacity is not installed.
     """
     library = optional_module("tenacity", "llm")
+    sent_params, sent_json = _sendable(dict(params or {})), _sendable(json)
     backoff = library.wait_exponential(
         multiplier=settings.first_wait, max=settings.longest_wait
     ) + library.wait_random(0, settings.first_wait)
@@ -162,7 +163,7 @@ async def request(
             # Around everything: a server may send a byte of its headers now and then, for ever.
             async with asyncio.timeout(settings.total):
                 return await _followed(
-                    client, method, url, settings, dict(params or {}), dict(headers or {}), json
+                    client, method, url, settings, sent_params, dict(headers or {}), sent_json
                 )
         except TimeoutError:
             raise _Transient("no whole answer in time") from None
@@ -179,6 +180,13 @@ async def request(
         times = f"{settings.attempts} attempts" if settings.attempts > 1 else "the only attempt"
         raise RequestFailed(f"{place_of(url)}: {error}, after {times}", lasting=False) from None
     return answer
+
+
+def _sendable(value: Any) -> Any:
+    """Texts as UTF-8 holds them: halves of characters, which JSON can name, as question marks."""
+    if isinstance(value, dict):
+        return {name: _sendable(item) for name, item in value.items()}
+    return value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
 
 
 async def _followed(

@@ -310,3 +310,10 @@ def test_the_contact_is_sent_and_checked() -> None:
     assert agent.startswith("factormodels")
     assert "me@example.org" in agent
     refused("contact", HttpSettings, contact="a\r\nX-Evil: 1")
+
+
+@pytest.mark.parametrize("part", ["params", "json"])
+def test_half_a_character_in_what_is_asked_stops_nothing(part: str) -> None:
+    # As a title that a search names, which is asked for next, may hold one.
+    with web_server(lambda *_: Answer("good")) as server:
+        assert get(f"{server.url}/x", **{part: {"titles": "a\ud800b"}}) == b"good"
