@@ -182,6 +182,9 @@ def test_a_closed_cache_is_one_file_that_can_be_copied(tmp_path: Path) -> None:
     copied = tmp_path / "copied.db"
     copied.write_bytes(path.read_bytes())
     copied.chmod(0o444)
+    # In the mode that needs nothing beside it, as in a folder that cannot be written to.
+    with closing(sqlite3.connect(copied)) as connection:
+        assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
     replay = AnswerCache(copied, read_only=True)
     assert [replay.get(key) for key in ("one", "two", "three")] == [ANSWER] * 3
     replay.close()
