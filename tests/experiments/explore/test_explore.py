@@ -91,7 +91,8 @@ def served(*arguments: str) -> Iterator[str]:
             _wait_for(urlsplit(url).port or 0)
             yield url
         finally:
-            process.terminate()
+            # Politely asked, it would wait for sockets that a failed test left open.
+            process.kill()
 
 
 def _wait_for(port: int) -> None:
