@@ -116,30 +116,116 @@ class Design:
             stays has 0. Tables are affine in a relation's probability and in its target's prior.
         """
         priors, p = self.prior_values(theta), self.relation_values(theta)
-        codes, targets = self.facts.kinds, self.facts.pairs[:, 1]
+        targets = self.facts.pairs[:, 1]
         unary, pairwise = self.facts.split(weights)
+        by_p, by_target = (
+            np.einsum("mij,mij->m", slopes, pairwise) for slopes in self._relative_slopes(priors, p)
+        )
         by_prior = unary[:, 1] * (1.0 - priors) - unary[:, 0] * priors
-        rest = self.facts.rest
-        tables = np.exp(encode_many(codes, p, priors[targets], self.encoding, rest))
-        ones = np.ones_like(p)
-
-        def slope(low: tuple[Floats, Floats], high: tuple[Floats, Floats]) -> Floats:
-            ends = [np.exp(encode_many(codes, *end, self.encoding, rest)) for end in (low, high)]
-            step = ends[1] - ends[0]
-            # An entry that does not move may be 0, and so may one of a relation that stays.
-            ratio = np.divide(step, tables, out=np.zeros_like(step), where=tables > 0.0)
-            total: Floats = np.einsum("mij,mij->m", ratio, pairwise)
-            return total
-
-        by_target = slope((p, 0.0 * ones), (p, ones)) * priors[targets] * (1.0 - priors[targets])
+        by_target = by_target * priors[targets] * (1.0 - priors[targets])
         by_prior += np.bincount(targets, weights=by_target, minlength=len(priors))
-        free = self.relation_parameter != FIXED
-        by_relation = slope((0.0 * ones, priors[targets]), (ones, priors[targets])) * p * (1.0 - p)
-        by_relation[free] *= np.where(self.scaled[free], self._relation_logits(theta, free), 1.0)
+        by_relation = by_p * self._rates(theta, p)[0]
         return (
             np.where(self.prior_parameter != FIXED, by_prior, 0.0),
-            np.where(free, by_relation, 0.0),
+            np.where(self.relation_parameter != FIXED, by_relation, 0.0),
         )
+
+    def jacobian(self, theta: Floats) -> Floats:
+        """Derivatives of every log table entry by every parameter, (n_entries, k)."""
+        priors, p = self.prior_values(theta), self.relation_values(theta)
+        by_p, by_target = self._relative_slopes(priors, p)
+        result = np.zeros((len(self.graph.log_values), self.n_parameters))
+        numbers = np.arange(len(result), dtype=np.float64)
+        unary, pairwise = (places.astype(np.int64) for places in self.facts.split(numbers))
+        free = self.prior_parameter != FIXED
+        own = self.prior_parameter[free]
+        result[unary[free, 0], own], result[unary[free, 1], own] = -priors[free], 1.0 - priors[free]
+        targets = self.facts.pairs[:, 1]
+        odds = priors * (1.0 - priors)
+        for parameter, slopes in (
+            (self.relation_parameter, by_p * self._rates(theta, p)[0][:, None, None]),
+            (self.prior_parameter[targets], by_target * odds[targets, None, None]),
+        ):
+            moved = parameter != FIXED
+            # A parameter may be that of a relation and of its target: what they move adds up.
+            np.add.at(result, (pairwise[moved], parameter[moved, None, None]), slopes[moved])
+        return result
+
+    def curvature(self, theta: Floats, weights: Floats) -> Floats:
+        """Sum over log table entries of a weight times its second derivatives, (k, k).
+
+        Args:
+            theta: parameters, (k,).
+            weights: one for every entry, laid out as `graph.log_values`.
+        """
+        priors, p = self.prior_values(theta), self.relation_values(theta)
+        by_p, by_target = self._relative_slopes(priors, p)
+        targets = self.facts.pairs[:, 1]
+        unary, pairwise = self.facts.split(weights)
+        mixed = np.zeros_like(by_p)
+        for sign, end in (
+            (1.0, (1.0, 1.0)),
+            (-1.0, (0.0, 1.0)),
+            (-1.0, (1.0, 0.0)),
+            (1.0, (0.0, 0.0)),
+        ):
+            mixed += sign * self._tables(np.full_like(p, end[0]), np.full_like(p, end[1]))
+        tables = self._tables(p, priors[targets])
+        mixed = np.divide(mixed, tables, out=np.zeros_like(mixed), where=tables > 0.0)
+
+        def summed(slopes: Floats) -> Floats:
+            total: Floats = np.einsum("mij,mij->m", slopes, pairwise)
+            return total
+
+        odds = priors * (1.0 - priors)
+        target_odds = odds[targets]
+        rate, bend = self._rates(theta, p)
+        of_relation = summed(-(by_p**2)) * rate**2 + summed(by_p) * bend
+        of_target = summed(-(by_target**2)) * target_odds**2
+        of_target += summed(by_target) * target_odds * (1.0 - 2.0 * priors[targets])
+        crossed = summed(mixed - by_p * by_target) * rate * target_odds
+        result = np.zeros((self.n_parameters, self.n_parameters))
+        target_parameter = self.prior_parameter[targets]
+        for first, second, values in (
+            (self.prior_parameter, self.prior_parameter, -odds * unary.sum(axis=1)),
+            (self.relation_parameter, self.relation_parameter, of_relation),
+            (target_parameter, target_parameter, of_target),
+            (self.relation_parameter, target_parameter, crossed),
+            (target_parameter, self.relation_parameter, crossed),
+        ):
+            free = (first != FIXED) & (second != FIXED)
+            np.add.at(result, (first[free], second[free]), values[free])
+        return result
+
+    def _tables(self, p: Floats, target_priors: Floats) -> Floats:
+        """Potentials of the relations, (m, 2, 2)."""
+        made = encode_many(self.facts.kinds, p, target_priors, self.encoding, self.facts.rest)
+        return np.exp(made)
+
+    def _relative_slopes(self, priors: Floats, p: Floats) -> tuple[Floats, Floats]:
+        """Derivatives of relations' log tables by p and by the target's prior, (m, 2, 2) each.
+
+        Tables are affine in either.
+        """
+        of_target = priors[self.facts.pairs[:, 1]]
+        tables, zero, one = self._tables(p, of_target), np.zeros_like(p), np.ones_like(p)
+
+        def slope(low: tuple[Floats, Floats], high: tuple[Floats, Floats]) -> Floats:
+            step = self._tables(*high) - self._tables(*low)
+            # An entry that does not move may be 0, and so may one of a relation that stays.
+            return np.divide(step, tables, out=np.zeros_like(step), where=tables > 0.0)
+
+        return slope((zero, of_target), (one, of_target)), slope((p, zero), (p, one))
+
+    def _rates(self, theta: Floats, p: Floats) -> tuple[Floats, Floats]:
+        """First and second derivative of each relation's probability by its parameter, (m,)."""
+        free = self.relation_parameter != FIXED
+        # The logit is the parameter itself, or grows with the logarithm of a temperature.
+        slope, bend = np.ones_like(p), np.zeros_like(p)
+        slope[free] = np.where(self.scaled[free], self._relation_logits(theta, free), 1.0)
+        bend[free] = np.where(self.scaled[free], slope[free], 0.0)
+        odds = p * (1.0 - p)
+        return odds * slope, odds * ((1.0 - 2.0 * p) * slope**2 + bend)
 
     def gather(self, by_prior: Floats, by_relation: Floats) -> Floats:
         """Sums over each response and parameter, (r, k), of what `factor_slopes` returns."""

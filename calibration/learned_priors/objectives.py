@@ -8,14 +8,14 @@ a = y less the beliefs. Atoms that share no component of the graph share runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
 
-from calibration.learned_priors.backend_likelihoods import Beliefs, Engine
+from calibration.learned_priors.backend_likelihoods import Beliefs, Engine, clamped
 from calibration.learned_priors.design import Design, design
 from calibration.learned_priors.parameters import Parameters
 from calibration.learned_priors.specification import Specification
@@ -24,6 +24,7 @@ from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from inference.backend import Backend, ZeroPartitionError
 from inference.tasks.components import connected_components, turns
+from inference.tasks.gradients import Statistics
 
 STEP = 1e-4
 """Step of central differences on the scale without bounds: their error is its square times a third
@@ -100,6 +101,68 @@ class LearningProblem:
             return self._value_and_scores(theta)[1]
         return np.array([differences(part, theta) for part in self._parts])
 
+    def curvature(self, theta: Floats) -> Floats:
+        """Second derivatives of the objective, (k, k), exact: for an engine that is.
+
+        log Z bends by the covariance of its statistics (`inference.tasks.gradients`), and by how
+        the tables do. The objective is a sum of functions of log probabilities of labels, log Z
+        with them observed less log Z.
+        """
+        log_values = self.design.log_values(theta)
+        jacobian = self.design.jacobian(theta)
+        starts = self.design.graph.table_starts
+        of_factor = np.append(self._components, self._components[self.design.facts.pairs[:, 0]])
+        of_entry = np.repeat(of_factor, np.diff(starts))
+
+        def statistics(tables: Floats) -> Statistics:
+            return Statistics(starts, of_factor, lambda at: _entries(self._asked(at, None)), tables)
+
+        def bent(found: Statistics, rates: Floats) -> Floats:
+            by_tables = self.design.curvature(theta, found.beliefs * rates[of_entry])
+            return found.covariance(jacobian, rates) + by_tables
+
+        whole = statistics(log_values)
+        result = np.zeros((self.design.n_parameters,) * 2)
+        total = np.zeros(len(self._components))
+        for clamps, rates, bends in self._conditions(log_values):
+            held = statistics(clamped(log_values, clamps))
+            result += bent(held, rates)
+            total += rates
+            moved = np.stack(
+                [
+                    np.bincount(of_entry, (held.beliefs - whole.beliefs) * column, len(total))
+                    for column in jacobian.T
+                ],
+                axis=1,
+            )
+            result += (bends[:, None] * moved).T @ moved
+        return result - bent(whole, total)
+
+    def _conditions(self, log_values: Floats) -> Iterator[tuple[Integers, Floats, Floats]]:
+        """Yield labels that are observed together, none twice in a component.
+
+        With them, by component, the first and second derivatives of the objective by the log
+        probability of these labels; of the likelihood they are of all labels at once.
+        """
+        n = len(self._components)
+        if self.objective is Objective.LIKELIHOOD:
+            yield self.design.clamps, -np.ones(n), np.zeros(n)
+            return
+        p = self._of_labels(self._asked(log_values, None))
+        for turn in self._turns:
+            atoms = self.design.labelled[turn]
+            clamps = np.full(n, -1, dtype=np.int64)
+            clamps[atoms] = self.design.labels[turn]
+            rates, bends = np.zeros(n), np.zeros(n)
+            rates[self._components[atoms]] = self._rates(p[turn])
+            if self.objective is Objective.BRIER:
+                bends[self._components[atoms]] = 4.0 * p[turn] ** 2 - 2.0 * p[turn]
+            yield clamps, rates, bends
+
+    def _rates(self, p: Floats) -> Floats:
+        """Derivative of each label's loss by the logarithm of its probability."""
+        return -np.ones_like(p) if self.objective is Objective.LOG_LOSS else -2.0 * p * (1.0 - p)
+
     def losses(self, theta: Floats) -> Floats:
         """What each response adds to the objective, (r,)."""
         return np.array([part(theta) for part in self._parts])
@@ -144,8 +207,7 @@ class LearningProblem:
             slopes = self.design.factor_slopes(theta, _entries(whole) - _entries(clamped))
             return value, self.design.gather(*slopes)
         p = self._of_labels(whole)
-        # d loss / d log p, p the probability of the label.
-        rates = -np.ones_like(p) if self.objective is Objective.LOG_LOSS else -2.0 * p * (1.0 - p)
+        rates = self._rates(p)
         log_values = self.design.log_values(theta)
         total = np.zeros((len(self.design.ids), self.design.n_parameters))
         found = self._components

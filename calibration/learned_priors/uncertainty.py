@@ -15,7 +15,7 @@ CONFOUNDED = 10.0
 determine it: a 95 percent interval of a probability then runs from 1e-8 to 1 - 1e-8."""
 
 _STEP = {True: 1e-4, False: 1e-2}
-"""Steps of the derivative of a gradient that is exact, and of one found by differences itself."""
+"""Steps of the derivative of an approximation's gradient, from beliefs or by differences itself."""
 
 _TAKES_PART = 0.2
 """A parameter takes part in a direction of length 1 if it makes up as much of it."""
@@ -80,7 +80,12 @@ def uncertainty(
 
 
 def hessian(problem: LearningProblem, theta: Floats) -> Floats:
-    """Second derivatives of the objective, (k, k), by differences of its gradient."""
+    """Second derivatives of the objective, (k, k).
+
+    They are exact where the engine is; else they are differences of the gradient.
+    """
+    if problem.engine.exact:
+        return problem.curvature(theta)
     step = _STEP[problem.exact_gradient]
     rows = []
     for at in range(len(theta)):

@@ -17,7 +17,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from inference.tasks.autodiff import differentiable_log_partition
     from inference.tasks.counts import CountDistribution, count_distribution
-    from inference.tasks.gradients import ValueAndGradient, log_partition, log_probability
+    from inference.tasks.gradients import (
+        ValueAndGradient,
+        log_partition,
+        log_partition_hessian,
+        log_probability,
+    )
     from inference.tasks.joints import EstimatedJoint, estimated_joint, joint
     from inference.tasks.maximum import Assignment, map_assignment, marginal_map
     from inference.tasks.open_tables import open_marginals
@@ -38,6 +43,7 @@ __all__ = [
     "estimated_joint",
     "joint",
     "log_partition",
+    "log_partition_hessian",
     "log_probability",
     "map_assignment",
     "marginal_map",
@@ -62,6 +68,7 @@ _MODULES = {
     "estimated_joint": "joints",
     "joint": "joints",
     "log_partition": "gradients",
+    "log_partition_hessian": "gradients",
     "log_probability": "gradients",
     "map_assignment": "maximum",
     "marginal_map": "maximum",

@@ -3,6 +3,7 @@
 from inference.tasks import differentiable_log_partition
 jax.grad(differentiable_log_partition(graph, "jax"))(log_values)
 differentiable_log_partition(graph, "torch")(log_values).backward()
+torch.autograd.functional.hessian(differentiable_log_partition(graph, "torch"), log_values)
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ Library = Literal["jax", "torch"]
 Compute = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
 """From float64 (n,) to a number and its derivatives (n,), on the processor."""
 
+Second = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+"""From float64 (n,) to the second derivatives (n, n) of the number."""
+
 _TITLES = {"jax": "JAX", "torch": "torch"}
 _EXTRAS = {"jax": "jax", "torch": "pyro"}
 
@@ -47,7 +51,9 @@ def differentiable_log_partition(
     """Log Z of a graph as a function of its log tables that a library can differentiate.
 
     log P(a = y | evidence) is the difference of two such functions, one of the graph with a = y
-    observed. Entries of -inf get gradient 0.
+    observed. First derivatives are the beliefs of the factors, second ones the covariance of their
+    entries, both exact; entries of -inf get 0. Second derivatives take about as many passes as the
+    largest component has entries, and are computed once at a point. There are no third ones.
 
     Args:
         graph: the factor graph, with or without evidence; its own log tables play no part.
@@ -61,37 +67,59 @@ def differentiable_log_partition(
     Raises:
         MissingDependencyError: if the library is not installed.
     """
-    from inference.tasks.gradients import log_partition_function
+    from inference.tasks.gradients import hessian_function, log_partition_function
 
-    return differentiable(log_partition_function(graph, exact), library)
+    second = hessian_function(graph, exact)
+    return differentiable(log_partition_function(graph, exact), library, second)
 
 
 @overload
 def differentiable(
-    compute: Compute, library: Literal["jax"]
+    compute: Compute, library: Literal["jax"], second: Second | None = None
 ) -> Callable[[jax.Array], jax.Array]: ...
 @overload
 def differentiable(
-    compute: Compute, library: Literal["torch"]
+    compute: Compute, library: Literal["torch"], second: Second | None = None
 ) -> Callable[[torch.Tensor], torch.Tensor]: ...
 @overload
-def differentiable(compute: Compute, library: Library) -> Callable[[Any], Any]: ...
-def differentiable(compute: Compute, library: Library) -> Callable[[Any], Any]:
+def differentiable(
+    compute: Compute, library: Library, second: Second | None = None
+) -> Callable[[Any], Any]: ...
+def differentiable(
+    compute: Compute, library: Library, second: Second | None = None
+) -> Callable[[Any], Any]:
     """Function that computes a number and its derivatives as a function of a library.
 
-    It computes in double precision on the processor, answers in the type of its argument (and on
-    its device, in torch), and has first derivatives in reverse mode only. With JAX it takes an
-    array (n,) and works under jit, grad and vmap, one row after another; with torch it takes a
-    tensor (..., n) and returns one of shape (...).
+    It computes in double precision on the processor, and answers in the type of its argument (and
+    on its device, in torch). With JAX it takes an array (n,) and works under jit, grad, hessian,
+    jvp and vmap, one row after another; with torch it takes a tensor (..., n) and returns one of
+    shape (...). A derivative beyond those that are given is an error of the library, never 0.
 
     Args:
         compute: the number and its derivatives.
         library: "jax" or "torch".
+        second: its second derivatives; None: there are none.
 
     Raises:
         MissingDependencyError: if the library is not installed.
     """
-    return _in_jax(compute) if library == "jax" else _in_torch(compute)
+    kept = None if second is None else _last_kept(second)
+    return _in_jax(compute, kept) if library == "jax" else _in_torch(compute, kept)
+
+
+def _last_kept(second: Second) -> Second:
+    """Second derivatives, of which those at the last point are kept: libraries ask row by row."""
+    last: list[tuple[bytes, NDArray[np.float64]]] = []
+
+    def evaluate(row: NDArray[np.float64]) -> NDArray[np.float64]:
+        point = row.tobytes()
+        for known, found in last:
+            if known == point:
+                return found
+        last[:] = [(point, second(row))]
+        return last[0][1]
+
+    return evaluate
 
 
 def _imported(library: Library) -> Any:
@@ -104,65 +132,144 @@ def _imported(library: Library) -> Any:
         ) from error
 
 
-def _in_jax(compute: Compute) -> Callable[[jax.Array], jax.Array]:
+def _in_jax(compute: Compute, second: Second | None) -> Callable[[jax.Array], jax.Array]:
     library = _imported("jax")
 
-    def on_processor(arguments: Any) -> tuple[Any, Any]:
-        row = np.asarray(arguments)
-        value, gradient = compute(row.astype(np.float64))
-        return row.dtype.type(value), gradient.astype(row.dtype)
+    def called(
+        function: Callable[[NDArray[np.float64]], Any],
+        arguments: jax.Array,
+        *shapes: tuple[int, ...],
+    ) -> list[jax.Array]:
+        dtype = np.dtype(arguments.dtype)
+        # Another thread may run it, where a `jax.enable_x64` of this one does not hold, and doubles
+        # are narrowed: they pass as pairs of words.
+        pair = (2,) if dtype.itemsize == 8 else ()
 
-    def forward(arguments: jax.Array) -> tuple[jax.Array, jax.Array]:
-        shapes = (
-            library.ShapeDtypeStruct((), arguments.dtype),
-            library.ShapeDtypeStruct(arguments.shape, arguments.dtype),
-        )
-        value, gradient = library.pure_callback(
-            on_processor, shapes, arguments, vmap_method="sequential"
-        )
+        def on_processor(words: Any) -> list[Any]:
+            row = np.asarray(words).reshape(-1)
+            found = function(row.view(dtype).astype(np.float64))
+            made = [np.atleast_1d(np.asarray(one, dtype=dtype)) for one in found]
+            if not pair:
+                return [one.reshape(shape) for one, shape in zip(made, shapes, strict=True)]
+            return [
+                one.view(np.uint32).reshape(shape + pair)
+                for one, shape in zip(made, shapes, strict=True)
+            ]
+
+        kind = np.uint32 if pair else dtype
+        results = [library.ShapeDtypeStruct(shape + pair, kind) for shape in shapes]
+        given = library.lax.bitcast_convert_type(arguments, kind) if pair else arguments
+        found = library.pure_callback(on_processor, results, given, vmap_method="sequential")
+        return [library.lax.bitcast_convert_type(one, dtype) if pair else one for one in found]
+
+    def evaluated(arguments: jax.Array) -> tuple[jax.Array, jax.Array]:
+        value, gradient = called(compute, arguments, (), arguments.shape)
         return value, gradient
 
-    def backward(gradient: jax.Array, upstream: jax.Array) -> tuple[jax.Array]:
-        return (upstream * gradient,)
+    def second_at(arguments: jax.Array) -> jax.Array:
+        if second is None:
+            raise _beyond("second")
+        (found,) = called(lambda row: [second(row)], arguments, 2 * arguments.shape)
+        return found
 
-    function = library.custom_vjp(lambda arguments: forward(arguments)[0])
-    function.defvjp(forward, backward)
+    def refused(*_: Any) -> Any:
+        raise _beyond("third")
+
+    curvature = library.custom_jvp(second_at)
+    curvature.defjvp(refused)
+
+    def evaluated_tangents(primals: Any, tangents: Any) -> Any:
+        (arguments,), (moved,) = primals, tangents
+        value, gradient = with_gradient(arguments)
+        return (value, gradient), (gradient @ moved, curvature(arguments) @ moved)
+
+    with_gradient = library.custom_jvp(evaluated)
+    with_gradient.defjvp(evaluated_tangents)
+
+    def tangents_of(primals: Any, tangents: Any) -> Any:
+        # Of this, in turn, JAX takes the derivative: that of the gradient is the curvature.
+        value, gradient = with_gradient(*primals)
+        return value, gradient @ tangents[0]
+
+    function = library.custom_jvp(lambda arguments: with_gradient(arguments)[0])
+    function.defjvp(tangents_of)
     result: Callable[[jax.Array], jax.Array] = function
     return result
 
 
-def _in_torch(compute: Compute) -> Callable[[torch.Tensor], torch.Tensor]:
+def _in_torch(compute: Compute, second: Second | None) -> Callable[[torch.Tensor], torch.Tensor]:
     function = _torch_function()
 
     def value(arguments: torch.Tensor) -> torch.Tensor:
-        result: torch.Tensor = function.apply(arguments, compute)
+        result: torch.Tensor = function.apply(arguments, compute, second)
         return result
 
     return value
 
 
+def _beyond(which: str) -> NotImplementedError:
+    return NotImplementedError(f"there are no {which} derivatives of this function")
+
+
 @cache
 def _torch_function() -> Any:
-    """Differentiable function, whose class only torch can define."""
-    library = _imported("torch")
-    once_differentiable = library.autograd.function.once_differentiable
+    """Differentiable function, whose class only torch can define.
 
-    class Computed(library.autograd.Function):  # type: ignore[misc, name-defined]
+    Each derivative is a function of its own, so that torch can go on from it.
+    """
+    library = _imported("torch")
+    function: Any = library.autograd.Function
+
+    def rows_of(arguments: torch.Tensor) -> list[NDArray[np.float64]]:
+        tables = arguments.detach().to("cpu", library.float64).numpy()
+        return list(tables.reshape(-1, tables.shape[-1])) if tables.ndim > 1 else [tables]
+
+    class Computed(function):  # type: ignore[misc]
         @staticmethod
-        def forward(ctx: Any, arguments: torch.Tensor, compute: Compute) -> torch.Tensor:
-            tables = arguments.detach().to("cpu", library.float64).numpy()
-            rows = tables.reshape(-1, tables.shape[-1]) if tables.ndim > 1 else [tables]
-            found = [compute(row) for row in rows]
-            gradients = np.array([gradient for _, gradient in found]).reshape(tables.shape)
-            ctx.save_for_backward(library.from_numpy(gradients).to(arguments))
-            values = np.array([value for value, _ in found]).reshape(tables.shape[:-1])
+        def forward(
+            ctx: Any, arguments: torch.Tensor, compute: Compute, second: Second | None
+        ) -> torch.Tensor:
+            found = [compute(row) for row in rows_of(arguments)]
+            gradients = np.array([gradient for _, gradient in found]).reshape(arguments.shape)
+            ctx.save_for_backward(arguments)
+            ctx.gradients, ctx.second = library.from_numpy(gradients).to(arguments), second
+            values = np.array([value for value, _ in found]).reshape(arguments.shape[:-1])
             result: torch.Tensor = library.from_numpy(values).to(arguments)
             return result
 
         @staticmethod
-        @once_differentiable
-        def backward(ctx: Any, upstream: torch.Tensor) -> tuple[torch.Tensor, None]:
-            (gradients,) = ctx.saved_tensors
-            return upstream[..., None] * gradients, None
+        def backward(ctx: Any, upstream: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+            (arguments,) = ctx.saved_tensors
+            gradients = Gradient.apply(arguments, ctx.gradients, ctx.second)
+            return upstream[..., None] * gradients, None, None
+
+    class Gradient(function):  # type: ignore[misc]
+        @staticmethod
+        def forward(
+            ctx: Any, arguments: torch.Tensor, gradients: torch.Tensor, second: Second | None
+        ) -> torch.Tensor:
+            ctx.save_for_backward(arguments)
+            ctx.second = second
+            return gradients.clone()
+
+        @staticmethod
+        def backward(ctx: Any, upstream: torch.Tensor) -> tuple[torch.Tensor, None, None]:
+            if ctx.second is None:
+                raise _beyond("second")
+            (arguments,) = ctx.saved_tensors
+            curvature = Curvature.apply(arguments, ctx.second)
+            return (curvature @ upstream[..., None])[..., 0], None, None
+
+    class Curvature(function):  # type: ignore[misc]
+        @staticmethod
+        def forward(ctx: Any, arguments: torch.Tensor, second: Second) -> torch.Tensor:  # noqa: ARG004
+            found = [second(row) for row in rows_of(arguments)]
+            shape = (*arguments.shape, arguments.shape[-1])
+            result: torch.Tensor = library.from_numpy(np.array(found).reshape(shape)).to(arguments)
+            return result
+
+        @staticmethod
+        def backward(ctx: Any, upstream: torch.Tensor) -> tuple[None, None]:  # noqa: ARG004
+            raise _beyond("third")
 
     return Computed

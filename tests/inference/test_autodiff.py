@@ -10,8 +10,13 @@ import pytest
 from numpy.typing import NDArray
 
 from factormodels import FactorGraph, InputError, MissingDependencyError
-from factormodels.synthetic import fr1_forest
-from inference.tasks import autodiff, differentiable_log_partition, log_partition
+from factormodels.synthetic import fr1_forest, fr2
+from inference.tasks import (
+    autodiff,
+    differentiable_log_partition,
+    log_partition,
+    log_partition_hessian,
+)
 from tests.inference.graphs import odd_graph
 
 FOREST = fr1_forest(2, 2, seed=0)
@@ -56,6 +61,88 @@ def test_batches() -> None:
         values, slopes = mapped(jax.numpy.asarray(tables[0]))
     np.testing.assert_array_equal(np.asarray(values), expected[0])
     np.testing.assert_array_equal(np.asarray(slopes), batch.grad[0].numpy())
+
+
+SMALL = fr2(2, 2, density=0.6, seed=0)
+"""With cycles, so that no formula for trees would do."""
+
+
+@pytest.mark.slow
+def test_second_derivatives_in_torch() -> None:
+    torch = pytest.importorskip("torch")
+    function = differentiable_log_partition(SMALL, "torch")
+    tables = torch.tensor(SMALL.log_values)
+    expected = log_partition_hessian(SMALL)
+    assert np.abs(expected).max() > 0.01
+    hessian = torch.autograd.functional.hessian(function, tables)
+    np.testing.assert_array_equal(hessian.numpy(), expected)
+    batch = torch.stack([tables, tables + 0.3 * torch.randn_like(tables)]).requires_grad_()
+    # By differences of values and of first derivatives.
+    assert torch.autograd.gradcheck(function, batch)
+    assert torch.autograd.gradgradcheck(function, batch)
+    direction = torch.ones_like(tables)
+    _, product = torch.autograd.functional.hvp(function, tables, direction)
+    # Sums of the same numbers in another order.
+    np.testing.assert_allclose(product.numpy(), expected.sum(axis=1), atol=1e-15)
+
+
+@pytest.mark.slow
+def test_second_derivatives_in_jax() -> None:
+    jax = pytest.importorskip("jax")
+    expected = log_partition_hessian(SMALL)
+    with jax.enable_x64(True):
+        function = differentiable_log_partition(SMALL, "jax")
+        tables = jax.numpy.asarray(SMALL.log_values)
+        for hessian in (
+            jax.hessian(function),
+            jax.jacrev(jax.jacrev(function)),
+            jax.jacfwd(jax.jacfwd(function)),
+            jax.jit(jax.hessian(function)),
+        ):
+            np.testing.assert_allclose(np.asarray(hessian(tables)), expected, atol=1e-15)
+        direction = jax.numpy.asarray(np.random.default_rng(0).normal(size=tables.shape))
+        _, moved = jax.jvp(jax.grad(function), (tables,), (direction,))
+        np.testing.assert_allclose(np.asarray(moved), expected @ direction, atol=1e-14)
+        rows = jax.numpy.stack([tables, tables + 0.1])
+        assert jax.vmap(jax.hessian(function))(rows).shape == (2, *expected.shape)
+
+
+def test_second_derivatives_at_a_point_are_computed_once() -> None:
+    torch = pytest.importorskip("torch")
+    points = []
+
+    def second(row: NDArray[np.float64]) -> NDArray[np.float64]:
+        points.append(row)
+        return np.diag(row)
+
+    function = autodiff.differentiable(lambda row: (row.sum(), row**2 / 2.0), "torch", second)
+    row = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
+    hessian = torch.autograd.functional.hessian(function, row)
+    np.testing.assert_array_equal(hessian.numpy(), np.diag([1.0, 2.0, 3.0]))
+    assert len(points) == 1
+    torch.autograd.functional.hessian(function, row + 1.0)
+    assert len(points) == 2
+
+
+def test_a_derivative_that_there_is_not_is_an_error_and_never_zero() -> None:
+    torch, jax = pytest.importorskip("torch"), pytest.importorskip("jax")
+    tables = torch.tensor(SMALL.log_values, requires_grad=True)
+    function = differentiable_log_partition(SMALL, "torch")
+    (first,) = torch.autograd.grad(function(tables), tables, create_graph=True)
+    (second,) = torch.autograd.grad((first**2).sum(), tables, create_graph=True)
+    with pytest.raises(NotImplementedError, match="no third derivatives"):
+        second.sum().backward()
+    rows = SMALL.log_values
+    with pytest.raises(NotImplementedError, match="no third derivatives"):
+        jax.jacfwd(jax.hessian(differentiable_log_partition(SMALL, "jax")))(jax.numpy.asarray(rows))
+
+    def sums(row: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        return float(row.sum()), np.ones(row.size)
+
+    with pytest.raises(NotImplementedError, match="no second derivatives"):
+        torch.autograd.functional.hessian(autodiff.differentiable(sums, "torch"), torch.zeros(2))
+    with pytest.raises(NotImplementedError, match="no second derivatives"):
+        jax.hessian(autodiff.differentiable(sums, "jax"))(jax.numpy.zeros(2))
 
 
 def test_the_type_of_the_argument_is_kept() -> None:

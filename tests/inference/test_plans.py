@@ -56,37 +56,39 @@ def plan_of(graph: FactorGraph) -> Plan:
 def test_a_kept_plan_answers_for_other_tables_as_a_new_one(kept: KeptPlans) -> None:
     for seed in range(30):
         graph = odd_graph(seed).absorb_evidence()
-        first = infer(graph)
+        first = infer(graph, "exact")
         again = other_tables(graph, seed)
         held = kept.get(key_of(graph))
         assert held is not None
-        assert_right(again, infer(again), 1e-10, rel=1e-10)
+        assert_right(again, infer(again, "exact"), 1e-10, rel=1e-10)
         assert kept.get(key_of(again)) is held
-        assert infer(graph).marginals.flat.tobytes() == first.marginals.flat.tobytes()
+        assert infer(graph, "exact").marginals.flat.tobytes() == first.marginals.flat.tobytes()
 
 
 def test_plans_are_kept_by_structure_and_settings(kept: KeptPlans) -> None:
     graph = fr2(6, 2, density=0.5, seed=0)
-    infer(graph)
+    infer(graph, "exact")
     with pytest.raises(TooLargeError):
-        infer(graph, memory_limit=16)
+        infer(graph, "exact", memory_limit=16)
     # The same scopes over other numbers of states are another structure.
     one, other = (FactorGraph.from_factors([n, 2], [([0, 1], np.ones((n, 2)))]) for n in (2, 3))
     assert one.structure != other.structure
     for each in (one, other):
-        assert infer(each).log_z == pytest.approx(np.log(each.cardinalities.prod()), abs=1e-14)
+        assert infer(each, "exact").log_z == pytest.approx(
+            np.log(each.cardinalities.prod()), abs=1e-14
+        )
     assert kept.get(key_of(graph, seed=1)) is None
 
 
 def test_a_graph_changed_after_it_was_answered_has_another_plan() -> None:
     graph = fr2(4, 2, density=0.5, seed=0)
-    infer(graph)  # From here on the graph keeps the key of its structure.
+    infer(graph, "exact")  # From here on the graph keeps the key of its structure.
     observed = graph.with_evidence({0: 1})
     softened = graph.with_soft_evidence({0: [1.0, 3.0]})
     for changed in (observed, softened):
         assert changed.absorb_evidence().structure != graph.structure
         # Sums of 2**12 terms, each rounded to 1e-16.
-        assert_right(changed, infer(changed), 1e-12, rel=1e-12)
+        assert_right(changed, infer(changed, "exact"), 1e-12, rel=1e-12)
 
 
 def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +127,7 @@ def test_a_batch_of_many_settings_of_many_structures_is_one_run_for_each() -> No
     assert sorted(map(len, by_structure(graphs)))[-6:] == [10] * 6
     for threads in (1, 3):
         for one, graph in zip(infer_batch(graphs, Exact(), threads=threads), graphs, strict=True):
-            alone = infer(graph)
+            alone = infer(graph, "exact")
             assert one.marginals.flat.tobytes() == alone.marginals.flat.tobytes()
             assert one.log_z == alone.log_z
             assert one.stats.keys() == alone.stats.keys()
@@ -188,11 +190,11 @@ def test_a_large_plan_that_is_kept_is_refused_when_memory_is_short(
 ) -> None:
     monkeypatch.setattr(inference.exact.plans, "LOG2_CHUNKED_TABLE", 1.0)
     graph = fr2(6, 2, density=0.5, seed=0)
-    infer(graph)
+    infer(graph, "exact")
     short = MemoryAllowance(1000, "a test")
     monkeypatch.setattr(inference.exact.backend, "allowance", lambda _: short)
     with pytest.raises(TooLargeError, match="a test"):
-        infer(graph)
+        infer(graph, "exact")
 
 
 def test_the_workspace_of_large_tables_is_used_again_by_one_at_a_time() -> None:

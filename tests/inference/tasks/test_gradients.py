@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from factormodels import FactorGraph
 from factormodels.synthetic import fr1_forest
-from inference import ZeroPartitionError
-from inference.tasks import log_partition, log_probability
-from inference.tasks.gradients import log_partition_function
+from inference import TooLargeError, ZeroPartitionError
+from inference.exact.backend import Exact
+from inference.tasks import log_partition, log_partition_hessian, log_probability
+from inference.tasks.gradients import factor_components, hessian_function, log_partition_function
 from tests.inference.tasks.cases import ROUNDING, case, some_variables
 from tests.oracle import oracle
 from tests.refusals import refused
@@ -38,6 +39,49 @@ def test_log_z_and_its_gradient_are_the_enumeration_s() -> None:
         assert value == pytest.approx(truth.log_z, rel=1e-10, abs=1e-10)
         np.testing.assert_allclose(gradient, beliefs(graph), atol=ROUNDING, err_msg=f"seed {seed}")
         assert (gradient[graph.log_values == -np.inf] == 0.0).all()
+
+
+def covariance(graph: FactorGraph) -> NDArray[np.float64]:
+    """Return the covariance of which entry of each factor applies, by enumeration."""
+    truth = oracle(graph)
+    size = graph.log_values.size
+    together, mean = np.zeros((size, size)), np.zeros(size)
+    for states, probability in zip(truth.states, truth.probabilities, strict=True):
+        applies = np.zeros(size)
+        for factor in range(graph.n_factors):
+            scope = list(graph.scope(factor))
+            shape = graph.cardinalities[scope]
+            place = np.ravel_multi_index([states[v] for v in scope], shape) if scope else 0
+            applies[graph.table_starts[factor] + place] = 1.0
+        together += probability * np.outer(applies, applies)
+        mean += probability * applies
+    return together - np.outer(mean, mean)
+
+
+def test_second_derivatives_are_the_covariance_by_enumeration() -> None:
+    several = varied = 0
+    for seed in range(120):
+        graph, truth = case(seed)
+        if len(truth.states) > 400 or graph.log_values.size > 120:
+            continue
+        found = log_partition_hessian(graph)
+        expected = covariance(graph)
+        # Products of probabilities, summed over the states; a fixed entry's row over the others'.
+        np.testing.assert_allclose(found, expected, atol=1e-12, err_msg=f"seed {seed}")
+        np.testing.assert_array_equal(found, found.T)
+        varied += bool(np.abs(expected).max(initial=0.0) > 1e-3)
+        several += len(set(factor_components(graph).tolist())) > 1
+    assert varied > 30
+    assert several > 10
+
+
+def test_second_derivatives_refuse_what_does_not_fit() -> None:
+    graph = fr1_forest(3, 3, seed=0)
+    size = 8 * graph.log_values.size**2
+    assert log_partition_hessian(graph, Exact(memory_limit=size)).shape[0] == 60
+    with pytest.raises(TooLargeError, match="second derivatives by 60 entries"):
+        log_partition_hessian(graph, Exact(memory_limit=size - 1))
+    refused(r"log tables of shape \(3,\)", hessian_function(graph), np.zeros(3))
 
 
 def test_log_probabilities_and_their_gradients_are_the_enumeration_s() -> None:
