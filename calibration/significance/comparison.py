@@ -26,6 +26,7 @@ from calibration.significance.paired import (
     paired_difference,
     paired_t_test,
     permute_difference,
+    swaps,
 )
 from calibration.significance.sample_tests import (
     bootstrap_scores,
@@ -40,9 +41,6 @@ MEANS_OVER_RESPONSES = (
     *("human_precision", "supported", "contradicted", "undecided"),
 )
 """Measures with one number per response, which Student's test takes."""
-
-FEWER = 5
-"""Scores that are not sums over responses take one in so many resamples, for each costs more."""
 
 
 class PairedTest(StrEnum):
@@ -68,6 +66,8 @@ class Comparison:
         coverage: what such an interval covers in simulations where that is not its level, as
             `coverage_warning` gives it; else nan.
         p_value: of the paired test of no difference.
+        n_resamples: how many swaps, or replicates of the bootstrap, it was counted in; 0 for
+            Student's test.
         equivalence_p: of two one-sided tests that the difference is within its margin; nan where
             no margin was given.
         status: ``ok``, or why a number is missing.
@@ -82,6 +82,7 @@ class Comparison:
     upper: float
     coverage: float
     p_value: float
+    n_resamples: int
     equivalence_p: float
     status: str
     reason: str
@@ -123,12 +124,20 @@ def compare_judged(
     }
     defined = [each for each in chosen if math.isfinite(found[each.name].difference)]
     p_values = _p_values(defined, first, second, kind, alternative, n_resamples, settings.seed)
+    used = resamples_used(kind, len(first.grouping.responses), n_resamples)
     for name, (p_value, status) in p_values.items():
         own = found[name]
         if own.status == SignificanceStatus.OK and status != SignificanceStatus.OK:
             own = replace(own, status=status, reason=reason_of(status))
-        found[name] = replace(own, p_value=p_value)
+        found[name] = replace(own, p_value=p_value, n_resamples=used)
     return [found[measure.name] for measure in chosen]
+
+
+def resamples_used(kind: PairedTest, n_responses: int, asked: int) -> int:
+    """In how many swaps or replicates the p-values of a test are counted; 0 for Student's."""
+    if kind is PairedTest.T:
+        return 0
+    return asked if kind is PairedTest.BOOTSTRAP else swaps(n_responses, asked)[0]
 
 
 def _difference(
@@ -145,7 +154,7 @@ def _difference(
     )
     comparison = Comparison(
         measure=measure.name, first=values[0].value, second=values[1].value, **nothing,
-        status=str(SignificanceStatus.OK), reason="",
+        n_resamples=0, status=str(SignificanceStatus.OK), reason="",
     )  # fmt: skip
     bad = next((each.status for each in values if not math.isfinite(each.value)), None)
     if bad is not None:
@@ -242,11 +251,10 @@ def _p_values(
         return found | {measure.name: few for measure in others}
     names = [measure.name for measure in others]
     sides = [_side(alternative, measure) for measure in others]
-    fewer = max(1, n_resamples // FEWER)
     if kind is PairedTest.BOOTSTRAP:
-        tests = bootstrap_scores(first, second, names, sides, n_bootstrap=fewer, seed=seed)
+        tests = bootstrap_scores(first, second, names, sides, n_bootstrap=n_resamples, seed=seed)
     else:
-        tests = permute_scores(first, second, names, sides, n_permutations=fewer, seed=seed)
+        tests = permute_scores(first, second, names, sides, n_permutations=n_resamples, seed=seed)
     ok = str(SignificanceStatus.OK)
     return found | {
         name: (float(p_value), ok) for name, p_value in zip(names, tests.p_values, strict=True)

@@ -244,7 +244,7 @@ def permute_difference(
     if touching < 2:
         return undecided("permutation", estimate, chosen, math.nan, touching)
     n_responses = first.numerator.shape[0]
-    exact = 2**n_responses <= n_permutations
+    _, exact = swaps(n_responses, n_permutations)
     margin = _SAME * _size(first, second)
     extreme = total = 0
     for swapped in swap_masks(n_responses, n_permutations, seed, exact):
@@ -339,6 +339,15 @@ def _swapped(first: RatioSums, second: RatioSums, swapped: Floats) -> Floats:
     one = (numerators[0].sum() + moved) / (denominators[0].sum() + shifted)
     other = (numerators[1].sum() - moved) / (denominators[1].sum() - shifted)
     return np.asarray(one - other)
+
+
+def swaps(n_responses: int, n_permutations: int) -> tuple[int, bool]:
+    """How many swaps a permutation test takes, and whether they are all there are.
+
+    As many as were asked for, of every measure alike; all 2^R where that is no more.
+    """
+    exact = 2**n_responses <= n_permutations
+    return (2**n_responses if exact else n_permutations), exact
 
 
 def swap_masks(n_responses: int, n_permutations: int, seed: int, exact: bool) -> Iterator[Floats]:

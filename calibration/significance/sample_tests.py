@@ -21,7 +21,7 @@ from calibration.scores.ranking import concordance
 from calibration.scores.sample_scores import context_of
 from calibration.significance.method_measures import JudgedClaims
 from calibration.significance.outcome import Alternative
-from calibration.significance.paired import swap_masks
+from calibration.significance.paired import swap_masks, swaps
 from calibration.validation import Floats, Integers
 
 _SAME = 1e-9
@@ -72,7 +72,7 @@ def permute_scores(
     difference = _differences(first, second, scores)
     kept = np.ones((1, n_responses))
     observed = difference(*_roles(kept, 0.0))[0]
-    exact = 2**n_responses <= n_permutations
+    _, exact = swaps(n_responses, n_permutations)
     extreme, total = np.zeros(len(scores)), 0
     for block in swap_masks(n_responses, n_permutations, seed, exact):
         drawn = difference(*_roles(kept, block))

@@ -18,6 +18,7 @@ from calibration.significance.comparison import (
     check_alternative,
     compare_judged,
     paired_test_named,
+    resamples_used,
 )
 from calibration.significance.corrections import Correction, adjust, stars
 from calibration.significance.estimated_measures import EstimatedMeasure, estimate_measures
@@ -97,6 +98,8 @@ class MethodTable(Tabular):
             direction.
         correction: ``holm``, ``benjamini-hochberg``, or None.
         n_comparisons: how many p-values were corrected together.
+        n_resamples: how many swaps, or replicates of the bootstrap, each was counted in; 0 for
+            Student's test.
         n_responses: number of responses.
         n_claims: number of labelled claims.
         n_unlabelled: number of claims that had no label.
@@ -113,6 +116,7 @@ class MethodTable(Tabular):
     alternative: str
     correction: str | None
     n_comparisons: int
+    n_resamples: int
     n_responses: int
     n_claims: int
     level: float
@@ -163,9 +167,13 @@ class MethodTable(Tabular):
         if self.correction is None:
             return "P-values are not corrected, so that none is marked."
         side = "two-sided" if self.alternative == Alternative.TWO_SIDED else "one-sided"
+        counted = ""
+        if self.n_resamples:
+            drawn = "swaps" if self.test == PairedTest.PERMUTATION else "replicates"
+            counted = f" ({self.n_resamples:,} {drawn})"
         return (
             f"* p < 0.05, ** p < 0.01, *** p < 0.001 against {self.reference}, {side} {self.test} "
-            f"tests paired by response, corrected over {self.n_comparisons} comparisons "
+            f"tests{counted} paired by response, corrected over {self.n_comparisons} comparisons "
             f"({self.correction})."
         )
 
@@ -217,8 +225,8 @@ def compare_methods(
         folds: fold of each claim, (n_claims,), if probabilities are cross-fitted; AUROC is then
             within folds, as in `calibration.scores.auroc`.
         k: how the K of F1@K is chosen, as in `choose_k`.
-        n_resamples: permutations, or replicates of the bootstrap test; a fifth of them where a
-            measure is not a ratio of sums over responses.
+        n_resamples: permutations, or replicates of the bootstrap test, of every measure; all 2^R
+            permutations where that is no more.
         intervals: how intervals are made, and the seed of everything.
         unlabelled: what claims without a label count as, as in `apply_policy`: left out by
             default.
@@ -283,6 +291,7 @@ def compare_methods(
         alternative=alternative,
         correction=None if method is None else str(method),
         n_comparisons=n_comparisons,
+        n_resamples=resamples_used(kind, len(any_method.grouping.responses), n_resamples),
         n_responses=len(any_method.grouping.responses),
         n_claims=any_method.y.size,
         level=settings.level,

@@ -29,14 +29,22 @@ REPLICATES = 2000
 COLUMNS = (
     *("dataset", "first", "second", "elsewhere", "measure", "n_responses", "n_claims"),
     *("value_first", "value_second", "difference", "lower", "upper", "coverage"),
-    *("p_value", "corrected", "stars", "margin", "equivalence_p", "equivalence_corrected"),
+    *(
+        "p_value",
+        "resamples",
+        "corrected",
+        "stars",
+        "margin",
+        "equivalence_p",
+        "equivalence_corrected",
+    ),
     *("status", "reason"),
 )
 """Columns of significance.csv; `elsewhere` is what both sides share, `n_claims` those of the first:
 sides that differ in selection are each over their own. `coverage` is what intervals of such a
-difference cover in simulations where that is not their level. `equivalence_p` is that of two
-one-sided tests that the difference is within `margin`; both are empty where the study gives no
-margin."""
+difference cover in simulations where that is not their level. `resamples` is how many swaps or
+replicates a p-value is counted in. `equivalence_p` is that of two one-sided tests that the
+difference is within `margin`; both are empty where the study gives no margin."""
 
 
 def significance_table(study: Study, rows: RowsFile) -> pd.DataFrame:
@@ -223,8 +231,8 @@ def _compared(
         )  # fmt: skip
         for measure in settings.measures:
             yield {**shared, **nothing, "measure": measure, "n_responses": 0, "n_claims": 0,
-                   "margin": settings.margins.get(measure, np.nan), "status": "no_labels",
-                   "reason": "no claim with a label was judged by both"}  # fmt: skip
+                   "resamples": 0, "margin": settings.margins.get(measure, np.nan),
+                   "status": "no_labels", "reason": "no claim with a label was judged by both"}  # fmt: skip
         return
     # What was learned on one side alone is compared within its folds on both.
     folds = [
@@ -258,6 +266,7 @@ def _compared(
             "upper": found.upper,
             "coverage": found.coverage,
             "p_value": found.p_value,
+            "resamples": found.n_resamples,
             "margin": settings.margins.get(found.measure, np.nan),
             "equivalence_p": found.equivalence_p,
             "status": found.status,

@@ -804,8 +804,8 @@ class Significance:
         correction: for all p-values of the study together; none leaves them uncorrected.
         margins: by measure the least difference that would matter; where given, two one-sided
             tests say whether the two are equivalent.
-        resamples: permutations, or replicates of the bootstrap; a fifth of them for measures that
-            are no ratios of sums over responses, such as auroc.
+        resamples: permutations, or replicates of the bootstrap, of every measure; all permutations
+            where there are no more.
     """
 
     pairs: tuple[Annotated[tuple[Selector, ...], Field(min_length=2, max_length=2)], ...] = ()

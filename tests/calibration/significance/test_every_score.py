@@ -266,6 +266,38 @@ def test_within_folds_the_variance_is_that_of_folds_apart() -> None:
     assert found.covariance[0, 0] == pytest.approx(float(share**2 @ variances), rel=0.03)
 
 
+@pytest.mark.parametrize("test", ["permutation", "bootstrap"])
+def test_every_measure_takes_as_many_resamples_as_were_asked_for(test: str) -> None:
+    given = data(7)
+    names = ["brier", "auroc", "ece", "calibration_slope", "smooth_ece"]
+    table = compare_methods(
+        **given, measures=names, test=test, n_resamples=39, intervals=QUICK, correction="holm"
+    )
+    for name in names:
+        counts = table.cell("sharp", name).p_value * 40
+        if test == "permutation" or name != "brier":
+            assert counts == pytest.approx(round(counts), abs=1e-9), name
+    assert table.n_resamples == 39
+    assert f"(39 {'swaps' if test == 'permutation' else 'replicates'})" in table.note()
+
+
+def test_of_few_responses_all_swaps_are_taken_and_counted() -> None:
+    given = data(7)
+    few = np.isin(given["responses"], np.unique(given["responses"])[:5])
+    given = {
+        "methods": {name: p[few] for name, p in given["methods"].items()},
+        "y": given["y"][few],
+        "responses": given["responses"][few],
+    }
+    table = compare_methods(
+        **given, measures=["brier", "auroc"], n_resamples=100, intervals=QUICK, correction="holm"
+    )
+    assert table.n_resamples == 32
+    for name in table.measures:
+        counts = table.cell("sharp", name).p_value * 32
+        assert counts == pytest.approx(round(counts), abs=1e-9), name
+
+
 def test_every_score_has_an_interval_and_a_p_value_in_one_call() -> None:
     given = data(7)
     names = ["auroc", "auprc", "ece", "corp_brier_miscalibration", "calibration_slope", "aurc"]
@@ -284,7 +316,8 @@ def test_every_score_has_an_interval_and_a_p_value_in_one_call() -> None:
         p_values.append(cell.p_value)
         same = table.cell("same", name)
         assert (same.difference, same.p_value) == (0, 1)
-    assert min(p_values) == pytest.approx(1 / 21)
+    assert min(p_values) == pytest.approx(1 / 101)
+    assert table.n_resamples == 100
     assert table.cell("sharp", "auroc").better is True
     assert table.cell("sharp", "calibration_slope").better is None
     # The same probabilities are equivalent, much better ones are not.
