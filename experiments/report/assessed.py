@@ -15,6 +15,7 @@ import numpy as np
 
 from experiments.assess.batch import CONSUMPTION_KEY
 from experiments.assess.response import METADATA_KEY
+from experiments.report.assessment_pages import Assessment
 from experiments.report.reported_datasets import Watch
 from experiments.report.writing import write_report
 from experiments.results.manifest import code_identity, manifest
@@ -78,6 +79,7 @@ def report_of_graphs(
     *,
     chosen: Sequence[str] = (),
     pages: int | None = None,
+    failed: Sequence[tuple[str, str]] = (),
     watch: Watch | None = None,
 ) -> list[Path]:
     """Make the pages of assessed responses.
@@ -88,6 +90,7 @@ def report_of_graphs(
         folder: the folder of the report.
         chosen: ids of the responses that have a page; none: the first ones.
         pages: how many those are; None: all, up to `MOST_PAGES`.
+        failed: (id, reason) of the responses that have no result.
         watch: shows how far it is.
 
     Raises:
@@ -122,7 +125,11 @@ def report_of_graphs(
                 study, [data], finished.statuses(), 0, [code_identity()], [], _models(graphs)
             ),
         )
-        return write_report(subject, folder, chosen=chosen, watch=watch)
+        names = tuple(
+            cell.algorithm.name if cell.algorithm.assessor else cell.view.variant for cell in cells
+        )
+        assessment = Assessment(name, graphs, names, tuple(failed))
+        return write_report(subject, folder, chosen=chosen, watch=watch, assessment=assessment)
 
 
 def _cells(name: str, graphs: Sequence[FactGraph]) -> tuple[StudyCell, ...]:

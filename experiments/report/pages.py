@@ -16,10 +16,14 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from experiments.report.response_page import ShownAnswer
+    from experiments.report.response_page import AtomCard, ShownAnswer
+
+_VERDICTS = ("contradicted", "undecided", "unknown", "supported")
+"""Verdicts, the least supported first."""
 
 INDEX = "index.html"
 RESPONSE = "response.html"
+ASSESSED = "assessed.html"
 
 
 def environment() -> Environment:
@@ -50,6 +54,7 @@ def environment() -> Environment:
         "in_sample_remark": in_sample_remark,
         "posterior_cell": posterior_cell,
         "switched_cell": switched_cell,
+        "worst": worst_verdict,
         "absent": texts.ABSENT,
     }
     return found
@@ -65,6 +70,12 @@ def page(found: Environment, template: str, shown: Mapping[str, Any]) -> bytes:
     """
     # A lone surrogate in a claim is not a character: it is shown as one that cannot be.
     return found.get_template(template).render(**shown).encode("utf-8", "replace")
+
+
+def worst_verdict(cards: Sequence[AtomCard], claims: Sequence[int]) -> str:
+    """The verdict on the least supported of some claims."""
+    found = {cards[number].verdict for number in claims}
+    return next(one for one in _VERDICTS if one in found)
 
 
 # A page has thousands of these, for which a macro of a template takes ten times as long.

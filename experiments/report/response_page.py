@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,15 +18,13 @@ from experiments.assess.evidence import (
     recorded_context,
 )
 from experiments.report.graph_drawing import Drawing, drawing_of
+from experiments.report.marked_texts import deciding_sentences, marked_response
 from experiments.report.removals import ViewRemovals
 from experiments.report.reported_datasets import Answer, Part, Place
 from experiments.report.texts import ABSENT, change, fixed, label_word
 from experiments.results.rows import UNANSWERED
 from factormodels.claims import Atom, Context, RelationKind
 from factormodels.fact_graph import FactGraph
-
-_SNIPPET = 150
-
 
 _Bearing = Mapping[str, Sequence[ContextEvidence]]
 """What bears on each atom in one view, by its id; nothing where the view is not known."""
@@ -55,7 +52,7 @@ class EvidenceRow:
     Attributes:
         context: id of the context.
         title: its title.
-        snippet: beginning of its text.
+        snippet: the sentence of it that decides, as `deciding_sentences` finds it.
         relation: what it is.
         against: whether it speaks against the atom.
         probability: as the view has it.
@@ -89,6 +86,8 @@ class AtomCard:
         kept_by: the selections that keep it.
         tags: what it can be found by.
         spread: largest less smallest posterior over all cells.
+        verdict: of the algorithm and view that are shown first: supported, contradicted, undecided
+            or unknown.
     """
 
     atom: Atom
@@ -102,6 +101,7 @@ class AtomCard:
     kept_by: tuple[str, ...]
     tags: tuple[str, ...]
     spread: str
+    verdict: str
 
 
 @dataclass(frozen=True)
@@ -159,8 +159,11 @@ def response_page(part: Part, graph: FactGraph, removals: Sequence[ViewRemovals]
     ]
     evidence = _evidence(graph, bearing)
     labels = [atom.label for atom in graph.atoms]
+    pieces, nowhere = marked_response(graph)
     return {
         "graph": graph,
+        "pieces": pieces,
+        "nowhere": nowhere,
         "part": part,
         "views": [title for title, _ in part.views],
         "cards": [
@@ -255,7 +258,15 @@ def _card(
         kept_by=kept_by,
         tags=tuple(tags),
         spread=fixed(float(np.ptp(p)) if p.size else None),
+        verdict=_verdict(part.answers.get(graph.id, {}).get(part.main), row),
     )
+
+
+def _verdict(answer: Answer | None, row: int) -> str:
+    if answer is None or answer.status in UNANSWERED or math.isnan(answer.p[row]):
+        return "unknown"
+    (sign,) = verdicts(answer.p[row : row + 1], DECISION_TOLERANCE).tolist()
+    return {1: "supported", -1: "contradicted", 0: "undecided"}[sign]
 
 
 def _told(answer: Answer | None, row: int) -> ShownAnswer:
@@ -278,6 +289,10 @@ def _evidence(graph: FactGraph, bearing: Sequence[_Bearing]) -> dict[str, tuple[
                 key = (item.context, item.relation, item.probability)
                 found[atom].setdefault(key, {})[view] = item.removal
     contexts = {context.id: context for context in graph.contexts}
+    texts = {one.id: one.text for one in graph.atoms}
+    shown = [(atom, context, kind) for atom, own in found.items() for context, kind, _ in own]
+    passages = [(contexts[context].content, texts[atom], kind) for atom, context, kind in shown]
+    decides = dict(zip(shown, deciding_sentences(passages), strict=True))
     rows: dict[str, tuple[EvidenceRow, ...]] = {}
     for atom, relations in found.items():
         # The strongest effect in any view; stable, so that ties stay in the order of the relations.
@@ -286,7 +301,7 @@ def _evidence(graph: FactGraph, bearing: Sequence[_Bearing]) -> dict[str, tuple[
             EvidenceRow(
                 context=context,
                 title=contexts[context].title,
-                snippet=textwrap.shorten(contexts[context].content, _SNIPPET, placeholder=" …"),
+                snippet=decides[atom, context, kind],
                 relation=kind,
                 against=kind is RelationKind.CONTRADICTION,
                 probability=f"{probability:.2f}",

@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 
+from experiments.report.assessment_pages import Assessment
 from experiments.report.index_page import ask_for_index_page
-from experiments.report.pages import INDEX, RESPONSE, environment, page
+from experiments.report.pages import ASSESSED, INDEX, RESPONSE, environment, page
 from experiments.report.removals import REPORT_SECONDS, removals_of
 from experiments.report.reported_datasets import Part, Step, Watch, parts_of
 from experiments.report.response_page import response_page
@@ -26,6 +27,7 @@ def write_pages(
     *,
     chosen: Sequence[str] = (),
     watch: Watch | None = None,
+    assessment: Assessment | None = None,
 ) -> list[Path]:
     """Write the pages of a report into a folder that exists; equal runs give equal bytes.
 
@@ -36,6 +38,7 @@ def write_pages(
         chosen: ids of the responses that have a page; none: the first ones of every dataset, as
             many as the study says.
         watch: shows how far it is.
+        assessment: the responses, if they are assessed ones without a study around them.
 
     Returns:
         The pages, the first one first.
@@ -45,12 +48,17 @@ def write_pages(
     at = {data.name: {graph.id: n for n, graph in enumerate(data.graphs)} for data in subject.data}
     places = [(part, number) for part in parts for number in range(len(part.responses))]
     templates = environment()
-    shared = {"run": subject.study.study, "sha256": subject.manifest["config_sha256"]}
+    shared = {
+        "run": subject.study.study,
+        "sha256": "" if assessment else subject.manifest["config_sha256"],
+    }
+    alone = assessment is not None and assessment.alone
     # One budget for the whole report, used up in the order of the pages.
     seconds = REPORT_SECONDS
-    paths = [folder / INDEX]
-    with (watch or _unwatched)(len(places) + 1) as step:
-        index = ask_for_index_page(subject, parts, helper or Helper())
+    paths = [] if alone else [folder / INDEX]
+    with (watch or _unwatched)(len(places) + len(paths)) as step:
+        if assessment is None:
+            index = ask_for_index_page(subject, parts, helper or Helper())
         for order, (part, number) in enumerate(places):
             graph, file = part.responses[number]
             views = [view for _, view in part.views]
@@ -63,13 +71,20 @@ def write_pages(
                 **response_page(part, graph, removals),
                 "before": _file(places, order - 1),
                 "after": _file(places, order + 1),
+                "assessed": None if assessment is None else assessment.of_response(graph),
+                "manifest": subject.manifest,
             }
-            paths.append(folder / file)
+            paths.append(folder / (INDEX if alone else file))
             paths[-1].write_bytes(page(templates, RESPONSE, shown))
             step()
         # Last, so that its plots are drawn while the other pages are made.
-        paths[0].write_bytes(page(templates, INDEX, {**shared, **index()}))
-        step()
+        if assessment is None:
+            paths[0].write_bytes(page(templates, INDEX, {**shared, **index()}))
+            step()
+        elif not alone:
+            first = {**shared, **assessment.of_all(parts), "manifest": subject.manifest}
+            paths[0].write_bytes(page(templates, ASSESSED, first))
+            step()
     return paths
 
 
@@ -86,7 +101,12 @@ def _unwatched(_: int) -> Iterator[Step]:
 
 
 def write_report(
-    subject: RunContents, folder: Path, *, chosen: Sequence[str] = (), watch: Watch | None = None
+    subject: RunContents,
+    folder: Path,
+    *,
+    chosen: Sequence[str] = (),
+    watch: Watch | None = None,
+    assessment: Assessment | None = None,
 ) -> list[Path]:
     """Write a report as a folder, whole or not at all; a report that is there is replaced.
 
@@ -95,6 +115,7 @@ def write_report(
         folder: the folder of the report.
         chosen: ids of the responses that have a page, as in `write_pages`.
         watch: shows how far it is.
+        assessment: as in `write_pages`.
 
     Raises:
         InputError: if the folder cannot be written, or holds what is no report.
@@ -111,7 +132,7 @@ def write_report(
     try:
         # mkdtemp makes folders that only their owner may read, and this one is to be published.
         unfinished.chmod(0o755)
-        paths = write_pages(subject, unfinished, chosen=chosen, watch=watch)
+        paths = write_pages(subject, unfinished, chosen=chosen, watch=watch, assessment=assessment)
         move_into_place(unfinished, folder)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)

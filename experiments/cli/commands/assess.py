@@ -117,6 +117,7 @@ def command(
     from experiments.assess.core import with_selection
     from experiments.assess.estimate import NamedModel, estimate
     from experiments.assess.setup import AssessmentOptions, language_model, make_plan
+    from experiments.assess.stage_remarks import stage_remarks
     from experiments.cli.assessment_tables import show_failed, show_responses, show_unanswered
     from experiments.cli.progress import announced, response_progress, step_progress
     from experiments.cli.tables import ledger_at_limit, show_ledger
@@ -233,7 +234,7 @@ def command(
             _show_atoms(console, graph, view.variant)
             console.print()
         _show_verdicts(console, graph)
-        for line in _stage_remarks(graph):
+        for line in stage_remarks(graph):
             console.print(line, soft_wrap=True)
         console.print()
     if len(graphs) > 1 and batch.responses:
@@ -288,7 +289,11 @@ def command(
         )
     if pages is not None and found:
         written = report_of_graphs(
-            found, file.stem, pages, watch=partial(step_progress, remarks, "pages")
+            found,
+            file.stem,
+            pages,
+            failed=batch.failed,
+            watch=partial(step_progress, remarks, "pages"),
         )
         remarks.print(f"wrote {written[0]}: {counted(len(written), 'page')}", soft_wrap=True)
     if batch.failed or incomplete or any(response.errors for response in batch.responses):
@@ -450,46 +455,6 @@ def _show_measures(
             f"E does not rank by truth in {len(misordered)} of {len(known)} rows, because it falls "
             "again for atoms with P below 1/e; use mean_surprisal or expected_precision in --out."
         )
-
-
-def _stage_remarks(graph: FactGraph) -> list[str]:
-    """One line per stage: what it did with a response, and what is missing."""
-    from factormodels.recorded_verdicts import ASSESSORS_KEY
-
-    lines = []
-    facts: dict[str, Any] = dict(graph.metadata)
-    if "retrieval" in facts:
-        found = facts["retrieval"]
-        lines.append(
-            f"{found['retriever']}: {found['queries']} queries, {found['passages']} passages, "
-            f"{found['contexts']} contexts after duplicates, "
-            f"{len(found.get('dropped', ()))} pages left out, {len(found['failures'])} failures"
-        )
-    if "duplicates" in facts:
-        repeated = counted(len(facts["duplicates"]), "claim")
-        lines.append(f"{repeated} said before: judged once, counted each time")
-    if "summaries" in facts:
-        told = facts["summaries"]
-        lines.append(
-            f"{told['model']}: {len(told['passages'])} passages summarised, "
-            f"{len(told['dropped'])} dropped as irrelevant, {len(told['failures'])} failures"
-        )
-    if "relations" in facts:
-        asked = facts["relations"]
-        kinds = ", ".join(
-            f"{asked[kind]} {kind}" for kind in ("entailment", "contradiction", "neutral")
-        )
-        lines.append(
-            f"{asked['model']}: {asked['asked']} pairs asked, {kinds} ({asked['made_neutral']} "
-            f"of them for a probability below {asked['least']:g}), {len(asked['missing'])} missing"
-        )
-    for name, found in facts.get(ASSESSORS_KEY, {}).items():
-        # Those that were recorded elsewhere do not say which model gave them.
-        of = f" of {found['model']}" if "model" in found else " as recorded"
-        lines.append(
-            f"{name}: {len(found['verdicts'])} verdicts{of}, {len(found['missing'])} missing"
-        )
-    return lines
 
 
 def _source(context: Context) -> str:

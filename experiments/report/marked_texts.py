@@ -1,0 +1,142 @@
+"""What is shown of long texts: the sentence of a passage that decides, the claims in a response."""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.claims import RelationKind
+from factormodels.extraction.relation_models.base import TextPair
+from factormodels.extraction.relation_models.lexical_features import STEM_LENGTH
+from factormodels.fact_graph import FactGraph
+
+_SENTENCE_END = re.compile(r"(?<=[.!?…。！？])[\"”’)\]]*\s+|\n+")
+_LONGEST = 400
+"""Characters of a sentence that are shown."""
+
+_MOST_SENTENCES = 200
+"""Sentences of a passage that are looked at."""
+
+_LEAST_SHARE = 0.5
+"""Share of a claim's words that the sentence has which it is marked in, where nobody says which."""
+
+
+class Marked(NamedTuple):
+    """A piece of a response.
+
+    Attributes:
+        text: the piece.
+        claims: numbers of the claims that it makes, from 0; none between sentences.
+    """
+
+    text: str
+    claims: tuple[int, ...] = ()
+
+
+def deciding_sentences(passages: Sequence[tuple[str, str, RelationKind]]) -> list[str]:
+    """The sentence of each passage that decides how it bears on a claim, with … where more is.
+
+    Nobody records what a relation model went by. Taken is the sentence with the largest sum of two
+    numbers from 0 to 1, the first of equals: the share of the claim's words that it has, each
+    weighed by how rare it is among the sentences of all passages, so that names which stand
+    everywhere count little; and the probability that the lexical model gives the recorded relation.
+
+    Args:
+        passages: (passage, claim, the recorded relation).
+    """
+    from factormodels.extraction.relation_models.lexical import relation_distributions
+    from factormodels.extraction.relation_models.lexical_features import pair_features
+
+    parts = [
+        [one.strip() for one in _SENTENCE_END.split(text) if one.strip()][:_MOST_SENTENCES]
+        for text, _, _ in passages
+    ]
+    pairs = [
+        TextPair(sentence, claim)
+        for sentences, (_, claim, _) in zip(parts, passages, strict=True)
+        for sentence in sentences
+    ]
+    if not pairs:
+        return [""] * len(passages)
+    told = relation_distributions(pair_features(pairs))
+    shares = _rare_shares(pairs)
+    found = []
+    start = 0
+    for sentences, (_, _, kind) in zip(parts, passages, strict=True):
+        these = slice(start, start + len(sentences))
+        own = told[these, int(kind is RelationKind.CONTRADICTION)] + shares[these]
+        start += len(sentences)
+        if not sentences:
+            found.append("")
+            continue
+        best = int(own.argmax())
+        before = "… " if best else ""
+        after = " …" if best + 1 < len(sentences) else ""
+        shown = textwrap.shorten(sentences[best], _LONGEST, placeholder=" …")
+        found.append(f"{before}{shown}{after}")
+    return found
+
+
+def _rare_shares(pairs: Sequence[TextPair]) -> NDArray[np.float64]:
+    """Share of each hypothesis's words that its premise has, weighed by how rare they are."""
+    words = [(_words(pair.premise), _words(pair.hypothesis)) for pair in pairs]
+    counts = Counter(
+        word for sentence in {pair.premise for pair in pairs} for word in _words(sentence)
+    )
+
+    def weight(some: set[str]) -> float:
+        return math.fsum(sorted(math.log((len(pairs) + 1) / (counts[word] + 0.5)) for word in some))
+
+    return np.array(
+        [
+            weight(claim & own) / total if (total := weight(claim)) > 0 else 0.0
+            for own, claim in words
+        ]
+    )
+
+
+def _words(text: str) -> set[str]:
+    return {word[:STEM_LENGTH] for word in re.findall(r"\w{2,}", text.lower())}
+
+
+def marked_response(graph: FactGraph) -> tuple[list[Marked], list[int]]:
+    """The text of a response in pieces, with the claims that each makes, and those found nowhere.
+
+    A claim is in the sentence that it was taken from. Where that is not recorded, it is in the one
+    that has most of its words, if it has half of them.
+    """
+    from factormodels.extraction.relation_models.lexical_features import pair_features
+    from factormodels.extraction.sentences import split_sentences
+
+    sentences = split_sentences(graph.response)
+    made: list[list[int]] = [[] for _ in sentences]
+    nowhere: list[int] = []
+    for number, atom in enumerate(graph.atoms):
+        place = None if atom.sentence is None else atom.sentence - 1
+        if place is None and sentences:
+            shares = pair_features([TextPair(one, atom.text) for one in sentences])[:, 0]
+            place = int(shares.argmax()) if shares.max() >= _LEAST_SHARE else None
+        if place is not None and 0 <= place < len(sentences):
+            made[place].append(number)
+        else:
+            nowhere.append(number)
+    pieces: list[Marked] = []
+    at = 0
+    for sentence, claims in zip(sentences, made, strict=True):
+        begin = graph.response.find(sentence, at)
+        # Marks of lists and bold words are no part of sentences, and may stand within one.
+        if begin < 0:
+            nowhere += claims
+            continue
+        pieces.append(Marked(graph.response[at:begin]))
+        pieces.append(Marked(sentence, tuple(claims)))
+        at = begin + len(sentence)
+    pieces.append(Marked(graph.response[at:]))
+    return [one for one in pieces if one.text], sorted(nowhere)
