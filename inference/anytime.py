@@ -160,7 +160,10 @@ class _Best:
         return bound
 
     def _nearest_to(self, sampled: Posterior, bound: _Choice) -> _Choice:
-        """Of all marginals those of the least mean square error, as `ais` says."""
+        """Of all marginals those of the least mean square error, as `ais` says.
+
+        What `ais` cannot tell from no error is given the error of what it tells.
+        """
         errors = sampled.stats["standard_errors"].values()
         # A state that is certain has no error.
         variance = sum(float(own @ own) for own in errors) / len(sampled.marginals.flat)
@@ -174,7 +177,8 @@ class _Best:
             error = float(np.mean(off**2)) - variance
             if error < least:
                 chosen, least = _Choice(name, posterior, why), error
-        return replace(chosen, error=float(np.sqrt(max(least, 0.0))))
+        # What is nearer than its noise is not known to be nearer than that.
+        return replace(chosen, error=float(np.sqrt(max(least, _noise(sampled)))))
 
     def mode(self, graph: FactorGraph) -> NDArray[np.int64] | None:
         """Most probable states by what gave the lower bound; None where they are impossible."""
@@ -230,6 +234,19 @@ class _Best:
             status=status,
             stats=stats,
         )
+
+
+def _noise(sampled: Posterior) -> float:
+    """Standard error of a mean square error over states that draws estimate.
+
+    An estimate is the mean square of differences less the variance of the draws. Errors of the
+    states of one variable go together, those of variables are taken as independent and normal; the
+    variance is itself estimated from groups, with a degree of freedom less than there are.
+    """
+    errors = sampled.stats["standard_errors"].values()
+    squares = np.array([float(own @ own) for own in errors])
+    freedom = max(float(sampled.stats.get("groups", np.inf)) - 1.0, 1.0)
+    return float(np.sqrt((2.0 + 2.0 / freedom) * (squares @ squares))) / len(sampled.marginals.flat)
 
 
 def improve(

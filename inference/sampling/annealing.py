@@ -24,9 +24,22 @@ from inference.sampling.path import AnnealingPath, Particles, annealing_path, fo
 from inference.stop import Stop, check_seconds
 
 _LAST_STEPS = 8
-"""Steps to the end of the schedule where the time for it runs out."""
+"""Steps to the end of a schedule that would have too many."""
 
 _MOST_STEPS = 100_000
+
+_PILOTS = 8
+"""Particles that choose the powers where time is limited."""
+
+_PLANS = ((math.inf, 16), (4, 4))
+"""Groups at most and particles at least of each, in the order in which they are tried in a time."""
+
+_EFFECTIVE = 5.0
+"""Effective particles a group, from which the spread of groups tells the error: groups of fewer
+may agree because all of them miss the same."""
+
+_SHARE_OF_TIME = 0.8
+"""Of the time that is left, what groups are planned to take: paces vary."""
 
 
 @dataclass(frozen=True)
@@ -41,21 +54,27 @@ class AnnealedImportance(Backend):
 
     The run is converged if the groups' estimates of Z agree (an effective number of at least half
     of them) and the weights of all particles have an effective number of `min_effective`. Where
-    every particle ends in a zero, log Z is a lower bound, the potential of one assignment.
+    groups disagree, or have less than five effective particles each, their spread says nothing of
+    the error, and none is stated. Where every particle ends in a zero, or the time does not suffice
+    for a few of them, log Z is a lower bound, the potential of one assignment.
+
+    A limit of time changes how many particles a group has, and never the powers: few particles
+    choose these, and as many then go through all of them as that took time for.
 
     Attributes:
         seed: seed of blocks and draws, a whole number not below 0.
         groups: how many independent groups; they run in threads, and the result does not depend
             on how many.
-        particles: particles of each group.
+        particles: particles of each group; at most so many with a limit of time.
         share: of the effective number of particles that each step keeps.
         resample: share of effective particles below which a group draws them anew by weight
             (sequential Monte Carlo); 0: never (annealed importance sampling).
         sweeps: how often all blocks are drawn at each step.
         draws: sweeps of each particle at the end, which marginals average.
         min_effective: effective number of particles that a converged run has.
-        seconds: wall time; further groups run as long as there is some. None: `groups`, however
-            long they take. With a limit, numbers depend on the clock.
+        seconds: wall time; groups have as many particles as fit it, and further groups run as
+            long as there is some. None: `groups`, however long they take. With a limit, numbers
+            depend on the clock.
         memory_limit: bytes that particles and tables may take; None: as for `exact`.
 
     Source: Neal 2001, "Annealed importance sampling"; Del Moral, Doucet & Jasra 2006, "Sequential
@@ -119,13 +138,15 @@ class AnnealedImportance(Backend):
                 stats={**path.stats, **stats, "standard_errors": zero},
             )
         self._require_memory(path.graph)
-        steps, least = self._schedule(path, stop)
-        groups = self._groups(path, steps, stop, least)
+        schedule = self._schedule(path, stop)
+        if schedule is None:
+            return self._failed(support, stats)
+        groups = self._groups(path, schedule, stop)
         sizes = np.array([group.log_z for group in groups])
         stats |= {
-            "inverse_temperatures": len(steps) - 1,
+            "inverse_temperatures": len(schedule.steps) - 1,
             "groups": len(groups),
-            "particles": self.particles,
+            "particles": schedule.particles,
             "blocks": len(path.blocks.starts) - 1,
         }
         if len(groups) < 2 or not np.isfinite(sizes).any():
@@ -134,6 +155,7 @@ class AnnealedImportance(Backend):
         shares, effective, agreeing, status = self._worth(groups)
         sums = np.stack([group.sums for group in groups])
         values, errors = ratio_errors(support.graph, shares, sums, effective)
+        agree = _agree(agreeing, len(groups)) and effective >= _EFFECTIVE * len(groups)
         offset = support.log_constant + path.log_base
         by_state = _expanded(support, errors)
         return Posterior(
@@ -145,8 +167,8 @@ class AnnealedImportance(Backend):
                 **stats,
                 "effective_sample_size": effective,
                 "effective_groups": agreeing,
-                "log_z_standard_error": error,
-                "log_z_interval": tuple(offset + side for side in interval),
+                "log_z_standard_error": error if agree else None,
+                "log_z_interval": tuple(offset + side for side in interval) if agree else None,
                 "confidence": CONFIDENCE,
                 "standard_errors": {name: by_state[name] for name in support.graph.names},
             },
@@ -178,8 +200,10 @@ class AnnealedImportance(Backend):
             effective, status = float(self.groups * each), Status.CONVERGED
         else:
             self._require_memory(path.graph, self.groups * each)
-            steps, least = self._schedule(path, Stop())
-            groups = self._groups(path, steps, Stop(), least, keep=True)
+            schedule = self._schedule(path, Stop())
+            if schedule is None:
+                raise InferenceError("'ais' was interrupted before it began")
+            groups = self._groups(path, schedule, Stop(), keep=True)
             shares, effective, _, status = self._worth(groups)
             if not shares.any():
                 raise InferenceError("no particle of 'ais' ended in a possible state; ask for more")
@@ -200,7 +224,7 @@ class AnnealedImportance(Backend):
         weights = np.stack([group.weights for group in groups])
         effective = float(shares.sum() ** 2 / (shares**2 @ (weights**2).sum(axis=1)))
         agreeing = float(shares.sum() ** 2 / (shares**2).sum())
-        enough = agreeing >= 0.5 * len(groups) and effective >= self.min_effective
+        enough = _agree(agreeing, len(groups)) and effective >= self.min_effective
         status = Status.CONVERGED if enough else Status.NOT_CONVERGED
         return shares, effective, agreeing, status
 
@@ -221,42 +245,58 @@ class AnnealedImportance(Backend):
                 "raise memory_limit"
             )
 
-    def _schedule(self, path: AnnealingPath, stop: Stop) -> tuple[NDArray[np.float64], float]:
-        """Inverse temperatures from 0 to 1, chosen by a population that took so long to draw."""
-        # With a limit, a quarter of the time: the groups then take about as long each.
-        part = stop.part(0.25 * stop.remaining)
-        population = Particles(path, self.particles, [self.seed, 1])
+    def _schedule(self, path: AnnealingPath, stop: Stop) -> _Schedule | None:
+        """Inverse temperatures from 0 to 1, chosen by a first population.
+
+        With a limit of time that population is small, and tells how many particles a group can
+        have. None if not even it goes all the way in half of the time.
+        """
+        limited = stop.remaining < math.inf
+        size = min(self.particles, _PILOTS) if limited else self.particles
+        part = stop.part(0.5 * stop.remaining)
+        population = Particles(path, size, [self.seed, 1])
         least = part.elapsed
         steps = [0.0]
-        in_time = True
         with part.within():
-            while steps[-1] < 1.0 and population.alive and in_time and len(steps) <= _MOST_STEPS:
+            while steps[-1] < 1.0 and population.alive and len(steps) <= _MOST_STEPS:
                 following = next_inverse_temperature(
                     steps[-1], population.energies, population.shares(), self.share
                 )
                 pair = np.array([steps[-1], following])
-                in_time = population.advance(pair, max(self.resample, 0.5), self.sweeps, part)
+                if not population.advance(pair, max(self.resample, 0.5), self.sweeps, part):
+                    return None
                 steps.append(following)
+        walked = len(steps) - 1
         if population.alive and steps[-1] < 1.0:
-            return np.append(steps, np.linspace(steps[-1], 1.0, _LAST_STEPS + 1)[1:]), least
-        if steps[-1] < 1.0:
+            steps += list(np.linspace(steps[-1], 1.0, _LAST_STEPS + 1)[1:])
+        elif steps[-1] < 1.0:
             steps.append(1.0)
-        return np.array(steps), least
+        groups, particles = self.groups, self.particles
+        if limited:
+            seconds = part.elapsed / max(walked, 1) / size
+            moves = (len(steps) - 1) * self.sweeps + self.draws
+            room = _SHARE_OF_TIME * stop.remaining / max(seconds * moves, 1e-12)
+            threads = os.cpu_count() or 1
+            for most, fewest in _PLANS:
+                groups = int(min(self.groups, most))
+                particles = int(room / math.ceil(groups / threads))
+                if particles >= fewest:
+                    break
+            else:
+                return None
+            particles = min(particles, self.particles)
+        return _Schedule(np.array(steps), groups, particles, least)
 
     def _groups(
-        self,
-        path: AnnealingPath,
-        steps: NDArray[np.float64],
-        stop: Stop,
-        least: float,
-        keep: bool = False,
+        self, path: AnnealingPath, schedule: _Schedule, stop: Stop, keep: bool = False
     ) -> list[_Group]:
-        """What independent groups found that end in time, of which each takes `least` or more."""
+        """What independent groups found that end in time."""
+        steps = schedule.steps
 
         def run(number: int) -> _Group | None:
-            if stop.remaining <= least:
+            if stop.remaining <= schedule.least_seconds:
                 return None
-            population = Particles(path, self.particles, [self.seed, 2, number])
+            population = Particles(path, schedule.particles, [self.seed, 2, number])
             if not population.advance(steps, self.resample, self.sweeps, stop):
                 return None
             states = np.zeros((0, path.graph.n_variables), dtype=np.int64)
@@ -274,7 +314,7 @@ class AnnealedImportance(Backend):
         found: list[_Group] = []
         with stop.within(), ThreadPoolExecutor(workers) as pool:
             first = 0
-            batch = self.groups
+            batch = schedule.groups
             while batch:
                 results = list(pool.map(run, range(first, first + batch)))
                 found += [group for group in results if group is not None]
@@ -300,6 +340,28 @@ class AnnealedImportance(Backend):
                 "standard_errors": dict(zip(graph.names, unknown, strict=True)),
             },
         )
+
+
+@dataclass(frozen=True, eq=False)
+class _Schedule:
+    """How groups go from equal potentials to those of the graph.
+
+    Attributes:
+        steps: float64, inverse temperatures from 0 to 1.
+        groups: how many there are at first.
+        particles: of each group.
+        least_seconds: a group that has no more time is not begun.
+    """
+
+    steps: NDArray[np.float64]
+    groups: int
+    particles: int
+    least_seconds: float
+
+
+def _agree(effective: float, groups: int) -> bool:
+    """Whether groups' estimates of Z agree, by their effective number."""
+    return effective >= 0.5 * groups
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ import pytest
 from factormodels import FactorGraph
 from factormodels.synthetic import grid, random_graph
 from inference import LogZKind, Status, TooLargeError, infer
+from inference.sampling.path import Particles
 from tests.endurance.estimate_coverage import coverage
 from tests.inference.answers import enumerated, given
 from tests.inference.exactness import in_order
@@ -66,6 +69,36 @@ def test_a_limit_of_time_is_kept_and_more_time_gives_more_groups() -> None:
     posterior = infer(graph, "ais", seconds=1.0)
     assert time.monotonic() - start < 60.0
     assert posterior.stats["groups"] >= 2 or posterior.status is Status.NOT_CONVERGED
+
+
+def test_a_limit_of_time_takes_particles_and_leaves_the_schedule(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A clock of our own: every step of a particle takes as long, whatever this machine does."""
+    graph = frustrated(0)
+    whole = infer(graph, "ais", particles=8)
+    moved = [0.0]
+    advance = Particles.advance
+
+    def timed(self: Particles, steps: Any, *others: Any) -> bool:
+        moved[0] += 1e-3 * (len(steps) - 1) * len(self.states)
+        return advance(self, steps, *others)
+
+    monkeypatch.setattr(Particles, "advance", timed)
+    monkeypatch.setattr("inference.stop.time", SimpleNamespace(monotonic=lambda: moved[0]))
+    fewer = infer(graph, "ais", particles=1_000, seconds=20.0 * 1e-3 * 8 * 100)
+    assert 4 <= fewer.stats["particles"] < 1_000
+    # The powers are those that as many particles choose who are not hurried.
+    assert fewer.stats["inverse_temperatures"] == whole.stats["inverse_temperatures"]
+
+
+def test_where_groups_disagree_no_error_is_stated() -> None:
+    graph = grid(12, 12, coupling=4.0, field=0.5, seed=1)
+    posterior = infer(graph, "ais", groups=8, particles=2)
+    assert posterior.stats["effective_groups"] < 4.0
+    assert posterior.stats["log_z_standard_error"] is None
+    assert posterior.stats["log_z_interval"] is None
+    assert posterior.status is Status.NOT_CONVERGED
 
 
 def test_a_limit_of_memory_is_kept() -> None:
