@@ -427,7 +427,8 @@ def _drawings(
         place = next((one for one in sorted(answers) if one[0] in numbers), None)
         answer = answers.get(place) if place is not None else None
         p = answer.p.tolist() if answer is not None else []
-        known = dict(zip(graph.atom_ids, p, strict=True)) if p else {}
+        named = zip(graph.atom_ids, p, strict=True) if p else ()
+        known = {atom: value for atom, value in named if not math.isnan(value)}
         drawing = drawing_of(graph, seen, known)
         if drawing is not None:
             caption = part.title(place) if place is not None and known else ""

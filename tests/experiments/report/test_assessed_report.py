@@ -154,6 +154,9 @@ def test_what_failed_is_said(assessed: str) -> None:
         "relations: filtered (1: c1 → a3)",
     ):
         assert reason in shown
+    assert "Nothing is known of this claim" in shown
+    # A bar is drawn for what is known alone.
+    assert assessed.count('class="filled"') == 2
     # Two claims have a verdict, one of them true; the third may be either.
     assert re.search(r"FR2 1 1 0 0\.500 0\.333.0\.667", shown), shown
 

@@ -123,8 +123,10 @@ def test_hostile_texts_are_texts(pages: dict[str, Element]) -> None:
     page = pages["response-0002.html"]
     assert page.one("h1").text == HOSTILE
     assert page.one("p", class_="lead").text == HOSTILE
-    assert page.one("p", class_="response").text == HOSTILE
-    assert body_rows(page.one("table", id="atoms"))[0][1].text == HOSTILE
+    # Behind it stands the claim that is made there; below the claim what speaks for it.
+    assert page.one("p", class_="response").text == f"{HOSTILE}a|1"
+    assert page.one("p", class_="response").one("mark").text == HOSTILE
+    assert body_rows(page.one("table", id="atoms"))[0][1].text.startswith(f"{HOSTILE} ")
     contexts = body_rows(page.one("table", id="context-rows"))
     assert [row[0].text for row in contexts] == ["c<1>", "c2"]
     assert contexts[0][1].all("a") == []
@@ -357,7 +359,7 @@ def test_data_without_labels_have_a_report(folder: Path) -> None:
     out = run_study(folder, study)
     index = read_page(out / "report" / "index.html")
     assert [one.text for one in index.all("figcaption")] == [
-        "mine: posteriors under FR2 · implication · exact"
+        "mine: posteriors under FR2 · implication · auto"
     ]
     assert "No unit failed." in index.text
     brier = [cells[5].text for cells in body_rows(index.one("table", id="responses-1"))]
