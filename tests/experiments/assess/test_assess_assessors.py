@@ -53,7 +53,7 @@ def test_verdicts_stand_beside_the_posteriors(keyed: Path) -> None:
     (row,) = re.findall(r"^--.*\bfactscore\b.*$", result.stdout, re.M)
     assert f"{summary.brier:.3f}" in row.split()
     assert f"{summary.precision:.3f}" in row.split()
-    assert re.search(r"^FR1 +implication +exact ", result.stdout, re.M)
+    assert re.search(r"^FR1 +implication +auto ", result.stdout, re.M)
 
 
 def shy(request: dict[str, Any], number: int) -> Reply:
@@ -78,7 +78,7 @@ def test_every_row_is_over_the_claims_that_all_rows_have_a_verdict_on(keyed: Pat
         for atom in graph.atoms:
             p = {name: verdicts.get(atom.id, {}).get("p") for name, verdicts in said.items()}
             found.append({name for name, value in p.items() if value is None})
-            for name, value in {**p, "exact": own[atom.id]["p"]}.items():
+            for name, value in {**p, "auto": own[atom.id]["p"]}.items():
                 if not found[-1]:
                     rows.setdefault(name, []).append((value, atom.label, graph.id))
         # The same claims make up the measures of a response, which say how many there are not.

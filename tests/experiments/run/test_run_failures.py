@@ -80,7 +80,7 @@ def test_failing_units_are_recorded_and_the_rest_goes_on(folder: Path) -> None:
         "study: s\ndatasets: [worked-examples]\nbackends:\n"
         "  - exact\n  - {backend: enumeration, settings: {max_states: 4}}\n",
     )
-    result = invoke("run", path)
+    result = invoke("run", path, code=1)
     rows = read_rows(folder / "results" / "s" / "rows.parquet")
     failed = rows[rows.status == "failed"]
     assert set(failed.backend) == {"enumeration"}
@@ -147,7 +147,7 @@ def test_whatever_a_backend_raises_ends_its_unit_alone(folder: Path) -> None:
         "study: s\ndatasets: [{name: demonstration, limit: 2}]\n"
         "backends: [raising, undefined, absent, stuck, exact]\nseed: 5\n",
     )
-    invoke("run", path)
+    invoke("run", path, code=1)
     rows = read_rows(folder / "results" / "s" / "rows.parquet")
     status = rows.groupby("backend").status.unique().map(list).to_dict()
     assert status == {
