@@ -86,7 +86,7 @@ class Stop:
 
 
 def check_seconds(name: str, seconds: float | None) -> None:
-    """Check a limit of time.
+    """Check a limit of wall time.
 
     Raises:
         InputError: if it is not positive.

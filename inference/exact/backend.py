@@ -37,7 +37,6 @@ from inference.exact.prediction import (
 )
 from inference.memory import MemoryAllowance, allowance, check_limit, memory_size
 from inference.posterior import LogZKind, Marginals, Posterior, Status
-from inference.stop import check_seconds
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +91,10 @@ class Exact(Backend):
                 f"search_seconds of 'exact' is {self.search_seconds}; give 0 or more seconds"
             )
         check_limit(self.name, self.memory_limit)
-        check_seconds(self.name, self.seconds_limit)
+        if self.seconds_limit is not None and not self.seconds_limit > 0.0:
+            raise InputError(
+                f"seconds_limit of 'exact' is {self.seconds_limit}; give more than 0 seconds"
+            )
         if self.threads is not None and self.threads < 1:
             raise InputError(f"{self.threads} threads were requested of 'exact'; give 1 or more")
 
