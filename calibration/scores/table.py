@@ -17,9 +17,14 @@ from calibration.forecasts import (
     forecasts,
     logit_clip,
 )
+from calibration.intervals import IntervalMethod
 from calibration.labels import LabelPolicy
 from calibration.scores.intervals.coverage import coverage_warning
-from calibration.scores.intervals.score_intervals import NO_INTERVAL, score_intervals
+from calibration.scores.intervals.score_intervals import (
+    NO_INTERVAL,
+    score_intervals,
+    why_no_interval,
+)
 from calibration.scores.miscalibration.logistic_calibration import Smoother, smoother_named
 from calibration.scores.registry import REGISTRY
 from calibration.scores.sample_scores import SAMPLE_SCORES, context_of, sample_scores
@@ -38,7 +43,7 @@ class ScoreRow:
         status: ``ok``; ``clipped`` if probabilities of 0 or 1 were moved to take their logit;
             ``infinite``; or why there is no value: ``one_class``, ``constant_forecast``,
             ``separated``, ``no_variance``, ``too_few_atoms``.
-        lower: lower end of its interval.
+        lower: lower end of its interval; nan where there is none, as `no_interval` says why.
         upper: upper end.
         standard_error: standard error, clustered by response.
         method: how the interval is made, an `IntervalMethod`; ``none`` for test statistics and
@@ -78,6 +83,13 @@ class ScoreRow:
     def interval(self) -> tuple[float, float]:
         """Both ends of the score's interval, nan where there is none."""
         return self.lower, self.upper
+
+    @property
+    def no_interval(self) -> str:
+        """Why there is a value and no interval, in words; empty where there is one."""
+        if self.method == IntervalMethod.NONE:
+            return "a test statistic has none"
+        return why_no_interval(self.value, self.lower, self.n_responses)
 
 
 class ScoreTable(TableOf[ScoreRow]):

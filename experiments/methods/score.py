@@ -10,13 +10,14 @@ from itertools import starmap
 from typing import TYPE_CHECKING, Any
 
 from calibration.intervals import IntervalSettings
+from calibration.scores.intervals.score_intervals import why_no_interval
 from calibration.scores.measures import entropy_warnings
 from calibration.scores.registry import REGISTRY
 from experiments.methods.findings import Findings
 from experiments.methods.inputs import judged_table, name_of, parted_options, table_of
 from experiments.paper.artefacts import PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
-from experiments.paper.text import number
+from experiments.paper.text import interval, number
 from experiments.study.cell_names import CELL
 from experiments.study.columns import LABEL, MODEL, PROBABILITY, RESPONSE, Columns
 from factormodels.errors import InputError, options_as_arguments
@@ -410,7 +411,7 @@ def _intervals(blocks: Sequence[_Block]) -> PaperTable:
             "lower": row[f"{name}_lower"],
             "upper": row[f"{name}_upper"],
             "coverage": row[f"{name}_coverage"],
-            "reason": _REASONS.get(row[f"{name}_status"], ""),
+            "reason": _reason(row, name),
         }
         for block in blocks
         for row in block.report.rows()
@@ -426,6 +427,12 @@ def _intervals(blocks: Sequence[_Block]) -> PaperTable:
     level = 100 * blocks[0].report.level
     note = f"In brackets: {level:g}% intervals over responses." + (_COVERS if measured else "")
     return PaperTable(data_frame(rows), columns, "Scores with intervals.", group="of", note=note)
+
+
+def _reason(row: Mapping[str, Any], name: str) -> str:
+    """Why a score of a model, or its interval, is not there."""
+    why = why_no_interval(row[name], row[f"{name}_lower"], row["n_responses"])
+    return f"no interval: {why}" if why else _REASONS.get(row[f"{name}_status"], "")
 
 
 def _tests(blocks: Sequence[_Block]) -> PaperTable | None:
@@ -531,9 +538,10 @@ def _verdicts(blocks: Sequence[_Block]) -> list[str]:
         of = f"{block.name}: " if block.name else ""
         if len(rows) == 1:
             row = rows[0]
+            ends = (row["brier_lower"], row["brier_upper"])
+            known = "" if math.isnan(ends[0]) else f" {interval(*ends)}"
             sentences.append(
-                f"{of}{row['model']} has a Brier score of {number(row['brier'])} "
-                f"[{number(row['brier_lower'])}, {number(row['brier_upper'])}] on "
+                f"{of}{row['model']} has a Brier score of {number(row['brier'])}{known} on "
                 f"{row['n_claims']:,} claims of {row['n_responses']:,} responses; always saying "
                 f"the base rate has {number(row['corp_brier_uncertainty'])}."
             )

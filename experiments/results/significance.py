@@ -224,15 +224,21 @@ def _compared(
     else:
         claims = _claims_of_each(judgements[0], judgements[1], study.unlabelled)
     if not len(claims[0][0]):
-        nothing = dict.fromkeys(
+        nothing: dict[str, float] = dict.fromkeys(
             ("value_first", "value_second", "difference", "lower", "upper", "coverage", "p_value",
              "equivalence_p"),
             np.nan,
         )  # fmt: skip
+        nothing["resamples"] = nothing["n_responses"] = nothing["n_claims"] = 0
         for measure in settings.measures:
-            yield {**shared, **nothing, "measure": measure, "n_responses": 0, "n_claims": 0,
-                   "resamples": 0, "margin": settings.margins.get(measure, np.nan),
-                   "status": "no_labels", "reason": "no claim with a label was judged by both"}  # fmt: skip
+            yield {
+                **shared,
+                **nothing,
+                "measure": measure,
+                "margin": settings.margins.get(measure, np.nan),
+                "status": "no_labels",
+                "reason": "no claim with a label was judged by both",
+            }
         return
     # What was learned on one side alone is compared within its folds on both.
     folds = [

@@ -233,9 +233,12 @@ def _curve(points: Forecasts, context: ScoreContext) -> DeviationScores | None:
     groups = _Cells(points, _groups(points), counted=counted)
     design = groups.mean_of(columns)
 
+    # Not the mean p of the group: without a shift the distance is 0.
+    of_calibrated = sigmoid(calibrated @ design)
+
     def scores(shift: Floats) -> Floats:
         curves = sigmoid((calibrated + shift) @ design)
-        return _distances(np.abs(curves - groups.mean_p), groups.weight)
+        return _distances(np.abs(curves - of_calibrated), groups.weight)
 
     return DeviationScores(
         deviation, deviation, influence + weight[:, np.newaxis] * deviation, weight, scores, scores

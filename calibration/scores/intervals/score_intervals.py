@@ -103,7 +103,14 @@ def score_intervals(
             for name, lower, upper, error in zip(own, *columns, strict=True):
                 if name in by_method[IntervalMethod.INVERSION]:
                     found[name] = ScoreInterval(float(lower), float(upper), float(error))
-    return {name: _within_range(name, found[name]) for name in estimates}
+    return {name: _told(name, found[name]) for name in estimates}
+
+
+def why_no_interval(value: float, lower: float, n_responses: int) -> str:
+    """Why a score that has a value has no interval, in a few words; empty where it has one."""
+    if not math.isfinite(value) or not math.isnan(lower):
+        return ""
+    return "fewer than two responses" if n_responses < 2 else "no redraw of the responses moves it"
 
 
 def loss_sums(points: Forecasts, name: str) -> RatioSums:
@@ -225,13 +232,17 @@ def _effective(points: Forecasts) -> Floats:
     return effective_number(points.response_sums(points.weights)[:, np.newaxis])
 
 
-def _within_range(name: str, interval: ScoreInterval) -> ScoreInterval:
-    """The interval without what no population can have."""
+def _told(name: str, interval: ScoreInterval) -> ScoreInterval:
+    """The interval without what no population can have; none if both ends are the same.
+
+    Redraws that all have one value, as where claims are perfectly separated, measure no chance: a
+    point would claim to know the score for certain. This holds of every method.
+    """
     lowest, highest = REGISTRY[name].range
-    return interval._replace(
-        lower=float(np.maximum(interval.lower, lowest)),
-        upper=float(np.minimum(interval.upper, highest)),
-    )
+    lower, upper = max(interval.lower, lowest), min(interval.upper, highest)
+    if not upper - lower > NO_VARIATION * max(1.0, abs(lower), abs(upper)):
+        return NO_INTERVAL._replace(n_undefined=interval.n_undefined)
+    return interval._replace(lower=lower, upper=upper)
 
 
 def _ratio(points: Forecasts, values: Floats) -> RatioSums:

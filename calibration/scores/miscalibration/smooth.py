@@ -139,6 +139,9 @@ def mesh_smoothing(n_cells: int) -> MeshSmoothing:
 def smooth_errors(residuals: Floats, smoothing: MeshSmoothing) -> Floats:
     """Smooth calibration error of each of many samples, (...), within a hundredth of itself.
 
+    Errors of at most the least bandwidth are given as those of it, as `smooth_ece` does with its
+    own: that of no residuals is 0.
+
     Args:
         residuals: sums of (p - y) on the points of the mesh, shared linearly, over the weight of
             all atoms, (..., n_points).
@@ -151,6 +154,7 @@ def smooth_errors(residuals: Floats, smoothing: MeshSmoothing) -> Floats:
     # The gap between error and bandwidth falls as the bandwidth grows: look for the bandwidths
     # between which it changes sign by halving, all rows at once, and interpolate.
     above, below = (_gaps(rows, smoothing, at, ends) for at in (0, widths.size - 1))
+    least = above + widths[0]
     first, last = np.zeros(len(rows), np.intp), np.full(len(rows), widths.size - 1)
     while (wide := last - first > 1).any():
         middle = (first + last) // 2
@@ -162,6 +166,7 @@ def smooth_errors(residuals: Floats, smoothing: MeshSmoothing) -> Floats:
             last[own[~left]], below[own[~left]] = at, gaps[~left]
     share = np.clip(above / np.maximum(above - below, 1e-300), 0, 1)
     found = widths[first] + share * (widths[last] - widths[first])
+    found = np.where(least <= widths[0], least, found)
     return np.asarray(found.reshape(residuals.shape[:-1]))
 
 

@@ -182,6 +182,29 @@ def test_a_score_that_no_resample_moves_has_no_interval() -> None:
     assert all(map(math.isnan, row.interval))
 
 
+@pytest.mark.parametrize("n_responses", [2, 4, 10, 30])
+@pytest.mark.parametrize("p_true", [0.9, 1.0, None])
+def test_no_interval_of_perfectly_separated_claims_is_a_point(
+    n_responses: int, p_true: float | None
+) -> None:
+    y = np.tile([True, True, True, False, False, False], n_responses)
+    p = np.where(y, p_true, 1.0 - p_true) if p_true else np.full(y.size, 0.5)
+    rows = score_table(p, y, responses=np.repeat(np.arange(n_responses), 6), n_bootstrap=200)
+    told = 0
+    for row in rows:
+        assert not row.upper - row.lower < 1e-9, row.score
+        without = math.isfinite(row.value) and math.isnan(row.lower)
+        assert bool(row.no_interval) == (without or row.method == "none"), row.score
+        told += row.no_interval == "no redraw of the responses moves it"
+    # All but those of the base rate, which has Wilson's, and what is not defined.
+    assert told >= 15
+
+
+def test_one_response_has_no_interval() -> None:
+    (row,) = score_table([0.2, 0.7], [False, True], responses=["r", "r"], scores=["brier"])
+    assert row.no_interval == "fewer than two responses"
+
+
 def test_atoms_of_weight_zero_do_not_count() -> None:
     p, y = [0.2, 0.3, 0.7, 0.8, 0.6], [0, 1, 1, 0, 1]
     names = ["brier", "auroc", "ece"]

@@ -217,6 +217,21 @@ def test_a_mistake_is_one_sentence(change: Any, options: Any, said: str) -> None
     assert said in str(caught.value)
 
 
+def test_perfectly_separated_claims_have_no_interval_and_the_table_says_why(
+    folder: Path,
+) -> None:
+    rows = [f"r{r},c{c},{0.9 if c < 3 else 0.1},{int(c < 3)}" for r in range(4) for c in range(6)]
+    path = folder / "separated.csv"
+    path.write_text("\n".join(["response,claim,p,label", *rows]) + "\n", encoding="utf-8")
+    shown = invoke("score", path).stdout
+    for title in ("Brier", "Discrimination (Brier)", "ECE", "AUROC", "AURC"):
+        line = next(line for line in shown.splitlines() if line.startswith(f"{title}   "))
+        assert "no interval: no redraw of the responses moves it" in line, title
+        assert "[" not in line, title
+    assert "Accuracy                1.000 [0.510, 1.000]" in shown
+    assert "p has a Brier score of 0.010 on 24 claims" in shown
+
+
 def test_the_command_writes_what_it_prints(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     drawn().to_csv(path, index=False)
