@@ -154,6 +154,8 @@ class Design:
     def curvature(self, theta: Floats, weights: Floats) -> Floats:
         """Sum over log table entries of a weight times its second derivatives, (k, k).
 
+        No entry depends on both the probability of its relation and the prior of its target.
+
         Args:
             theta: parameters, (k,).
             weights: one for every entry, laid out as `graph.log_values`.
@@ -162,16 +164,6 @@ class Design:
         by_p, by_target = self._relative_slopes(priors, p)
         targets = self.facts.pairs[:, 1]
         unary, pairwise = self.facts.split(weights)
-        mixed = np.zeros_like(by_p)
-        for sign, end in (
-            (1.0, (1.0, 1.0)),
-            (-1.0, (0.0, 1.0)),
-            (-1.0, (1.0, 0.0)),
-            (1.0, (0.0, 0.0)),
-        ):
-            mixed += sign * self._tables(np.full_like(p, end[0]), np.full_like(p, end[1]))
-        tables = self._tables(p, priors[targets])
-        mixed = np.divide(mixed, tables, out=np.zeros_like(mixed), where=tables > 0.0)
 
         def summed(slopes: Floats) -> Floats:
             total: Floats = np.einsum("mij,mij->m", slopes, pairwise)
@@ -183,19 +175,15 @@ class Design:
         of_relation = summed(-(by_p**2)) * rate**2 + summed(by_p) * bend
         of_target = summed(-(by_target**2)) * target_odds**2
         of_target += summed(by_target) * target_odds * (1.0 - 2.0 * priors[targets])
-        crossed = summed(mixed - by_p * by_target) * rate * target_odds
-        result = np.zeros((self.n_parameters, self.n_parameters))
-        target_parameter = self.prior_parameter[targets]
-        for first, second, values in (
-            (self.prior_parameter, self.prior_parameter, -odds * unary.sum(axis=1)),
-            (self.relation_parameter, self.relation_parameter, of_relation),
-            (target_parameter, target_parameter, of_target),
-            (self.relation_parameter, target_parameter, crossed),
-            (target_parameter, self.relation_parameter, crossed),
+        result = np.zeros(self.n_parameters)
+        for parameter, values in (
+            (self.prior_parameter, -odds * unary.sum(axis=1)),
+            (self.relation_parameter, of_relation),
+            (self.prior_parameter[targets], of_target),
         ):
-            free = (first != FIXED) & (second != FIXED)
-            np.add.at(result, (first[free], second[free]), values[free])
-        return result
+            free = parameter != FIXED
+            np.add.at(result, parameter[free], values[free])
+        return np.diag(result)
 
     def _tables(self, p: Floats, target_priors: Floats) -> Floats:
         """Potentials of the relations, (m, 2, 2)."""

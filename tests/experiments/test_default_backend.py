@@ -126,6 +126,9 @@ def test_a_dry_run_names_the_expected_width() -> None:
     star = expected_inference("FR1", 31, 90)
     assert star is not None
     assert star.prediction.induced_width == star.widest == 1
+    dense = expected_inference("FR3", 31, 90)
+    assert dense is not None
+    assert paper.prediction.induced_width < dense.prediction.induced_width < dense.widest == 120
     assert expected_inference("FR3", 0, 5) is expected_inference("FR3", 5, 0) is None
     shown = invoke("assess", "demonstration", "--retriever", "local", "--dry-run").stdout
     assert "induced width" in shown

@@ -102,6 +102,11 @@ def test_exact_refuses_by_predicted_seconds() -> None:
         assert result.prediction == Exact().predict(limited)
     with pytest.raises(TooLargeError, match="seconds_limit"):
         exact.calibrate(limited)
+    # The plan that another kept is refused as well.
+    Exact().infer(limited)
+    assert Exact().kept(limited) is not None
+    with pytest.raises(TooLargeError, match="seconds_limit"):
+        exact.infer(limited)
     assert Exact(seconds_limit=1.1 * seconds).infer(limited).status is Status.EXACT
 
 
