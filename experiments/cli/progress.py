@@ -252,7 +252,7 @@ def activity(console: Console) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def announced(console: Console) -> Iterator[None]:
-    """Say in a terminal that kernels are compiled, if it takes long, and at the end how long it was.
+    """Say in a terminal that kernels are compiled, if it takes long, and then how long it took.
 
     Elsewhere nothing is said: what a log holds does not depend on what was compiled before.
     """

@@ -46,7 +46,8 @@ def test_a_number_outside_0_and_1_is_refused_with_place_value_and_mend(value: fl
         InputError, match=r"^here: the probability .* is not between 0 and 1; "
     ) as e:
         validated_probability(value, "here")
-    assert str(value) in str(e.value)
+    # Of a number with hundreds of digits the middle is left out.
+    assert str(value)[:80] in str(e.value)
 
 
 @pytest.mark.parametrize("value", NO_NUMBER)

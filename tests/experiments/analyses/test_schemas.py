@@ -256,7 +256,7 @@ def test_rows_and_manifests_of_runs_are_valid(folder: Path) -> None:
         "study: s\ndatasets: [{path: graph.json}, {path: empty.json}]\noutputs: [csv]\n"
         "backends: [exact, {backend: enumeration, settings: {max_states: 1}}]\n",
     )
-    result = invoke("run", "study.yaml")
+    result = invoke("run", "study.yaml", code=1)
     assert (folder / "results" / "s" / "manifest.json").is_file(), result.output
     rows = read_rows(folder / "results" / "s" / "rows.parquet")
     plain = json.loads(rows.to_json(orient="records"))

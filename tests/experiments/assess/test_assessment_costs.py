@@ -91,7 +91,7 @@ def script(request: dict[str, Any], _number: int) -> Reply:
     question = request["messages"][-1]["content"]
     if "<sentences>" in question:
         claims = [
-            {"sentence": n, "claim": f"Claim {n}.{i}"}
+            {"sentence": n, "claim": f"Ship {n} has {i} masts"}
             for n, _ in sentences_of(question)
             for i in (1, 2)
         ]
@@ -151,7 +151,7 @@ def test_fastfact_costs_what_the_formulas_say() -> None:
             return "Verdict: supported"
         # Every third sentence is uncertain.
         return "\n".join(
-            f"{n} | Claim {n}. | {'unsure' if n % 3 == 0 else 'supported'}"
+            f"{n} | It tells of ship {n}. | {'unsure' if n % 3 == 0 else 'supported'}"
             for n, _ in sentences_of(request.messages[-1].content)
         )
 
