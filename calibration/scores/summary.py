@@ -16,7 +16,6 @@ from calibration.scores.measures import (
     choose_k,
     entropy_terms,
     f1_of_counts,
-    recall_of_counts,
     surprisal_terms,
     verdicts,
     warn_where_entropy_misorders,
@@ -48,7 +47,6 @@ class ResponseMeasures(Tabular):
         undecided: number of atoms with P = 1/2, up to the tolerance.
         precision: Pr = supported / n_atoms.
         k: the K of F1@K.
-        recall_at_k: R_K = min(supported / k, 1).
         f1_at_k: harmonic mean of Pr and R_K, 0 where no atom is supported.
         entropy: E, the mean of -P log10 P.
         mean_surprisal: the mean of -log10 P.
@@ -57,7 +55,7 @@ class ResponseMeasures(Tabular):
 
     columns: ClassVar = (
         *("responses", "n_atoms", "supported", "contradicted", "undecided", "precision", "k"),
-        *("recall_at_k", "f1_at_k", "entropy", "mean_surprisal", "expected_precision"),
+        *("f1_at_k", "entropy", "mean_surprisal", "expected_precision"),
     )
 
     responses: Sequence[Hashable]
@@ -67,7 +65,6 @@ class ResponseMeasures(Tabular):
     undecided: Integers
     precision: Floats
     k: Floats
-    recall_at_k: Floats
     f1_at_k: Floats
     entropy: Floats
     mean_surprisal: Floats
@@ -89,7 +86,6 @@ class Summary(Tabular):
         precision: mean over responses of Pr, over all atoms.
         human_precision: mean of Pr*, the share labelled true, over responses with labelled atoms.
         precision_mae: mean over the same responses of |Pr - Pr*|, both over labelled atoms.
-        recall_at_k: mean over responses of R_K = min(#S / K, 1).
         f1_at_k: mean over responses of F1@K.
         k_policy: how K was chosen.
         k: the K of every response; nan if it differs between them.
@@ -112,7 +108,6 @@ class Summary(Tabular):
     precision: float
     human_precision: float
     precision_mae: float
-    recall_at_k: float
     f1_at_k: float
     k_policy: str
     k: float
@@ -221,7 +216,6 @@ def summarise(
         precision=float(measures.precision.mean()),
         human_precision=human_precision,
         precision_mae=precision_mae,
-        recall_at_k=float(measures.recall_at_k.mean()),
         f1_at_k=float(measures.f1_at_k.mean()),
         k_policy=str(k),
         k=common_k,
@@ -251,7 +245,6 @@ def grouped_measures(
         undecided=piecewise(lambda n, s, c: n - s - c, sizes, supported, contradicted),
         precision=piecewise(np.divide, supported, sizes),
         k=ks,
-        recall_at_k=piecewise(recall_of_counts, supported, ks),
         f1_at_k=piecewise(f1_of_counts, supported, sizes, ks),
         entropy=grouping.means(entropy_terms(p)),
         mean_surprisal=grouping.means(surprisal_terms(p)),

@@ -102,11 +102,11 @@ class Evaluation(Previewed):
         summary: a row per variant and assessor, `name`: the measures of
             `calibration.scores.summary.Summary` over the claims that all of them judged, and
             n_left_out, the number of the others; n_in_sample, the number of passages to which the
-            lexical model that read them was fitted (scores then flatter it); and the range that
-            what is missing leaves open of Pr, R_K, F1@K and E (`precision_from`, `precision_to`
-            and so on), over all claims, also those without a verdict. With Core another row
-            for each, its name ending in "with Core", over the claims that count alone; K of F1@K is
-            that of all claims.
+            lexical model that read them was fitted (scores then flatter it); R_K (`recall_at_k`);
+            and the range that what is missing leaves open of Pr, R_K, F1@K and E (`precision_from`,
+            `precision_to` and so on), over all claims, also those without a verdict. With Core
+            another row for each, its name ending in "with Core", over the claims that count alone;
+            K of F1@K is that of all claims.
         cost: what language models were asked, a row per stage: calls, cached, failures, tokens,
             cost in US dollars, unpriced; without a row where none was asked.
         failures: (id, reason) of every response that a stage could not go on with.
@@ -437,13 +437,13 @@ def _evaluation(
 def _summary_rows(compared: Compared, suffix: str = "") -> list[dict[str, Any]]:
     return [
         {"name": f"{name}{suffix}", **asdict(found), "n_left_out": compared.left_out}
-        | {"n_in_sample": compared.in_sample}
+        | {"n_in_sample": compared.in_sample, "recall_at_k": compared.recalls[name]}
         | {
             f"{measure}_{word}": end
             for measure in RANGED
             for word, end in zip(
                 ("from", "to"),
-                compared.ranges.get(name, {}).get(measure, [getattr(found, measure)] * 2),
+                compared.ranges.get(name, {}).get(measure, [compared.measure(name, measure)] * 2),
                 strict=True,
             )
         }

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from calibration.scores.measures import entropy_warnings
+from calibration.scores.measures import entropy_warnings, recall_of_counts, verdicts
 from calibration.scores.summary import Summary, measure_responses, summarise
 from experiments.assess.evidence import ContextEvidence, context_removals, evidence_of_atoms
 from experiments.assess.open_relations import ANYTHING, Range, open_measures, open_posteriors
@@ -305,6 +305,7 @@ class Compared:
         left_out: number of claims that one of the others judged, and not all.
         in_sample: number of the passages to which the lexical model, that read them, was fitted;
             scores then flatter what comes of it.
+        recalls: R_K of each, mean over responses, with the K of its summary.
         ranges: what missing relations and verdicts leave open of the measures of a summary, by its
             name, over all claims, those without a verdict among them; empty where none is missing.
     """
@@ -312,7 +313,15 @@ class Compared:
     summaries: Mapping[str, Summary | None]
     left_out: int
     in_sample: int = 0
+    recalls: Mapping[str, float] = field(default_factory=dict)
     ranges: Mapping[str, Mapping[str, Range]] = field(default_factory=dict)
+
+    def measure(self, name: str, measure: str) -> float:
+        """A measure of a variant or assessor that has a summary: one of it, or `recall_at_k`."""
+        if measure == "recall_at_k":
+            return self.recalls[name]
+        value: float = getattr(self.summaries[name], measure)
+        return value
 
 
 def summarise_judged(
@@ -346,12 +355,25 @@ def summarise_judged(
         else None
         for name in names
     }
+    recalls = {
+        name: _recall_at_k([p[judging.index(name)] for p, *_ in rows], ids, one.k)
+        for name, one in summaries.items()
+        if one is not None
+    }
     ranges: Mapping[str, Mapping[str, Range]] = {}
     if rows and any(response.missing or response.unjudged for response in responses):
         own_k = next(one.k for one in summaries.values() if one is not None)
         told = [{name: r.ranges[name] for name in judging if name in r.ranges} for r in responses]
         ranges = open_measures([one for one in told if len(one) == len(judging)], own_k)
-    return Compared(summaries, left_out, _in_sample(responses), ranges)
+    return Compared(summaries, left_out, _in_sample(responses), recalls, ranges)
+
+
+def _recall_at_k(p: Sequence[float], responses: Sequence[str], k: float) -> float:
+    signs = verdicts(np.array(p)).tolist()
+    supported = dict.fromkeys(responses, 0)
+    for response, sign in zip(responses, signs, strict=True):
+        supported[response] += sign > 0
+    return float(recall_of_counts([*supported.values()], k).mean())
 
 
 def _in_sample(responses: Sequence[AssessedResponse]) -> int:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibration.scores.measures import entropy_warnings
-from calibration.scores.summary import Summary
 from experiments.assess.open_relations import RANGED
 from experiments.assess.response import AssessedResponse, Compared, judged, summarise_judged
 from experiments.assess.stage_remarks import stage_failures, stage_remarks
@@ -94,7 +93,7 @@ class Assessment:
         shown = [
             (key, title)
             for key, title in _MEASURES
-            if not all(math.isnan(getattr(one, key)) for one in known.values())
+            if not all(math.isnan(compared.measure(name, key)) for name in known)
         ]
         return {
             "titles": [title for _, title in shown],
@@ -104,16 +103,19 @@ class Assessment:
             "rows": [
                 (
                     name,
-                    [(_number(one, key), _range(compared, name, key)) for key, _ in shown],
+                    [
+                        (_number(compared.measure(name, key), key), _range(compared, name, key))
+                        for key, _ in shown
+                    ],
                 )
-                for name, one in known.items()
+                for name in known
             ],
         }
 
 
-def _number(summary: Summary, key: str) -> str:
+def _number(value: float, key: str) -> str:
     digits = 1 if key in ("supported", "contradicted", "undecided") else 3
-    text = fixed(getattr(summary, key), digits)
+    text = fixed(value, digits)
     return text.removesuffix(".0") if digits == 1 else text
 
 

@@ -403,16 +403,16 @@ def _show_measures(
     named += [(name, (ABSENT, ABSENT, name)) for name in assessors]
     with entropy_warnings() as misordered:
         compared = summarise_judged(responses, [name for name, _ in named], k)
-    summaries = [(texts, compared.summaries[name]) for name, texts in named]
-    known = [(texts, summary) for texts, summary in summaries if summary is not None]
+    summaries = [(name, texts, compared.summaries[name]) for name, texts in named]
+    known = [(name, texts, summary) for name, texts, summary in summaries if summary is not None]
     if not known:
         return
     shown = [
-        (name, title)
-        for name, title in _MEASURES
-        if any(not math.isnan(getattr(summary, name)) for _, summary in known)
+        (measure, title)
+        for measure, title in _MEASURES
+        if any(not math.isnan(compared.measure(name, measure)) for name, *_ in known)
     ]
-    first = known[0][1]
+    first = known[0][2]
     heading(
         console,
         f"{counted(first.n_responses, 'response')}, {counted(first.n_atoms, 'atom')}, "
@@ -421,12 +421,12 @@ def _show_measures(
     table = plain_table(
         ["variant", "encoding", "backend"], ["#S", "#C", "#U", *(title for _, title in shown)]
     )
-    for texts, summary in known:
+    for name, texts, summary in known:
         counts = (summary.supported, summary.contradicted, summary.undecided)
         table.add_row(
             *texts,
             *(number(count, 1) for count in counts),
-            *(number(getattr(summary, name)) for name, _ in shown),
+            *(number(compared.measure(name, measure)) for measure, _ in shown),
         )
     show_table(console, table)
     of = "a response" if k == "median" else "a response, counting all of them"
@@ -447,7 +447,7 @@ def _show_measures(
         )
     if compared.in_sample:
         console.print(in_sample_remark(compared.in_sample), soft_wrap=True)
-    for texts, judged in summaries:
+    for _, texts, judged in summaries:
         if judged is None:
             console.print(f"{texts[-1]} has no verdict at all, and no row", soft_wrap=True)
     if misordered:

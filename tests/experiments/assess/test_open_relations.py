@@ -196,6 +196,8 @@ def test_what_is_in_the_range_of_several_responses_is_a_mean_over_them() -> None
     summary = found.summaries["FR2"]
     assert summary is not None
     assert (summary.precision, summary.k) == (0.75, 1.5)
+    # One supported claim in each response.
+    assert found.measure("FR2", "recall_at_k") == pytest.approx(1 / 1.5)
     assert found.ranges["FR2"]["recall_at_k"] == pytest.approx((1 / 1.5, (1 / 1.5 + 1) / 2))
     assert summarise_judged(both[:1], ["FR2"]).ranges == {}
 
