@@ -49,6 +49,19 @@ def test_z_is_unbiased() -> None:
     assert abs(np.mean(ratios) - 1.0) < 4.0 * np.std(ratios) / np.sqrt(len(ratios))
 
 
+def test_groups_that_do_not_agree_have_not_converged_however_many_particles_count() -> None:
+    few = {"particles": 2, "share": 0.1, "min_effective": 0.0}
+    statuses = set()
+    for seed in range(4):
+        graph = grid(4, 4, coupling=5.0, field=1.0, seed=seed)
+        posterior = infer(graph, "ais", seed=seed, **few)
+        agree = posterior.stats["effective_groups"] >= 0.5 * posterior.stats["groups"]
+        assert posterior.status is (Status.CONVERGED if agree else Status.NOT_CONVERGED), seed
+        statuses.add(posterior.status)
+    # Both happen with these seeds.
+    assert len(statuses) == 2
+
+
 def test_zeros_that_no_particle_satisfies_leave_a_lower_bound_and_no_made_up_error() -> None:
     # Twelve variables that all differ, of thirteen states: next to no draw satisfies it.
     n, states = 12, 13

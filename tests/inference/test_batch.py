@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -179,6 +179,21 @@ def test_a_graph_is_named_beyond_the_first_window(monkeypatch: pytest.MonkeyPatc
         infer_batch([*graphs[:9], CONTRADICTION])
 
 
+@pytest.mark.parametrize("given", [list, iter])
+def test_a_graph_of_a_stream_is_named_beyond_the_first_window(
+    given: Callable[[list[FactorGraph]], Iterable[FactorGraph]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inference.batch, "_WINDOW", 4)
+    monkeypatch.setattr(inference.batch, "_SLICE", 4)
+    graphs = [*(forest(seed) for seed in range(9)), CONTRADICTION, forest(9)]
+    stream = infer_stream(given(graphs), "exact")
+    assert len([next(stream) for _ in range(9)]) == 9
+    with pytest.raises(ZeroPartitionError, match=r"^graph 9: "):
+        next(stream)
+    with pytest.raises(ZeroPartitionError, match=r"^graph 9: "):
+        infer_batch(given(graphs), "exact")
+
+
 def test_what_is_too_large_is_refused_by_number_and_the_rest_is_answered_alone() -> None:
     small, large = forest(3), grid(9, 9, coupling=1.0, field=1.0, seed=0)
     needed = round(Exact().predict(large).bytes)
@@ -318,6 +333,20 @@ def test_evidence_is_absorbed_when_graphs_are_taken() -> None:
     assert set(taken.observed) == {n for n, graph in enumerate(graphs) if graph.has_evidence}
     with pytest.raises(IndexError):
         taken[6]
+
+
+@pytest.mark.parametrize("backend", ["exact", "lbp", "enumeration"])
+def test_graphs_that_share_their_evidence_are_all_observed(backend: str) -> None:
+    tables = np.random.default_rng(7).random((4, 2, 3))
+    first = FactorGraph.from_factors([2, 3], [([0, 1], tables[0])]).with_evidence({0: 1})
+    graphs = [first, *(first.with_log_values(np.log(table.ravel())) for table in tables[1:])]
+    assert all(graph.evidence is first.evidence for graph in graphs)
+    for posterior, table in zip(infer_batch(graphs, backend), tables, strict=True):
+        assert posterior.log_z is not None
+        # Rounding of a sum of three numbers near one.
+        np.testing.assert_allclose(posterior.log_z, np.log(table[1].sum()), atol=1e-12)
+        np.testing.assert_allclose(posterior.marginals["0"], [0.0, 1.0])
+        np.testing.assert_allclose(posterior.marginals["1"], table[1] / table[1].sum(), atol=1e-12)
 
 
 def test_a_user_s_backend_answers_for_itself() -> None:

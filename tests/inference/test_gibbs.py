@@ -109,6 +109,21 @@ def test_on_wild_graphs_what_has_converged_is_hardly_ever_far_off() -> None:
     assert far <= 2
 
 
+def test_a_chain_begins_hot_and_what_it_draws_then_is_not_counted() -> None:
+    # Five variables that agree: no block holds more than two of them, so that at full strength a
+    # chain stays with what most of a random start said. One of the two modes has nearly all weight.
+    agree = np.exp(2.0 * np.eye(2))
+    pairs = [(5 * part + i, 5 * part + j) for part in range(20) for i in range(5) for j in range(i)]
+    factors = [(pair, agree) for pair in pairs]
+    heavier = [([variable], np.exp([0.0, 1.5])) for variable in range(100)]
+    graph = FactorGraph.from_factors([2] * 100, [*factors, *heavier])
+    assert infer(graph, "exact").marginals.of_state(1).min() > 0.99
+    draws = BlockGibbs(chains=20, burn_in=100, draws=4).sample_chains(graph)
+    # 400 groups of five: as they freeze, at about half of full strength, some 0.97 are in the
+    # heavier mode, and 0.95 or fewer with probability 0.02; without heating 0.7 are.
+    assert draws.mean() > 0.93
+
+
 def test_averages_of_conditionals_vary_less_than_draws() -> None:
     graph = fr2(31, 3, density=0.05, seed=0)
     backend = BlockGibbs(draws=500, burn_in=200)

@@ -95,6 +95,35 @@ def test_a_claim_is_revised_searched_for_in_steps_and_judged() -> None:
     assert pages.asked == ["bridge"] * 2 + ["bridge trains"] * 2
 
 
+def test_a_passage_that_is_found_again_counts_once_and_ends_the_search() -> None:
+    class OnePage(Pages):
+        def retrieve(self, queries: Sequence[str]) -> list[Retrieved]:
+            self.asked += queries
+            # Longer than what is shown of it; each search finds it twice.
+            page = Passage("One", "", "", "It is a bridge. " * 100)
+            return [Retrieved((page, page)) for _ in queries]
+
+    searches: Counter[str] = Counter()
+    judged: list[str] = []
+
+    def answer(request: Request) -> str:
+        question = request.messages[-1].content
+        if request.stage == "safe-search":
+            # Never the same query, so that passages alone can end the search.
+            searches[claim_of(question)] += 1
+            return json.dumps({"query": f"bridge {searches[claim_of(question)]}"})
+        if request.stage == "safe":
+            judged.append(question)
+            return "Verdict: supported"
+        return answer_to(question)
+
+    trains, cars, _ = safe(GRAPH, AnsweringModel(answer), OnePage())
+    # The second search finds nothing new, so there is no third.
+    assert trains.queries == cars.queries == ("bridge 1", "bridge 2")
+    assert len(judged) == 2
+    assert all("[1] One" in question and "[2]" not in question for question in judged)
+
+
 @pytest.mark.parametrize("prompt", PROMPTS)
 def test_a_step_that_fails_leaves_a_claim_without_a_verdict(prompt: str) -> None:
     def answer(request: Request) -> str | Failure:

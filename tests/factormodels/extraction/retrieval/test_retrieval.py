@@ -161,6 +161,15 @@ def test_the_order_is_that_of_bm25_by_its_formula() -> None:
         assert index.best(query, 1) == expected[:1]
 
 
+def test_chunks_of_one_score_come_in_their_order() -> None:
+    # Enough of them that no order that a sort of scores leaves by chance is theirs.
+    chunks = [f"{word} bridge" for _ in range(40) for word in ("red", "blue", "green")]
+    index = ChunkIndex(tuple(chunks))
+    assert index.best("bridge", 200) == [*range(120)]
+    assert index.best("red bridge", 50) == [*range(0, 120, 3), *(i for i in range(15) if i % 3)]
+    assert index.best("blue", 3) == [1, 4, 7]
+
+
 @pytest.mark.parametrize("query", ["", "the", "absent", "?!"])
 def test_a_query_without_a_known_word_finds_nothing(query: str) -> None:
     assert ChunkIndex(tuple(CHUNKS)).best(query, 3) == []
