@@ -6,6 +6,8 @@ import html
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from experiments import report
 from experiments.assess.response import AssessmentView, assess_graph
 from experiments.report.assessed import report_of_graphs
 from experiments.report.marked_texts import deciding_sentences, marked_response
+from experiments.report.pages import worst_verdict
 from factormodels import (
     Atom,
     Context,
@@ -234,3 +237,10 @@ def test_files_that_were_not_assessed_are_refused(folder: Path) -> None:
     result = invoke(*ASSESS, "--out", "o.jsonl", "--report", code=2)
     assert "holds something other than a report" in result.stderr
     assert not (folder / "o.jsonl").exists()
+
+
+def test_a_sentence_has_the_mark_of_its_least_supported_claim() -> None:
+    given = ("supported", "unknown", "undecided", "contradicted")
+    cards: list[Any] = [SimpleNamespace(verdict=verdict) for verdict in given]
+    for number, verdict in enumerate(given, 1):
+        assert worst_verdict(cards, range(number)) == verdict

@@ -106,3 +106,11 @@ def test_a_table_over_three_variables_is_refused() -> None:
     three = FactorGraph.from_factors([2] * 3, [((0, 1, 2), np.ones((2, 2, 2)))])
     refused("tables over two of them", open_marginals, three, {})
     refused("two states", open_marginals, FactorGraph.from_factors([3], []), {})
+
+
+def test_an_open_table_stands_beside_a_known_one() -> None:
+    priors, known = [0.9, 0.4], [((0, 1), entails(0.8))]
+    bounds = open_marginals(graph_of(priors, known), {(1, 0): logs(ENDS)})
+    exact = np.array([marginals(graph_of(priors, [*known, ((1, 0), one)])) for one in ENDS])
+    assert bounds[:, 0] == pytest.approx(exact.min(axis=0), abs=1e-12)
+    assert bounds[:, 1] == pytest.approx(exact.max(axis=0), abs=1e-12)
