@@ -14,6 +14,7 @@ not give the new one, there is no estimate.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -32,9 +33,12 @@ from calibration.scores.miscalibration.logistic import sigmoid
 from calibration.validation import Floats, Integers, open_interval, whole_number
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError
+from factormodels.evidence_source import evidence_sources, other_sources
 from factormodels.fact_graph import FactGraph
 from inference.backend import Backend
 from inference.registry import as_backend
+
+logger = logging.getLogger(__name__)
 
 _EDGE = 1e-4
 """A share as near to 0 or 1 stands at the boundary."""
@@ -130,6 +134,8 @@ def adapt_prior(
 
     It holds if their evidence is distributed, given truth, as it was among the responses that were
     learned from. That is tested at 5 % by `mixture_p_value`, and the share refused if it fails.
+    Where the graphs say that another relation model, retriever or number of passages made it, a
+    warning says so.
     The interval is Student's on the logit scale, from the sandwich over responses. It takes what
     was learned, and the old share, as they are. Labels of the responses play no part.
 
@@ -159,6 +165,8 @@ def adapt_prior(
             "that it cannot be replaced alone; learn under 'implication' or 'mixture'"
         )
     old = labelled_share(labelled)
+    if strange := other_sources(evidence_sources(labelled), evidence_sources(graphs)):
+        logger.warning("%s", strange)
     solver = as_backend(backend)
     shares = _Shares(graphs, old, encoding, solver)
     share, moved, iterations = old, 1.0, 0

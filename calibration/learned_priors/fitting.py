@@ -15,6 +15,7 @@ from calibration.learned_priors.specification import Specification
 from calibration.learned_priors.uncertainty import uncertainty
 from calibration.validation import Floats, is_number, member_named, whole_number
 from factormodels.errors import InputError
+from factormodels.evidence_source import evidence_sources
 from factormodels.fact_graph import FactGraph
 from inference.backend import Backend
 from inference.registry import as_backend
@@ -130,6 +131,7 @@ def fit_parameters(
         untouched=tuple(names[at] for at in known.untouched),
         confounded=tuple(tuple(names[at] for at in part) for part in known.confounded),
         penalty=penalty,
+        sources=evidence_sources(graphs),
     )
     if not quiet:
         _warn(result)

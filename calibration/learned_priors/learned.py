@@ -15,6 +15,7 @@ from calibration.learned_priors.parameters import Parameters
 from calibration.learned_priors.specification import Specification
 from calibration.tabular import TableOf
 from calibration.validation import Floats
+from factormodels.evidence_source import EvidenceSource
 from factormodels.fact_graph import FactGraph
 
 
@@ -96,6 +97,7 @@ class LearnedPriors:
         untouched: names of parameters on which no label bears.
         confounded: names of parameters that the labels cannot tell apart, group by group.
         penalty: standard deviation of the penalty on the scales without bounds, or None.
+        sources: what made the evidence that it was learned from, as far as the graphs say.
     """
 
     specification: Specification
@@ -115,6 +117,7 @@ class LearnedPriors:
     untouched: tuple[str, ...]
     confounded: tuple[tuple[str, ...], ...]
     penalty: float | None
+    sources: tuple[EvidenceSource, ...]
 
     @property
     def values(self) -> dict[str, float]:

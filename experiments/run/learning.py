@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from calibration.learned_priors import (
@@ -208,15 +208,18 @@ def adapt(
     return Adaptation(tuple(map(prior.apply, kept)), prior, n_claims)
 
 
-def write_learned(graphs: Sequence[FactGraph], path: Path) -> None:
+def write_learned(graphs: Sequence[FactGraph], learned: LearnedPriors, path: Path) -> None:
     """Write responses with what was learned, as fact graphs in JSON Lines.
+
+    `metadata["learned_from"]` lists what made the evidence that it was learned from.
 
     Raises:
         InputError: if the file cannot be written.
     """
     from factormodels.io import write_many
 
-    write_many(graphs, path)
+    told = {"learned_from": [asdict(source) for source in learned.sources]}
+    write_many([replace(one, metadata={**one.metadata, **told}) for one in graphs], path)
 
 
 def _prior(text: str, option: str) -> Free | float | None:

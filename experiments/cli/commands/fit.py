@@ -132,7 +132,7 @@ def command(
         _show_share(console, adapted, unlabelled)
     if out is not None:
         known = analysed.learned.apply_all(graphs) if adapted is None else adapted.graphs
-        learning.write_learned(known, out)
+        learning.write_learned(known, analysed.learned, out)
         console.print(f"wrote {out}", soft_wrap=True)
 
 

@@ -9,6 +9,7 @@ from itertools import combinations
 
 from factormodels.claims import Context, Relation, RelationKind
 from factormodels.errors import InputError
+from factormodels.evidence_source import RELATIONS_KEY
 from factormodels.extraction.relation_models.base import (
     Judgement,
     Missing,
@@ -25,7 +26,7 @@ LEAST_PROBABILITY = 0.5
 """A relation held less probable than this is recorded as neutral. Of three relations the likeliest
 may have 0.4, and an encoded entailment with 0.4 would be evidence against its target."""
 
-METADATA_KEY = "relations"
+METADATA_KEY = RELATIONS_KEY
 
 _NO_TEXT = Missing("one of the two texts is empty")
 

@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from factormodels.claims import Context
 from factormodels.errors import InputError
+from factormodels.evidence_source import RETRIEVAL_KEY
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.web import WebRetriever
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import merge_duplicate_contexts
 
-METADATA_KEY = "retrieval"
+METADATA_KEY = RETRIEVAL_KEY
 
 
 def with_contexts(
@@ -22,11 +23,12 @@ def with_contexts(
 
     Contexts are named c1, c2, ... in the order found; equal texts become one context, named after
     the first and retrieved for all their atoms, so that numbers may be left out. Relations are
-    dropped. `metadata["retrieval"]` holds the retriever's name, the numbers of queries, passages
-    and contexts, the failures and the pages that were left out, as [atom, reason]; in place of the
-    atom stands "" for the question. `unsearched`, where there are any, are the reasons of searches
-    that were not answered at all, `refused` of those among them that will not be until something is
-    mended, such as a key.
+    dropped. `metadata["retrieval"]` holds the retriever's name and the number of passages that it
+    gives a query (`top_k`), if it has one, the numbers of queries, passages and contexts, the
+    failures and the pages that were left out, as [atom, reason]; in place of the atom stands "" for
+    the question. `unsearched`, where there are any, are the reasons of searches that were not
+    answered at all, `refused` of those among them that will not be until something is mended, such
+    as a key.
 
     Args:
         graph: the atoms.
@@ -75,6 +77,9 @@ def with_contexts(
         "dropped": dropped,
         "failures": failures,
     }
+    top_k = getattr(retriever, "top_k", None)
+    if top_k is not None:
+        counts["top_k"] = top_k
     lost = [answer.failures[0] for answer in found if not answer.searched]
     if lost:
         counts["unsearched"] = lost

@@ -22,6 +22,7 @@ from calibration.learned_priors import (
 from experiments.run.learning import specification
 from factormodels import read_many, write_many
 from factormodels.errors import InputError
+from factormodels.evidence_source import EvidenceSource
 from factormodels.synthetic import Uniform, labelled_responses
 from tests.experiments.conftest import invoke
 
@@ -114,6 +115,29 @@ def test_where_evidence_says_nothing_the_learned_prior_stays(responses: Path, fo
     assert re.search("^here +-- +--$", result.stdout, re.M)
     learned = fit(read_many(responses)).values["atom_prior"]
     assert read_many(folder / "out.jsonl")[0].atoms[0].prior == pytest.approx(learned)
+
+
+def test_evidence_made_otherwise_is_said(responses: Path, folder: Path) -> None:
+    def made(name: str, top_k: int) -> Path:
+        told = {
+            "relations": {"model": "lexical", "least": 0.5},
+            "retrieval": {"retriever": "local", "top_k": top_k},
+        }
+        graphs = [replace(graph, metadata=told) for graph in read_many(responses)]
+        write_many(graphs, folder / name)
+        return folder / name
+
+    known, alike, other = made("known.jsonl", 3), made("alike.jsonl", 3), made("other.jsonl", 5)
+    options = ("--folds", 0, "--out", folder / "out.jsonl", "--unlabelled")
+    assert "made otherwise" not in invoke("fit", known, *options, alike).stderr
+    told = " ".join(invoke("fit", known, *options, other).stderr.split())
+    assert "the evidence here was made otherwise" in told
+    assert "passages per query 5" in told
+    assert "passages per query 3" in told
+    source = {"relation_model": "lexical", "least": 0.5, "retriever": "local", "top_k": 3}
+    written = read_many(folder / "out.jsonl")[0]
+    assert [dict(one) for one in written.metadata["learned_from"]] == [source]
+    assert fit(read_many(known)).sources == (EvidenceSource("lexical", 0.5, "local", 3),)
 
 
 def test_labels_of_one_kind_cannot_be_moved(responses: Path, folder: Path) -> None:

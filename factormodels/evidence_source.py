@@ -1,0 +1,85 @@
+"""What made the evidence of a response: relation model, retriever and number of passages.
+
+Stages write it into the metadata of a graph, which its file keeps; here it is read back, so that
+what was learned from some evidence is not used on other evidence without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from factormodels.fact_graph import FactGraph
+
+RELATIONS_KEY, RETRIEVAL_KEY = "relations", "retrieval"
+"""Where in a graph's metadata the stages of relations and of retrieval say what they did."""
+
+
+@dataclass(frozen=True)
+class EvidenceSource:
+    """What made the evidence of a response; None where nobody recorded it.
+
+    Attributes:
+        relation_model: name of the relation model.
+        least: probability below which its relations were made neutral.
+        retriever: name of the retriever.
+        top_k: passages per query.
+    """
+
+    relation_model: str | None = None
+    least: float | None = None
+    retriever: str | None = None
+    top_k: int | None = None
+
+    def __str__(self) -> str:
+        """Say it in words."""
+        names = ("relation model", "least probability", "retriever", "passages per query")
+        told = [
+            f"{name} {value}"
+            for name, value in zip(names, asdict(self).values(), strict=True)
+            if value is not None
+        ]
+        return ", ".join(told) or "not recorded"
+
+
+def evidence_sources(graphs: Iterable[FactGraph]) -> tuple[EvidenceSource, ...]:
+    """What made the evidence of responses, each once, in order."""
+    return tuple(dict.fromkeys(map(_source, graphs)))
+
+
+def other_sources(learned: Sequence[EvidenceSource], here: Sequence[EvidenceSource]) -> str:
+    """Sentence that evidence here was made otherwise than that learned from; empty if it was not.
+
+    Args:
+        learned: what made the evidence that was learned from.
+        here: what made the evidence that it is used on.
+    """
+    strange = [source for source in here if source not in learned]
+    if not strange:
+        return ""
+    known = "; ".join(map(str, learned))
+    return (
+        f"the evidence here was made otherwise ({'; '.join(map(str, strange))}) than that learned "
+        f"from ({known}); make both in the same way"
+    )
+
+
+def _source(graph: FactGraph) -> EvidenceSource:
+    relations, retrieval = (_facts(graph, key) for key in (RELATIONS_KEY, RETRIEVAL_KEY))
+    return EvidenceSource(
+        _typed(relations.get("model"), str),
+        _typed(relations.get("least"), int, float),
+        _typed(retrieval.get("retriever"), str),
+        _typed(retrieval.get("top_k"), int),
+    )
+
+
+def _facts(graph: FactGraph, key: str) -> dict[str, Any]:
+    facts = graph.metadata.get(key)
+    return dict(facts) if isinstance(facts, Mapping) else {}
+
+
+def _typed(value: Any, *kinds: type) -> Any:
+    """A value of metadata, which may be anybody's, if it is what it should be."""
+    return value if isinstance(value, kinds) and not isinstance(value, bool) else None
