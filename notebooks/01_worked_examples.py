@@ -41,8 +41,8 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 from matplotlib.colors import LogNorm
-from matplotlib.figure import Figure
 
+from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, paper_style
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable
@@ -166,7 +166,7 @@ totals.round(4)
 
 # %%
 with paper_style():
-    figure = Figure(figsize=(7.0, 3.5), layout="constrained")
+    figure = ShownFigure(figsize=(7.0, 3.5), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.35, 1.0))
     left.patch.set(facecolor="white", edgecolor="0.55", hatch="/////")
     image = left.imshow(errors.clip(lower=1e-9), norm=LogNorm(1e-9, 1), cmap="Blues")

@@ -35,8 +35,8 @@ import time
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
+from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, MARKERS, paper_style
 from experiments.bench.families import select
 from experiments.paper.artefacts import Artefacts, PaperFigure
@@ -183,7 +183,7 @@ FLOOR = 1e-6
 SIZE = 100  # variables of a grid
 
 with paper_style():
-    figure = Figure(figsize=(6.9, 4.5), layout="constrained")
+    figure = ShownFigure(figsize=(6.9, 4.5), layout="constrained")
     panels = figure.add_gridspec(2, 4, height_ratios=(1.0, 1.15))
     above = [figure.add_subplot(panels[0, at]) for at in range(4)]
     for axes, (family, title) in zip(above, FAMILIES.items(), strict=True):

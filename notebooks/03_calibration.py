@@ -35,10 +35,10 @@
 # %%
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from calibration import corp_curve, score_table
 from calibration.curves import group_calibration
+from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, paper_style
 from calibration.learned_priors import (
     ClassProbability,
@@ -243,7 +243,7 @@ weak_scores.round(4)
 # %%
 SHOWN = {"default": "(a) Default priors", "prior": "(b) Learned prior, unseen responses"}
 with paper_style():
-    figure = Figure(figsize=(7.0, 3.0), layout="constrained")
+    figure = ShownFigure(figsize=(7.0, 3.0), layout="constrained")
     panels = figure.add_gridspec(2, 3, height_ratios=(5, 1), width_ratios=(1, 1, 0.85))
     for at, (name, title) in enumerate(SHOWN.items()):
         curve, colour = curves[name], COLOURS[at]

@@ -48,8 +48,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
+from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, DASHES, paper_style
 from calibration.intervals import IntervalSettings
 from calibration.self_knowledge import (
@@ -269,7 +269,7 @@ PREDICTORS = {
 }
 BELOW = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.2), "fontsize": 6.5}
 with paper_style():
-    figure = Figure(figsize=(7.0, 5.3), layout="constrained")
+    figure = ShownFigure(figsize=(7.0, 5.3), layout="constrained")
     (first, second), (third, fourth) = figure.subplots(2, 2)
 
     first.plot((0, 1), (0, 1), color="0.6", linewidth=0.8, linestyle=(0, (1, 1)))

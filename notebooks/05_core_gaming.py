@@ -41,9 +41,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from calibration.claims.counts import f1_at_k_prime
+from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, DASHES, paper_style
 from calibration.significance.paired import paired_t_test
 from experiments.padding.assessors import by_inference, by_labels
@@ -227,7 +227,7 @@ LOOKS = dict(
 )
 KINDS = {"repetitive": ("o", DASHES[0]), "uninformative": ("s", DASHES[2])}
 with paper_style():
-    figure = Figure(figsize=(6.9, 2.6), layout="constrained")
+    figure = ShownFigure(figsize=(6.9, 2.6), layout="constrained")
     *panels, right = figure.subplots(1, 5, width_ratios=(1, 1, 1, 1, 1.9))
     for axes, guard, letter in zip(panels, LOOKS, "abcd", strict=True):
         clean = curves[

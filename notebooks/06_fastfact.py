@@ -36,7 +36,6 @@
 # %%
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from calibration.claims.counts import (
     ClaimCounts,
@@ -44,6 +43,7 @@ from calibration.claims.counts import (
     f1_at_k_prime,
     gamma_like_f1_at_k,
 )
+from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from calibration.scores.measures import choose_k, f1_of_counts
 from experiments.analyses.papers.shared.judged_claims import counts_of, judged_graphs
@@ -245,7 +245,7 @@ LOOKS = {
     "F1@K′, γ matched": (COLOURS[0], DASHES[2]),
 }
 with paper_style():
-    figure = Figure(figsize=(7.0, 5.0), layout="constrained")
+    figure = ShownFigure(figsize=(7.0, 5.0), layout="constrained")
     (first, second), (third, fourth) = figure.subplots(2, 2)
     for axes, way in ((first, "counted c times"), (second, "true claims appended")):
         own = verbosity[verbosity.way == way]

@@ -40,8 +40,8 @@
 # %%
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
+from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, paper_style
 from experiments.paper.artefacts import Artefacts, PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable
@@ -262,7 +262,7 @@ BELOW = {
     "handletextpad": 0.5,
 }
 with paper_style():
-    figure = Figure(figsize=(7.0, 3.1), layout="constrained")
+    figure = ShownFigure(figsize=(7.0, 3.1), layout="constrained")
     left, middle, right = figure.subplots(1, 3, width_ratios=(1, 1.05, 1.1))
 
     wmb = bounds[bounds.algorithm == "WMB"]

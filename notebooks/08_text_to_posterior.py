@@ -42,8 +42,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
+from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, paper_style
 from experiments.assess.costs import METHODS, Load
 from experiments.assess.setup import language_model
@@ -245,7 +245,7 @@ drawing
 
 # %%
 with paper_style():
-    figure = Figure(figsize=(6.9, 3.0), layout="constrained")
+    figure = ShownFigure(figsize=(6.9, 3.0), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.0, 1.25))
     rows = np.arange(len(claims))
     for position, (name, marker) in enumerate(zip(VARIANTS, "os^", strict=True)):

@@ -38,8 +38,8 @@ from pathlib import Path
 
 import numpy as np
 from IPython.display import Image
-from matplotlib.figure import Figure
 
+from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, MARKERS, paper_style
 from experiments.paper import study_table as tables
 from experiments.paper.artefacts import Artefacts, Origin, PaperFigure
@@ -100,7 +100,7 @@ brier["comparison"] = [
 brier["relative"] = brier.difference / brier.value_second
 
 with paper_style():
-    figure = Figure(figsize=(6.9, 2.5), layout="constrained")
+    figure = ShownFigure(figsize=(6.9, 2.5), layout="constrained")
     left, right = figure.subplots(1, 2, width_ratios=(1.0, 1.15))
     for position, (encoding, own) in enumerate(cells.groupby("encoding", sort=False)):
         at = np.arange(len(own)) + 0.12 * (2 * position - 1)

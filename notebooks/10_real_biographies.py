@@ -33,9 +33,9 @@
 # %%
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from calibration import corp_curve
+from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from experiments.analyses.ours import learned_strengths, real_graphs
 from experiments.paper.artefacts import Artefacts, PaperFigure
@@ -137,7 +137,7 @@ wide.set_index("of")[[*real_graphs.FIFTHS, real_graphs.CHANGE]].round(3)
 # %%
 SHOWN = {"default": "as stated", "six classes": "strengths learned"}
 with paper_style():
-    figure = Figure(figsize=(7.0, 2.6), layout="constrained")
+    figure = ShownFigure(figsize=(7.0, 2.6), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     left.plot([0, 1], [0, 1], color="0.45", linewidth=0.7, linestyle=(0, (4, 3)))
     for at, (name, label) in enumerate(SHOWN.items()):

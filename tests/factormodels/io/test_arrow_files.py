@@ -61,7 +61,7 @@ def _parquet(**options: Any) -> bytes:
     return out.getvalue()
 
 
-FORMS = {
+FORMS: dict[str, Callable[[], bytes]] = {
     "arrow": lambda: _ipc(pa.ipc.new_file),
     "stream": lambda: _ipc(pa.ipc.new_stream),
     "zstd": lambda: _ipc(pa.ipc.new_file, options=pa.ipc.IpcWriteOptions(compression="zstd")),

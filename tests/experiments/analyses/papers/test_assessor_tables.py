@@ -16,7 +16,7 @@ from scipy.stats import ttest_rel
 from calibration.scores.summary import summarise
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers import assessors
-from experiments.analyses.papers.shared.loading import Block, Evidence, related
+from experiments.analyses.papers.shared.loading import Block, EvidenceBlocks, related
 from experiments.analyses.papers.shared.sources import VARIABLE
 from factormodels.extraction.language_model import Completion, Request, Token, Usage
 from factormodels.extraction.language_model.cache import AnswerCache, CachedModel
@@ -159,7 +159,7 @@ def test_what_is_missing_is_a_cell_with_a_reason_and_left_out_on_both_sides(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     model = AnsweringModel(some_claims_unread)
-    evidence = Evidence((Block(MODEL, GRAPHS, model),), "")
+    evidence = EvidenceBlocks((Block(MODEL, GRAPHS, model),), "")
     monkeypatch.setattr(assessors, "load_evidence", lambda *_, **__: evidence)
     settings = assessors.Settings(
         "biographies-wikipedia", "biographies", "wikipedia", tables=("3",), tests="4"

@@ -316,4 +316,5 @@ def test_the_contact_is_sent_and_checked() -> None:
 def test_half_a_character_in_what_is_asked_stops_nothing(part: str) -> None:
     # As a title that a search names, which is asked for next, may hold one.
     with web_server(lambda *_: Answer("good")) as server:
-        assert get(f"{server.url}/x", **{part: {"titles": "a\ud800b"}}) == b"good"
+        asked: dict[str, Any] = {part: {"titles": "a\ud800b"}}
+        assert get(f"{server.url}/x", **asked) == b"good"

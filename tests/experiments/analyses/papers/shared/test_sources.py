@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -39,8 +40,10 @@ models:
     for found in (user_data(path), user_data("mine/data.yaml")):
         assert found.paths["conflicts"] == path.parent / "a.jsonl" or found.where.startswith("mine")
         by_model = found.paths["askh-google"]
-        assert not isinstance(by_model, Path)
-        assert by_model["mixtral"].is_file()
+        assert isinstance(by_model, Mapping)
+        place = by_model["mixtral"]
+        assert isinstance(place, Path)
+        assert place.is_file()
         assert found.models["mixtral"].cache.parent.name == "mine"
         assert not found.models["mixtral"].replay
     monkeypatch.setenv(VARIABLE, str(path))
