@@ -37,7 +37,7 @@ QUICK := not (service or notebook or browser or kill or slow)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help install run test quick lint docs bench draft notebooks fuzz endurance core lock sbom licences release browser latex
+.PHONY: help install run test quick lint docs bench draft notebooks fuzz mutants endurance core lock sbom licences release browser latex
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -72,6 +72,9 @@ notebooks: install ## Execute every notebook into results/notebooks
 
 fuzz: install ## Try damaged inputs on every reader and command: MUTANTS of them (100000)
 	$(VENV)/bin/python -m tests.fuzz --mutants $(MUTANTS) --out results/fuzz
+
+mutants: install ## Make changes that are wrong in copies, and show which of them no test notices
+	$(VENV)/bin/python -m tests.mutants --workers $(WORKERS)
 
 endurance: install ## Kill, fill, jump and grow: hours; docs/guide/hostile-inputs.md
 	$(VENV)/bin/python -m tests.endurance --out results/endurance

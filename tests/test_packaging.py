@@ -183,6 +183,7 @@ def test_make_alone_lists_the_targets() -> None:
             "draft",
             "notebooks",
             "fuzz",
+            "mutants",
             "endurance",
             "core",
             "sbom",

@@ -1,0 +1,90 @@
+"""The list of mutants fits the tree, and the runner tells those that live."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.__main__ import main
+from tests.mutants.trying import BROKEN, KILLED, LATE, SURVIVED, Mutant, attempt, faults, listed
+
+
+def test_every_mutant_of_the_list_changes_something_that_its_tests_are_there_for() -> None:
+    mutants = listed()
+    assert len(mutants) >= 60
+    assert len({(one.file, one.old, one.new) for one in mutants}) == len(mutants)
+    assert [fault for mutant in mutants for fault in faults(mutant)] == []
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """Return a checkout with a sum and its tests."""
+    root = tmp_path / "tree"
+    (root / "tests").mkdir(parents=True)
+    (root / "sums.py").write_text("def added(a, b):\n    return a + b\n")
+    (root / "tests" / "test_sums.py").write_text(
+        "from time import sleep\n"
+        "from sums import added\n"
+        "def test_a_sum():\n    assert added(2, 3) == 5\n"
+        "def test_nothing():\n    assert added(0, 0) == 0\n"
+        "def test_long():\n    sleep(100 * added(1, -1))\n"
+    )
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    return root
+
+
+SUM = "    return a + b\n"
+
+
+@pytest.mark.parametrize(
+    ("new", "test", "word"),
+    [
+        ("    return a - b\n", "test_a_sum", KILLED),
+        ("    return a - b\n", "test_nothing", SURVIVED),
+        ("    return a +\n", "test_a_sum", BROKEN),
+        ("    return a - b\n", "test_long", LATE),
+    ],
+)
+def test_a_mutant_is_killed_by_a_test_that_fails_and_by_nothing_else(
+    tree: Path, new: str, test: str, word: str
+) -> None:
+    mutant = Mutant("sums", "sums.py", SUM, new, (f"tests/test_sums.py::{test}",))
+    assert list(faults(mutant, tree)) == []
+    # What is late sleeps for minutes: on any machine it is still at it, or not yet.
+    seconds = 3.0 if word == LATE else 60.0
+    assert attempt(mutant, tree, seconds).word == word
+    assert (tree / "sums.py").read_text().endswith(SUM)
+
+
+def test_what_no_longer_fits_the_tree_is_told(tree: Path) -> None:
+    gone = ("tests/test_sums.py::test_gone", "tests/none.py::test_a_sum")
+    told = list(faults(Mutant("sums", "sums.py", "return a * b", "", gone), tree))
+    assert [fault.rpartition("; ")[2] for fault in told] == [
+        "sums.py: the text 'return a * b' is there 0 times, not once",
+        "tests/test_sums.py::test_gone: there is no such test",
+        "tests/none.py::test_a_sum: there is no such test",
+    ]
+
+
+def test_the_table_names_what_lives(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    listed = tree / "mutants.toml"
+    place = "file = 'sums.py'\nold = 'a + b'\nnew = 'a - b'\n"
+    mutant = f"[[mutant]]\nbreaks = '{{}}'\n{place}tests = ['{{}}']\n"
+    noticed = mutant.format("a difference", "tests/test_sums.py::test_a_sum")
+    missed = mutant.format("not noticed", "tests/test_sums.py::test_nothing")
+    options = ["--root", str(tree), "--list", str(listed)]
+    listed.write_text(noticed)
+    assert main(options) == 0
+    assert "1 of 1 mutants are killed, none lives." in capfd.readouterr().out
+    listed.write_text(noticed + missed)
+    assert main(options) == 1
+    assert "sums.py: not noticed: survived" in capfd.readouterr().out
+    listed.write_text(noticed.replace("a + b", "a * b"))
+    assert main(options) == 2
+    assert "'a * b' is there 0 times" in capfd.readouterr().err
+    (tree / "sums.py").write_text("def added(a, b):\n    return (a + b) * 2\n")
+    listed.write_text(noticed)
+    assert main(options) == 2
+    assert "the tests must pass where nothing is changed" in capfd.readouterr().err

@@ -1,0 +1,150 @@
+"""Mutants: the list of them, a copy of the tree, and what the tests say of one in a copy."""
+
+from __future__ import annotations
+
+import ast
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+ROOT = Path(__file__).resolve().parents[2]
+
+LISTED = Path(__file__).with_name("mutants.toml")
+
+KILLED, SURVIVED, BROKEN, LATE = "killed", "survived", "broken", "late"
+
+MOST_SECONDS = 300.0
+"""Of the tests of one mutant, by the clock; those of the list take a few."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change that makes something wrong.
+
+    Attributes:
+        breaks: what is wrong then.
+        file: where, from the root of the checkout.
+        old: text that stands there once.
+        new: what takes its place.
+        tests: ids of the tests of which one must fail, as pytest spells them.
+    """
+
+    breaks: str
+    file: str
+    old: str
+    new: str
+    tests: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a mutant.
+
+    Attributes:
+        word: "killed" if a test failed, "survived" if all passed or were left out, "broken" if
+            none could be run, "late" if they did not end in time.
+        told: what pytest printed.
+    """
+
+    word: str
+    told: str
+
+
+def listed(path: Path = LISTED) -> list[Mutant]:
+    """The mutants of the list."""
+    with path.open("rb") as file:
+        rows = tomllib.load(file)["mutant"]
+    return [Mutant(**{**row, "tests": tuple(row["tests"])}) for row in rows]
+
+
+def faults(mutant: Mutant, root: Path = ROOT) -> Iterator[str]:
+    """Yield what no longer fits the tree: a text that is not there once, a test that is gone."""
+    source = root / mutant.file
+    found = source.read_text(encoding="utf-8").count(mutant.old) if source.is_file() else 0
+    if found != 1:
+        yield f"{mutant.file}: the text {mutant.old!r} is there {found} times, not once"
+    if mutant.old == mutant.new:
+        yield f"{mutant.file}: the text {mutant.old!r} is not changed"
+    if not mutant.tests:
+        yield f"{mutant.file}: the change of {mutant.old!r} names no test"
+    for test in mutant.tests:
+        file, _, name = test.partition("::")
+        if name.partition("[")[0] not in _tests_in(root / file):
+            yield f"{test}: there is no such test"
+
+
+@cache
+def _tests_in(path: Path) -> frozenset[str]:
+    if not path.is_file():
+        return frozenset()
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return frozenset(one.name for one in tree.body if isinstance(one, ast.FunctionDef))
+
+
+@contextmanager
+def copied(root: Path) -> Iterator[Path]:
+    """A copy of a checkout, without what git ignores but for compiled code; gone afterwards."""
+    with TemporaryDirectory(prefix="mutant-") as folder:
+        target = Path(folder) / "tree"
+        names = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=root, capture_output=True, text=True, check=True,
+        ).stdout.split("\0")  # fmt: skip
+        files = [Path(name) for name in filter(None, names) if (root / name).is_file()]
+        for file in files:
+            (target / file).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(root / file, target / file)
+        # With the times of their sources both are current there: nothing else is compiled anew.
+        for place in {file.parent for file in files}:
+            compiled = root / place / "__pycache__"
+            if compiled.is_dir():
+                shutil.copytree(compiled, target / place / "__pycache__")
+        # Copies are made of copies: git is asked what belongs to them.
+        subprocess.run(["git", "init", "-q"], cwd=target, check=True)
+        yield target
+
+
+def attempt(mutant: Mutant, root: Path, seconds: float = MOST_SECONDS) -> Outcome:
+    """What the tests of a mutant say in a copy of a checkout that has its change."""
+    with copied(root) as tree:
+        source = tree / mutant.file
+        text = source.read_text(encoding="utf-8")
+        source.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+        return run_tests(mutant.tests, tree, seconds)
+
+
+def run_tests(tests: Iterable[str], tree: Path, seconds: float) -> Outcome:
+    """What tests say in a copy, run by this interpreter until the first fails."""
+    # A process group of its own, so that what the tests started ends with them.
+    with subprocess.Popen(
+        [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests],
+        cwd=tree,
+        env=os.environ | {"PYTHONPATH": str(tree)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            told, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return Outcome(LATE, f"the tests did not end within {seconds:g} seconds\n")
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    # Of pytest: 0 all passed, 1 some failed, others that it could not run them.
+    return Outcome({0: SURVIVED, 1: KILLED}.get(process.returncode, BROKEN), told)
+
+
+def distinct_tests(mutants: Sequence[Mutant]) -> list[str]:
+    """The tests that mutants name, each once, file by file."""
+    return sorted({test for mutant in mutants for test in mutant.tests})
