@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -68,16 +69,17 @@ def open_posteriors(
     contexts = set(seen.context_ids)
     tables: dict[tuple[int, int], NDArray[np.float64]] = {}
     open_pairs: set[frozenset[str]] = set()
+    tables_of = cache(partial(_tables, encoding=encoding, least=least))
     for source, target, _ in missing:
         # FR1 copies a context for each of its atoms.
         here = source if source in contexts else f"{source}{COPY_SEPARATOR}{target}"
         if here not in priors or target not in priors or frozenset((here, target)) in open_pairs:
             continue
         open_pairs.add(frozenset((here, target)))
-        choices = _tables(_ANSWERS, priors[target], encoding, least)
+        choices = tables_of(_ANSWERS, priors[target])
         if target in contexts:
-            forward = _tables(_BETWEEN_CONTEXTS, priors[target], encoding, least)
-            backward = _tables(_ANSWERS, priors[here], encoding, least)
+            forward = tables_of(_BETWEEN_CONTEXTS, priors[target])
+            backward = tables_of(_ANSWERS, priors[here])
             choices = np.concatenate([forward, backward.swapaxes(1, 2)])
         tables[numbers[here], numbers[target]] = choices
     known = tuple(
@@ -137,7 +139,7 @@ def _ends(ranges: NDArray[np.float64], k: float) -> list[Range]:
 
 
 def _tables(
-    kinds: Sequence[RelationKind], prior: float, encoding: str, least: float
+    kinds: tuple[RelationKind, ...], prior: float, *, encoding: str, least: float
 ) -> NDArray[np.float64]:
     """The tables of a relation at the ends of its probability, and that of none."""
     ends: list[Any] = [(kind, p) for kind in kinds for p in (least, 1.0)]

@@ -26,14 +26,17 @@ _LEAST_LOG = -1e3
 _ANY_ODDS = 1e5
 """Log odds of a variable of which nothing is known: beyond what any table can turn."""
 
+_LENGTHS = (2, 4, 6, 8, 12)
+"""Lengths of walks that are tried: longer ones know more, and close more cycles."""
+
 
 def open_marginals(graph: FactorGraph, tables: Mapping[tuple[int, int], Floats]) -> Floats:
     """Bounds on P(x = 1) of every variable, whichever of its tables each open pair has.
 
     They hold for each choice of a table per pair, and for each weighted mean of two of its tables,
     such as those of a relation at probabilities between two. In a forest they are attained, by one
-    choice each; elsewhere they may be wider, since walks are followed no further than to where one
-    may close a cycle, and whatever may come from there is let in.
+    choice each, if no path is longer than twelve; elsewhere they may be wider, since whatever may
+    come from beyond a walk's end, or from where it may close a cycle, is let in.
 
     Args:
         graph: two states per variable, tables over two variables at most.
@@ -56,20 +59,35 @@ def open_marginals(graph: FactorGraph, tables: Mapping[tuple[int, int], Floats])
     components = connected_components(n, walks.pairs)
     touched = np.isin(components, components[[one for pair in tables for one in pair]])
     bounds = np.full((n, 2), np.nan)
-    lengths = _longest_walks(n, walks.pairs, components)
-    boxes = np.tile([-_ANY_ODDS, _ANY_ODDS], (len(walks.sources), 1))
-    for length in range(1, int(lengths[touched].max(initial=0)) + 1):
-        messages = walks.messages(boxes)
-        odds = walks.odds[:, None] + np.stack(
-            [np.bincount(walks.targets, one, n) for one in messages.T], axis=1
-        )
-        before, boxes = boxes, odds[walks.sources] - messages[walks.backwards]
-        bounds = np.where((touched & (lengths >= length))[:, None], odds, bounds)
-        if np.array_equal(before, boxes):
-            break
+    if touched.any():
+        closing = _closing(n, walks.pairs, components)
+        # All of them hold, so that the closest of each side does.
+        found = np.stack([_odds(walks, closing, length) for length in _LENGTHS])
+        bounds[touched, 0] = found[:, touched, 0].max(axis=0)
+        bounds[touched, 1] = found[:, touched, 1].min(axis=0)
     # Half the odds, so that no exponential overflows.
     probabilities: Floats = 0.5 * (1.0 + np.tanh(bounds / 2.0))
     return probabilities
+
+
+def _odds(walks: _Walks, closing: NDArray[np.int64], length: int) -> Floats:
+    """Bounds on the log odds of every variable (n, 2), by walks of a length.
+
+    Args:
+        walks: the graph.
+        closing: (n,) of `_closing`.
+        length: how many steps are followed; beyond, any odds are possible.
+    """
+    hull = walks.messages(np.tile([-_ANY_ODDS, _ANY_ODDS], (len(walks.sources), 1)))
+    messages = hull
+    for depth in range(length - 1, 0, -1):
+        # Of the neighbours of a variable so deep, its parent aside, so many may be on the walk.
+        ends = np.where(closing == 0, 0, (depth - 1) // np.maximum(closing, 1))[walks.sources]
+        odds = walks.sums(messages)[walks.sources] - messages[walks.backwards]
+        odds[:, 0] -= walks.largest(messages[:, 0] - hull[:, 0], ends)
+        odds[:, 1] += walks.largest(hull[:, 1] - messages[:, 1], ends)
+        messages = walks.messages(odds)
+    return walks.sums(messages)
 
 
 @dataclass(frozen=True)
@@ -101,6 +119,31 @@ class _Walks:
         """The edge in the other direction."""
         return np.roll(np.arange(2 * len(self.pairs)), len(self.pairs))
 
+    def sums(self, messages: Floats) -> Floats:
+        """Log odds of each variable by messages along each edge, (n, 2)."""
+        return self.odds[:, None] + np.stack(
+            [np.bincount(self.targets, one, len(self.odds)) for one in messages.T], axis=1
+        )
+
+    def largest(self, values: Floats, counts: NDArray[np.int64]) -> Floats:
+        """Of each edge, the sum of the largest values on edges into its source but its own, (2 m,).
+
+        Args:
+            values: (2 m,) a value, at least 0, of each edge.
+            counts: (2 m,) how many are summed.
+        """
+        order = np.lexsort((-values, self.targets))
+        firsts = np.searchsorted(self.targets[order], np.arange(len(self.odds) + 1))
+        before = np.concatenate([[0.0], np.cumsum(values[order])])
+        ranks = np.empty(len(order), dtype=np.int64)
+        ranks[order] = np.arange(len(order)) - firsts[self.targets[order]]
+        # Where its own is among the largest, one more is taken in its place.
+        own = ranks[self.backwards] < counts
+        starts, ends = firsts[self.sources], firsts[self.sources + 1]
+        sums = before[np.minimum(starts + counts + own, ends)] - before[starts]
+        rest: Floats = sums - np.where(own, values[self.backwards], 0.0)
+        return rest
+
     def messages(self, boxes: Floats) -> Floats:
         """Least and largest log odds that each edge gives its target, (2 m, 2).
 
@@ -130,7 +173,7 @@ def _walks(graph: FactorGraph, tables: Mapping[tuple[int, int], Floats]) -> _Wal
     several = {pair: table[None] for pair, table in known.items()}
     for (first, second), choices in tables.items():
         pair, turned = _in_order(first, second, choices)
-        finite = np.stack([_finite(table) for table in turned])
+        finite = _finite(turned)
         # Open twice, as where both orders of a pair are: any of one with any of the other.
         beside = several.get(pair, np.zeros((1, 2, 2)))
         several[pair] = (finite[:, None] + beside).reshape(-1, 2, 2)
@@ -149,16 +192,15 @@ def _in_order(first: int, second: int, table: Floats) -> tuple[tuple[int, int], 
 
 
 def _finite(table: Floats) -> Floats:
-    finite: Floats = np.maximum(table - table.max(), _LEAST_LOG)
+    largest = table.max(axis=(-2, -1) if table.ndim > 1 else 0, keepdims=True)
+    finite: Floats = np.maximum(table - largest, _LEAST_LOG)
     return finite
 
 
-def _longest_walks(
-    n: int, pairs: NDArray[np.int64], components: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """How far walks are followed from each variable: no further than to where one may close.
+def _closing(n: int, pairs: NDArray[np.int64], components: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many steps apart the variables of a walk are that may be neighbours of one, (n,).
 
-    In a forest none does; where every cycle is even the shortest has four variables, else three.
+    None are in a forest, which is 0; where every cycle is even every second one may be, else all.
     """
     variables = np.bincount(components, minlength=n)
     edges = np.bincount(components[pairs[:, 0]], minlength=n)
@@ -168,4 +210,4 @@ def _longest_walks(
     copies = connected_components(2 * n, crossed)
     odd = copies[:n] == copies[n:]
     forest = (edges < variables)[components]
-    return np.where(forest, variables[components], np.where(odd, 3, 4))
+    return np.where(forest, 0, np.where(odd, 1, 2))

@@ -23,7 +23,7 @@ from experiments.assess.response import (
     judged,
     summarise_judged,
 )
-from factormodels import Atom, Context, FactGraph, RelationKind, datasets
+from factormodels import Atom, Context, FactGraph, Relation, RelationKind, datasets
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.extraction.stages.relations import with_relations
 from inference import get_backend
@@ -244,3 +244,23 @@ def test_the_front_door_says_the_range_too() -> None:
     for measure in ("precision", "recall_at_k", "f1_at_k", "entropy"):
         # Nothing is missing of what the lexical model is asked.
         assert row[f"{measure}_from"] == row[measure] == row[f"{measure}_to"]
+
+
+def test_one_missing_answer_of_many_leaves_the_verdicts_on_other_claims() -> None:
+    """In a graph with many cycles, ten claims of which three passages each say the same."""
+    random = Random(0)
+    atoms = tuple(Atom(f"a{n}", f"Claim {n}.") for n in range(10))
+    contexts = tuple(Context(f"c{n}", f"Passage {n}.") for n in range(30))
+    kinds = [random.choice(KINDS[:2]) for _ in atoms]
+    relations = tuple(
+        Relation(context.id, atom.id, kind, random.uniform(0.8, 0.99))
+        for atom, kind in zip(atoms, kinds, strict=True)
+        for context in random.sample(contexts[1:], 4)
+    )
+    missing = {"relations": {"missing": [["c0", "a0", "filtered"]], "asked": 300, "least": 0.5}}
+    graph = FactGraph("r", atoms, contexts, relations, metadata=missing)
+    view = assess_graph(graph, [AssessmentView("FR2", "implication", EXACT)])["FR2"]
+    assert {"a0"} <= set(view["open"])
+    for atom, (lower, upper) in view["open"].items():
+        assert lower <= view["atoms"][atom]["p"] <= upper
+        assert atom == "a0" or lower > 0.5 or upper < 0.5
