@@ -66,6 +66,4 @@ def test_no_end_is_farther_than_a_response() -> None:
 
 def test_all_measures_of_a_summary_have_one() -> None:
     rest = {"n_responses", "n_atoms", "n_labelled", "label_policy", "k", "k_policy"}
-    # R_K is S / K and no more: `assess` prints it with the range that missing relations leave.
-    rest |= {"recall_at_k"}
     assert set(WITH_INTERVALS) == set(Summary.__dataclass_fields__) - rest
