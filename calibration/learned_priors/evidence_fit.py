@@ -21,8 +21,7 @@ MOST_THRESHOLDS = 32
 """Distributions of a kind of evidence are compared at so many of its quantiles at most."""
 
 LEAST_TAIL = 0.05
-"""Where less of the evidence is on one side redrawing few responses shows no noise, and no
-distribution is compared."""
+"""Evidence as rare is not compared: few responses show none of it, and its noise hides the rest."""
 
 
 @dataclass(frozen=True, eq=False)
