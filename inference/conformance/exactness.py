@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from factormodels.errors import FactormodelsError
 from factormodels.factor_graph import FactorGraph
-from inference.conformance.graphs import forest, independent
+from inference.conformance.graphs import MANY_STATES, forest, independent, wide_ranges
 from inference.posterior import Posterior
 
 
@@ -25,7 +25,7 @@ class Exactness:
 
     Attributes:
         graphs: which graphs those are: all forests, or all graphs of independent variables.
-        tolerance: largest error of a marginal or log Z there.
+        tolerance: largest error of a marginal or log Z there, on every one of the graphs.
         reason: where that comes from.
         sampled: whether `stats` has `standard_errors`; six of them are then allowed as well.
         repeated: largest difference between two runs, 0 except for a library whose results depend
@@ -46,6 +46,22 @@ class Exactness:
     def graph(self, seed: int) -> FactorGraph:
         """Graph on which the backend is exact."""
         return forest(seed) if self.forests else independent(seed)
+
+    def graph_of_many_states(self, seed: int) -> FactorGraph:
+        """Graph on which the backend is exact, whose variables have more than three states."""
+        if self.forests:
+            return forest(seed, states=MANY_STATES, most_variables=4, most_in_scope=3)
+        return independent(seed, states=MANY_STATES)
+
+    def graph_of_wide_ranges(self, seed: int) -> FactorGraph:
+        """Graph on which the backend is exact, whose tables pass the range of doubles.
+
+        The first is two variables whose evidence undoes what their joint table says.
+        """
+        if seed or not self.forests:
+            return wide_ranges(self.graph(seed), seed)
+        pair = [[1e-200, 1e-200], [1e200, 1e-200]]
+        return FactorGraph.from_factors([2, 2], [([1, 0], pair), ([1], [1e300, 1e-300])])
 
     def allowed(self, graph: FactorGraph, *posteriors: Posterior) -> NDArray[np.float64]:
         """How far apart the marginals of these posteriors may be, flat in graph's order.

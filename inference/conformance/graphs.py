@@ -10,16 +10,29 @@ from factormodels.factor_graph import UNOBSERVED, FactorGraph
 Tables = list[tuple[list[int], NDArray[np.float64]]]
 
 
-def forest(seed: int, zero_probability: float = 0.1) -> FactorGraph:
+MANY_STATES = (4, 5)
+"""Fewest and most states of a variable where others have three at most."""
+
+_SHIFT = 1000.0
+"""Standard deviation of what `wide_ranges` shifts; doubles underflow e^745 below their largest."""
+
+
+def forest(
+    seed: int,
+    zero_probability: float = 0.1,
+    states: tuple[int, int] = (1, 3),
+    most_variables: int = 9,
+    most_in_scope: int = 4,
+) -> FactorGraph:
     """Forest of factors of one to four variables, with unary factors besides."""
     rng = np.random.default_rng(seed)
-    n = int(rng.integers(1, 10))
-    cardinalities = rng.integers(1, 4, size=n)
+    n = int(rng.integers(1, most_variables + 1))
+    cardinalities = rng.integers(states[0], states[1] + 1, size=n)
     planted = [int(rng.integers(count)) for count in cardinalities]
     component = np.arange(n)
     factors: Tables = []
     for _ in range(12):
-        scope = rng.choice(n, size=int(rng.integers(1, min(n, 4) + 1)), replace=False)
+        scope = rng.choice(n, size=int(rng.integers(1, min(n, most_in_scope) + 1)), replace=False)
         if len(np.unique(component[scope])) < len(scope):
             continue
         component[np.isin(component, component[scope])] = component[scope[0]]
@@ -30,16 +43,43 @@ def forest(seed: int, zero_probability: float = 0.1) -> FactorGraph:
     return FactorGraph.from_factors(cardinalities, factors)
 
 
-def independent(seed: int) -> FactorGraph:
+def independent(seed: int, states: tuple[int, int] = (1, 3)) -> FactorGraph:
     """Graph of variables that do not depend on each other, some of their states zero."""
     rng = np.random.default_rng(seed)
-    cardinalities = rng.integers(1, 4, size=int(rng.integers(2, 7)))
+    cardinalities = rng.integers(states[0], states[1] + 1, size=int(rng.integers(2, 7)))
     factors: Tables = []
     for variable, count in enumerate(cardinalities.tolist() * 2):
         table = np.exp(rng.normal(size=count))
         table[1:] *= rng.random(count - 1) > 0.2
         factors.append(([variable % len(cardinalities)], table))
     return FactorGraph.from_factors(cardinalities, factors)
+
+
+def wide_ranges(graph: FactorGraph, seed: int) -> FactorGraph:
+    """The same distribution by tables whose entries are up to some thousand nats apart.
+
+    Every state of a variable adds to the tables that hold it, among them a new one of its own,
+    numbers that sum to zero: log Z and marginals stay, although entries far below e^-700 decide
+    beside others far above e^700, within a table and from one to another.
+    """
+    rng = np.random.default_rng(seed)
+    factors = [(list(scope), table.copy()) for scope, table in graph.factors()]
+    factors += [([v], np.zeros(int(count))) for v, count in enumerate(graph.cardinalities)]
+    for variable, count in enumerate(graph.cardinalities.tolist()):
+        holders = [number for number, (scope, _) in enumerate(factors) if variable in scope]
+        shifts = rng.normal(scale=_SHIFT, size=(len(holders), count))
+        shifts -= shifts.mean(axis=0)
+        for number, shift in zip(holders, shifts, strict=True):
+            scope, table = factors[number]
+            factors[number] = (
+                scope,
+                table + shift.reshape([count if v == variable else 1 for v in scope]),
+            )
+    shifted = FactorGraph.from_factors(
+        graph.cardinalities, factors, names=list(graph.names), log=True
+    )
+    observed = np.flatnonzero(graph.evidence != UNOBSERVED)
+    return shifted.with_evidence({graph.names[v]: int(graph.evidence[v]) for v in observed})
 
 
 def relabelled(graph: FactorGraph, seed: int) -> tuple[FactorGraph, NDArray[np.int64]]:

@@ -261,7 +261,7 @@ class Costless(Summing):
     ("backend", "check", "said"),
     [
         (OtherBatch(), a_batch_gives_the_answers_of_single_graphs, "other numbers than alone"),
-        (Short(), a_batch_gives_the_answers_of_single_graphs, "gave 5 answers for 6 graphs"),
+        (Short(), a_batch_gives_the_answers_of_single_graphs, "gave 6 answers for 7 graphs"),
         (Tempered(), beliefs_are_the_gradient_of_log_z, "from the derivative of log Z"),
         (Running(), a_prediction_runs_nothing, "runs the graph"),
         (Costless(), a_prediction_runs_nothing, "0.0 seconds are predicted"),

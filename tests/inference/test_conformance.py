@@ -11,9 +11,9 @@ import pytest
 
 from factormodels import FactorGraph
 from inference import LogZKind, Marginals, Posterior, Status, entries, get_backend
-from inference.backend import Backend
+from inference.backend import Backend, InferenceError, zero_partition
 from inference.conformance import CHECKS, ConformanceError
-from inference.conformance.checks import Check
+from inference.conformance.checks import Check, exact_or_refused_in_wide_ranges
 from inference.enumeration import Enumeration
 from tests.inference.answers import given, uniform
 from tests.inference.exactness import EXACTNESS, Exactness
@@ -73,14 +73,36 @@ def moved(posterior: Posterior, by: float) -> Posterior:
     return replace(posterior, log_z=given(posterior) + by)
 
 
+def uniform_of_many_states(graph: FactorGraph, posterior: Posterior) -> Posterior:
+    """Return marginals that are uniform where a variable has more than three states."""
+    many = np.repeat(graph.cardinalities > 3, graph.cardinalities)
+    values = np.where(many, uniform(graph).marginals.flat, posterior.marginals.flat)
+    return replace(posterior, marginals=Marginals(graph.names, graph.cardinalities, values))
+
+
+def underflowing(graph: FactorGraph, _: Posterior) -> Posterior:
+    """Return what is left of a graph whose potentials below e^-700 are zero."""
+    left = np.where(graph.log_values < -700.0, -np.inf, graph.log_values)
+    return Enumeration().solve(replace(graph, log_values=left))
+
+
+def overflowing(graph: FactorGraph, _: Posterior) -> Posterior:
+    """Return what is left of a graph whose potentials end at e^700."""
+    return Enumeration().solve(replace(graph, log_values=np.minimum(graph.log_values, 700.0)))
+
+
 FAULTS: dict[str, Fault] = {
     "biased": biased,
+    "uniform of many states": uniform_of_many_states,
+    "underflowing": underflowing,
+    "overflowing": overflowing,
     "unnormalised": unnormalised,
     "silent about log Z": lambda _, p: replace(p, log_z_kind=LogZKind.NONE),
     "never converged": lambda _, p: replace(p, status=Status.NOT_CONVERGED),
     "no upper bound": lambda _, p: replace(moved(p, -1e-9), log_z_kind=LogZKind.UPPER),
     "no lower bound": lambda _, p: replace(moved(p, 1e-9), log_z_kind=LogZKind.ELBO),
     "the first variable counts": lambda g, p: moved(p, 1e-3 * float(g.cardinalities[:1].sum())),
+    "rough": lambda _, p: moved(p, 1e-4),
     "another number each time": lambda _, p: moved(p, 1e-10 * np.random.default_rng().random()),
 }
 
@@ -93,6 +115,19 @@ class Careless(Enumeration):
 
     def solve(self, graph: FactorGraph) -> Posterior:
         return uniform(graph)
+
+
+@dataclass(frozen=True)
+class Refusing(Enumeration):
+    """Answers nothing."""
+
+    name: ClassVar[str] = "refusing"
+
+    error: InferenceError | None = None
+
+    def solve(self, graph: FactorGraph) -> Posterior:  # noqa: ARG002
+        assert self.error is not None
+        raise self.error
 
 
 @dataclass
@@ -115,17 +150,44 @@ def broken(backend: Backend, check: str, said: str) -> None:
         ("unnormalised", "posterior_keeps_the_contract", "the sum of the marginal"),
         ("silent about log Z", "posterior_keeps_the_contract", "its kind none"),
         ("biased", "exact_where_it_says_so", "a marginal is off by"),
+        ("uniform of many states", "exact_where_it_says_so", "of many states: a marginal is off"),
+        ("underflowing", "exact_or_refused_in_wide_ranges", "wide ranges 1: "),
+        ("overflowing", "exact_or_refused_in_wide_ranges", "wide ranges 1: a marginal is off by"),
+        ("underflowing", "log_z_is_of_its_kind", "grid 0 in wide ranges: "),
         ("never converged", "exact_where_it_says_so", "the status is not_converged"),
         ("no upper bound", "log_z_is_of_its_kind", "upper bound is .* below log Z"),
         ("no lower bound", "log_z_is_of_its_kind", "lower bound is .* above log Z"),
         ("biased", "log_z_is_of_its_kind", "a marginal is off by"),
-        ("the first variable counts", "order_does_not_matter", "log Z in another order"),
+        ("the first variable counts", "order_does_not_matter", "in another order: log Z"),
         ("another number each time", "the_same_twice", "other numbers"),
         ("biased", "degenerate_graphs_are_answered", "a marginal is off by"),
     ],
 )
 def test_a_fault_is_caught(fault: str, check: str, said: str) -> None:
     broken(Spoiled(fault=FAULTS[fault]), check, said)
+
+
+def test_what_fails_is_named_with_the_graph_and_the_limit() -> None:
+    said = r"graph 1: a marginal is off by 0\.0\d+, and 1e-09 is allowed; that of '\d' is .*, not "
+    broken(Spoiled(fault=biased), "exact_where_it_says_so", said)
+    off = Spoiled(fault=FAULTS["the first variable counts"])
+    said = r"degenerate graph 2: log Z is .*, not .* within 1e-09"
+    broken(off, "degenerate_graphs_are_answered", said)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_values_are_held_to_the_tolerance_that_was_declared(check: Check) -> None:
+    # Marginals are moved by 0.001 at most, and log Z by no more than 0.009.
+    rough = Exactness("forests", 0.01, "made so")
+    check(Spoiled(fault=biased), rough)
+    check(Spoiled(fault=FAULTS["rough"]), rough)
+
+
+def test_a_refusal_is_no_fault_in_wide_ranges_and_a_false_zero_is() -> None:
+    check, rounding = exact_or_refused_in_wide_ranges, Exactness("forests", 1e-9, "sums")
+    check(Refusing(error=InferenceError("the tables span too much; use backend 'exact'")), rounding)
+    with pytest.raises(ConformanceError, match="wide ranges 0: an assignment is possible, and"):
+        check(Refusing(error=zero_partition()), rounding)
 
 
 def test_a_made_up_answer_is_caught() -> None:

@@ -12,15 +12,28 @@ import math
 
 import numpy as np
 
+from inference.exact.kernels.layout import advance
 from inference.kernels.compiled import kernel
 from inference.mini_buckets.kernels.bounds import _add_inputs, _sum_to_input, lay_out
 from inference.mini_buckets.kernels.matching import _tree
 from inference.mini_buckets.kernels.partition import partition
 
+_LARGEST_RANGE = 500.0
+"""Log range of a table up to which its sums by way of its largest entry lose no term."""
+
+_ZERO_CHANGE = 1e3
+"""Change of an entry that becomes zero: larger than one between finite entries should be."""
+
 
 @kernel
 def _send(sums, received, old, damping):
-    """Message exp(sums) / received, largest 1, damped, written to `old`; return its change."""
+    """Message exp(sums) / received, largest 1, damped, written to `old`.
+
+    Returns:
+        how far the message was from the new one, whatever the damping: the range of the
+        differences of their logarithms, as in `lbp`. A difference of potentials would hide what
+        happens to improbable states, which other clusters may make probable.
+    """
     largest = -np.inf
     for i in range(len(sums)):
         if sums[i] > -np.inf and received[i] > -np.inf:
@@ -29,13 +42,77 @@ def _send(sums, received, old, damping):
             sums[i] = -np.inf
         largest = max(largest, sums[i])
     change = 0.0
+    lowest = np.inf
+    highest = -np.inf
     for i in range(len(sums)):
         new = sums[i] - largest if largest > -np.inf else -np.inf
-        if damping > 0.0 and new > -np.inf and old[i] > -np.inf:
-            new = (1.0 - damping) * new + damping * old[i]
-        change = max(change, abs(math.exp(new) - math.exp(old[i])))
+        if new > -np.inf and old[i] > -np.inf:
+            lowest = min(lowest, new - old[i])
+            highest = max(highest, new - old[i])
+            if damping > 0.0:
+                new = (1.0 - damping) * new + damping * old[i]
+        elif new != old[i]:
+            change = _ZERO_CHANGE
         old[i] = new
-    return change
+    return max(change, highest - lowest)
+
+
+@kernel
+def _log_sums_to_input(node, k, cardinalities, tree, layouts, table, out, largest, shift, digits):
+    """Log of the sums of exp(table) over all axes but those of input number `k`, each by way of
+    its own largest term: what one of them holds is not lost beside another.
+
+    Args:
+        table: float64, logarithms, the table of the mini-bucket.
+        out: float64, written at the input's place less `shift`.
+        largest: float64, scratch laid out as `out`.
+    """
+    variables = tree.variables[tree.starts[node] : tree.starts[node + 1]]
+    outer, block = layouts.outers[node], layouts.blocks[node]
+    positions = layouts.positions[k : k + 1]
+    first = layouts.offset_starts[k]
+    out[:] = 0.0
+    largest[:] = -np.inf
+    for summing in range(2):
+        digits[:outer] = 0
+        for base in range(0, len(table), block):
+            position = positions[0] - shift
+            for j in range(block):
+                at = position + layouts.offsets[first + j]
+                value = table[base + j]
+                if summing == 0:
+                    largest[at] = max(largest[at], value)
+                elif value > -np.inf:
+                    out[at] += math.exp(value - largest[at])
+            if outer > 0:
+                advance(digits, cardinalities, variables, outer, layouts.strides[k : k + 1],
+                        positions, 1)  # fmt: skip
+    _take_logarithms(out)
+    out += largest
+
+
+@kernel
+def _log_sums(table, length, inner, out):
+    """Log of the sums of exp(table) over entries whose number, divided by `inner`, has the same
+    remainder by `length`, each by way of its own largest term.
+    """
+    largest = np.full(length, -np.inf)
+    out[:] = 0.0
+    for i in range(len(table)):
+        at = i // inner % length
+        largest[at] = max(largest[at], table[i])
+    for i in range(len(table)):
+        if table[i] > -np.inf:
+            at = i // inner % length
+            out[at] += math.exp(table[i] - largest[at])
+    _take_logarithms(out)
+    out += largest
+
+
+@kernel
+def _take_logarithms(sums):
+    for i in range(len(sums)):
+        sums[i] = math.log(sums[i]) if sums[i] > 0.0 else -np.inf
 
 
 @kernel
@@ -64,7 +141,7 @@ def propagate_join_graph(
     Returns:
         log_z: the estimate of the join graph (clusters less separators); -inf: no assignment.
         marginals: float64, of the variables, one after another.
-        trace: float64, the largest change of a message in every whole iteration.
+        trace: float64, the largest change of a message (`_send`) in every whole iteration.
         splits: how many buckets are split; with none the answer is exact. -1: it was stopped
             before there was anything to read.
     """
@@ -91,7 +168,6 @@ def propagate_join_graph(
     largest = 1
     widest = 1
     axes = 1
-    message_room = 1
     for place in range(n):
         begin, end = mini.bucket_starts[place], mini.bucket_starts[place + 1]
         if end - begin > 1:
@@ -102,7 +178,6 @@ def propagate_join_graph(
     for node in range(n_nodes):
         largest = max(largest, tree.table_starts[node + 1] - tree.table_starts[node])
         axes = max(axes, tree.starts[node + 1] - tree.starts[node])
-        message_room = max(message_room, tree.message_starts[node + 1] - tree.message_starts[node])
     # To the next mini-bucket of the bucket, and to the one before.
     onward = np.zeros(along_starts[n_nodes], dtype=np.float64)
     back = np.zeros(along_starts[n_nodes], dtype=np.float64)
@@ -149,24 +224,34 @@ def propagate_join_graph(
                 node, layouts.starts[node], layouts.starts[node + 1], cardinalities, tree,
                 layouts, values, tables, digits,
             )  # fmt: skip
+            table = tables[start:last]
             top = -np.inf
-            for i in range(last - start):
-                value = tables[start + i] + down[sent + i // count]
+            bottom = np.inf
+            for i in range(len(table)):
+                value = table[i] + down[sent + i // count]
                 if node > begin:
                     value += onward[own - count + i % count]
                 if node < end - 1:
                     value += back[own + count + i % count]
-                tables[start + i] = value
+                table[i] = value
                 top = max(top, value)
+                if value > -np.inf:
+                    bottom = min(bottom, value)
             if top == -np.inf:
                 return -np.inf, marginals, trace[:used], splits
-            for i in range(last - start):
-                scratch[i] = math.exp(tables[start + i] - top)
-            single[:count] = 0.0
-            sums[sent:sent_last] = 0.0
-            for i in range(last - start):
-                single[i % count] += scratch[i]
-                sums[sent + i // count] += scratch[i]
+            # Marginals may lose what is far below the largest; messages, which others divide by
+            # what they sent, may not.
+            wide = not reading and top - bottom > _LARGEST_RANGE
+            if wide:
+                _log_sums(table, count, 1, single[:count])
+                _log_sums(table, sent_last - sent, count, sums[sent:sent_last])
+            else:
+                single[:count] = 0.0
+                sums[sent:sent_last] = 0.0
+                for i in range(len(table)):
+                    scratch[i] = math.exp(table[i] - top)
+                    single[i % count] += scratch[i]
+                    sums[sent + i // count] += scratch[i]
             if reading:
                 total = 0.0
                 for j in range(count):
@@ -189,19 +274,25 @@ def propagate_join_graph(
             for entry in range(tree.child_starts[node], tree.child_starts[node + 1]):
                 child = tree.children[entry]
                 low, high = tree.message_starts[child], tree.message_starts[child + 1]
-                sums[low:high] = 0.0
                 k = layouts.starts[node] + first_child + entry - tree.child_starts[node]
-                _sum_to_input(
-                    node, k, cardinalities, tree, layouts, scratch, sums, first_message, digits
-                )
-                for i in range(low, high):
-                    sums[i] = math.log(sums[i]) if sums[i] > 0.0 else -np.inf
+                if wide:
+                    _log_sums_to_input(
+                        node, k, cardinalities, tree, layouts, table, sums[low:high],
+                        scratch[: high - low], first_message + low, digits,
+                    )  # fmt: skip
+                else:
+                    sums[low:high] = 0.0
+                    _sum_to_input(
+                        node, k, cardinalities, tree, layouts, scratch, sums, first_message, digits
+                    )
+                    _take_logarithms(sums[low:high])
                 change = max(change, _send(
                     sums[low:high], values[first_message + low : first_message + high],
                     down[low:high], damping,
                 ))  # fmt: skip
-            for j in range(count):
-                single[j] = math.log(single[j]) if single[j] > 0.0 else -np.inf
+            if not wide:
+                _take_logarithms(single[:count])
+                _take_logarithms(sums[sent:sent_last])
             if node > begin:
                 change = max(change, _send(
                     single[:count].copy(), onward[own - count : own], back[own : own + count],
@@ -213,8 +304,6 @@ def propagate_join_graph(
                     onward[own : own + count], damping,
                 ))  # fmt: skip
             if mini.parents[node] >= 0:
-                for i in range(sent, sent_last):
-                    sums[i] = math.log(sums[i]) if sums[i] > 0.0 else -np.inf
                 up = first_message + sent
                 change = max(change, _send(
                     sums[sent:sent_last], down[sent:sent_last],

@@ -41,8 +41,9 @@ class Structured(Backend):
     """Variational inference with a guide that is a tree on every connected part of the graph.
 
     The guide keeps the factors of a spanning forest whole, those that tie their variables together
-    most, and draws every variable given its parent in it. On a graph that is a forest it is the
-    posterior, and bound and marginals are exact. Elsewhere the bound is at least as tight as that
+    most, and draws every variable given its parent in it. On a graph that is a forest, of factors
+    with at most 32 joint states of all variables but one, it is the posterior, and bound and
+    marginals are exact. Elsewhere the bound is at least as tight as that
     of 'cavi' with the same seed if there are two restarts or more: the second starts there, and
     the best iterate is kept. The bound is exact (standard error 0) and holds whether or not the
     ascent has converged.
