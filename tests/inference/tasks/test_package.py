@@ -23,6 +23,14 @@ def test_every_name_is_there_and_stays_what_it_is(package: str) -> None:
         module.no_name  # noqa: B018
 
 
+@pytest.mark.parametrize("package", PACKAGES)
+def test_a_list_of_its_names_has_all_and_loads_none(package: str) -> None:
+    found, _ = run_python(
+        f"import {package} as p; print(set(p.__all__) - set(dir(p)), set(p.__all__) & set(vars(p)))"
+    )
+    assert found.strip() == "set() set()"
+
+
 @pytest.mark.parametrize("module", [*PACKAGES, "inference.tasks.autodiff"])
 def test_importing_the_package_compiles_nothing(module: str) -> None:
     heavy = "{'numba', 'scipy', 'torch', 'jax'}"
