@@ -52,11 +52,11 @@ class AnnealedImportance(Backend):
     then fixed for independent groups of particles, whose estimates of Z are unbiased. Their mean
     is the estimate, and their spread its error. A graph that is a forest is answered exactly.
 
-    The run is converged if the groups' estimates of Z agree (an effective number of at least half
-    of them) and the weights of all particles have an effective number of `min_effective`. Where
-    groups disagree, or have less than five effective particles each, their spread says nothing of
-    the error, and none is stated. Where every particle ends in a zero, or the time does not suffice
-    for a few of them, log Z is a lower bound, the potential of one assignment.
+    The run is converged if the groups' estimates of Z agree (an effective number of more than
+    half of them) and the weights of all particles have an effective number of `min_effective`.
+    Where groups disagree, or have less than five effective particles each, their spread says
+    nothing of the error, and none is stated. Where every particle ends in a zero, or the time does
+    not suffice for a few of them, log Z is a lower bound, the potential of one assignment.
 
     A limit of time changes how many particles a group has, and never the powers: few particles
     choose these, and as many then go through all of them as that took time for.
@@ -360,8 +360,8 @@ class _Schedule:
 
 
 def _agree(effective: float, groups: int) -> bool:
-    """Whether groups' estimates of Z agree, by their effective number."""
-    return effective >= 0.5 * groups
+    """Whether groups' estimates of Z agree, by their effective number: of two, 1 says nothing."""
+    return effective >= 0.5 * (groups + 1)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -72,8 +73,10 @@ def log_mean(
 ) -> tuple[float, float, tuple[float, float]]:
     """Logarithm of the mean of independent positive numbers, its standard error and an interval.
 
-    The error is the jackknife's, which grows where one number outweighs all others, and the
-    interval takes it by Student's distribution.
+    The error is the larger of the jackknife's, which grows where one number outweighs all others,
+    and that of numbers whose logarithms are normal with the variance s^2 that they show,
+    (s^2 / n + s^4 / (2 (n - 1)))^(1/2), which counts the large numbers that few have, and these
+    may lack. The interval takes it by Student's distribution.
 
     Args:
         logarithms: float64 (n,), logarithms of the numbers, not all -inf, at least 2.
@@ -94,7 +97,11 @@ def log_mean(
         without = np.log(rest / (n - 1))
     if not np.isfinite(without).all():
         return estimate, np.inf, (-np.inf, np.inf)
-    error = float(np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum()))
+    square = (n - 1) / n * ((without - without.mean()) ** 2).sum()
+    if np.isfinite(logarithms).all():
+        variance = logarithms.var(ddof=1)
+        square = max(square, variance / n + variance**2 / (2 * (n - 1)))
+    error = math.sqrt(square)
     reach = float(t.ppf(0.5 + 0.5 * confidence, n - 1)) * error
     return estimate, error, (estimate - reach, estimate + reach)
 

@@ -39,10 +39,12 @@ def held(graph: FactorGraph, truth: Posterior, posterior: Posterior) -> dict[str
     if posterior.log_z_kind is not LogZKind.ESTIMATE:
         return found
     error = posterior.stats["log_z_standard_error"]
-    found["log Z within two standard errors"] = [abs((posterior.log_z or 0.0) - log_z) <= 2 * error]
-    low, high = posterior.stats.get("log_z_interval", (0.0, 0.0))
-    if "log_z_interval" in posterior.stats:
-        found["log Z in the interval of 95 %"] = [low <= log_z <= high]
+    if error is not None:
+        off = abs((posterior.log_z or 0.0) - log_z)
+        found["log Z within two standard errors"] = [off <= 2 * error]
+    interval = posterior.stats.get("log_z_interval")
+    if interval is not None:
+        found["log Z in the interval of 95 %"] = [interval[0] <= log_z <= interval[1]]
     if "upper" in posterior.stats:
         slack = 1e-9 * max(1.0, abs(log_z))
         low, high = posterior.stats["lower"], posterior.stats["upper"]
