@@ -116,6 +116,17 @@ def test_no_answer_is_out_of_reach() -> None:
     assert np.isfinite(posterior.marginals.flat).all()
 
 
+def test_without_time_for_a_pass_the_largest_entries_bound() -> None:
+    graph = grid(3, 4, coupling=1.0, field=1.0, seed=0)
+    posterior = infer(graph, "wmb", i_bound=1, seconds=1e-9, clampings=0)
+    assert posterior.stats["iterations"] == 0
+    assert posterior.stats["lower"] == -np.inf
+    expected = sum(table.max() for _, table in graph.factors()) + 12 * np.log(2.0)
+    # Sums of some thirty numbers in another order.
+    assert given(posterior) == pytest.approx(expected, rel=1e-12)
+    assert given(posterior) > log_z_of(graph)
+
+
 def test_tables_are_counted_in_entries_where_states_differ() -> None:
     rng = np.random.default_rng(0)
     cards = [2, 7, 3, 5, 2, 6, 4, 3]
