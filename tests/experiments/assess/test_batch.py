@@ -137,6 +137,8 @@ def test_what_failed_is_asked_again_on_request_alone(notes: Path) -> None:
         retried = invoke(*arguments(server.url, "--retry-failed"), code=1)
         assert any("Train 3 " in one for one in script.asked)
         assert "relations missing" not in retried.stderr
+        # Train 3 alone is assessed anew, beside train 5, which has no result.
+        assert "10 responses were finished by an earlier run" in retried.stderr
         script.refused = ()
         invoke(*arguments(server.url))
     graphs = read_many(notes / "o.jsonl")
