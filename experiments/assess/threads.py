@@ -24,6 +24,10 @@ _PATIENCE = 0.5
 """Seconds after which threads without a result are taken to wait."""
 
 
+AT_WORK = "a response is worked on"
+"""Name of the threads, by which it is known at the end of the process that some are left."""
+
+
 class OneAtATime(Generic[Given, Result]):
     """A function that one thread at a time may be in: others wait.
 
@@ -128,7 +132,7 @@ def as_ready(
         for _ in range(min(count, len(items))):
             # Daemons: an interrupt need not wait for a server that is slow to answer.
             context = contextvars.copy_context()
-            threading.Thread(target=context.run, args=(work,), daemon=True).start()
+            threading.Thread(target=context.run, args=(work,), name=AT_WORK, daemon=True).start()
         first = None
         try:
             first = ready.get(timeout=_PATIENCE)

@@ -7,6 +7,7 @@ system's wish that a command which keeps answers should end with 143.
 
 from __future__ import annotations
 
+import atexit
 import errno
 import gc
 import os
@@ -17,6 +18,7 @@ from typing import Annotated, Any
 
 import typer
 
+from experiments.assess.threads import AT_WORK
 from experiments.cli import help_text
 from experiments.cli.commands import (
     align,
@@ -206,11 +208,28 @@ def main() -> None:
     spell_what_has_no_form()
     try:
         app(prog_name="factormodels")
+    except SystemExit as end:
+        _end_beside_threads(end.code)
+        raise
     finally:
         _flush_quietly()
         # The process ends: circles of objects need not be looked for first, among the hundreds of
         # thousands that libraries have made. That would take seconds.
         gc.freeze()
+
+
+def _end_beside_threads(code: str | int | None) -> None:
+    """End the process at once if responses are still worked on that nobody waits for.
+
+    After an interrupt such a thread may be amid an import. It stops where it is when the
+    interpreter takes itself apart, and whatever imports then, as litellm does, waits for it for
+    ever. What is to be done at exit is done before.
+    """
+    if not any(thread.name == AT_WORK for thread in threading.enumerate()):
+        return
+    atexit._run_exitfuncs()
+    _flush_quietly()
+    os._exit(1 if isinstance(code, str) else code or 0)
 
 
 def _flush_quietly() -> None:

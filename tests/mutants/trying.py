@@ -107,7 +107,8 @@ def copied(root: Path) -> Iterator[Path]:
         for place in {file.parent for file in files}:
             compiled = root / place / "__pycache__"
             if compiled.is_dir():
-                shutil.copytree(compiled, target / place / "__pycache__")
+                # Where git does not ignore it, it is there already.
+                shutil.copytree(compiled, target / place / "__pycache__", dirs_exist_ok=True)
         # Copies are made of copies: git is asked what belongs to them.
         subprocess.run(["git", "init", "-q"], cwd=target, check=True)
         yield target

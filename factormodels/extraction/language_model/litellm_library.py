@@ -21,6 +21,10 @@ _ENVIRONMENT = {
 }
 """What the library reads when it is imported."""
 
+_LASTING = "LastingClients"
+_FOR_EVER = 10 * 365 * 86400
+"""Seconds."""
+
 
 def quiet_litellm() -> Any:
     """Litellm, which asks no network for prices, prints nothing and reports to nobody.
@@ -33,11 +37,28 @@ def quiet_litellm() -> Any:
         warnings.simplefilter("ignore")
         litellm = optional_module("litellm", "llm")
         litellm.ModelResponse()
+    _keep_clients(litellm)
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     for name in ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     return litellm
+
+
+def _keep_clients(litellm: Any) -> None:
+    """Have the library keep the clients of servers for as long as the process lasts.
+
+    It would drop each after an hour and make another, without an end to the connections of the
+    first, of which aiohttp complains on the standard error.
+    """
+    known = type(litellm.in_memory_llm_clients_cache)
+    if known.__name__ == _LASTING:
+        return
+
+    def set_cache(self: Any, key: str, value: object, **options: Any) -> Any:
+        return known.set_cache(self, key, value, **{**options, "ttl": _FOR_EVER})
+
+    litellm.in_memory_llm_clients_cache = type(_LASTING, (known,), {"set_cache": set_cache})()
 
 
 @contextmanager

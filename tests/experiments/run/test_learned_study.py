@@ -306,7 +306,7 @@ def test_a_fit_that_fails_costs_its_units_alone_and_can_be_tried_again(
 
     with monkeypatch.context() as patch:
         patch.setattr(CrossFitting, "without", failing)
-        result = invoke("run", path, "--out", "out", "--workers", "1")
+        result = invoke("run", path, "--out", "out", "--workers", "1", code=1)
     said = "its priors could not be learned: MemoryError: no room"
     assert "6 units failed, the first at" in result.stdout
     assert said in result.stdout
@@ -319,7 +319,7 @@ def test_a_fit_that_fails_costs_its_units_alone_and_can_be_tried_again(
     assert table[table.status == "failed"].error.tolist() == ["MemoryError: no room"] * 2
     # To go on is not to try again.
     before = (folder / "out" / "summary.csv").read_bytes()
-    invoke("run", path, "--out", "out", "--resume")
+    invoke("run", path, "--out", "out", "--resume", code=1)
     assert (folder / "out" / "summary.csv").read_bytes() == before
     assert "6 units" in invoke("run", path, "--out", "out", "--retry-failed").stderr
     assert_same_run(run, folder / "out")

@@ -32,6 +32,7 @@ STUDY = """
 study: s
 datasets: [{name: demonstration, limit: 2}]
 variants: [FR1]
+backends: [exact]
 relation_models: [recorded, {model: prompted, label: asked}]
 assessors:
   - factscore
@@ -239,7 +240,7 @@ def test_a_response_without_any_answer_fails_and_is_tried_again(keyed: Path) -> 
         return provider(request, number)
 
     with ScriptedServer(refusing) as server:
-        result = invoke("run", study(keyed, server.url), "--out", "out")
+        result = invoke("run", study(keyed, server.url), "--out", "out", code=1)
     rows = read_rows(keyed / "out" / "rows.parquet")
     failed = rows[rows["status"] == "failed"]
     assert set(failed["response"]) == {graphs[0].id}
@@ -249,7 +250,7 @@ def test_a_response_without_any_answer_fails_and_is_tried_again(keyed: Path) -> 
     assert f"{KEY}" not in result.output
     with ScriptedServer(provider) as server:
         path = study(keyed, server.url)
-        invoke("run", path, "--out", "out", "--resume")
+        invoke("run", path, "--out", "out", "--resume", code=1)
         assert server.requests == [], "what failed is a result, until it is tried again"
         invoke("run", path, "--out", "out", "--retry-failed")
         asked = [question_of(request) for request in server.requests]
@@ -291,7 +292,8 @@ def test_an_assessor_without_any_verdict_is_a_cell_without_a_number_and_with_a_r
 
     text = STUDY.replace("limit: 2", "limit: 1").replace(", reliability]", "]")
     with ScriptedServer(silent) as server:
-        result = invoke("run", study(keyed, server.url, text), "--out", "out", "--workers", "1")
+        path = study(keyed, server.url, text)
+        result = invoke("run", path, "--out", "out", "--workers", "1", code=1)
     # The table has its row, and the reason stands below.
     (row,) = re.findall(r"^.* factscore +(--.*)$", result.stdout, re.M)
     assert row.split()[:2] == ["--", "--"]

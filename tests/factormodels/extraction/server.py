@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +12,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
+from factormodels.extraction.concurrency import run_until_done
 from tests.factormodels.extraction.web_server import Answer, Asked, web_server
 
 
@@ -48,6 +50,16 @@ def label_reply(label: str, probability: float, others: Mapping[str, float] | No
     return Reply(label, [(label, {label: probability, **(others or {})})])
 
 
+def forget_clients(url: str) -> None:
+    """Close what litellm keeps for a server that ends: it would keep two hundred of them."""
+    litellm = sys.modules.get("litellm")
+    if litellm is None:
+        return
+    clients = litellm.in_memory_llm_clients_cache.cache_dict
+    for key in [key for key in clients if url in key]:
+        run_until_done(clients.pop(key).close())
+
+
 class ScriptedServer:
     """A server that answers by a script and remembers what it was asked; used as a context."""
 
@@ -66,6 +78,7 @@ class ScriptedServer:
         return self
 
     def __exit__(self, *_: object) -> None:
+        forget_clients(self.url)
         self._running.close()
 
     def always(self, reply: Reply) -> None:

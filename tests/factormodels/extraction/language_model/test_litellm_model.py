@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import logging
 import socket
@@ -10,6 +11,7 @@ import socketserver
 import struct
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -19,7 +21,7 @@ import pytest
 
 from factormodels import Atom, FactGraph
 from factormodels.errors import LimitReachedError
-from factormodels.extraction.concurrency import each
+from factormodels.extraction.concurrency import each, run_until_done
 from factormodels.extraction.language_model import (
     Completion,
     Failure,
@@ -60,7 +62,7 @@ def model(server: ScriptedServer, **settings: Any) -> LitellmModel:
 def complete(
     server: ScriptedServer, request: Request = REQUEST, **settings: Any
 ) -> Completion | Failure:
-    return asyncio.run(model(server, **settings).complete(request))
+    return run_until_done(model(server, **settings).complete(request))
 
 
 def in_turn(server: ScriptedServer, *replies: Reply) -> None:
@@ -194,7 +196,7 @@ def test_an_exhausted_account_ends_the_run_and_is_asked_once(
         one = LitellmModel(LitellmSettings(provider, api_base=server.url, longest_wait=0.05))
         for _ in range(2):
             with pytest.raises(LimitReachedError, match="has nothing left to spend") as caught:
-                asyncio.run(one.complete(REQUEST))
+                run_until_done(one.complete(REQUEST))
         assert len(server.asked) == 1
     assert "add credit" in str(caught.value)
     assert KEY not in str(caught.value)
@@ -229,7 +231,7 @@ def test_a_limit_a_minute_passes_though_it_is_called_a_quota(
     answer = Answer(json.dumps(body).encode(), 429, {"Content-Type": "application/json"})
     with web_server(lambda *_: answer) as server:
         settings = LitellmSettings(provider, api_base=server.url, attempts=2, longest_wait=0.05)
-        found = asyncio.run(LitellmModel(settings).complete(REQUEST))
+        found = run_until_done(LitellmModel(settings).complete(REQUEST))
         assert len(server.asked) == 2
     assert isinstance(found, Failure)
     assert found.outage
@@ -259,7 +261,7 @@ def test_a_missing_key_is_named(server: ScriptedServer, monkeypatch: pytest.Monk
     assert server.headers[0]["authorization"] == "Bearer none"
     elsewhere = LitellmModel(LitellmSettings("openai/test", attempts=1))
     refused(
-        "the model 'openai/test' needs OPENAI_API_KEY", asyncio.run, elsewhere.complete(REQUEST)
+        "the model 'openai/test' needs OPENAI_API_KEY", run_until_done, elsewhere.complete(REQUEST)
     )
 
 
@@ -285,7 +287,7 @@ def test_no_more_calls_at_once_than_allowed(server: ScriptedServer) -> None:
     server.always(Reply("fine", delay=0.02))
     ledger = Ledger()
     metered = MeteredModel(model(server, concurrency=3), ledger)
-    answers = asyncio.run(each(metered.complete, [REQUEST] * 20, 10))
+    answers = run_until_done(each(metered.complete, [REQUEST] * 20, 10))
     assert all(isinstance(answer, Completion) for answer in answers)
     assert server.most_at_once == 3
     total = ledger.total
@@ -296,7 +298,7 @@ def test_no_more_calls_at_once_than_allowed(server: ScriptedServer) -> None:
 def test_failures_are_counted(server: ScriptedServer) -> None:
     in_turn(server, Reply("no", status=400))
     ledger = Ledger()
-    asyncio.run(MeteredModel(model(server), ledger).complete(REQUEST))
+    run_until_done(MeteredModel(model(server), ledger).complete(REQUEST))
     assert (ledger.stages["stage"].failures, ledger.total.calls) == (1, 0)
 
 
@@ -304,6 +306,24 @@ def test_one_model_serves_several_loops(server: ScriptedServer) -> None:
     one = model(server, concurrency=1)
     for _ in range(2):
         assert isinstance(asyncio.run(one.complete(REQUEST)), Completion)
+
+
+def test_clients_of_servers_are_kept_for_as_long_as_the_process_lasts(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asking = model(server)
+    run_until_done(asking.complete(REQUEST))
+    now = time.time
+    with warnings.catch_warnings():
+        # What the loops of other tests have left.
+        warnings.simplefilter("ignore")
+        gc.collect()
+    with warnings.catch_warnings(record=True) as told, monkeypatch.context() as patch:
+        warnings.simplefilter("always")
+        patch.setattr(time, "time", lambda: now() + 86400.0)
+        assert isinstance(run_until_done(asking.complete(REQUEST)), Completion)
+        gc.collect()
+    assert [str(warning.message) for warning in told if "nclosed" in str(warning.message)] == []
 
 
 @pytest.mark.parametrize(
@@ -343,7 +363,7 @@ def test_what_cannot_be_read_is_asked_for_once_more_with_what_was_wrong(
 def test_what_cannot_be_read_twice_is_a_failure_that_was_paid_for(server: ScriptedServer) -> None:
     server.always(Reply("Well..."))
     ledger = Ledger()
-    answer = asyncio.run(MeteredModel(model(server), ledger).complete(STRICT))
+    answer = run_until_done(MeteredModel(model(server), ledger).complete(STRICT))
     assert isinstance(answer, Failure)
     assert answer.reason == (
         "the answer cannot be read: it is not yes or no, asked for twice: 'Well...'"
@@ -379,13 +399,13 @@ def test_a_parameter_that_the_server_refuses_is_left_out_from_then_on(
     settings = LitellmSettings("openai/test", server.url, attempts=1)
     one = LitellmModel(settings, remember=found.append)
     for _ in range(2):
-        assert isinstance(asyncio.run(one.complete(STRICT)), Completion)
+        assert isinstance(run_until_done(one.complete(STRICT)), Completion)
     assert [name in request for request in server.requests] == [True, False, False]
     assert found == [name]
     # The other name of the longest answer is taken, so that nothing is lost.
     assert ("refuses" in caplog.text) == (name != "max_tokens")
     again = LitellmModel(settings, refused=found)
-    assert isinstance(asyncio.run(again.complete(STRICT)), Completion)
+    assert isinstance(run_until_done(again.complete(STRICT)), Completion)
     assert len(server.requests) == 4
 
 
@@ -394,10 +414,10 @@ def test_what_the_server_dislikes_is_not_a_parameter_whenever_it_names_one(
 ) -> None:
     server.always(Reply("the question speaks of temperature", status=400))
     one = model(server)
-    assert isinstance(asyncio.run(one.complete(STRICT)), Failure)
+    assert isinstance(run_until_done(one.complete(STRICT)), Failure)
     assert one.lacking == frozenset()
     server.always(Reply("yes"))
-    assert isinstance(asyncio.run(one.complete(STRICT)), Completion)
+    assert isinstance(run_until_done(one.complete(STRICT)), Completion)
     assert "temperature" in server.requests[-1]
 
 
@@ -411,7 +431,7 @@ def test_a_length_that_is_too_large_for_one_question_is_left_out_for_that_one(
     )
     one = model(server)
     for _ in range(2):
-        assert isinstance(asyncio.run(one.complete(STRICT)), Completion)
+        assert isinstance(run_until_done(one.complete(STRICT)), Completion)
     assert ["max_tokens" in request for request in server.requests] == [True, False, True]
 
 
@@ -445,7 +465,7 @@ def test_a_listed_price_is_counted_where_litellm_tells_none_of_an_answer(
 ) -> None:
     server.always(Reply("yes"))
     settings = LitellmSettings("hosted_vllm/gpt-4o-mini", api_base=server.url)
-    answer = asyncio.run(LitellmModel(settings).complete(REQUEST))
+    answer = run_until_done(LitellmModel(settings).complete(REQUEST))
     listed = model_prices("gpt-4o-mini")
     assert isinstance(answer, Completion)
     assert listed is not None
@@ -482,7 +502,7 @@ def test_calls_side_by_side_fit_into_the_limit_at_their_longest(server: Scripted
         asked = LitellmModel(settings, budget)
         await each(lambda _: asked.complete(REQUEST), range(9))
 
-    asyncio.run(ask())
+    run_until_done(ask())
     assert most == 3
     assert budget.calls == 9
     assert budget.cost == pytest.approx(9 * 2e-4)
@@ -499,7 +519,7 @@ def test_tokens_of_reasoning_are_paced_before_any_is_seen(server: ScriptedServer
     correct = asked._pace.correct
     asked._pace.correct = lambda one, taken: (expected.append(one), correct(one, taken))[0]  # type: ignore[method-assign, assignment, func-returns-value]
     for _ in range(2):
-        assert isinstance(asyncio.run(asked.complete(long)), Completion)
+        assert isinstance(run_until_done(asked.complete(long)), Completion)
     # The first may think as long as it has room for; the second as long as the first did.
     assert expected[0] > 25_000
     assert expected[1] == 2 + 10
@@ -588,6 +608,6 @@ def test_connections_that_break_or_drip_are_given_up_and_tried_again(
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with raw_server(bad, answering) as (url, opened):
         settings = LitellmSettings("openai/test", url, timeout=1.0, longest_wait=0.05)
-        answer = asyncio.run(LitellmModel(settings).complete(REQUEST))
+        answer = run_until_done(LitellmModel(settings).complete(REQUEST))
     assert isinstance(answer, Completion), answer
     assert len(opened) == 2

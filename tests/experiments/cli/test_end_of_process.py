@@ -1,0 +1,63 @@
+"""How a process ends whose threads are left at work, as after an interrupt."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.experiments.conftest import environment
+
+pytestmark = pytest.mark.kill
+
+# A thread holds the lock of all imports when the process ends, and what is taken apart then wants
+# to import, as connections of litellm do. The lock is taken last of what is done at exit.
+CODE = """
+import _imp, atexit, sys, threading, time, types
+from experiments.assess.threads import AT_WORK
+
+class Late:
+    def __del__(self):
+        import colorsys
+
+# What a module holds is taken apart while imports still look for locks.
+sys.modules["keeper"] = keeper = types.ModuleType("keeper")
+keeper.late, ending = Late(), threading.Event()
+
+def hold():
+    ending.wait()
+    _imp.acquire_lock()
+    time.sleep(3600)
+
+def end():
+    print("done at exit")
+    ending.set()
+    time.sleep(0.2)
+
+atexit.register(end)
+threading.Thread(target=hold, name=AT_WORK, daemon=True).start()
+
+from experiments.cli.main import main
+
+sys.argv = ["factormodels", *sys.argv[1:]]
+main()
+"""
+
+
+@pytest.mark.parametrize(("asked", "code"), [("--version", 0), ("--no-such-option", 2)])
+def test_a_thread_that_holds_the_lock_of_imports_does_not_keep_the_process(
+    tmp_path: Path, asked: str, code: int
+) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", CODE, asked],
+        cwd=tmp_path,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert ended.returncode == code, ended.stderr
+    assert ended.stdout.endswith("done at exit\n")
