@@ -53,10 +53,6 @@ class Support:
         result[self._free_states] = values
         return result
 
-    def shrink(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Part of an array over the states of the larger graph that is kept and free."""
-        return values[self._free_states]
-
     def shrink_states(self, states: NDArray[np.int64]) -> NDArray[np.int64]:
         """Assignment of the smaller graph from one of the larger whose states are all kept."""
         starts = state_starts(self.whole)
@@ -182,28 +178,10 @@ def random_box(
     first, second = seed.spawn(2)
     box = np.zeros(state_starts(graph)[-1], dtype=bool)
     box[state_starts(graph)[:-1] + assignment(graph, first, entries)] = True
-    return grown_box(graph, box, hard_factors(graph), second)
-
-
-def grown_box(
-    graph: FactorGraph,
-    box: NDArray[np.bool_],
-    considered: NDArray[np.bool_],
-    seed: np.random.SeedSequence,
-) -> NDArray[np.bool_]:
-    """Box with states added, in random order, as long as no zero comes in.
-
-    Args:
-        graph: a factor graph.
-        box: bool, one entry per state; a box without a zero of the factors considered.
-        considered: bool (n_factors,), the factors whose zeros count.
-        seed: seed of the order.
-    """
-    grown = box.copy()
-    order = np.random.default_rng(seed).permutation(len(box))
+    order = np.random.default_rng(second).permutation(len(box))
     by_variable = factors_by_variable(graph.n_variables, graph.scope_starts, graph.scope_variables)
-    boxes.grow_box(*arrays_of(graph), *by_variable, considered, order, grown)
-    return grown
+    boxes.grow_box(*arrays_of(graph), *by_variable, hard_factors(graph), order, box)
+    return box
 
 
 def arrays_of(graph: FactorGraph) -> tuple[NDArray[Any], ...]:

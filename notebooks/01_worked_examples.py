@@ -75,7 +75,6 @@ SETTINGS = {
     "gibbs": {"seed": SEED, "draws": DRAWS},
     "numpyro": {"seed": SEED, "draws": DRAWS},
     "mean_field": {"seed": SEED, "restarts": 1 if fast() else 5},
-    "structured": {"seed": SEED},
 }
 STUDIED = {
     "factreasoner-example-1": "Example 1",

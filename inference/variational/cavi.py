@@ -149,7 +149,6 @@ class CoordinateAscent(Backend):
         )
         return ProductFit(
             marginals=box.expand(product),
-            alive=box.alive,
             bound=box.log_constant + evidence_lower_bound(*arrays_of(graph), product),
             changes=changes,
             converged=bool(changes[-1] <= self.tolerance),
@@ -162,14 +161,12 @@ class ProductFit:
 
     Attributes:
         marginals: float64, the probability vectors of the variables, one after another.
-        alive: bool, one entry per state, the box of states to which it is confined.
         bound: its lower bound on log Z.
         changes: float64 (iterations,), the largest change of a probability in every iteration.
         converged: whether the last change was within the tolerance.
     """
 
     marginals: NDArray[np.float64]
-    alive: NDArray[np.bool_]
     bound: float
     changes: NDArray[np.float64]
     converged: bool

@@ -26,7 +26,6 @@ _ROUNDING = "the same terms are summed in doubles, in another order"
 _FIXED_POINT = "messages on a forest are final after two sweeps; what is left is rounding"
 _DAMPED = "stopped where log messages change by 1e-9; what is left adds up along a path"
 _ONE_BLOCK = "a forest is one block: every draw averages the same exact conditionals"
-_GUIDE = "the guide holds the posterior of a forest and starts there"
 _ASCENT = "stopped where no probability changes by more than 1e-9"
 _GRADIENT = "stopped where no derivative exceeds 1e-4; probabilities are about as far off"
 _SAMPLES = "a share of 4000 draws; a state so rare that none hits it has standard error 0"
@@ -49,7 +48,6 @@ EXACTNESS = {
     "ais": Exactness("forests", 1e-9, _ROUNDING),
     "gibbs": Exactness("forests", 1e-9, _ONE_BLOCK),
     "mean_field": Exactness("independent", 1e-3, _GRADIENT),
-    "structured": Exactness("forests", 1e-9, _GUIDE),
     "numpyro": Exactness("independent", 2e-3, _SAMPLES, sampled=True),
 }
 """By name of backend; every registered one has a row."""

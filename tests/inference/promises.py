@@ -54,7 +54,6 @@ FIXED_POINT = "a forest's messages are final after two sweeps; what is left is r
 DAMPED = "stopped where log messages change by 1e-9, which adds up along a path"
 DOUBLES = "pyAgrum sums the same terms in doubles; tables that span more than that it refuses"
 ONE_BLOCK = "a forest is one block, whose conditionals are exact and the same at every draw"
-GUIDE = "the guide holds the posterior of a forest and starts there"
 ASCENT = "independent variables are settled in one sweep"
 GRADIENT = "the ascent stops where no derivative exceeds 1e-4"
 WHERE_EQUAL = "where bound and truth coincide, both are rounded some hundred times"
@@ -106,7 +105,6 @@ PROMISES = (
     Promise("trw", forest, "exact", range(300), 1e-9, FIXED_POINT),
     Promise("gibbs", forest, "exact", range(200), 1e-9, ONE_BLOCK),
     Promise("ais", forest, "exact", range(200), 1e-9, ROUNDING),
-    Promise("structured", forest, "exact", range(12), 1e-9, GUIDE),
     Promise("cavi", independent, "exact", range(100), 1e-9, ASCENT),
     Promise("mean_field", independent, "exact", range(10), 1e-3, GRADIENT),
     Promise("wmb", odd_graph, "upper", range(1000), 1e-11, WHERE_EQUAL, {"i_bound": 1}),
@@ -126,8 +124,6 @@ PROMISES = (
     Promise("cavi", frustrated, "lower", range(200), 1e-12, WHERE_EQUAL),
     Promise("mean_field", odd_graph, "lower", range(30), 1e-12, WHERE_EQUAL, HASTY),
     Promise("mean_field", frustrated, "lower", range(20), 1e-12, WHERE_EQUAL, HASTY),
-    Promise("structured", odd_graph, "lower", range(40), 1e-12, WHERE_EQUAL, HASTY),
-    Promise("structured", frustrated, "lower", range(25), 1e-12, WHERE_EQUAL, HASTY),
     Promise("lbp", attractive, "estimate", range(200), 0.05, WEAK),
     Promise("lbp_jax", attractive, "estimate", range(20), 0.05, WEAK),
     Promise("pgmax", attractive, "estimate", range(3), 0.05, WEAK),

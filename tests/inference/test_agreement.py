@@ -145,9 +145,7 @@ def test_contradictory_graphs_are_named_so(backend: str) -> None:
         infer(graph, backend)
 
 
-@pytest.mark.parametrize(
-    "backend", ["exact", "cavi", "gibbs", "mean_field", "structured", "numpyro"]
-)
+@pytest.mark.parametrize("backend", ["exact", "cavi", "gibbs", "mean_field", "numpyro"])
 def test_a_contradiction_around_a_cycle_is_named_so(backend: str) -> None:
     # Three variables that all differ in pairs, of two states: no message on a tree shows it.
     different = [[0.0, 1.0], [1.0, 0.0]]

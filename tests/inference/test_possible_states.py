@@ -10,7 +10,6 @@ from factormodels.synthetic import random_graph
 from inference import InferenceError, ZeroPartitionError, infer
 from inference.possible_states import (
     assignment,
-    grown_box,
     hard_factors,
     hard_groups,
     possible_states,
@@ -133,16 +132,6 @@ def test_boxes_hold_no_zero_and_cannot_grow() -> None:
                 larger = box.copy()
                 larger[at] = True
                 assert _holds_a_zero(graph, larger), f"seed {seed}"
-
-
-def test_a_box_grows_past_the_zeros_that_do_not_count() -> None:
-    graph = FactorGraph.from_factors([2, 2, 2], [([0, 1], np.eye(2)), ([1, 2], np.eye(2))])
-    box = np.array([True, False] * 3)
-    grown = grown_box(graph, box, np.array([True, False]), seed_of(0))
-    # Variables 0 and 1 hold each other back, or one of them grows alone; 2 is free to.
-    assert grown[4:].all()
-    assert not grown[:4].all()
-    assert not _holds_a_zero(FactorGraph.from_factors([2, 2], [([0, 1], np.eye(2))]), grown[:4])
 
 
 def test_groups_that_zeros_connect() -> None:
