@@ -1,4 +1,4 @@
-"""toulbar2's search for the most probable assignment: a rival of `search_map` by other hands.
+"""toulbar2's search for the most probable assignment, which `inference.tasks.search_map` asks.
 
 It searches a tree of assignments best first, with costs moved between tables so that the bound of
 every node is tight (soft arc consistency). Costs are whole numbers there: log potentials are
@@ -13,10 +13,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,8 +36,7 @@ _GRACE = 30.0
 """Seconds of wall time for each second of processor time, before a search counts as hanging."""
 
 
-@dataclass(frozen=True, eq=False)
-class Toulbar2Assignment:
+class FoundStates(NamedTuple):
     """An assignment that toulbar2 found, and how far from the best it can be.
 
     Attributes:
@@ -55,15 +53,26 @@ class Toulbar2Assignment:
     status: Status
     stats: dict[str, Any]
 
-    @property
-    def gap(self) -> float:
-        """How much more log potential the best assignment can have."""
-        return max(self.upper - self.log_potential, 0.0)
+
+def check_search(seconds: float, digits: int, seed: int) -> None:
+    """Check the settings of a search.
+
+    Raises:
+        InputError: if one is out of range.
+    """
+    if not 0.0 < seconds <= _LONGEST:
+        raise InputError(
+            f"the budget of {seconds} seconds is not above 0 and up to {_LONGEST:,.0f}"
+        )
+    if not 0 <= digits <= 12:
+        raise InputError(f"{digits} digits were requested of toulbar2; give 0 to 12")
+    if not 0 <= seed < 2**31:
+        raise InputError(f"the seed {seed} of toulbar2 is not from 0 to 2^31 - 1")
 
 
 def search_toulbar2(
     graph: FactorGraph, *, seconds: float = 60.0, digits: int = 6, seed: int = 1
-) -> Toulbar2Assignment:
+) -> FoundStates:
     """Most probable assignment that toulbar2 finds in some time.
 
     Args:
@@ -81,14 +90,7 @@ def search_toulbar2(
     Source: de Givry, Schiex and others, https://toulbar2.github.io/toulbar2; Larrosa & Schiex 2004,
     "Solving weighted CSP by maintaining arc consistency".
     """
-    if not 0.0 < seconds <= _LONGEST:
-        raise InputError(
-            f"the budget of {seconds} seconds is not above 0 and up to {_LONGEST:,.0f}"
-        )
-    if not 0 <= digits <= 12:
-        raise InputError(f"{digits} digits were requested of toulbar2; give 0 to 12")
-    if not 0 <= seed < 2**31:
-        raise InputError(f"the seed {seed} of toulbar2 is not from 0 to 2^31 - 1")
+    check_search(seconds, digits, seed)
     if find_spec("pytoulbar2") is None:
         raise MissingDependencyError(
             "pytoulbar2 is not installed; install it with: pip install 'factorfacts[toulbar2]'"
@@ -114,7 +116,7 @@ def search_toulbar2(
         stats = {name: answer[name] for name in stats}
     value = smaller.log_potential(states)
     every = support.expand_states(states)
-    return Toulbar2Assignment(
+    return FoundStates(
         np.where(graph.evidence != UNOBSERVED, graph.evidence, every),
         float(support.log_constant + value),
         float(support.log_constant + max(upper, value)),

@@ -3,9 +3,10 @@
 from inference.tasks import map_assignment
 map_assignment(graph).states
 
-Each task respects the evidence of the graph. `search_map` goes on while there is time and says how
-far from the best it can be, and `open_marginals` gives bounds; the others are exact, take the
-settings of `exact` as their last argument, and refuse what does not fit the memory that they allow.
+Each task respects the evidence of the graph. `search_map` asks toulbar2 where elimination does not
+fit and says how far from the best its answer can be, and `open_marginals` gives bounds; the others
+are exact, take the settings of `exact` as their last argument, and refuse what does not fit the
+memory that they allow.
 Compiled code is loaded when a task is first asked for.
 """
 
@@ -24,12 +25,17 @@ if TYPE_CHECKING:
         log_probability,
     )
     from inference.tasks.joints import EstimatedJoint, estimated_joint, joint
-    from inference.tasks.maximum import Assignment, map_assignment, marginal_map
+    from inference.tasks.maximum import (
+        Assignment,
+        SearchedAssignment,
+        map_assignment,
+        marginal_map,
+        search_map,
+    )
     from inference.tasks.open_tables import open_marginals
     from inference.tasks.pairs import pairwise_joints
     from inference.tasks.removals import Effects, without_factors, without_variables
     from inference.tasks.samples import sample
-    from inference.tasks.search import SearchedAssignment, search_map, search_map_anytime
 
 __all__ = [
     "Assignment",
@@ -51,7 +57,6 @@ __all__ = [
     "pairwise_joints",
     "sample",
     "search_map",
-    "search_map_anytime",
     "without_factors",
     "without_variables",
 ]
@@ -61,7 +66,7 @@ _MODULES = {
     "CountDistribution": "counts",
     "Effects": "removals",
     "EstimatedJoint": "joints",
-    "SearchedAssignment": "search",
+    "SearchedAssignment": "maximum",
     "ValueAndGradient": "gradients",
     "count_distribution": "counts",
     "differentiable_log_partition": "autodiff",
@@ -75,8 +80,7 @@ _MODULES = {
     "open_marginals": "open_tables",
     "pairwise_joints": "pairs",
     "sample": "samples",
-    "search_map": "search",
-    "search_map_anytime": "search",
+    "search_map": "maximum",
     "without_factors": "removals",
     "without_variables": "removals",
 }

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from factormodels.errors import MissingDependencyError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
-from inference.backend import zero_partition
+from inference.backend import TooLargeError, zero_partition
 from inference.exact.backend import Exact
 from inference.exact.kernels.cluster_tree import Buckets, buckets_of, build_tree
 from inference.exact.kernels.joins import with_joins
 from inference.exact.kernels.ordering import elimination_order
 from inference.kernels.interaction import interaction_graph
+from inference.peers.toulbar2_search import check_search, search_toulbar2
+from inference.posterior import Status
 from inference.tasks.constrained_order import constrained_order
 from inference.tasks.kernels.maximisation import maximise
 from inference.tasks.requests import Variables, positions, require_memory
@@ -46,6 +51,28 @@ class Assignment:
         return dict(zip(self.names, self.states.tolist(), strict=True))
 
 
+@dataclass(frozen=True, eq=False)
+class SearchedAssignment:
+    """An assignment of all variables, and how far from the best it can be.
+
+    Attributes:
+        assignment: the best assignment found.
+        upper: no assignment has a larger log potential than this.
+        status: exact if it is proved to be the best, otherwise interrupted.
+        stats: `seconds` of wall time; where toulbar2 searched, `nodes` and `backtracks` too.
+    """
+
+    assignment: Assignment
+    upper: float
+    status: Status
+    stats: dict[str, Any]
+
+    @property
+    def gap(self) -> float:
+        """How much more log potential the best assignment can have."""
+        return max(self.upper - self.assignment.log_potential, 0.0)
+
+
 def map_assignment(graph: FactorGraph, exact: Exact | None = None) -> Assignment:
     """Most probable assignment of all variables given the evidence.
 
@@ -65,6 +92,44 @@ def map_assignment(graph: FactorGraph, exact: Exact | None = None) -> Assignment
     """
     exact = exact or Exact()
     return _maximum(graph, np.arange(graph.n_variables), exact, _free_order)
+
+
+def search_map(
+    graph: FactorGraph,
+    exact: Exact | None = None,
+    *,
+    seconds: float = 60.0,
+    digits: int = 6,
+    seed: int = 1,
+) -> SearchedAssignment:
+    """Most probable assignment by elimination; where that does not fit, what toulbar2 finds.
+
+    Args:
+        graph: the factor graph, with or without evidence.
+        exact: settings of `exact`: memory limit, seed and restarts of the order.
+        seconds: processor time of toulbar2, rounded up to whole seconds.
+        digits: decimal digits of log potentials that count for it.
+        seed: of its random choices.
+
+    Raises:
+        InputError: for a setting out of range, or log potentials too far apart for the digits.
+        MissingDependencyError: if elimination does not fit and pytoulbar2 is not installed.
+        ZeroPartitionError: if no assignment has positive potential.
+        InferenceError: if toulbar2 found none that has.
+    """
+    check_search(seconds, digits, seed)
+    began = time.perf_counter()
+    try:
+        best = map_assignment(graph, exact)
+    except TooLargeError as error:
+        try:
+            found = search_toulbar2(graph, seconds=seconds, digits=digits, seed=seed)
+        except MissingDependencyError as missing:
+            raise MissingDependencyError(f"{error}; or let toulbar2 search: {missing}") from None
+        assignment = Assignment(graph.names, found.states, found.log_potential)
+        return SearchedAssignment(assignment, found.upper, found.status, found.stats)
+    stats = {"seconds": time.perf_counter() - began}
+    return SearchedAssignment(best, best.log_potential, Status.EXACT, stats)
 
 
 def marginal_map(

@@ -5,7 +5,7 @@
 
 Networks of the UAI 2014 competition with their answers, and two graphs of claims that the
 generator beside those data draws; their reference is `ais` with ten times the time, and its
-standard error. Beside every search stands toulbar2's, with as many seconds of processor time.
+standard error. Searches for the most probable assignment are toulbar2's.
 Every answer is a process of its own: `MiB` is what its resident memory grew by, at most, beyond
 what it held when the network was read and the compiled code loaded. `seconds` and `memory` are
 passed to what takes them.
@@ -31,7 +31,6 @@ from factormodels.io.networks.uai_results import read_evidence, read_log10_parti
 from factormodels.synthetic import grid
 from inference import LogZKind, Posterior, get_backend
 from inference.peers.toulbar2_search import search_toulbar2
-from inference.tasks import search_map, search_map_anytime
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "uai2014_wide"
 NETWORKS = ("linkage_11", "linkage_12", "ObjectDetection_14", "ObjectDetection_16")
@@ -40,7 +39,7 @@ BACKENDS = ("auto", "wmb", "trw", "cavi", "ais", "wmb_is", "ijgp", "lbp")
 
 
 def main() -> int:
-    """Print the table; of `map`, return 1 if a reference is better than what is found."""
+    """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m tests.endurance.wide_networks")
     parser.add_argument("table", choices=("bounds", "map", "cell"))
     parser.add_argument("cell", nargs="*", help="network and backend, within a table's own process")
@@ -53,18 +52,17 @@ def main() -> int:
     if given.table == "cell":
         path, backend, kept = (*given.cell, "", "")[:3]
         limits = (given.seconds, given.memory)
-        if backend == "map":
-            answer = map_cell(Path(path), *limits)
-        elif backend == "toulbar2":
+        if backend == "toulbar2":
             answer = toulbar2_cell(Path(path), limits[0])
         else:
             answer = marginal_cell(Path(path), backend, *limits, kept)
         json.dump(answer, sys.stdout)
         return 0
-    return (bounds if given.table == "bounds" else most_probable)(given)
+    (bounds if given.table == "bounds" else most_probable)(given)
+    return 0
 
 
-def bounds(given: argparse.Namespace) -> int:
+def bounds(given: argparse.Namespace) -> None:
     """Print a line of each network and backend."""
     seconds = given.seconds or 20.0
     _line("network", "backend", "lower", "log Z", "upper", "reference", "mean and largest error of "
@@ -98,39 +96,23 @@ def bounds(given: argparse.Namespace) -> int:
                 spent = (f"{said[key]:.1f}" for key in ("seconds", "processor"))
                 held = f"{said['mebibytes']:.0f}"
                 _line(name, backend, *numbers, about, errors, *spent, held, said["status"])
-    return 0
 
 
-def most_probable(given: argparse.Namespace) -> int:
-    """Print two lines of each MAP task: what is found here, and by toulbar2."""
-    seconds, worse = given.seconds or 60.0, 0
-    _line("network", "search", "variables", "width", "found", "reference", "upper bound",
-          "better by", "at least reference after s", "seconds", "of a processor", "MiB",
+def most_probable(given: argparse.Namespace) -> None:
+    """Print a line of each MAP task: what toulbar2 finds."""
+    _line("network", "variables", "found", "reference", "upper bound", "better by", "seconds",
           "status")  # fmt: skip
-    _line(*["---"] * 2, *["---:"] * 10, "---")
-    paths = sorted((given.data / "MAP").glob("*.uai"))
-    for path in paths:
+    _line("---", *["---:"] * 6, "---")
+    for path in sorted((given.data / "MAP").glob("*.uai")):
         if given.only and path.stem not in given.only:
             continue
-        said = _cell(path, "map", seconds, given.memory)
-        worse += said["found"] < said["reference"] - 1e-6
-        reached = "" if said["reached"] is None else f"{said['reached']:.1f}"
-        task = (said["variables"], said["width"])
-        _line(path.stem, "search_map", *task, *_of_search(said, said["reference"]), reached,
-              f"{said['seconds']:.1f}", f"{said['processor']:.1f}", f"{said['mebibytes']:.0f}",
-              said["status"])  # fmt: skip
-        peer = _cell(path, "toulbar2", seconds, given.memory)
-        if "refused" in peer:
-            _line(path.stem, "toulbar2", *task, *[""] * 8, peer["refused"])
+        said = _cell(path, "toulbar2", given.seconds or 60.0, given.memory)
+        if "refused" in said:
+            _line(path.stem, *[""] * 6, said["refused"])
             continue
-        _line(path.stem, "toulbar2", *task, *_of_search(peer, said["reference"]), "",
-              f"{peer['seconds']:.1f}", "", "", peer["status"])  # fmt: skip
-    return 1 if worse else 0
-
-
-def _of_search(said: dict[str, Any], reference: float) -> tuple[str, str, str, str]:
-    found, upper = said["found"], said["upper"]
-    return f"{found:.4f}", f"{reference:.4f}", f"{upper:.4f}", f"{found - reference:+.4f}"
+        found, reference = said["found"], said["reference"]
+        numbers = (f"{value:.4f}" for value in (found, reference, said["upper"], found - reference))
+        _line(path.stem, said["variables"], *numbers, f"{said['seconds']:.1f}", said["status"])
 
 
 def marginal_cell(
@@ -169,37 +151,14 @@ def marginal_cell(
     }
 
 
-def map_cell(path: Path, seconds: float, memory: int) -> dict[str, Any]:
-    """What a search finds for a task, beside the reference assignment."""
+def toulbar2_cell(path: Path, seconds: float) -> dict[str, Any]:
+    """What toulbar2 finds for a task, beside the reference assignment."""
     graph = _read(path)
-    words = Path(f"{path}.MAP").read_text().split()
-    states = np.array(words[2:], dtype=np.int64)
-    reference = graph.log_potential(states)
-    search_map(grid(4, 4, coupling=1.0, field=1.0, seed=0), seconds=1.0)
-    before = _resident_peak_from_here()
-    start, worked = time.perf_counter(), time.process_time()
-    reached = None
-    for found in search_map_anytime(graph, seconds=seconds, memory_limit=memory):
-        if reached is None and found.assignment.log_potential >= reference - 1e-6:
-            reached = time.perf_counter() - start
+    states = np.array(Path(f"{path}.MAP").read_text().split()[2:], dtype=np.int64)
+    found = search_toulbar2(graph, seconds=seconds)
     return {
         "variables": graph.n_variables,
-        "width": found.stats["induced_width"],
-        "found": found.assignment.log_potential,
-        "reference": reference,
-        "upper": found.upper,
-        "reached": reached,
-        "seconds": time.perf_counter() - start,
-        "processor": time.process_time() - worked,
-        "mebibytes": (_resident("VmHWM") - before) / 2**20,
-        "status": str(found.status),
-    }
-
-
-def toulbar2_cell(path: Path, seconds: float) -> dict[str, Any]:
-    """What toulbar2 finds for a task."""
-    found = search_toulbar2(_read(path), seconds=seconds)
-    return {
+        "reference": graph.log_potential(states),
         "found": found.log_potential,
         "upper": found.upper,
         "seconds": found.stats["seconds"],

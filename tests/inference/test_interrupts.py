@@ -29,7 +29,6 @@ from inference.tasks import (
     marginal_map,
     pairwise_joints,
     sample,
-    search_map,
     without_factors,
     without_variables,
 )
@@ -140,7 +139,6 @@ def _anytime(number: int) -> Status:
 TASKS: dict[str, Run] = {
     "map_assignment": lambda number: map_assignment(_graph(number)),
     "marginal_map": lambda number: marginal_map(_graph(number), range(3)),
-    "search_map": lambda number: search_map(_graph(number), seconds=0.1, seed=0),
     "sample": lambda number: sample(_graph(number), 200, seed=0),
     "count_distribution": lambda number: count_distribution(_graph(number), range(24)),
     "pairwise_joints": lambda number: pairwise_joints(_graph(number), range(12)),

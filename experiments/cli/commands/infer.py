@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import textwrap
-import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -50,6 +49,7 @@ _Answer: TypeAlias = "tuple[LoadedModel, Posterior | SearchedAssignment]"
 
 _STATES_IN_COLUMNS = 6
 _TEXT_SHOWN = 160
+_SEARCH_SECONDS = 60.0
 
 
 def command(
@@ -76,7 +76,8 @@ def command(
         typer.Option(
             metavar="S",
             help="Tighten bounds on log Z for this many seconds with the backend auto, showing "
-            "each improvement. Ctrl-C stops and shows the best so far. With --map: search so long.",
+            "each improvement. Ctrl-C stops and shows the best so far. With --map: for so long may "
+            "toulbar2 search where elimination does not fit (60).",
         ),
     ] = None,
     map_: Annotated[
@@ -84,7 +85,7 @@ def command(
         typer.Option(
             "--map",
             help="The most probable states of all variables together, in place of the "
-            "probability of each.",
+            "probability of each; of a graph too wide, the best that toulbar2 finds.",
         ),
     ] = False,
     encoding: Annotated[
@@ -294,22 +295,12 @@ def _posteriors(models: Iterable[LoadedModel], algorithm: Backend) -> Iterator[_
 def _assignment(
     graph: FactorGraph, algorithm: Backend, seconds: float | None
 ) -> SearchedAssignment:
-    """The most probable states of all variables; with a time, those that a search finds in it."""
-    from inference import TooLargeError
+    """The most probable states of all variables; of wide graphs, those that a search finds."""
     from inference.exact.backend import Exact
-    from inference.posterior import Status
-    from inference.tasks import SearchedAssignment, map_assignment, search_map
+    from inference.tasks import search_map
 
-    if seconds is not None:
-        return search_map(graph, seconds=seconds)
-    began = time.perf_counter()
     exact = algorithm if isinstance(algorithm, Exact) else None
-    try:
-        found = map_assignment(graph, exact)
-    except TooLargeError as error:
-        raise TooLargeError(f"{error}; or search for as long as --seconds says") from None
-    stats = {"seconds": time.perf_counter() - began}
-    return SearchedAssignment(found, found.log_potential, Status.EXACT, stats)
+    return search_map(graph, exact, seconds=_SEARCH_SECONDS if seconds is None else seconds)
 
 
 def _tightened(algorithm: Backend, graph: FactorGraph) -> Posterior:
