@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     )
     from inference.tasks.open_tables import open_marginals
     from inference.tasks.pairs import pairwise_joints
-    from inference.tasks.removals import Effects, without_factors, without_variables
+    from inference.tasks.removals import Effects, without_variables
     from inference.tasks.samples import sample
 
 __all__ = [
@@ -57,7 +57,6 @@ __all__ = [
     "pairwise_joints",
     "sample",
     "search_map",
-    "without_factors",
     "without_variables",
 ]
 
@@ -81,7 +80,6 @@ _MODULES = {
     "pairwise_joints": "pairs",
     "sample": "samples",
     "search_map": "maximum",
-    "without_factors": "removals",
     "without_variables": "removals",
 }
 

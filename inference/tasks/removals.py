@@ -1,11 +1,11 @@
-"""What each factor or each variable contributes: posteriors with it removed, for all at once."""
+"""What each variable contributes: posteriors with it removed, for all at once."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,29 +14,33 @@ from numpy.typing import NDArray
 from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.backend import TooLargeError
+from inference.batch import infer_settings
 from inference.exact.backend import Exact
 from inference.exact.kernels.cluster_tree import ClusterTree
 from inference.kernels.interaction import factors_by_variable
 from inference.possible_states import arrays_of
 from inference.posterior import Status
-from inference.tasks.kernels.log_messages import conditionals, log_messages
+from inference.tasks.kernels.log_messages import log_messages
 from inference.tasks.kernels.removal import posteriors_without
-from inference.tasks.kernels.subtrees import subtrees
 from inference.tasks.requests import Variables, positions, require_memory, wanted_states
 
 if TYPE_CHECKING:
     from inference.sampling.annealing import AnnealedImportance
 
 
+_ENTRIES_AT_ONCE = 2**22
+"""Of tables that are propagated in one call."""
+
+
 @dataclass(frozen=True, eq=False)
 class Effects:
     """Posterior probabilities of a state of targets, with something in the model and without it.
 
-    One entry per pair of what is removed and a target. If targets were given, every removal is
+    One entry per pair of a variable removed and a target. If targets were given, every removal is
     paired with each of them in turn: ``without.reshape(-1, n_targets)`` is the matrix.
 
     Attributes:
-        removed: int64 (n_pairs,), number of the factor, or position of the variable, removed.
+        removed: int64 (n_pairs,), positions of the variables removed.
         targets: int64 (n_pairs,), positions of the targets.
         present: float64 (n_pairs,), probability of the target's state in the whole model.
         without: float64 (n_pairs,), the same after the removal; NaN for a variable's effect on
@@ -59,42 +63,6 @@ class Effects:
         return self.present - self.without
 
 
-def without_factors(
-    graph: FactorGraph,
-    factors: Sequence[int] | NDArray[np.int64] | None = None,
-    targets: Variables | None = None,
-    state: int = 1,
-    exact: Exact | None = None,
-) -> Effects:
-    """Posteriors of targets when each of some factors is removed by itself.
-
-    The messages of the whole model are computed once. For each factor, the product of its cluster
-    is taken anew without it, so a factor with zeros is removed exactly; that costs its cluster's
-    table times the number of its inputs. Targets elsewhere cost one more propagation in which
-    every message has a number for each target, and are read at the border of the cluster.
-
-    Args:
-        graph: the factor graph, with or without evidence.
-        factors: numbers of factors; all by default.
-        targets: names or positions of variables; by default, for each factor, the variables of
-            its scope that have the state.
-        state: the state of targets whose probability is wanted.
-        exact: settings of `exact`: memory limit, seed and restarts of the order.
-
-    Raises:
-        InputError: for an unknown factor or target, or a target without that state.
-        TooLargeError: if the tables would not fit the memory limit.
-        ZeroPartitionError: if no assignment has positive potential.
-
-    Source: leaving one input out of a propagation, Cowell & Dawid 1992, "Fast retraction of
-    evidence in a probabilistic expert system".
-    """
-    chosen = _factor_numbers(graph, factors)
-    groups = _Groups(chosen, np.arange(len(chosen) + 1), chosen)
-    near = _near(graph, groups, state) if targets is None else None
-    return _effects(graph, groups, targets, near, state, exact or Exact())
-
-
 def without_variables(
     graph: FactorGraph,
     variables: Variables,
@@ -105,11 +73,13 @@ def without_variables(
 ) -> Effects:
     """Posteriors of targets when each of some variables is removed by itself.
 
-    A variable is removed with every factor on it, as if its context had not been retrieved. Its
-    factors may be in several clusters; messages are sent anew in the smallest part of the cluster
-    tree that holds them. A variable that is eliminated early has one such cluster, and all
-    variables together cost at most the induced width times one propagation. Targets elsewhere
-    are read as in `without_factors`.
+    A variable is removed with every factor on it, as if its context had not been retrieved. The
+    messages of the whole model are computed once. For each variable, the product of the clusters
+    of its factors is taken anew without them, so factors with zeros are removed exactly, and
+    messages are sent anew in the smallest part of the cluster tree that holds them. A variable
+    that is eliminated early has one such cluster, and all variables together cost at most the
+    induced width times one propagation. Targets that are given are answered by one propagation
+    for each variable.
 
     Where that does not fit, draws of the whole model can say it, with standard errors: a draw
     weighs as much more in the model without the variable as the variable's factors make it rarer.
@@ -130,6 +100,9 @@ def without_variables(
             a variable has no state that all its factors allow, so that draws of the whole model do
             not reach all of the one without it.
         ZeroPartitionError: if no assignment has positive potential.
+
+    Source: leaving one input out of a propagation, Cowell & Dawid 1992, "Fast retraction of
+    evidence in a probabilistic expert system".
     """
     chosen = positions(graph, variables, "variables")
     owners = _owners(graph)
@@ -138,7 +111,7 @@ def without_variables(
     counts = np.diff(ends, prepend=0)[chosen]
     slots = by_variable[np.repeat(ends[chosen] - counts, counts) + _within(counts)]
     groups = _Groups(chosen, np.concatenate([[0], np.cumsum(counts)]), owners[slots])
-    near = _near(graph, groups, state, leave_out=True) if targets is None else None
+    near = _near(graph, groups, state) if targets is None else None
     try:
         effects = _effects(graph, groups, targets, near, state, exact or Exact())
     except TooLargeError:
@@ -173,23 +146,6 @@ class _Model(NamedTuple):
     tree: ClusterTree
 
 
-def _factor_numbers(
-    graph: FactorGraph, factors: Sequence[int] | NDArray[np.int64] | None
-) -> NDArray[np.int64]:
-    if factors is None:
-        return np.arange(graph.n_factors)
-    chosen = np.asarray(factors)
-    if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
-        raise InputError(f"factors is {factors!r}; give a list of numbers of factors")
-    outside = (chosen < 0) | (chosen >= graph.n_factors)
-    if outside.any():
-        raise InputError(
-            f"there is no factor number {chosen[np.argmax(outside)]}; "
-            f"they run from 0 to {graph.n_factors - 1}"
-        )
-    return chosen.astype(np.int64)
-
-
 def _owners(graph: FactorGraph) -> NDArray[np.int64]:
     """Factor of every entry of `graph.scope_variables`."""
     return np.repeat(np.arange(graph.n_factors), np.diff(graph.scope_starts))
@@ -200,16 +156,14 @@ def _within(counts: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
-def _near(graph: FactorGraph, groups: _Groups, state: int, leave_out: bool = False) -> _Near:
+def _near(graph: FactorGraph, groups: _Groups, state: int) -> _Near:
     """Variables in the scopes of each group, without repetition."""
     _check_state(state)
     arities = np.diff(graph.scope_starts)[groups.factors]
     slots = np.repeat(graph.scope_starts[groups.factors], arities) + _within(arities)
     group = np.repeat(np.repeat(np.arange(len(groups.names)), np.diff(groups.starts)), arities)
     variables = graph.scope_variables[slots]
-    kept = graph.cardinalities[variables] > state
-    if leave_out:
-        kept &= variables != groups.names[group]
+    kept = (graph.cardinalities[variables] > state) & (variables != groups.names[group])
     keys = np.unique(group[kept] * graph.n_variables + variables[kept])
     group, variables = np.divmod(keys, max(1, graph.n_variables))
     return _Near(np.searchsorted(group, np.arange(len(groups.names) + 1)), variables)
@@ -228,11 +182,11 @@ def _effects(
     state: int,
     exact: Exact,
 ) -> Effects:
-    _check_state(state)
-    wanted = np.zeros(0, dtype=np.int64)
-    if targets is not None:
-        wanted = positions(graph, targets, "targets")
+    if near is None:
+        _check_state(state)
+        wanted = positions(graph, targets or (), "targets")
         wanted_states(graph, wanted, state)
+        return _effects_anywhere(graph, groups, wanted, state, exact)
     calibrated = exact.calibrate(graph)
     absorbed, tree, marginals = calibrated.graph, calibrated.tree, calibrated.marginals
     del calibrated  # and its tables
@@ -242,15 +196,29 @@ def _effects(
     free = np.flatnonzero((graph.evidence == UNOBSERVED) & (graph.cardinalities > state))
     present[free] = marginals[starts[free] + state]
     model = _propagated(absorbed, tree, exact)
-    if near is not None:
-        pairs = near.targets
-        without = _near_posteriors(model, groups, near, present, graph, state)
-        removed = np.repeat(groups.names, np.diff(near.starts))
-    else:
-        pairs = np.tile(wanted, len(groups.names))
-        without = _far_posteriors(model, groups, wanted, present, graph, state, exact).ravel()
-        removed = np.repeat(groups.names, len(wanted))
-    return Effects(removed, pairs, present[pairs], without)
+    without = _near_posteriors(model, groups, near, present, graph, state)
+    removed = np.repeat(groups.names, np.diff(near.starts))
+    return Effects(removed, near.targets, present[near.targets], without)
+
+
+def _effects_anywhere(
+    graph: FactorGraph, groups: _Groups, wanted: NDArray[np.int64], state: int, exact: Exact
+) -> Effects:
+    """The model of every group, with the group's tables 1 everywhere, propagated by itself."""
+    at_once = max(1, _ENTRIES_AT_ONCE // max(1, len(graph.log_values)))
+    rows = []
+    # The first is the whole model.
+    for first in range(-1, len(groups.names), at_once):
+        tables = np.tile(graph.log_values, (min(at_once, len(groups.names) - first), 1))
+        for row, group in zip(tables, range(first, len(groups.names)), strict=False):
+            for factor in groups.factors[groups.starts[max(group, 0)] : groups.starts[group + 1]]:
+                row[graph.table_starts[factor] : graph.table_starts[factor + 1]] = 0.0
+        for posterior in infer_settings(graph, tables, exact):
+            marginals = posterior.marginals
+            rows.append(marginals.flat[marginals.starts[wanted] + state])
+    present, without = rows[0], np.array(rows[1:])
+    removed, targets = np.repeat(groups.names, len(wanted)), np.tile(wanted, len(groups.names))
+    return Effects(removed, targets, np.tile(present, len(groups.names)), without.ravel())
 
 
 def _reached(graph: FactorGraph, groups: _Groups) -> bool:
@@ -347,7 +315,6 @@ def _near_posteriors(
     asked = graph.evidence[near.targets] == UNOBSERVED
     asked_starts = np.concatenate([[0], np.cumsum(asked)])[near.starts]
     found = result[asked]
-    none = np.zeros(graph.n_variables, dtype=np.int64)
     posteriors_without(
         *model.arrays,
         model.values,
@@ -356,55 +323,8 @@ def _near_posteriors(
         groups.factors,
         asked_starts,
         near.targets[asked],
-        np.full(graph.n_variables, state, dtype=np.int64),
-        np.zeros((0, 0)),
-        subtrees(model.tree, none, 0),
+        state,
         found,
-        np.zeros((len(groups.names), 0)),
     )
     result[asked] = found
-    return result
-
-
-def _far_posteriors(
-    model: _Model,
-    groups: _Groups,
-    wanted: NDArray[np.int64],
-    present: NDArray[np.float64],
-    graph: FactorGraph,
-    state: int,
-    exact: Exact,
-) -> NDArray[np.float64]:
-    result = np.tile(present[wanted], (len(groups.names), 1))
-    asked = np.flatnonzero(graph.evidence[wanted] == UNOBSERVED)
-    per_target = 8.0 * (float(model.tree.message_starts[-1]) + 2.0 * len(groups.names))
-    allowed = exact.allowance()
-    spare = replace(allowed, bytes=allowed.bytes - model.values.nbytes - result.nbytes)
-    require_memory(per_target, spare, "the posteriors of a target under removal")
-    at_once = int(min(len(wanted), spare.bytes // per_target))
-    for start in range(0, len(asked), at_once):
-        part = asked[start : start + at_once]
-        weights = np.zeros(graph.n_variables, dtype=np.int64)
-        weights[wanted[part]] = 1
-        below = subtrees(model.tree, weights, 0)
-        columns = below.begins[wanted[part]]
-        states = np.where(weights > 0, state, -1)
-        given = conditionals(*model.arrays, model.values, model.tree, states, below, len(part))
-        found = np.empty((len(groups.names), len(part)))
-        found[:, columns] = result[:, part]
-        posteriors_without(
-            *model.arrays,
-            model.values,
-            model.tree,
-            groups.starts,
-            groups.factors,
-            np.zeros(len(groups.names) + 1, dtype=np.int64),
-            np.zeros(0, dtype=np.int64),
-            states,
-            given,
-            below,
-            np.zeros(0),
-            found,
-        )
-        result[:, part] = found[:, columns]
     return result

@@ -29,7 +29,6 @@ from inference.tasks import (
     marginal_map,
     pairwise_joints,
     sample,
-    without_factors,
     without_variables,
 )
 from tests.processes import run_python
@@ -143,7 +142,6 @@ TASKS: dict[str, Run] = {
     "count_distribution": lambda number: count_distribution(_graph(number), range(24)),
     "pairwise_joints": lambda number: pairwise_joints(_graph(number), range(12)),
     "without_variables": lambda number: without_variables(_graph(number), range(24, 30)),
-    "without_factors": lambda number: without_factors(_graph(number)),
     "infer_anytime": _anytime,
     "enumeration": _enumerated,
 }

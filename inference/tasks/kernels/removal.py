@@ -64,21 +64,17 @@ def _smallest_part(clusters, g, count, parents, component, inside, is_top, pendi
 @kernel
 def posteriors_without(
     cardinalities, scope_starts, scope_variables, table_starts, values, tree,
-    group_starts, groups, near_starts, near, states, given, below, near_result, result,
+    group_starts, groups, near_starts, near, state, result,
 ):  # fmt: skip
-    """Write the probabilities of the states of targets under removal of groups of factors.
+    """Write the probabilities of a state of targets under removal of groups of factors.
 
     Args:
         values: what `log_messages` returns, with as much room as it has values, and room for
             the longest message or distribution.
         group_starts, groups: the factors of every group.
         near_starts, near: for every group, targets that share a factor with it.
-        states: int64 (n_variables,), the state of a target that is asked for.
-        given: what `conditionals` returns for the targets anywhere.
-        below: the `Subtrees` of these.
-        near_result: float64 (n_near,), written.
-        result: float64 (n_groups, n_targets), the targets in post-order; changed where they are in
-            the component of a factor of the group.
+        state: the state of targets that is asked for.
+        result: float64 (n_near,), written.
     """
     n = len(tree.parents)
     n_messages = tree.message_starts[n]
@@ -139,46 +135,13 @@ def posteriors_without(
                 send(c, up, -n_messages, length, outer, block, values, cardinalities, tree, work)
                 continue
             for k in range(len(children)):
-                more = below.sizes[children[k]]
-                start = tree.message_starts[children[k]]
-                length = tree.message_starts[children[k] + 1] - start
                 if inside[children[k]] == g:
+                    start = tree.message_starts[children[k]]
+                    length = tree.message_starts[children[k] + 1] - start
                     send(
                         c, slot + k, n_messages, length, outer, block, values, cardinalities, tree,
                         work,
                     )  # fmt: skip
-                elif more > 0:
-                    shift = scratch - work.positions[slot + k]
-                    send(
-                        c, slot + k, shift, length, outer, block, values, cardinalities, tree, work
-                    )
-                    for i in range(length):
-                        values[scratch + i] += values[first_up + start + i]
-                    _normalise(values, scratch, scratch + length)
-                    first = below.firsts[children[k]]
-                    result[g, first : first + more] = 0.0
-                    for i in range(length):
-                        for a in range(first, first + more):
-                            result[g, a] += values[scratch + i] * given[start + i, a]
-            if is_top[c] and tree.parents[c] >= 0:
-                root = component[c]
-                first = below.firsts[root]
-                end = first + below.sizes[root]
-                start = tree.message_starts[c]
-                length = tree.message_starts[c + 1] - start
-                if below.sizes[root] > below.sizes[c]:
-                    shift = scratch - work.positions[up]
-                    send(c, up, shift, length, outer, block, values, cardinalities, tree, work)
-                    for i in range(length):
-                        values[scratch + i] += values[first_down + start + i]
-                    _normalise(values, scratch, scratch + length)
-                    for a in range(first, end):
-                        if below.sizes[c] == 0 or not (
-                            below.firsts[c] <= a < below.firsts[c] + below.sizes[c]
-                        ):
-                            result[g, a] = 0.0
-                            for i in range(length):
-                                result[g, a] += values[scratch + i] * given[start + i, a]
             for entry in range(tree.starts[c], tree.starts[c + 1]):
                 variable = tree.variables[entry]
                 if residual[variable] != c and not is_top[c]:
@@ -186,8 +149,7 @@ def posteriors_without(
                 t = near_starts[g]
                 while t < near_starts[g + 1] and near[t] != variable:
                     t += 1
-                wanted = residual[variable] == c and below.begins[variable] >= 0
-                if t == near_starts[g + 1] and not wanted:
+                if t == near_starts[g + 1]:
                     continue
                 scope = tree.variables[entry : entry + 1]
                 length = cardinalities[variable]
@@ -195,7 +157,4 @@ def posteriors_without(
                 work.used[up + 1] = False
                 send(c, up + 1, 0, length, outer, block, values, cardinalities, tree, work)
                 _normalise(values, scratch, scratch + length)
-                if t < near_starts[g + 1]:
-                    near_result[t] = values[scratch + states[variable]]
-                if wanted:
-                    result[g, below.begins[variable]] = values[scratch + states[variable]]
+                result[t] = values[scratch + state]
