@@ -29,10 +29,16 @@ from factormodels.io.published.formats import (
 from factormodels.io.published.prompts import Prompt
 from factormodels.io.published.unli import JudgedPair
 from factormodels.io.reading import is_dataset, records_of
-from factormodels.io.records import Record, column_names
+from factormodels.io.records import (
+    Content,
+    Record,
+    binary_records,
+    column_names,
+    is_binary,
+)
 from factormodels.recorded_verdicts import recorded_verdicts
 
-SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv")
+SUFFIXES = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".arrow", ".xlsx")
 """Files that are looked at in a folder, compressed with gzip or not."""
 
 _NOT_UTF8 = re.compile("[\\udc80-\\udcff]")
@@ -117,17 +123,23 @@ def check_file(path: Path, known: Format | None = None) -> FileReport:
         path: the file.
         known: its format; its content tells if None.
     """
+    content: Content
+    text = ""
     try:
-        text = read_bytes(path).decode("utf-8-sig", "surrogateescape")
+        encoded = read_bytes(path)
+        if is_binary(encoded):
+            content = binary_records(encoded, path)
+        else:
+            content = text = encoded.decode("utf-8-sig", "surrogateescape")
     except InputError as error:
         return FileReport(path, known, 0, {}, (), (_problem(error, path, None),))
     problems = _encoding_problems(text)
     garbled = {problem.line for problem in problems}
-    if not text.strip():
+    if isinstance(content, str) and not content.strip():
         return FileReport(path, known, 0, {}, (), (Problem(None, "the file is empty; fill it"),))
-    if known is None and not is_dataset(text):
-        return _unknown(path, text, problems)
-    records = list(records_of(text, path))
+    if known is None and not is_dataset(content):
+        return _unknown(path, content, problems)
+    records = list(records_of(content, path))
     if not records:
         problems.append(Problem(None, "it holds no record; name another file"))
     problems += [
@@ -138,7 +150,7 @@ def check_file(path: Path, known: Format | None = None) -> FileReport:
     good = [r for r in records if r.error is None and r.line not in garbled]
     of_file = known or _most_common(good)
     if of_file is None:
-        report = _unknown(path, text, problems)
+        report = _unknown(path, content, problems)
         return replace(report, records=len(records))
     read = [r for r in good if isinstance(r.value, dict)]
     items, refused = _parsed(read, path, of_file, forced=known is not None)
@@ -149,7 +161,8 @@ def check_file(path: Path, known: Format | None = None) -> FileReport:
         if not isinstance(r.value, dict)
     ]
     problems += _repeated(items)
-    problems = [_placed(problem, text) for problem in problems]
+    if text:
+        problems = [_placed(problem, text) for problem in problems]
     in_order = sorted(problems, key=lambda problem: problem.line or 0)
     found = tuple(item for item, _ in items)
     missing = (*_missing_fields([r.value for r in read], of_file), *_missing(found))
@@ -327,14 +340,14 @@ def _with_companion(report: FileReport, reports: Sequence[FileReport]) -> FileRe
     return replace(report, missing=(*report.missing, lacks))
 
 
-def _unknown(path: Path, text: str, problems: Sequence[Problem]) -> FileReport:
+def _unknown(path: Path, content: Content, problems: Sequence[Problem]) -> FileReport:
     """Report of a file of no known format, with the one that it is nearest to."""
     value: object = None
-    if is_dataset(text):
-        values = [r.value for r in records_of(text, path) if r.error is None]
+    if is_dataset(content):
+        values = [r.value for r in records_of(content, path) if r.error is None]
         value = values[0] if values else None
     else:
-        value = dict.fromkeys(column_names(text), "")
+        value = dict.fromkeys(column_names(str(content)), "")
     near = nearest_format(value)
     looked = f"looked for the keys or columns of {', '.join(FORMAT_NAMES)}"
     has = f"it has {shown(list(value))}" if isinstance(value, dict) and value else "none was found"

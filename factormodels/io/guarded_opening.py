@@ -149,14 +149,20 @@ def read_lines(source: Source, *, held: bool = False) -> Iterator[str]:
 
 
 def read_text_or_lines(
-    source: Source, in_lines: Callable[[Sequence[str]], bool], *, held: bool
-) -> str | Iterator[str]:
+    source: Source,
+    in_lines: Callable[[Sequence[str]], bool],
+    *,
+    binary: Callable[[bytes], bool],
+    held: bool,
+) -> str | Iterator[str] | bytes:
     """Text of a UTF-8 file; its lines, as `read_lines` yields them, where its beginning says so.
 
     Args:
         source: the file; `-` is standard input.
         in_lines: whether a file is one of lines, given the first two that are not blank (fewer,
             where the file has fewer).
+        binary: whether a file that begins with these bytes is no text, so that they are returned
+            as they are.
         held: as in `read_lines`.
 
     Raises:
@@ -167,6 +173,8 @@ def read_text_or_lines(
     filled: list[str] = []
     start = 0
     for chunk in chunks:
+        if not begun and binary(chunk):
+            return _whole(itertools.chain([chunk], chunks), source)
         begun += chunk
         refuse_larger(len(begun), source)
         # What is blank is passed over at once: a file may hold gigabytes of it.

@@ -103,7 +103,7 @@ def parts_of_lines(
         InputError: as `read_each` does.
     """
     content = read_content(path, held=False)
-    return None if isinstance(content, str) else _parts(content, most)
+    return None if isinstance(content, str | tuple) else _parts(content, most)
 
 
 def _parts(lines: Iterator[str], most: int) -> Iterator[tuple[int, list[str]]]:
@@ -189,7 +189,7 @@ def read_judged_pairs(path: Source, *, form: str | None = None) -> tuple[JudgedP
 
 
 def is_dataset(content: Content) -> bool:
-    """Whether a file is JSON, or a table whose columns are those of a known format."""
+    """Whether a file is JSON, a binary table, or one whose columns are those of a known format."""
     if not isinstance(content, str) or is_json(content):
         return True
     return format_of(dict.fromkeys(column_names(content), "")) is not None

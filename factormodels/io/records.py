@@ -1,5 +1,7 @@
 """The records of a file, whatever it is written as: JSON, a JSON array, JSON Lines, or a table.
 
+Tables are CSV, columns parted by tabs, workbooks of Excel, Parquet and Arrow.
+
 A record that cannot be made out is kept with its error, so that a file can be read strictly (the
 first error is raised) or checked (every error is told).
 """
@@ -15,17 +17,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from factormodels.errors import InputError
+from factormodels.io.arrow_files import arrow_records, is_binary_table
 from factormodels.io.guarded_opening import read_text_or_lines
 from factormodels.io.json_records import location
 from factormodels.io.json_text import decode, decode_elements
+from factormodels.io.workbooks import is_workbook, workbook_rows
 
 Source = str | os.PathLike[str]
 
 _SEPARATOR = re.compile(r'"?sep=([,;\t|])"?[\r\n]', re.IGNORECASE)
 """The line that spreadsheets put before a table, to say what parts its cells."""
-
-Content = str | Iterator[str]
-"""The text of a file; of JSON Lines, its lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +34,10 @@ class Record:
     """One record of a file.
 
     Attributes:
-        value: the JSON value, or the row of a table as texts by column; None if it is bad.
+        value: the JSON value, or the row of a table by column (texts, but for binary tables, whose
+            values have types); None if it is bad.
         line: its line in the file, from 1 (the first, of a row over several); None where one value
-            fills the file.
+            fills the file, or a file has no lines.
         error: why it cannot be made out; None if it can.
     """
 
@@ -44,8 +46,14 @@ class Record:
     error: InputError | None = None
 
 
+Content = str | Iterator[str] | tuple[Record, ...]
+"""The text of a file; of JSON Lines, its lines; of a workbook, Parquet or Arrow, its rows."""
+
+
 def read_content(source: Source, *, held: bool) -> Content:
     """The text of a file; of JSON Lines its lines, of which one at a time is in memory.
+
+    A workbook of Excel, Parquet and Arrow are read at once: of these it is the rows.
 
     Args:
         source: the file; `-` is standard input.
@@ -53,8 +61,28 @@ def read_content(source: Source, *, held: bool) -> Content:
 
     Raises:
         InputError: if it cannot be read or is too large; of lines, when they are asked for.
+        MissingDependencyError: for a workbook, if openpyxl is not installed.
     """
-    return read_text_or_lines(source, _are_lines, held=held)
+    content = read_text_or_lines(source, _are_lines, binary=is_binary, held=held)
+    return binary_records(content, source) if isinstance(content, bytes) else content
+
+
+def is_binary(content: bytes) -> bool:
+    """Whether what begins with these bytes is a table and no text."""
+    return is_binary_table(content) or is_workbook(content)
+
+
+def binary_records(content: bytes, source: Source) -> tuple[Record, ...]:
+    """The rows of a table that is no text, of whose bytes `is_binary` is true.
+
+    Raises:
+        InputError: if it is damaged, or too large unpacked.
+        MissingDependencyError: for a workbook, if openpyxl is not installed.
+    """
+    if is_workbook(content):
+        _, rows, lines = workbook_rows(content, source)
+        return tuple(map(Record, rows, lines))
+    return tuple(Record(row, None) for row in arrow_records(content, source)[1])
 
 
 def _are_lines(first_two: Sequence[str]) -> bool:
@@ -63,15 +91,18 @@ def _are_lines(first_two: Sequence[str]) -> bool:
 
 
 def is_json(content: Content) -> bool:
-    """Whether a file is JSON Lines, or its text begins as JSON does."""
+    """Whether a file is JSON Lines or a binary table, or its text begins as JSON does."""
     return not isinstance(content, str) or content.lstrip().startswith(("{", "["))
 
 
 def json_records(content: Content, source: Source) -> Iterator[Record]:
     """Yield the records of JSON: of its lines, of the array that it is, or its one value.
 
-    An array with anything but objects is one value.
+    An array with anything but objects is one value. Rows of a binary table are records already.
     """
+    if isinstance(content, tuple):
+        yield from content
+        return
     if not isinstance(content, str):
         yield from _records_of_lines(content, source)
         return

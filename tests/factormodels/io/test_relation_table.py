@@ -94,3 +94,42 @@ def test_two_of_three_probabilities_are_refused(tmp_path: Path) -> None:
     refused("line 2: column 'neutral' is empty", read_many, written(tmp_path, TABLE.replace(
         "0,8;0,1;0,1", "0,8;0,2;")))  # fmt: skip
     refused("sum to 1.2", read_many, written(tmp_path, TABLE.replace("0,8;0,1;0,1", "0,8;0,2;0,2")))
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow", "xlsx"])
+def test_a_table_that_is_no_text_is_read_as_its_text_is(tmp_path: Path, form: str) -> None:
+    pd = pytest.importorskip("pandas")
+    text = tmp_path / "relations.csv"
+    text.write_text(
+        "response,claim,passage,relation,probability,label\n"
+        "1,a1,1,entailment,0.9,1\n1,a2,1,contradiction,0.8,0\n2,a1,,,,1\n",
+        encoding="utf-8",
+    )
+    table = pd.read_csv(text).astype({"passage": "Int64"})
+    binary = tmp_path / f"relations.{form}"
+    if form == "xlsx":
+        pytest.importorskip("openpyxl")
+        table.to_excel(binary, index=False)
+    elif form == "parquet":
+        table.to_parquet(binary)
+    else:
+        table.to_feather(binary)
+    graphs = read_many(text)
+    assert read_many(binary) == graphs
+    assert list(read_each(binary)) == graphs
+    report = check_file(binary)
+    assert report.format is not None
+    assert (report.format.name, report.records, report.problems) == ("relation-table", 3, ())
+
+
+def test_what_is_wrong_with_a_binary_table_is_said(tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    path = tmp_path / "other.parquet"
+    pd.DataFrame({"response": ["r"], "shade": [0.5]}).to_parquet(path)
+    refused(f"{path.name}.*'shade'", read_many, path)
+    (problem,) = check_file(path).problems
+    assert "'shade'" in problem.message
+    path.write_bytes(path.read_bytes()[:40])
+    refused(f"{path.name}.*damaged", read_many, path)
+    (problem,) = check_file(path).problems
+    assert "damaged" in problem.message
