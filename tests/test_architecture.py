@@ -24,8 +24,8 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "factormodels.io": (
         *(("file_report",), ("flat_rows", "reading", "writing")),
         *(("networks", "published", "tables"), ("relation_table",), ("labels",)),
-        ("claim_records", "fact_graph_json"),
-        ("appended_records", "files", "plain_yaml", "records", "sqlite_files"),
+        ("appended_records", "claim_records", "fact_graph_json"),
+        ("files", "plain_yaml", "records", "sqlite_files"),
         ("arrow_files",),
         ("table_numbers", "workbooks"),
         *(("json_text",), ("json_records",)),

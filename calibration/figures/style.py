@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -114,13 +115,12 @@ def save_figure(
     packing: dict[str, dict[str, Any]] = {"png": {"pil_kwargs": {"compress_type": _RUNS}}}
     with paper_style(), laid_out(figure):
         for suffix, path in zip(formats, paths, strict=True):
+            # In memory first: matplotlib does not survive a disk that is full amid a stream.
+            drawn = io.BytesIO()
+            told = _metadata(suffix, given)
+            figure.savefig(drawn, format=suffix, metadata=told, **packing.get(suffix, {}))
             with atomic_path(path) as temporary:
-                figure.savefig(
-                    temporary,
-                    format=suffix,
-                    metadata=_metadata(suffix, given),
-                    **packing.get(suffix, {}),
-                )
+                temporary.write_bytes(drawn.getvalue())
     return paths
 
 

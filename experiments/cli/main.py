@@ -182,6 +182,7 @@ def _factormodels(
       2     refused, with the reason; datasets check: a line of a file is wrong
       3     a limit on calls or costs is reached; the same command goes on
       130   interrupted
+      143   stopped by the system (SIGTERM), with --cache: the answers so far are kept
     """
     context.with_resource(size_limit(parse_size(max_size)))
 

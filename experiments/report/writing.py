@@ -18,6 +18,7 @@ from experiments.results.files import move_into_place
 from experiments.run.outputs import RunContents
 from experiments.run.processes import Helper
 from factormodels.errors import InputError
+from factormodels.io.files import errors_naming
 
 
 def write_pages(
@@ -75,17 +76,22 @@ def write_pages(
                 "manifest": subject.manifest,
             }
             paths.append(folder / (INDEX if alone else file))
-            paths[-1].write_bytes(page(templates, RESPONSE, shown))
+            _write(paths[-1], page(templates, RESPONSE, shown))
             step()
         # Last, so that its plots are drawn while the other pages are made.
         if assessment is None:
-            paths[0].write_bytes(page(templates, INDEX, {**shared, **index()}))
+            _write(paths[0], page(templates, INDEX, {**shared, **index()}))
             step()
         elif not alone:
             first = {**shared, **assessment.of_all(parts), "manifest": subject.manifest}
-            paths[0].write_bytes(page(templates, ASSESSED, first))
+            _write(paths[0], page(templates, ASSESSED, first))
             step()
     return paths
+
+
+def _write(path: Path, content: bytes) -> None:
+    with errors_naming(path):
+        path.write_bytes(content)
 
 
 def _file(places: Sequence[tuple[Part, int]], order: int) -> str:
@@ -130,10 +136,13 @@ def write_report(
             f"{folder}: the folder cannot be made ({error.strerror}); give another with --out"
         ) from None
     try:
-        # mkdtemp makes folders that only their owner may read, and this one is to be published.
-        unfinished.chmod(0o755)
-        paths = write_pages(subject, unfinished, chosen=chosen, watch=watch, assessment=assessment)
-        move_into_place(unfinished, folder)
+        with errors_naming(folder, unfinished):
+            # mkdtemp makes folders that only their owner may read, and this one is to be published.
+            unfinished.chmod(0o755)
+            paths = write_pages(
+                subject, unfinished, chosen=chosen, watch=watch, assessment=assessment
+            )
+            move_into_place(unfinished, folder)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return [folder / path.name for path in paths]

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from factormodels.errors import InputError
-from factormodels.io.files import read_text
+from factormodels.io.files import errors_naming, read_text
 from factormodels.io.json_text import decode
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,10 @@ def study_folder(study: str, out: Path | None = None) -> Path:
 
 @contextmanager
 def temporary_folder(folder: Path) -> Iterator[Path]:
-    """Yield a temporary folder beside `folder`, on the same file system; it is gone after."""
+    """Yield a temporary folder beside `folder`, on the same file system; it is gone after.
+
+    Errors of writing in it name what is to be in `folder`.
+    """
     try:
         # Beside the folder and not in /tmp: only within one file system is a move a rename, which
         # either happens or does not.
@@ -42,7 +45,8 @@ def temporary_folder(folder: Path) -> Iterator[Path]:
             f"{folder.parent}: cannot be written ({error.strerror}); give another --out"
         ) from None
     try:
-        yield Path(name)
+        with errors_naming(folder, name):
+            yield Path(name)
     finally:
         shutil.rmtree(name, ignore_errors=True)
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from factormodels.errors import InputError
+from factormodels.io.files import errors_naming
 from factormodels.io.guarded_opening import check_regular
 
 logger = logging.getLogger(__name__)
@@ -75,14 +76,15 @@ class Journal:
             OSError: if it cannot be written, as on a full disk.
         """
         # `read` moves the position, so the end is looked up each time.
-        start = self._file.seek(0, os.SEEK_END)
-        self._file.write(_HEADER.pack(_MARK, len(record), _checksum(record)) + record)
-        # Once flushed, the record is in the kernel's hands and survives the death of this process.
-        # Only a power failure needs fdatasync, which is too slow for every record.
-        self._file.flush()
-        if time.monotonic() - self._synced > _SYNC_SECONDS:
-            os.fdatasync(self._file.fileno())
-            self._synced = time.monotonic()
+        with errors_naming(self.path):
+            start = self._file.seek(0, os.SEEK_END)
+            self._file.write(_HEADER.pack(_MARK, len(record), _checksum(record)) + record)
+            # Once flushed, the record is in the kernel's hands and survives the death of this
+            # process. Only a power failure needs fdatasync, which is too slow for every record.
+            self._file.flush()
+            if time.monotonic() - self._synced > _SYNC_SECONDS:
+                os.fdatasync(self._file.fileno())
+                self._synced = time.monotonic()
         return start
 
     def read(self, start: int) -> bytes:
@@ -182,7 +184,7 @@ def open_journal(
     """
     check_regular(path)
     # Append mode creates the file but does not empty it, as "w" would before the lock is held.
-    with path.open("a+b") as file:
+    with errors_naming(path), path.open("a+b") as file:
         try:
             # The lock belongs to the open file and goes with the process, however it ends: no stale
             # lock files.

@@ -41,6 +41,32 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 @contextmanager
+def errors_naming(
+    path: str | os.PathLike[str], temporary: str | os.PathLike[str] | None = None
+) -> Iterator[None]:
+    """Let errors of writing within the block name `path`, or what is to be within it.
+
+    Of a full disk the system names no file, and nobody knows the name of a temporary one.
+
+    Args:
+        path: the file or folder that the block writes.
+        temporary: the one that it writes in its place.
+
+    Raises:
+        OSError: as the block does, with its `filename`.
+    """
+    try:
+        yield
+    except OSError as error:
+        name = error.filename
+        if name is None:
+            error.filename = os.fspath(path)
+        elif temporary is not None and Path(os.fsdecode(name)).is_relative_to(temporary):
+            error.filename = str(Path(path) / Path(os.fsdecode(name)).relative_to(temporary))
+        raise
+
+
+@contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path beside `path` that replaces it if the block succeeds.
 
@@ -65,17 +91,13 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     os.close(handle)
     temporary = Path(name)
     try:
-        yield temporary
-        # mkstemp makes the file private; a result is as readable as any file its user makes.
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
-        temporary.replace(target)
-    except OSError as error:
-        # Of a full disk the system names no file, and nobody knows the temporary one.
-        if error.filename in (None, name):
-            error.filename = os.fspath(path)
-        raise
+        with errors_naming(path, name):
+            yield temporary
+            # mkstemp makes the file private; a result is as readable as any file its user makes.
+            umask = os.umask(0)
+            os.umask(umask)
+            temporary.chmod(0o666 & ~umask)
+            temporary.replace(target)
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -67,6 +67,7 @@ def _compiled(
     )(function)
     index = dispatcher._cache._cache_file  # type: ignore[attr-defined]
     vars(index)["_load_index"] = _tolerant(index._load_index)
+    vars(index)["save"] = _kept_if_possible(index.save)
     source = Path(function.__code__.co_filename)
     index._source_stamp = (index._source_stamp, _sources_digest(source))
     vars(dispatcher)["compile"] = _announced(dispatcher)
@@ -104,6 +105,27 @@ def _tolerant(load_index: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any
             return {}
 
     return load
+
+
+def _kept_if_possible(save: Callable[..., None]) -> Callable[..., None]:
+    """Keeping of machine code on disk, without which everything is computed all the same."""
+
+    def keep(*code: Any) -> None:
+        try:
+            save(*code)
+        except OSError as error:
+            _cannot_keep(error.strerror or str(error))
+
+    return keep
+
+
+@cache
+def _cannot_keep(reason: str) -> None:
+    logger.warning(
+        "compiled kernels cannot be kept on disk (%s) and are compiled anew at every start; make "
+        "room, or name another folder in NUMBA_CACHE_DIR",
+        reason,
+    )
 
 
 def _announced(dispatcher: Any) -> Callable[..., Any]:

@@ -80,7 +80,9 @@ def bounds(given: argparse.Namespace) -> None:
                 said = _cell(path, "ais", 10.0 * seconds, given.memory, str(reference))
                 if "refused" in said:
                     raise SystemExit(f"{name} has no reference: {said['refused']}")
-                about = f"{said['log_z']:.2f} ± {said['error']:.2f}"
+                # Where its groups disagree, `ais` states none.
+                error = "?" if said["error"] is None else f"{said['error']:.2f}"
+                about = f"{said['log_z']:.2f} ± {error}"
             else:
                 log_z = read_log10_partition(Path(f"{path}.PR")) * np.log(10.0)
                 about = f"{log_z:.3f}"

@@ -63,6 +63,23 @@ def test_machine_code_for_a_type_that_is_gone_is_compiled_anew(tmp_path: Path) -
         assert run_python(code, folder=tmp_path)[0] == "4\n"
 
 
+@pytest.mark.slow
+def test_a_full_disk_costs_what_is_kept_and_no_answer(tmp_path: Path) -> None:
+    code = (
+        "import logging\nfrom inference.kernels.compiled import kernel\n"
+        "from tests.memory import writing_at_most\nimport slow_sum\n"
+        "logging.basicConfig(format='%(message)s')\n"
+        "with writing_at_most(16):\n    print(slow_sum.total(3))\n"
+    )
+    (tmp_path / "slow_sum.py").write_text(
+        "from inference.kernels.compiled import kernel\n"
+        "@kernel\ndef total(n):\n    return n * (n + 1) // 2\n"
+    )
+    said, warned = run_python(code, folder=tmp_path)
+    assert said == "6\n"
+    assert warned.count("cannot be kept on disk (File too large)") == 1
+
+
 def increase(x: int) -> int:
     """Return one more."""
     return x + 1

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import copy
 import json
+import re
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from matplotlib.figure import Figure
 
+from calibration.figures import save_figure
+from factormodels.io.appended_records import JournalErrors, open_journal
 from tests.experiments.conftest import EXAMPLE, call, invoke
 from tests.memory import bytes_read, writing_at_most
 
@@ -249,6 +253,10 @@ def test_a_graph_that_is_too_large_is_one_sentence(graph_file: Path) -> None:
         (("convert", "demonstration", "o.jsonl"), "o.jsonl"),
         (("convert", "demonstration", "o.uai", "--response", "demo-01-marie-curie"), "o.uai"),
         (("draw", "demonstration", "--response", "demo-01-marie-curie", "--out", "o.svg"), "o.svg"),
+        (("report", "done", "--out", "pages"), "pages/response-0001.html"),
+        (("run", "study.yaml", "--out", "new"), "new/journal/"),
+        (("costs", "--out", "c"), "c/costs.csv"),
+        (("assess", "t.txt", "--documents", "t.txt", "--out", "a.jsonl"), "a.jsonl: a.jsonl.par"),
     ],
 )
 def test_a_full_disk_is_told_with_the_file(
@@ -257,10 +265,39 @@ def test_a_full_disk_is_told_with_the_file(
     monkeypatch.chdir(tmp_path)
     rows = "".join(f"r{n // 5},c{n},0.{n % 9 + 1},{n % 2}\n" for n in range(40))
     Path("t.csv").write_text(f"response,claim,p,label\n{rows}")
+    Path("t.txt").write_text("The bridge opened in 1890.")
+    Path("study.yaml").write_text(
+        "study: s\ndatasets: [{name: worked-examples}]\nbackends: [enumeration]\n"
+        "outputs: [csv, report]\n"
+    )
+    if arguments[0] == "report":
+        invoke("run", "study.yaml", "--out", "done")
     with writing_at_most(16):
         said = refuse(*arguments).stderr
     assert f"factormodels: {file}" in said
-    assert "cannot be written (File too large)" in said
+    assert re.search(r"cannot be written( beside it)? \(File too large\)", said)
+
+
+@pytest.mark.parametrize("allowed", [400, 2_000])
+def test_no_figure_is_half_written_on_a_full_disk(
+    allowed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    figure = Figure()
+    figure.add_subplot().plot([0, 1], [0, 1], label="a line")
+    with writing_at_most(allowed), pytest.raises(OSError, match=r"too large: 'f\.pdf'"):
+        save_figure(figure, "f")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_record_that_does_not_fit_names_its_journal(tmp_path: Path) -> None:
+    path = tmp_path / "j.bin"
+    with (
+        pytest.raises(OSError, match=r"too large: '.*/j\.bin'$"),
+        open_journal(path, JournalErrors("busy", "foreign", "damaged")) as journal,
+        writing_at_most(100),
+    ):
+        journal.append(b"x" * 200)
 
 
 @pytest.mark.parametrize("command", ["convert", "fit"])

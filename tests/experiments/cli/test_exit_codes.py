@@ -65,7 +65,7 @@ def test_a_command_that_is_called_wrongly_ends_with_2(name: str) -> None:
 def test_the_help_documents_the_codes_and_who_ends_with_1() -> None:
     shown = invoke("--help").stdout
     codes = re.findall(r"^ +(\d+) {3,}\w", shown[shown.index("Exit codes") :], re.MULTILINE)
-    assert codes == ["0", "1", "2", "3", "130"]
+    assert codes == ["0", "1", "2", "3", "130", "143"]
     assert set(COMMANDS) >= NOT_FINDING_ALL
     (line,) = re.findall(r"^.* 1 .*something is missing: (.*?)\W*$", shown, re.MULTILINE)
     assert set(line.split(", ")) == NOT_FINDING_ALL
