@@ -43,12 +43,11 @@ def infer_batch(
     """Posterior of each of many graphs, in their order.
 
     Marginals, log Z and status are those of `infer`, for any number of threads: to the last bit,
-    except for `exact_jax` and `lbp_jax`, where several run as one, and `pyagrum`. What a backend
-    shares between graphs is its own business (`Backend.solve_batch`): `exact` plans once
-    for all graphs of one structure (the same scopes, cardinalities and observed variables); `exact`
-    and `lbp` run through different graphs in compiled code, `lbp_jax` through graphs of about one
-    size as one. Other backends of this package run side by side, those of optional libraries in one
-    thread.
+    except for `exact_jax`, where several run as one, and `pyagrum`. What a backend shares between
+    graphs is its own business (`Backend.solve_batch`): `exact` plans once for all graphs of one
+    structure (the same scopes, cardinalities and observed variables); `exact` and `lbp` run through
+    different graphs in compiled code. Other backends of this package run side by side, those of
+    optional libraries in one thread.
 
     Args:
         graphs: the graphs, which may come from a generator.

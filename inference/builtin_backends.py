@@ -110,7 +110,7 @@ ENTRIES = (
     ),
     Entry(
         name="exact_jax",
-        target="inference.peers.exact_jax:JaxElimination",
+        target="inference.peers.jax_backends:JaxElimination",
         summary="the elimination of 'exact' in JAX: for accelerators, batches and derivatives",
         log_z_kind="exact",
         limits="to 1,000 clusters, compiled for every structure; on a processor 'exact' is faster",
@@ -119,7 +119,7 @@ ENTRIES = (
     ),
     Entry(
         name="lbp_jax",
-        target="inference.peers.lbp_jax:JaxBeliefPropagation",
+        target="inference.peers.jax_backends:JaxBeliefPropagation",
         summary="loopy belief propagation in JAX: for derivatives, and models on an accelerator",
         log_z_kind="bethe",
         limits="any graph; 'lbp' is faster",

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from factormodels.synthetic import fr2
 from inference import infer_settings
-from inference.peers.exact_jax import JaxElimination
+from inference.peers.jax_backends import JaxElimination
 
 Run = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -47,7 +47,6 @@ def main() -> int:
         "exact_jax": posteriors("exact_jax"),
         "exact_jax, arrays": lambda rows: JaxElimination().answers(graph, rows)[1],
         "lbp": posteriors("lbp"),
-        "lbp_jax": posteriors("lbp_jax"),
     }
     device = jax.devices()[0]
     width = JaxElimination().predict(graph).induced_width

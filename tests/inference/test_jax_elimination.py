@@ -23,9 +23,8 @@ from inference import (
 from inference.backend import TooLargeError
 from inference.evidence import without_evidence
 from inference.exact.backend import Exact
-from inference.peers import exact_jax
-from inference.peers.exact_jax import JaxElimination, log_partition
-from inference.peers.exact_jax.backend import _answers
+from inference.peers import jax_backends
+from inference.peers.jax_backends import JaxElimination, _answers, log_partition
 from tests.inference.answers import assert_agree, given
 from tests.inference.graphs import odd_graph
 
@@ -90,7 +89,7 @@ def test_parts_and_padding_leave_every_setting_its_own_answer(
     whole = JaxElimination().answers(graph, rows)
     needed = JaxElimination().predict(graph).bytes
     # Four at a time (each holds four copies of its tables), and the last three padded.
-    monkeypatch.setattr(exact_jax.backend, "_MOST_BYTES_AT_A_TIME", 4 * 5 * needed)
+    monkeypatch.setattr(jax_backends, "_MOST_BYTES_AT_A_TIME", 4 * 5 * needed)
     before = compiled()
     parts = JaxElimination().answers(graph, rows)
     assert compiled() == before + 1
