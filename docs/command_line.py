@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 _CODE_OR_OPTION = re.compile(r"(`[^`]*`)|(?<![\w-])--[a-z][a-z-]*")
@@ -14,6 +14,8 @@ def page() -> str:
     """Page: every command with its text, its examples, arguments and options."""
     import typer
 
+    import experiments
+    from experiments.cli.front import described
     from experiments.cli.main import app
 
     group: Any = typer.main.get_command(app)
@@ -28,7 +30,12 @@ def page() -> str:
         *_table(group),
     ]
     for name, command in commands(group, "factormodels"):
-        parts += [f"## {name}\n", *_prose(command.help), *_table(command)]
+        if command.context_settings.get("ignore_unknown_options"):
+            # Made from a function of the front door, which says what it takes.
+            prose, taken = described(getattr(experiments, command.name.replace("-", "_")))
+            parts += [f"## {name}\n", *_prose(prose), *_rows(taken)]
+        else:
+            parts += [f"## {name}\n", *_prose(command.help), *_table(command)]
     return "\n".join(parts)
 
 
@@ -76,6 +83,11 @@ def _table(command: Any) -> list[str]:
             meaning += f" (default: `{default}`)"
         rows.append(f"| {name} | {' '.join(meaning.split())} |")
     return ["| | |\n| --- | --- |\n" + "\n".join(rows) + "\n"] if rows else []
+
+
+def _rows(taken: Iterable[tuple[str, str]]) -> list[str]:
+    rows = [f"| `{name}` | {' '.join(_escaped(meaning).split())} |" for name, meaning in taken]
+    return ["| | |\n| --- | --- |\n" + "\n".join(rows) + "\n"]
 
 
 def _escaped(text: str) -> str:

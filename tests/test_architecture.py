@@ -66,6 +66,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "experiments": (
         *(("cli",), ("bench",), ("explore",), ("methods",), ("analyses",), ("report",), ("run",)),
         *(("results",), ("paper",), ("padding",), ("assess",), ("study",)),
+        ("progress", "settings"),
     ),
 }
 """The rooms of a package, its folders and the modules at its top, from the highest to the lowest:
@@ -178,7 +179,8 @@ def test_imports_run_downwards(package: str) -> None:
 
 def test_experiments_has_rooms_alone() -> None:
     at_the_top = {path.name for path in (ROOT / "experiments").glob("*.py")}
-    assert at_the_top == {"__init__.py", "__main__.py"}
+    # What every room may ask for: how a person asks, and who is told what is being done.
+    assert at_the_top == {"__init__.py", "__main__.py", "progress.py", "settings.py"}
 
 
 @pytest.mark.parametrize("package", ROOMS)

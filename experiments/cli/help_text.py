@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from inspect import cleandoc
 from typing import Any
 
@@ -39,6 +40,11 @@ class Group(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         _prepare(self, ctx)
+        for command in self.commands.values():
+            # What is made from a function of the front door is described there.
+            if command.context_settings.get("ignore_unknown_options") and command.name:
+                function = getattr(import_module("experiments"), command.name.replace("-", "_"))
+                command.help = cleandoc(function.__doc__ or "").partition("\n")[0]
         super().format_help(ctx, formatter)
 
 

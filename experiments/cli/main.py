@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import threading
+from importlib import import_module
 from typing import Annotated, Any
 
 import typer
@@ -41,7 +42,6 @@ from experiments.cli.commands import (
     robustness,
     run,
     schema,
-    score,
     select,
     self_knowledge,
 )
@@ -99,7 +99,8 @@ class _Command(help_text.Command):
     """A command that ends in order when the system asks it to, if it keeps answers in a file."""
 
     def invoke(self, ctx: Any) -> Any:
-        if "cache" not in ctx.params or threading.current_thread() is not threading.main_thread():
+        keeps_answers = "cache" in ctx.params or ctx.allow_extra_args
+        if not keeps_answers or threading.current_thread() is not threading.main_thread():
             return super().invoke(ctx)
         before = signal.signal(signal.SIGTERM, _terminated)
         try:
@@ -189,7 +190,7 @@ def _factormodels(
 
 _COMMANDS = (
     *(infer, assess, fastfact, run, report, fit, diff, positions, select, self_knowledge),
-    *(score, align, robustness, costs),
+    *(align, robustness, costs),
     *(draw, explore, convert, backends, schema, prompts, bench, references),
 )
 
@@ -199,6 +200,29 @@ for _command in _COMMANDS:
         _command.command
     )
 app.add_typer(datasets.app, name="datasets")
+
+FRONT_DOOR = ("score",)
+"""Commands that are functions of the front door, by name."""
+
+
+def _forwarded(name: str) -> None:
+    """Add the command of a function of the front door, which reads its own arguments."""
+
+    def forward(context: typer.Context) -> None:
+        from experiments.cli.front import run_command
+
+        code = run_command(
+            getattr(import_module("experiments"), name.replace("-", "_")), context.args
+        )
+        if code:
+            raise typer.Exit(code)
+
+    everything = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+    app.command(name, cls=_Command, context_settings=everything)(forward)
+
+
+for _name in FRONT_DOOR:
+    _forwarded(_name)
 
 
 def main() -> None:

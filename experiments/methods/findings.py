@@ -39,6 +39,7 @@ class Findings(Previewed):
         settings: what was asked, as JSON can hold it.
         draw: makes the figures, by name.
         unshown: names of tables that are kept and neither printed nor on the page.
+        incomplete: whether something that was asked for is missing, as the sentences say.
     """
 
     command: str
@@ -48,6 +49,7 @@ class Findings(Previewed):
     settings: Mapping[str, Any]
     draw: Callable[[], Mapping[str, PaperFigure]] = field(default=no_figures)
     unshown: tuple[str, ...] = ()
+    incomplete: bool = False
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         """Numbers of a table, a row per line.

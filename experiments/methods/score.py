@@ -4,23 +4,27 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import starmap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
 
 from calibration.intervals import IntervalSettings
 from calibration.scores.intervals.score_intervals import why_no_interval
 from calibration.scores.measures import entropy_warnings
 from calibration.scores.registry import REGISTRY
 from experiments.methods.findings import Findings
-from experiments.methods.inputs import judged_table, name_of, parted_options, table_of
+from experiments.methods.inputs import judged_table, name_of, table_of
 from experiments.paper.artefacts import PaperFigure
 from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.paper.text import interval, number
+from experiments.progress import tell
+from experiments.settings import ColumnName, ColumnNames, Names, Option, Settings, Words, front_door
 from experiments.study.cell_names import CELL
 from experiments.study.columns import LABEL, MODEL, PROBABILITY, RESPONSE, Columns
-from factormodels.errors import InputError, options_as_arguments
+from factormodels.errors import InputError
 from factormodels.io.claim_records import ClaimLabel
 from factormodels.io.labels import label_spelling
 from factormodels.io.table_numbers import Notation, cell_share, notation_remark
@@ -71,52 +75,50 @@ _REASONS = {
 
 _DATA = ("dataset", "data", "benchmark", "split")
 _CLAIM = ("claim id", "claim", "atom id", "atom")
-Progress = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class ScoreColumns:
-    """Which columns of a table say what; None where the name of a column tells.
+class ScoreSettings(Settings):
+    """How a table is scored."""
 
-    Attributes:
-        p: the probability of being true; several columns are several models.
-        label: what people say of the claim.
-        true: labels that mean true; all others are then false.
-        irrelevant: labels of claims that do not count.
-        group: the response, which claims of one text share; empty: every claim is its own.
-        by: what is scored apart: a model, a dataset.
-        claim: id of the claim within its group, by which models are paired.
-    """
+    p: ColumnNames = ()
+    """Probability of being true; repeat it for several models."""
 
-    p: tuple[str, ...] = ()
-    label: str | None = None
-    true: tuple[str, ...] = ()
-    irrelevant: tuple[str, ...] = ()
-    group: str | None = None
-    by: tuple[str, ...] = ()
-    claim: str | None = None
+    label: ColumnName = None
+    """The human label of the claim."""
 
+    true: Words = ()
+    """A label that means true; all others are then false; repeatable."""
 
-@dataclass(frozen=True)
-class ScoreSettings:
-    """How probabilities are scored.
+    irrelevant: Words = ()
+    """A label of claims that do not count; repeatable."""
 
-    Attributes:
-        reference: the model that the others are tested against; None: the first.
-        recalibrate: recalibrations, learned on other responses: names of
-            `calibration.recalibration.RECALIBRATORS`, with - for _ if you like.
-        folds: folds of responses of these.
-        n_bootstrap: replicates of the bootstrap.
-        resamples: permutations of each test.
-        seed: of intervals, tests and folds.
-    """
+    group: ColumnName = None
+    """The response that the claim belongs to; without one, every claim is its own."""
 
-    reference: str | None = None
-    recalibrate: tuple[str, ...] = ()
-    folds: int = 5
-    n_bootstrap: int = 1000
-    resamples: int = 2000
-    seed: int = 0
+    by: ColumnNames = ()
+    """What to score separately: model, dataset; repeatable."""
+
+    claim: ColumnName = None
+    """Id of the claim within its response, used to pair models."""
+
+    reference: Annotated[str | None, Option("NAME")] = None
+    """The model to test the others against; the first if not given."""
+
+    recalibrate: Names = ()
+    """Also recalibrate, learning from other responses: platt, temperature, beta, isotonic,
+    histogram, venn-abers, best (chosen within the folds)."""
+
+    folds: Annotated[int, Field(ge=2)] = 5
+    """Folds of responses for --recalibrate."""
+
+    resamples: Annotated[int, Field(ge=1)] = 2000
+    """Permutations of each test."""
+
+    n_bootstrap: Annotated[int, Field(ge=1), Option("N", "bootstrap")] = 1000
+    """Replicates of the bootstrap over responses."""
+
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of intervals, tests and folds."""
 
     @property
     def intervals(self) -> IntervalSettings:
@@ -143,65 +145,59 @@ class _Block:
         return self.frame[self.frame["model"] == model]
 
 
-def score(data: Data, **options: Any) -> Findings:
-    """Score probabilities against labels, as the command `factormodels score` does.
+@front_door
+def score(data: Data, settings: ScoreSettings) -> Findings:
+    """Score probabilities against labels: any table, no graph needed.
 
-    from experiments import score
-    score("claims.csv", p="confidence", label="truth", group="answer")
+    Shows a row per model: Brier with its CORP parts, log loss, AUROC, calibration error, slope and
+    intercept, accuracy and the area under risk against coverage, with intervals over responses;
+    paired tests between models on all of them, corrected; reliability and risk-coverage diagrams.
+    Columns with an obvious name are recognised, and the findings say which.
+
+    Examples:
+        factormodels score claims.csv
+        factormodels score claims.csv --p confidence --label truth --group answer \\
+            --recalibrate platt,isotonic,best
+        factormodels score results/compare/rows.parquet --by dataset \\
+            --by backend_label --out scores --report scores.html
 
     Args:
-        data: a file, a data frame, or records, one row per claim (and model).
-        options: fields of `ScoreColumns` and of `ScoreSettings`, by name.
+        data: Probabilities and labels: CSV, TSV, Excel, Parquet, JSON Lines or JSON; one row per
+            claim, or per claim and model. Or responses with verdicts: FactReasoner's outputs, or
+            what `factormodels assess` wrote. In Python also a data frame, or records.
+        settings: how; in Python the fields may be named instead.
 
     Raises:
-        InputError: if the data cannot be read, or an option is unknown or does not fit them.
+        InputError: if the data cannot be read, or an option does not fit them.
     """
-    with options_as_arguments():
-        return find_scores(data, options)
-
-
-def find_scores(
-    data: Data, options: Mapping[str, Any], progress: Progress | None = None
-) -> Findings:
-    """`score`, whose errors name options of the command line.
-
-    Raises:
-        InputError: if the data cannot be read, or an option is unknown or does not fit them.
-    """
-    tell = progress or (lambda _: None)
-    listed = {name: (value,) if isinstance(value, str) else value for name, value in options.items()
-              if name in ("p", "by", "true", "irrelevant", "recalibrate")}  # fmt: skip
-    columns, settings = parted_options({**options, **listed}, ScoreColumns, ScoreSettings)
     recalibrations = tuple(name.replace("_", "-") for name in settings.recalibrate)
     if recalibrations:
         _check_recalibrations(recalibrations)
     table, assessors = judged_table(table_of(data))
-    frame, remarks = _frame(table, columns if columns.p else replace(columns, p=assessors))
+    asked = settings if settings.p else settings.model_copy(update={"p": assessors})
+    frame, remarks = _frame(table, asked)
     # Of a score that is not among these.
     with entropy_warnings():
-        blocks = [
-            _block(name, part, settings, tell) for name, part in _parts(frame, remarks).items()
-        ]
+        blocks = [_block(name, part, settings) for name, part in _parts(frame, remarks).items()]
     tables = {"scores": _scores(blocks), "intervals": _intervals(blocks)}
     tested = _tests(blocks)
     if tested is not None:
         tables["tests"] = tested
     if recalibrations:
         with entropy_warnings():
-            tables["recalibrated"] = _recalibrated(blocks, recalibrations, settings, tell, remarks)
+            tables["recalibrated"] = _recalibrated(blocks, recalibrations, settings, remarks)
     sentences = [*_verdicts(blocks), *_undefined(blocks), *_said(blocks), *remarks]
-    asked = {key: value for key, value in asdict(columns).items() if value}
     return Findings(
         command=COMMAND,
         source=name_of(data),
         sentences=tuple(dict.fromkeys(sentences)),
         tables=tables,
-        settings={**asdict(settings), **asked},
+        settings=settings.model_dump(mode="json"),
         draw=lambda: _figures(blocks),
     )
 
 
-def _frame(table: Table, columns: ScoreColumns) -> tuple[pd.DataFrame, list[str]]:
+def _frame(table: Table, columns: ScoreSettings) -> tuple[pd.DataFrame, list[str]]:
     """Probabilities, labels, groups, models and data in columns of known names, and remarks."""
     names = Columns(table.columns, table.source)
     given = [names.given("--p", name) for name in columns.p]
@@ -315,7 +311,7 @@ def _parts(frame: pd.DataFrame, remarks: list[str]) -> dict[str, pd.DataFrame]:
     return parts
 
 
-def _block(name: str, frame: pd.DataFrame, settings: ScoreSettings, tell: Progress) -> _Block:
+def _block(name: str, frame: pd.DataFrame, settings: ScoreSettings) -> _Block:
     from calibration.reporting import report
 
     tell(f"scores {name}".strip())
@@ -493,7 +489,6 @@ def _recalibrated(
     blocks: Sequence[_Block],
     names: Sequence[str],
     settings: ScoreSettings,
-    tell: Progress,
     remarks: list[str],
 ) -> PaperTable:
     """Scores of recalibrated probabilities, each learned on other responses."""

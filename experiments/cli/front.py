@@ -1,0 +1,228 @@
+"""Commands made from the functions of the front door: options, help and output are theirs.
+
+A command is named as its function. What the function takes beside its settings are arguments; every
+field of the settings is an option, with its help, default and limits. What it returns are findings,
+which every command prints, writes and makes a page of in the same way.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+from cyclopts import App, CycloptsError, Group, Parameter
+from docstring_parser import parse
+from docstring_parser.common import DocstringStyle
+from rich.console import Console
+from rich.text import Text
+
+from experiments.cli.console import messages, output, show_written
+from experiments.cli.help_text import unwrapped
+from experiments.cli.progress import activity
+from experiments.methods.findings import Findings
+from experiments.progress import watched
+from experiments.settings import Settings, declared_in, option_of, settings_of
+from factormodels.errors import InputError
+
+INCOMPLETE = 1
+"""Exit code of a command that is done although something is missing."""
+
+MOST_ROWS = 60
+"""About how many rows of a table are printed."""
+
+_OUTPUT = {
+    "out": (
+        "DIR",
+        "Write tables (CSV, LaTeX, Markdown), figures and findings.json to this folder.",
+    ),
+    "report": ("FILE", "Write everything as one page for a browser."),
+}
+_JSON = "Print one JSON object and nothing else."
+
+
+def run_command(function: Callable[..., Findings], arguments: Sequence[str]) -> int:
+    """Call a function of the front door as the command of its name; return the exit code.
+
+    Raises:
+        InputError: for what no option or argument takes, and as the function does.
+    """
+    command = command_of(function)
+    try:
+        return int(command(list(arguments), result_action="return_value") or 0)
+    except CycloptsError as error:
+        error.verbose = False
+        raise InputError(f"{' '.join(str(error).split())} (see {command.name[0]} --help)") from None
+
+
+def command_of(function: Callable[..., Findings]) -> App:
+    """The command of a function of the front door."""
+    plain = inspect.unwrap(function)
+    kind = settings_of(function)
+    name = plain.__name__.strip("_").replace("_", "-")
+    told = inspect.getdoc(plain) or ""
+    meant = {
+        each.arg_name: each.description or "" for each in parse(told, DocstringStyle.GOOGLE).params
+    }
+    parameters = inspect.signature(plain).parameters.values()
+    places = [each for each in parameters if each.name != "settings"]
+    panels = {each: Group(_title(each), sort_key=place) for place, each in enumerate(_panels(kind))}
+    signature = [
+        *(_argument(each, meant.get(each.name, "")) for each in places),
+        *(_option(kind, field, panels[declared_in(kind, field)]) for field in _fields(kind)),
+        *_outputs(),
+    ]
+
+    def call(*arguments: Any, **given: Any) -> int:
+        found = dict(zip((each.name for each in places), arguments, strict=False))
+        for each in places:
+            if each.name in given:
+                found[each.name] = given.pop(each.name)
+        out, report = given.pop("out", None), given.pop("report", None)
+        as_json = given.pop("json", False)
+        with activity(messages()) as show, watched(show):
+            findings = plain(**found, settings=kind.of(given))
+        deliver(findings, out=out, report=report, as_json=as_json)
+        return INCOMPLETE if findings.incomplete else 0
+
+    call.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
+    call.__annotations__ = {each.name: each.annotation for each in signature}
+    call.__name__ = plain.__name__
+    app = App(
+        name=f"factormodels {name}",
+        help=_help(told),
+        help_format="plaintext",
+        version_flags=[],
+        exit_on_error=False,
+        print_error=False,
+        default_parameter=Parameter(negative=(), show_default=False),
+        group_parameters=Group("Options", sort_key=0),
+        console=Console(markup=False, highlight=False, emoji=False),
+    )
+    app.default(call)
+    app["--help"].show = False
+    return app
+
+
+def described(function: Callable[..., Findings]) -> tuple[str, list[tuple[str, str]]]:
+    """The help of a command, and what it takes, each with its meaning: for the documentation."""
+    command = command_of(function)
+    rows = []
+    for parameter in inspect.signature(command.default_command or function).parameters.values():
+        note = next(each for each in get_args(parameter.annotation) if isinstance(each, Parameter))
+        name = next(iter(note.name or ()), parameter.name)
+        rows.append((f"{name} {note.metavar or ''}".strip(), note.help or ""))
+    return command.help, rows
+
+
+def _fields(kind: type[Settings]) -> list[str]:
+    return [name for name in kind.model_fields if option_of(kind, name).command_line]
+
+
+def _panels(kind: type[Settings]) -> list[type[Settings]]:
+    """The classes that declare options, in the order of the help: what is nearest comes first."""
+    declaring = {declared_in(kind, name) for name in _fields(kind)}
+    return [each for each in kind.__mro__ if each in declaring]
+
+
+def _title(kind: type[Settings]) -> str:
+    return (inspect.getdoc(kind) or "").partition("\n")[0].removesuffix(".")
+
+
+_SECTION = re.compile(r"^(Args|Raises|Returns|Examples):\n((?:^(?: .*)?\n?)*)", re.MULTILINE)
+
+
+def _help(docstring: str) -> str:
+    """A docstring's prose and, behind it, its examples as lines of a shell."""
+    sections = dict(_SECTION.findall(docstring))
+    prose = unwrapped(_SECTION.sub("", docstring).strip())
+    examples = sections.get("Examples", "").rstrip()
+    return f"{prose}\n\nExamples\n\n{examples}" if examples else prose
+
+
+def _argument(parameter: inspect.Parameter, meant: str) -> inspect.Parameter:
+    several = parameter.kind is inspect.Parameter.VAR_POSITIONAL
+    name = parameter.name.strip("_").upper()
+    note = Parameter(name=[name], help=" ".join(meant.split()), show_default=False)
+    return inspect.Parameter(
+        parameter.name,
+        inspect.Parameter.VAR_POSITIONAL if several else inspect.Parameter.POSITIONAL_ONLY,
+        default=parameter.default,
+        annotation=Annotated[str, note],
+    )
+
+
+def _option(kind: type[Settings], field: str, panel: Group) -> inspect.Parameter:
+    info, option = kind.model_fields[field], option_of(kind, field)
+    hint = info.annotation
+    many = get_origin(hint) in (tuple, list, frozenset, dict)
+    given_as: Any = bool if hint is bool else list[str] if many else str
+    note = Parameter(
+        name=f"--{option.name}",
+        help=_meaning(info.description or "", hint, info.get_default(call_default_factory=True)),
+        metavar="" if hint is bool else option.metavar or _word(hint),
+        group=panel,
+        negative=(),
+        show_default=False,
+        # What stands behind an option is its value, whatever it begins with.
+        allow_leading_hyphen=True,
+    )
+    noted = Annotated[given_as | None, note]
+    return inspect.Parameter(field, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=noted)
+
+
+def _word(hint: Any) -> str:
+    """What stands in the place of a value of a type."""
+    kinds = [each for each in (get_args(hint) or (hint,)) if each is not type(None)]
+    if get_origin(hint) is Literal:
+        return "NAME"
+    first = kinds[0] if kinds else str
+    return {int: "N", float: "X", Path: "FILE"}.get(first, "TEXT")
+
+
+def _meaning(description: str, hint: Any, default: Any) -> str:
+    """The help of an option: what it means, what may be chosen, and the default."""
+    text = " ".join(description.split())
+    choices = get_args(hint) if get_origin(hint) is Literal else ()
+    if choices:
+        text += f" One of {', '.join(map(str, choices))}."
+    if default or type(default) in (int, float):
+        shown = ", ".join(map(str, default)) if isinstance(default, tuple) else default
+        text += f" [default: {shown}]"
+    return text
+
+
+def _outputs() -> list[inspect.Parameter]:
+    """The options of every command, which say where findings go."""
+    group = Group("Output", sort_key=9)
+    notes: dict[str, Any] = {
+        name: Annotated[
+            Path | None, Parameter(name=f"--{name}", help=text, metavar=word, group=group)
+        ]
+        for name, (word, text) in _OUTPUT.items()
+    }
+    notes["json"] = Annotated[bool | None, Parameter(name="--json", help=_JSON, group=group)]
+    return [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=note)
+        for name, note in notes.items()
+    ]
+
+
+def deliver(found: Findings, *, out: Path | None, report: Path | None, as_json: bool) -> None:
+    """Write findings where they are asked for, and print them."""
+    from experiments.cli.tables import show_paper_table
+
+    written = [] if out is None else found.save(out)
+    if report is not None:
+        written.append(found.report(report))
+    if as_json:
+        output().file.write(found.as_json())
+        return
+    console = output()
+    for table in found.shown().values():
+        show_paper_table(console, table, MOST_ROWS)
+    for sentence in found.sentences:
+        console.print(Text(f"- {sentence}"), soft_wrap=True)
+    show_written(console, written)

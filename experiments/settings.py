@@ -1,0 +1,184 @@
+"""Settings of what a person can ask for, each declared once: types, defaults, limits, meaning.
+
+A function of the front door takes one object of a class of settings. Its command, the JSON Schema
+and the keys of a study come from the same class: an option is a field, and its help is the string
+below the field.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from typing import Annotated, Any, Self, TypeVar, get_args
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from factormodels.errors import InputError, options_as_arguments, unknown_name
+
+
+@dataclass(frozen=True)
+class Option:
+    """How a field is asked for on the command line.
+
+    Attributes:
+        metavar: what stands in the place of its value; the type's word if empty.
+        name: the option's name without hyphens, if it is not the field's.
+        command_line: whether there is such an option; some things only a program can give.
+    """
+
+    metavar: str = ""
+    name: str = ""
+    command_line: bool = True
+
+
+class Settings(BaseModel):
+    """Base of all settings: frozen, and without fields that are not declared."""
+
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, validate_default=False
+    )
+
+    @classmethod
+    def of(cls, given: Mapping[str, Any]) -> Self:
+        """Settings with the values that are given, all others as they are by default.
+
+        None stands for what is not given.
+
+        Raises:
+            InputError: for an unknown name, or a value that its field does not take.
+        """
+        for name in given.keys() - cls.model_fields.keys():
+            raise InputError(unknown_name(f"the argument {name!r}", name, cls.model_fields))
+        try:
+            return cls(**{name: value for name, value in given.items() if value is not None})
+        except ValidationError as error:
+            raise InputError(_sentence(cls, error)) from None
+
+    def given(self) -> dict[str, Any]:
+        """The fields that differ from their defaults, as JSON can hold them."""
+        return self.model_dump(mode="json", exclude_defaults=True)
+
+
+def option_of(kind: type[Settings], name: str) -> Option:
+    """How a field is asked for on the command line, its name there filled in."""
+    notes = [note for note in kind.model_fields[name].metadata if isinstance(note, Option)]
+    option = notes[-1] if notes else Option()
+    return Option(
+        option.metavar, option.name or name.strip("_").replace("_", "-"), option.command_line
+    )
+
+
+def declared_in(kind: type[Settings], name: str) -> type[Settings]:
+    """The class among a class's bases that declares a field."""
+    return next(each for each in kind.__mro__ if name in inspect.get_annotations(each))
+
+
+_BOUNDS = {
+    "greater_than": ("gt", "more than {}"),
+    "greater_than_equal": ("ge", "{} or more"),
+    "less_than": ("lt", "less than {}"),
+    "less_than_equal": ("le", "{} or less"),
+}
+_KINDS = {
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "int_type": "a whole number",
+    "float_parsing": "a number",
+    "float_type": "a number",
+    "bool_parsing": "true or false",
+    "finite_number": "a finite number",
+    "path_type": "a path",
+    "string_type": "a text",
+}
+
+
+def _sentence(kind: type[Settings], error: ValidationError) -> str:
+    """The first fault of settings, in one sentence."""
+    fault = error.errors(include_url=False)[0]
+    place = str(fault["loc"][0]) if fault["loc"] else ""
+    reason = str(fault.get("ctx", {}).get("error", fault["msg"]))
+    if not place:
+        return reason
+    subject = f"--{option_of(kind, place).name} {_as_text(fault['input'])}"
+    if fault["type"] in _BOUNDS:
+        key, words = _BOUNDS[fault["type"]]
+        bound = fault["ctx"][key]
+        return f"{subject}: give {words.format(f'{bound:g}')}"
+    if fault["type"] in _KINDS:
+        return f"{subject}: give {_KINDS[fault['type']]}"
+    if fault["type"] == "literal_error":
+        names = get_args(kind.model_fields[place].annotation)
+        return unknown_name(subject, fault["input"], names)
+    return f"{subject}: {reason}"
+
+
+def _as_text(value: Any) -> str:
+    return value if isinstance(value, str) else repr(value)
+
+
+def _listed(value: Any) -> Any:
+    """What is listed, as a tuple; one text or number is a list of one."""
+    return (value,) if isinstance(value, str | int | float) else value
+
+
+def _parted(value: Any) -> Any:
+    """The same, texts taken apart at their commas."""
+    texts = _listed(value)
+    if not isinstance(texts, list | tuple):
+        return value
+    parts = (text.split(",") if isinstance(text, str) else [text] for text in texts)
+    stripped = [each.strip() if isinstance(each, str) else each for part in parts for each in part]
+    return tuple(each for each in stripped if each != "")
+
+
+ColumnName = Annotated[str | None, Option("COLUMN")]
+"""A column of a table."""
+
+ColumnNames = Annotated[tuple[str, ...], Option("COLUMN"), BeforeValidator(_listed)]
+"""Columns of a table, one or several."""
+
+Words = Annotated[tuple[str, ...], Option("WORD"), BeforeValidator(_listed)]
+"""Words or names, one or several."""
+
+Names = Annotated[tuple[str, ...], Option("NAME,..."), BeforeValidator(_parted)]
+"""Names, one or several, or several in one text with commas between."""
+
+Numbers = Annotated[tuple[float, ...], Option("X,..."), BeforeValidator(_parted)]
+"""Numbers, one or several, or several in one text with commas between."""
+
+Result = TypeVar("Result")
+
+
+def settings_of(function: Callable[..., Any]) -> type[Settings]:
+    """The class of the settings that a function of the front door takes."""
+    plain = inspect.unwrap(function)
+    kind = plain.__annotations__["settings"]
+    # Not `get_type_hints`: types of data are imported for the type checker alone.
+    found: type[Settings] = getattr(sys.modules[plain.__module__], kind)
+    return found
+
+
+def front_door(function: Callable[..., Result]) -> Callable[..., Result]:
+    """Let a function be called with settings, or with fields of theirs by name.
+
+    score(data, Score(folds=3)) and score(data, folds=3) are the same; with both, the fields that
+    are named replace those of the settings. Errors then name arguments, not options.
+    """
+    names = list(inspect.signature(function).parameters)
+
+    @wraps(function)
+    def called(*arguments: Any, **options: Any) -> Result:
+        kind = settings_of(function)
+        data = {name: options.pop(name) for name in list(options) if name in names}
+        data |= dict(zip(names, arguments, strict=False))
+        base: Settings | None = data.pop("settings", None)
+        given = (
+            {} if base is None else {name: getattr(base, name) for name in base.model_fields_set}
+        )
+        with options_as_arguments():
+            return function(**data, settings=kind.of({**given, **options}))
+
+    return called
