@@ -131,14 +131,14 @@ def _title(kind: type[Settings]) -> str:
     return (inspect.getdoc(kind) or "").partition("\n")[0].removesuffix(".")
 
 
-_SECTION = re.compile(r"^(Args|Raises|Returns|Examples):\n((?:^(?: .*)?\n?)*)", re.MULTILINE)
+_SECTION = re.compile(r"^(Args|Raises|Returns|Examples)::?\n((?:^(?: .*)?\n?)*)", re.MULTILINE)
 
 
 def _help(docstring: str) -> str:
     """A docstring's prose and, behind it, its examples as lines of a shell."""
     sections = dict(_SECTION.findall(docstring))
     prose = unwrapped(_SECTION.sub("", docstring).strip())
-    examples = sections.get("Examples", "").rstrip()
+    examples = sections.get("Examples", "").strip("\n")
     return f"{prose}\n\nExamples\n\n{examples}" if examples else prose
 
 

@@ -154,7 +154,8 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
     paired tests between models on all of them, corrected; reliability and risk-coverage diagrams.
     Columns with an obvious name are recognised, and the findings say which.
 
-    Examples:
+    Examples::
+
         factormodels score claims.csv
         factormodels score claims.csv --p confidence --label truth --group answer \\
             --recalibrate platt,isotonic,best

@@ -66,7 +66,8 @@ def measure(data: str, settings: Measure) -> Findings:
     More of it, over
     two lines.
 
-    Examples:
+    Examples::
+
         factormodels measure table.csv --how sharp \\
             --quick
 
