@@ -86,7 +86,7 @@ ENTRIES = (
         target="inference.peers.pgmpy_elimination:PgmpyVariableElimination",
         summary="pgmpy's VariableElimination, a reference by other hands: exact",
         log_z_kind="exact",
-        limits="slow: one query per variable; induced width to about 24 (binary), 10^4 variables",
+        limits="slow: one query per variable; 150 connected variables, induced width to about 24",
         requires=("pgmpy",),
         extra="pgmpy",
     ),

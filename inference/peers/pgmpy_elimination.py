@@ -1,11 +1,10 @@
 """pgmpy's variable elimination, a reference by other hands: exact marginals and log Z.
 
 pgmpy eliminates; this module lets it do so for any factor graph. Left to itself, pgmpy 1.1.2
-multiplies potentials, which underflow near 1,000 factors; keeps factors in sets that compare
-them by value, so that of two equal factors one is lost; and eliminates every variable anew for
-each query, which a large graph cannot afford. So its factors hold logarithms here and are equal
-only to themselves, and large connected components are cut into pieces, each of which gets the
-rest of its component as factors that pgmpy has computed.
+multiplies potentials, which underflow near 1,000 factors, and keeps factors in sets that compare
+them by value, so that of two equal factors one is lost. So its factors hold logarithms here and are
+equal only to themselves. It eliminates every variable anew for each query, which a large graph
+cannot afford: such graphs are refused.
 """
 
 from __future__ import annotations
@@ -13,8 +12,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar
 
@@ -22,18 +21,10 @@ import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, InferenceError, TooLargeError, zero_partition
 from inference.memory import check_limit
-from inference.peers.tree_decomposition import (
-    Bag,
-    Tree,
-    centre_of,
-    elimination_order,
-    halves,
-    tree_decomposition,
-)
+from inference.peers.tree_decomposition import Bag, Tree, elimination_order, tree_decomposition
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 
 with warnings.catch_warnings():
@@ -50,22 +41,18 @@ _BYTES_PER_ENTRY = 8
 _TABLES_AT_ONCE = 6
 """Copies of the largest table that pgmpy and numpy hold while it is multiplied and summed."""
 
-_PIECE_BAGS = 8
-"""Bags of a piece that is not cut further; the cost hardly depends on it."""
+_MOST_VARIABLES = 150
+"""A query eliminates all other variables of its component, so that time grows with the square."""
 
 
 @dataclass(frozen=True)
 class PgmpyVariableElimination(Backend):
     """pgmpy's VariableElimination: one query per variable, in log space.
 
-    A connected component of at most `cut_above` variables is queried whole: each query eliminates
-    all its other variables. A larger one is halved at a bag of its tree decomposition until the
-    pieces are small; what is cut off stays as one factor over that bag, found by the same
-    elimination. Nothing is approximated, and n variables take O(n log n) eliminations instead of
-    O(n^2).
+    Each query eliminates all other variables of its connected component, of which there may be 150
+    at most.
 
     Attributes:
-        cut_above: number of variables beyond which a connected component is cut, at least 2.
         memory_limit: bytes that the tables of a query may take.
 
     Source: sum-product variable elimination, Koller & Friedman 2009, "Probabilistic Graphical
@@ -74,19 +61,17 @@ class PgmpyVariableElimination(Backend):
 
     name: ClassVar[str] = "pgmpy"
 
-    cut_above: int = 150
     memory_limit: int = 2 * 2**30
 
     def __post_init__(self) -> None:
-        if self.cut_above < 2:
-            raise InputError(f"cut_above is {self.cut_above}; 'pgmpy' needs at least 2")
         check_limit(self.name, self.memory_limit)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Exact posterior of a graph without evidence.
 
         Raises:
-            TooLargeError: if the tables would not fit the memory limit.
+            TooLargeError: if a component has too many variables, or the tables would not fit the
+                memory limit.
             ZeroPartitionError: if no assignment has positive potential.
             InferenceError: if pgmpy is set to torch or to single precision.
         """
@@ -94,24 +79,26 @@ class PgmpyVariableElimination(Backend):
         cardinalities = graph.cardinalities.tolist()
         vectors = [np.full(count, 1.0 / count) for count in cardinalities]
         factors, log_terms = _log_factors(graph)
-        components = [
-            _component(part, cardinalities, self.memory_limit) for part in _connected(factors)
-        ]
-        bound = {variable for component in components for _, variable in component.wanted}
-        log_terms += [math.log(n) for v, n in enumerate(cardinalities) if v not in bound]
-        spread = 0.0
+        bound: set[int] = set()
+        width, spread = 0, 0.0
+        components = _connected(factors)
         for component in components:
-            whole = len(component.wanted) <= self.cut_above
-            bags = len(component.tree) if whole else min(_PIECE_BAGS, self.cut_above)
+            tree = _affordable_tree(component, cardinalities, self.memory_limit)
+            width = max(width, *(len(bag) - 1 for bag in tree))
+            elimination = _Elimination(component)
             log_zs = []
-            for variable, log_table in _log_tables(component, bags):
-                log_z = float(np.logaddexp.reduce(log_table))
-                if log_z == -np.inf:
-                    raise zero_partition()
-                vectors[variable] = np.exp(log_table - log_z)
-                log_zs.append(log_z)
+            for bag in tree:
+                for variable in bag - bound:
+                    bound.add(variable)
+                    log_table = elimination.log_marginal(variable, tree, bag)
+                    log_z = float(np.logaddexp.reduce(log_table))
+                    if log_z == -np.inf:
+                        raise zero_partition()
+                    vectors[variable] = np.exp(log_table - log_z)
+                    log_zs.append(log_z)
             log_terms.append(log_zs[0])
             spread = max(spread, max(log_zs) - min(log_zs))
+        log_terms += [math.log(n) for v, n in enumerate(cardinalities) if v not in bound]
         if -np.inf in log_terms:
             raise zero_partition()
         return Posterior(
@@ -126,9 +113,8 @@ class PgmpyVariableElimination(Backend):
             status=Status.EXACT,
             stats={
                 "pgmpy": pgmpy.__version__,
-                "induced_width": max((_width(part.tree) for part in components), default=0),
+                "induced_width": width,
                 "components": len(components),
-                "cut_components": sum(len(c.wanted) > self.cut_above for c in components),
                 "log_z_spread": spread,
             },
         )
@@ -190,35 +176,17 @@ class _Elimination(VariableElimination):  # type: ignore[misc]
         # would be walked, and sums rounded, in another order in each process.
         return {v: {(factor, -1) for factor in factors} for v, factors in self.factors.items()}
 
-    def factor_over(self, targets: Iterable[int], tree: Tree, root: Bag) -> _LogFactor:
-        """Product of the factors summed over all variables but those of `targets`.
+    def log_marginal(self, target: int, tree: Tree, root: Bag) -> NDArray[np.float64]:
+        """Unnormalised log marginal of a variable; no table holds more than a bag of `tree`.
 
-        No table holds more than a bag of `tree`, if `root` holds the targets.
+        `root` holds the target.
         """
-        kept = [variable for variable in targets if variable in self.variables]
-        order = [v for v in elimination_order(tree, root) if v in self.variables]
-        result: _LogFactor = self._variable_elimination(
-            kept,
-            "marginalize",
-            elimination_order=[variable for variable in order if variable not in kept],
-            show_progress=False,
+        order = [variable for variable in elimination_order(tree, root) if variable != target]
+        found: _LogFactor = self._variable_elimination(
+            [target], "marginalize", elimination_order=order, show_progress=False
         )
+        result: NDArray[np.float64] = found.values
         return result
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """A connected part of a component, with the rest of the component as factors.
-
-    Attributes:
-        tree: its tree decomposition.
-        factors: its factors, each with a bag that holds the scope.
-        wanted: the variables to be queried in it, each with a bag that holds it.
-    """
-
-    tree: Tree
-    factors: list[tuple[Bag, _LogFactor]]
-    wanted: list[tuple[Bag, int]]
 
 
 def _log_factors(graph: FactorGraph) -> tuple[list[_LogFactor], list[float]]:
@@ -246,29 +214,22 @@ def _connected(factors: Sequence[_LogFactor]) -> list[list[_LogFactor]]:
     return list(parts.values())
 
 
-def _component(
-    factors: Sequence[_LogFactor], cardinalities: Sequence[int], memory_limit: int
-) -> _Piece:
-    """Connected component as one piece, or refuse it for its size."""
-    tree = _affordable_tree(factors, cardinalities, memory_limit)
-    bags_of: defaultdict[int, list[Bag]] = defaultdict(list)
-    for bag in tree:
-        for variable in bag:
-            bags_of[variable].append(bag)
-    homes = []
-    for factor in factors:
-        candidates = min((bags_of[variable] for variable in factor.variables), key=len)
-        homes.append(next(bag for bag in candidates if bag.issuperset(factor.variables)))
-    return _Piece(
-        tree=tree,
-        factors=list(zip(homes, factors, strict=True)),
-        wanted=[(bags[0], variable) for variable, bags in bags_of.items()],
-    )
-
-
 def _affordable_tree(
     factors: Sequence[_LogFactor], cardinalities: Sequence[int], memory_limit: int
 ) -> Tree:
+    """Tree decomposition of a connected component.
+
+    Raises:
+        TooLargeError: if there are too many variables, or the tables do not fit the limit.
+    """
+    count = len({variable for factor in factors for variable in factor.variables})
+    if count > _MOST_VARIABLES:
+        raise TooLargeError(
+            f"'pgmpy' eliminates every variable anew for each query and takes {_MOST_VARIABLES} "
+            f"variables that are connected at most, and this graph has {count:,}; use backend "
+            "'exact', or 'lbp' for an estimate"
+        )
+
     def entries(bag: Iterable[int]) -> int:
         return math.prod(cardinalities[variable] for variable in bag)
 
@@ -279,7 +240,7 @@ def _affordable_tree(
     sizes = [entries(bag) for bag in tree]
     # The sums of earlier eliminations stay alive; together they are smaller than the bags.
     needed = sum(sizes) + _TABLES_AT_ONCE * max(sizes)
-    _require_memory(needed, _width(tree) + 1, memory_limit)
+    _require_memory(needed, max(map(len, tree)), memory_limit)
     return tree
 
 
@@ -294,59 +255,6 @@ def _require_memory(entries: int, variables: int, memory_limit: int) -> None:
         "which needs less, or 'lbp' for an estimate, observe variables, or raise memory_limit "
         "(in bytes)"
     )
-
-
-def _log_tables(component: _Piece, largest: int) -> Iterator[tuple[int, NDArray[np.float64]]]:
-    """Yield each variable with its unnormalised log marginal, from pieces of few bags.
-
-    Args:
-        component: a connected component.
-        largest: the number of bags from which on a piece is not cut further, at least 2.
-    """
-    pieces = [component]
-    while pieces:
-        piece = pieces.pop()
-        if len(piece.tree) > largest:
-            pieces.extend(_cut(piece))
-            continue
-        elimination = _Elimination([factor for _, factor in piece.factors])
-        for bag, variable in piece.wanted:
-            yield variable, elimination.factor_over([variable], piece.tree, bag).values
-
-
-def _cut(piece: _Piece) -> list[_Piece]:
-    """Halve a piece at its most central bag; each half gets the other as a factor over that bag.
-
-    The bag separates the halves: such a factor, the sum of one half over all variables outside
-    the bag, is all that the other half needs of it.
-    """
-    centre = centre_of(piece.tree)
-    half = halves(piece.tree, centre)
-    first, second = (_side(piece, centre, half, which) for which in (0, 1))
-    pieces = []
-    for side, other in ((first, second), (second, first)):
-        if side.wanted:
-            factors = list(side.factors)
-            if other.factors:
-                elimination = _Elimination([factor for _, factor in other.factors])
-                factors.append((centre, elimination.factor_over(centre, other.tree, centre)))
-            pieces.append(replace(side, factors=factors))
-    return pieces
-
-
-def _side(piece: _Piece, centre: Bag, half: dict[Bag, int], which: int) -> _Piece:
-    """One half of a piece, in which the central bag is a leaf or has fewer branches."""
-    tree = {bag: near for bag, near in piece.tree.items() if half[bag] == which}
-    tree[centre] = [bag for bag in piece.tree[centre] if half[bag] == which]
-    return _Piece(
-        tree=tree,
-        factors=[(bag, factor) for bag, factor in piece.factors if half[bag] == which],
-        wanted=[(bag, variable) for bag, variable in piece.wanted if half[bag] == which],
-    )
-
-
-def _width(tree: Tree) -> int:
-    return max(map(len, tree)) - 1
 
 
 def _require_double_precision() -> None:

@@ -1,8 +1,7 @@
-"""Tree decompositions of a connected graph, and how to halve one."""
+"""Tree decompositions of a connected graph."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from itertools import combinations
 from typing import TypeAlias
@@ -48,30 +47,6 @@ def tree_decomposition(
 
     _, bags = treewidth.treewidth_decomp(links, choose_admitted)
     return {bag: list(neighbours) for bag, neighbours in bags.adjacency()}
-
-
-def centre_of(tree: Tree) -> Bag:
-    """Bag none of whose branches holds more than half of the tree."""
-    parents = _walk(tree, next(iter(tree)))
-    below = dict.fromkeys(parents, 1)
-    for bag, parent in reversed(parents.items()):
-        if bag != parent:
-            below[parent] += below[bag]
-    return min((bag for bag in parents if 2 * below[bag] >= len(tree)), key=below.__getitem__)
-
-
-def halves(tree: Tree, centre: Bag) -> dict[Bag, int]:
-    """Return in which half, 0 or 1, each bag is: branches of `centre` stay together."""
-    branch: dict[Bag, Bag] = {}
-    for bag, parent in _walk(tree, centre).items():
-        if bag != centre:
-            branch[bag] = bag if parent == centre else branch[parent]
-    load = [1, 0]
-    half_of_branch = {}
-    for root, size in Counter(branch.values()).most_common():
-        half_of_branch[root] = load.index(min(load))
-        load[half_of_branch[root]] += size
-    return {centre: 0} | {bag: half_of_branch[root] for bag, root in branch.items()}
 
 
 def elimination_order(tree: Tree, root: Bag) -> list[int]:

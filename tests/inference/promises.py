@@ -91,7 +91,6 @@ PROMISES = (
     Promise("wmb_is", tangled_graph, "exact", range(50), 1e-10, ROUNDING, {"i_bound": 12}),
     Promise("wmb_is", forest, "exact", range(100), 1e-9, ROUNDING),
     Promise("pgmpy", odd_graph, "exact", range(300), 1e-10, ROUNDING),
-    Promise("pgmpy", odd_graph, "exact", range(200), 1e-10, ROUNDING, {"cut_above": 2}),
     Promise("pyagrum", moderate, "exact", range(40), 1e-10, DOUBLES),
     Promise("pyagrum", forest, "exact", range(100), 1e-10, DOUBLES),
     Promise("pyagrum", frustrated, "exact", range(40), 1e-10, DOUBLES),

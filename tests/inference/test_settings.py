@@ -81,7 +81,7 @@ OUT_OF_RANGE: dict[str, dict[str, Any]] = {
     "numpyro": {**CHAINS, "max_evaluations": 0.0},
     "cavi": {**ASCENTS, "seconds": -1.0},
     "mean_field": ASCENTS,
-    "pgmpy": {"cut_above": 1, "memory_limit": 0},
+    "pgmpy": {"memory_limit": 0},
     "pyagrum": {"memory_limit": 0},
     "pgmax": MESSAGES,
     "exact_jax": {"seed": -1, "memory_limit": 0},
