@@ -41,7 +41,7 @@ def _datasets(context: typer.Context) -> None:
 
       factormodels datasets
       factormodels datasets factcheck-bench
-      factormodels datasets check ExpertQA/data wiki_factor.csv
+      factormodels datasets check longfact wiki_factor.csv
       factormodels run compare datasets='\\[demonstration]'
     """
     if context.invoked_subcommand is None:
@@ -79,14 +79,14 @@ def _check(
     """Say what dataset files are, hold and lack, and which lines are wrong.
 
     Knows the published files of FActScore, FactReasoner, Factcheck-Bench,
-    FaStfact-Bench, ExpertQA, ConflictBank, WikiContradict, FACTOR, LongFact, UNLI,
-    SelfCheckGPT and conformal-factual-lm, and prompts such as those of ELI5,
-    AskHistorians and Books: JSON, JSON Lines or CSV, compressed with gzip or not.
+    FaStfact-Bench, ConflictBank, FACTOR, LongFact, UNLI, SelfCheckGPT and
+    conformal-factual-lm, and prompts such as those of ELI5, AskHistorians and
+    Books: JSON, JSON Lines or CSV, compressed with gzip or not.
     Exits with 0 if nothing is wrong, else with 2; missing contents are not wrong.
 
     [b]Examples[/b]
 
-      factormodels datasets check r2_compiled_anon.jsonl
+      factormodels datasets check expert_factor.csv
       factormodels datasets check longfact --format longfact
     """
     from factormodels.io.file_report import check_paths

@@ -18,7 +18,6 @@ from factormodels.io.published.conflictbank import (
     parse_conflictbank,
     parse_conflictbank_pair,
 )
-from factormodels.io.published.expertqa import looks_like_expertqa, parse_expertqa
 from factormodels.io.published.factcheck_bench import looks_like_factcheck, parse_factcheck_record
 from factormodels.io.published.factor import looks_like_factor, parse_factor
 from factormodels.io.published.factreasoner import (
@@ -53,10 +52,6 @@ from factormodels.io.published.self_judgements import (
     parse_selfcheck,
 )
 from factormodels.io.published.unli import JudgedPair, looks_like_unli, parse_unli
-from factormodels.io.published.wikicontradict import (
-    looks_like_wikicontradict,
-    parse_wikicontradict,
-)
 from factormodels.io.records import Source
 from factormodels.io.relation_table import (
     gather_relations,
@@ -216,16 +211,6 @@ FORMATS: tuple[Format, ...] = (
         parse_fastfact,
     ),
     Format(
-        "expertqa",
-        "ExpertQA, judged answers",
-        "chaitanyamalaviya/ExpertQA, data/r2_compiled_anon.jsonl",
-        "responses",
-        ("question", "answers"),
-        ("question", "annotator_id", "answers{}.answer_string", "answers{}.claims", "metadata"),
-        looks_like_expertqa,
-        parse_expertqa,
-    ),
-    Format(
         "conflictbank",
         "ConflictBank, all claims of a fact",
         "zhaochen0110/conflictbank; Warrieryes/CB_qa",
@@ -245,16 +230,6 @@ FORMATS: tuple[Format, ...] = (
         looks_like_conflictbank_pair,
         parse_conflictbank_pair,
         gather_conflictbank,
-    ),
-    Format(
-        "wikicontradict",
-        "WikiContradict",
-        "ibm-research/Wikipedia_contradict_benchmark",
-        "responses",
-        ("question", "context1", "context2", "answer1", "answer2"),
-        ("question",),
-        looks_like_wikicontradict,
-        parse_wikicontradict,
     ),
     Format(
         "factor",

@@ -106,7 +106,6 @@ class Strengths:
 
     Attributes:
         support: of an entailment where evidence fully supports a claim.
-        partial: of an entailment where it supports it in part.
         conflict: of a contradiction.
 
     Raises:
@@ -114,11 +113,10 @@ class Strengths:
     """
 
     support: float = _SUPPORT
-    partial: float = _PARTIAL
     conflict: float = _CONFLICT
 
     def __post_init__(self) -> None:
-        for name in ("support", "partial", "conflict"):
+        for name in ("support", "conflict"):
             value = validated_probability(getattr(self, name), f"the strength {name!r}")
             object.__setattr__(self, name, value)
 

@@ -20,7 +20,6 @@ from factormodels.io.json_text import element_line
 from factormodels.io.published.formats import format_named
 from tests.factormodels.io.published.release_records import (
     CONFLICTBANK,
-    EXPERTQA,
     FACTCHECK,
     FACTOR,
     FACTREASONER,
@@ -185,13 +184,9 @@ def test_repeated_ids_and_things_that_are_no_objects(tmp_path: Path) -> None:
 def test_wrong_labels_are_told_with_those_there_are(tmp_path: Path) -> None:
     wrong = copy.deepcopy(FASTFACT)
     wrong["claims_lst"][0]["annotator_label"] = "suported"
-    judged = copy.deepcopy(EXPERTQA)
-    judged["answers"]["a_model"]["claims"][1]["correctness"] = "correct"
     (first,) = check_file(lines_file(tmp_path, [FASTFACT, wrong])).problems
     assert (first.line, "claims_lst[0]" in first.message) == (2, True)
     assert "'suported' is not a label; use null or one of supported, unsupported" in first.message
-    (second,) = check_file(lines_file(tmp_path, [judged, EXPERTQA])).problems
-    assert (second.line, "'correct' is not a judgement" in second.message) == (1, True)
 
 
 def test_what_is_missing_is_counted(tmp_path: Path) -> None:

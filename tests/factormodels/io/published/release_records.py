@@ -44,37 +44,6 @@ FASTFACT: dict[str, Any] = {
         },
     ],
 }
-EXPERTQA: dict[str, Any] = {
-    "question": "How is a bridge held up?",
-    "annotator_id": "12",
-    "metadata": {"question_type": "Open", "field": "Architecture", "specific_field": "bridges"},
-    "answers": {
-        "a_model": {
-            "answer_string": "By piers. By cables.",
-            "claims": [
-                {
-                    "claim_string": "Piers hold up a bridge.",
-                    "evidence": ["[1] https://x.example/piers\n\n Piers carry bridges."],
-                    "support": "Complete",
-                    "worthiness": "Yes",
-                    "correctness": "Probably correct",
-                },
-                {
-                    "claim_string": "Cables hold up a bridge.",
-                    "evidence": ["https://x.example/cables", "[2] A cable is a rope."],
-                    "support": "Partial",
-                    "correctness": "Likely incorrect",
-                },
-                {
-                    "claim_string": "Hello.",
-                    "evidence": [],
-                    "support": None,
-                    "correctness": None,
-                },
-            ],
-        }
-    },
-}
 CONFLICTBANK: dict[str, Any] = {
     "subject": "Ada Example",
     "relation": "P19",
@@ -98,17 +67,6 @@ CONFLICTBANK_PAIR: dict[str, Any] = {
     "category": "default",
     "claim": "Ada Example was born in Ulm.",
     "evidence": "A register of Ulm names Ada Example.",
-}
-WIKICONTRADICT: dict[str, Any] = {
-    "question_ID": "4",
-    "question": "When was the tower built?",
-    "context1": "The tower was built in 1890.",
-    "context2": "The tower is of 1891.",
-    "answer1": "1890",
-    "answer2": "1891",
-    "contradictType": "Explicit",
-    "WikipediaArticleTitle": "The tower",
-    "url": "https://x.example/tower",
 }
 FACTOR: dict[str, Any] = {
     "": "0",
@@ -172,10 +130,8 @@ PASSAGES: dict[str, Any] = {
 
 RECORDS: dict[str, dict[str, Any]] = {
     "fastfact-bench": FASTFACT,
-    "expertqa": EXPERTQA,
     "conflictbank": CONFLICTBANK,
     "conflictbank-pairs": CONFLICTBANK_PAIR,
-    "wikicontradict": WIKICONTRADICT,
     "factor": FACTOR,
     "unli": UNLI,
     "selfcheck": SELFCHECK,

@@ -16,17 +16,14 @@ from factormodels import FactGraph, InputError, RelationKind, read, read_many, v
 from factormodels.io import read_judged_pairs, read_prompts
 from factormodels.io.claim_records import read_records
 from factormodels.io.published.conflictbank import conflict_graph, parse_conflictbank
-from factormodels.io.published.expertqa import parse_expertqa
 from factormodels.io.published.formats import FORMATS, format_named, format_of
 from factormodels.io.published.prompts import Prompt
 from factormodels.io.published.stances import Strengths
 from factormodels.io.published.unli import JudgedPair
-from factormodels.io.published.wikicontradict import parse_wikicontradict
 from tests.factormodels.io.published.release_records import (
     CONFLICTBANK,
     CONFLICTBANK_PAIR,
     ELI5,
-    EXPERTQA,
     FACTOR,
     FASTFACT,
     LONGFACT,
@@ -36,7 +33,6 @@ from tests.factormodels.io.published.release_records import (
     SELF_JUDGED,
     SELFCHECK,
     UNLI,
-    WIKICONTRADICT,
 )
 from tests.refusals import refused
 
@@ -140,58 +136,14 @@ def test_fastfact_without_claims_or_labels(tmp_path: Path) -> None:
     assert [(c.text, c.title) for c in unlabelled.contexts] == [("A passage.", "")]
 
 
-def test_answers_of_expertqa(tmp_path: Path) -> None:
-    (graph,) = read_many(written(tmp_path, lines(EXPERTQA), "r2.jsonl"))
-    assert labels(graph) == [
-        ("Piers hold up a bridge.", True, "Probably correct"),
-        ("Cables hold up a bridge.", False, "Likely incorrect"),
-        ("Hello.", None, None),
-    ]
-    assert [(c.text, c.link, c.retrieved_for) for c in graph.contexts] == [
-        ("Piers carry bridges.", "https://x.example/piers", ("a1",)),
-        ("", "https://x.example/cables", ("a2",)),
-        ("A cable is a rope.", "", ("a2",)),
-    ]
-    # Which of two pieces of evidence supports the second claim was not judged.
-    assert related(graph) == [("c1", "a1", E, 0.9)]
-    assert graph.metadata["support"] == {"a1": "Complete", "a2": "Partial"}
-    assert graph.metadata["worthiness"] == {"a1": "Yes"}
-    assert (graph.topic, graph.query) == ("Architecture", EXPERTQA["question"])
-    both = {**EXPERTQA, "answers": {**EXPERTQA["answers"], "other": {"answer_string": "No."}}}
-    graphs = parse_expertqa(both, "r2.jsonl", 3)
-    assert [found.id for found in graphs] == ["r2-003-a_model", "r2-003-other"]
-    assert graphs[1].atoms == ()
-
-
-def test_evidence_given_twice_is_one_passage() -> None:
-    claim = dict(EXPERTQA["answers"]["a_model"]["claims"][0])
-    claim["evidence"] = [
-        "[1] https://x.example/a\n\nA pier.",
-        "[2] https://x.example/a\n\nA  pier.",
-    ]
-    record = {**EXPERTQA, "answers": {"m": {"answer_string": "x", "claims": [claim]}}}
-    (graph,) = parse_expertqa(record, "r2.jsonl", 1)
-    assert len(graph.contexts) == 1
-    assert related(graph) == [("c1", "a1", E, 0.9)]
-
-
 def test_questions_of_expertqa_are_prompts(tmp_path: Path) -> None:
-    asked = {**EXPERTQA, "answers": {}}
+    asked = {"question": "How?", "annotator_id": "1", "metadata": {"field": "Bridges"}}
     (prompt,) = read_prompts(written(tmp_path, lines(asked), "r1.jsonl"))
-    assert prompt == Prompt("r1", EXPERTQA["question"], "Architecture")
-
-
-@pytest.mark.parametrize(("support", "strength"), [("Partial", 0.6), ("Missing", None)])
-def test_the_strength_of_support_is_an_option(support: str, strength: float | None) -> None:
-    claim = {**EXPERTQA["answers"]["a_model"]["claims"][0], "support": support}
-    record = {**EXPERTQA, "answers": {"m": {"answer_string": "x", "claims": [claim]}}}
-    (graph,) = parse_expertqa(record, "r2.jsonl", 1, Strengths(partial=0.6))
-    assert [r.probability for r in graph.relations] == ([] if strength is None else [strength])
-    refused("strength 'support': the probability 2 is not between", Strengths, support=2)
+    assert prompt == Prompt("r1", "How?", "Bridges")
 
 
 def test_claims_of_conflictbank_conflict() -> None:
-    graph = parse_conflictbank(CONFLICTBANK, "qa.jsonl", 1, Strengths(0.8, 0.7, 0.6))
+    graph = parse_conflictbank(CONFLICTBANK, "qa.jsonl", 1, Strengths(0.8, 0.6))
     assert labels(graph) == [
         ("Ada Example was born in Ulm.", True, "default"),
         ("Ada Example was born in Bonn.", False, "misinformation_conflict"),
@@ -241,47 +193,7 @@ def test_pairs_of_conflictbank_are_gathered_by_fact(tmp_path: Path) -> None:
     assert len(first.contexts) == 3
     assert related(first)[-2:] == [("c3", "a1", E, 0.9), ("c3", "a2", C, 0.9)]
     assert conflict_graph("x", []).atoms == ()
-
-
-def test_passages_of_wikicontradict_contradict() -> None:
-    graph = parse_wikicontradict(WIKICONTRADICT, "wiki.csv", 2, Strengths(conflict=0.7))
-    assert labels(graph) == [
-        ("When was the tower built? 1890", None, None),
-        ("When was the tower built? 1891", None, None),
-    ]
-    assert related(graph) == [
-        ("c1", "a1", E, 0.9),
-        ("c1", "a2", C, 0.7),
-        ("c2", "a1", C, 0.7),
-        ("c2", "a2", E, 0.9),
-        ("c1", "c2", C, 0.7),
-    ]
-    assert {(c.title, c.link) for c in graph.contexts} == {("The tower", "https://x.example/tower")}
-    assert graph.metadata == {"question_ID": "4", "contradictType": "Explicit"}
-    spelled = {
-        "question": "When?",
-        "context1_self_contained": "One.",
-        "context2_self_contained": "Two.",
-        "gt_answer_1": "1",
-        "gt_answer_2": "2",
-        "model": "m",
-    }
-    assert format_of(spelled) is format_named("wikicontradict")
-    assert parse_wikicontradict(spelled, "x.jsonl", 1).metadata == {"model": "m"}
-    stated = {
-        **WIKICONTRADICT,
-        "context1_self_contained": "The old tower was built in 1890.",
-        "answer1_self_contained": "The tower was built in 1890.",
-    }
-    graph = parse_wikicontradict(stated, "x.jsonl", 1)
-    assert [context.text for context in graph.contexts] == [
-        stated["context1_self_contained"],
-        stated["context2"],
-    ]
-    assert [atom.text for atom in graph.atoms] == [
-        stated["answer1_self_contained"],
-        "When was the tower built? 1891",
-    ]
+    refused("strength 'support': the probability 2 is not between", Strengths, support=2)
 
 
 def test_completions_of_factor_are_labelled(tmp_path: Path) -> None:
