@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
@@ -108,22 +108,6 @@ def read_marginals(path: str | os.PathLike[str]) -> list[NDArray[np.float64]]:
         raise
 
 
-def write_marginals(marginals: Iterable[ArrayLike], path: str | os.PathLike[str]) -> None:
-    """Write one probability vector per variable, in order, as a MAR file.
-
-    Raises:
-        InputError: if a vector is not a distribution, or the file cannot be written.
-    """
-    vectors = [np.asarray(vector, dtype=np.float64).ravel() for vector in marginals]
-    words = [str(len(vectors))]
-    for variable, vector in enumerate(vectors):
-        problem = _problem(vector)
-        if problem:
-            raise InputError(f"{path}: the marginal of variable {variable} {problem}")
-        words += [str(len(vector)), *map(repr, vector.tolist())]
-    write_text(path, f"MAR\n{' '.join(words)}\n")
-
-
 def read_log10_partition(path: str | os.PathLike[str]) -> float:
     """Decimal logarithm of the partition function in a PR file; -inf where it is 0.
 
@@ -141,17 +125,6 @@ def read_log10_partition(path: str | os.PathLike[str]) -> float:
     if not value < np.inf:
         tokens.fail(at, "is where log10 Z should be, a number or -inf; correct it")
     return value
-
-
-def write_log10_partition(value: float, path: str | os.PathLike[str]) -> None:
-    """Write the decimal logarithm of a partition function as a PR file.
-
-    Raises:
-        InputError: if it is NaN or +inf, or the file cannot be written.
-    """
-    if not value < np.inf:
-        raise InputError(f"{path}: log10 Z is {value!r}; give a number or -inf")
-    write_text(path, f"PR\n{float(value)!r}\n")
 
 
 def _evidence_form(tokens: NumberTokens) -> tuple[int, int]:

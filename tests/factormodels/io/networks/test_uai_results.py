@@ -139,25 +139,6 @@ def test_marginals_that_are_malformed(text: str, words: str, tmp_path: Path) -> 
     assert words in str(caught.value)
 
 
-def test_marginals_are_read_back_bit_for_bit(tmp_path: Path) -> None:
-    generator = np.random.default_rng(11)
-    vectors = [generator.dirichlet(np.ones(size)) for size in (1, 2, 3, 7, 2, 2)]
-    uai_results.write_marginals(vectors, tmp_path / "x.MAR")
-    again = uai_results.read_marginals(tmp_path / "x.MAR")
-    assert len(again) == len(vectors)
-    for one, other in zip(vectors, again, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
-@pytest.mark.parametrize("vector", [[0.5, 0.6], [np.nan, 1.0], [-0.1, 1.1], []])
-def test_marginals_that_are_no_distribution_are_not_written(
-    vector: list[float], tmp_path: Path
-) -> None:
-    with pytest.raises(InputError, match="the marginal of variable 1 "):
-        uai_results.write_marginals([[1.0], vector], tmp_path / "x.MAR")
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -190,19 +171,6 @@ def test_partition_functions_that_are_malformed(text: str, words: str, tmp_path:
         uai_results.read_log10_partition(path)
     assert str(caught.value).startswith(f"{path}: ")
     assert words in str(caught.value)
-
-
-@pytest.mark.parametrize("value", [-0.1 - 0.2, 1962.98, 1e-300, -np.inf])
-def test_a_partition_function_is_read_back(value: float, tmp_path: Path) -> None:
-    uai_results.write_log10_partition(value, tmp_path / "x.PR")
-    assert uai_results.read_log10_partition(tmp_path / "x.PR") == value
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_a_partition_function_that_is_no_number_is_not_written(
-    value: float, tmp_path: Path
-) -> None:
-    refused("give a number or -inf", uai_results.write_log10_partition, value, tmp_path / "x.PR")
 
 
 @given(st.lists(st.sampled_from(["0", "1", "2", "3", "0.5", "-1", "nan", "1e300", "x"])))
