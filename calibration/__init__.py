@@ -10,7 +10,7 @@ These are the names that one reaches for first; each folder exports the rest of 
     curves          reliability, risk and coverage, groups
     recalibration   maps from probabilities to better ones (scikit-learn, slow to load)
     claims          measures of sets of claims: counts, agreement, failures
-    significance    paired tests, corrections, power, regression
+    significance    paired tests and their corrections
     self_knowledge  what a model says of its own claims
     figures         what a paper shows of all these
     reporting       every score of models on one table of claims, with tests between them

@@ -30,9 +30,7 @@ from calibration.learned_priors.learned import (
     LearnedValue,
     ValueStatus,
 )
-from calibration.learned_priors.nuts import sample_posterior
 from calibration.learned_priors.objectives import Objective
-from calibration.learned_priors.posterior import ParameterPosterior, PosteriorValue
 from calibration.learned_priors.specification import (
     ClassProbability,
     Free,
@@ -40,7 +38,6 @@ from calibration.learned_priors.specification import (
     Temperature,
     stance_class,
 )
-from calibration.learned_priors.svi import fit_posterior
 
 __all__ = [
     "AdaptationStatus",
@@ -55,8 +52,6 @@ __all__ = [
     "LearnedPriors",
     "LearnedValue",
     "Objective",
-    "ParameterPosterior",
-    "PosteriorValue",
     "Specification",
     "Temperature",
     "ValueStatus",
@@ -65,8 +60,6 @@ __all__ = [
     "cross_fitting",
     "cross_validate",
     "fit",
-    "fit_posterior",
     "labelled_share",
-    "sample_posterior",
     "stance_class",
 ]

@@ -13,7 +13,6 @@ from calibration.intervals import IntervalSettings
 from calibration.scores.intervals.coverage import coverage_warning
 from calibration.scores.sample_scores import SAMPLE_SCORES
 from calibration.significance.differences import jackknife_ends, score_difference
-from calibration.significance.equivalence import equivalence_margin, equivalence_of
 from calibration.significance.method_measures import JudgedClaims, Measure, measures_named
 from calibration.significance.outcome import (
     Alternative,
@@ -33,7 +32,7 @@ from calibration.significance.sample_tests import (
     difference_statistic,
     permute_scores,
 )
-from calibration.validation import member_named, whole_number
+from calibration.validation import is_number, member_named, whole_number
 from factormodels.errors import InputError
 
 MEANS_OVER_RESPONSES = (
@@ -170,9 +169,30 @@ def _difference(
     if status != SignificanceStatus.OK:
         comparison = replace(comparison, status=status, reason=reason_of(status))
     if margin is not None:
-        equivalence = equivalence_of(comparison.difference, error, n_responses, margin)
-        comparison = replace(comparison, equivalence_p=equivalence.p_value)
+        p_value = equivalence_p_value(comparison.difference, error, n_responses, margin)
+        comparison = replace(comparison, equivalence_p=p_value)
     return comparison
+
+
+def equivalence_p_value(difference: float, error: float, n_responses: int, margin: float) -> float:
+    """P-value of two one-sided tests by Student's t that a difference is within a margin.
+
+    It is the larger of the two (Schuirmann 1987); nan for fewer than two responses. Without an
+    error, of responses that all differ alike, it is 0 for no difference, and else nan.
+
+    Args:
+        difference: the first method's value less the second's.
+        error: its standard error over responses.
+        n_responses: number of responses.
+        margin: the least difference that would matter, above 0.
+    """
+    if n_responses < 2:
+        return math.nan
+    if not error > 0:
+        return 0.0 if difference == 0 else math.nan
+    from scipy.special import stdtr
+
+    return float(stdtr(n_responses - 1, (abs(difference) - margin) / error))
 
 
 def _same_claims(first: JudgedClaims, second: JudgedClaims) -> bool:
@@ -313,7 +333,12 @@ def _margins(margins: Mapping[str, float] | None, measures: Sequence[str]) -> di
             raise InputError(
                 f"margins has {name!r}, which is not compared; choose some of {', '.join(measures)}"
             )
-        checked[name] = equivalence_margin(margin)
+        if not is_number(margin) or not 0 < margin < math.inf:
+            raise InputError(
+                f"margins[{name!r}] is {margin!r}; give the least difference that would matter, a "
+                "number above 0"
+            )
+        checked[name] = float(margin)
     return checked
 
 

@@ -31,7 +31,6 @@ from calibration.self_knowledge import (
     out_of_sample,
     self_knowledge,
 )
-from calibration.significance import correctness_regression
 from tests.calibration.coverage_simulation import draw
 from tests.calibration.self_knowledge.claims import random_records
 
@@ -56,7 +55,6 @@ def results() -> list[Any]:
         group_calibration(p, y, responses % 3, n_bootstrap=5),
         label_histogram(p, y),
         *estimate_all([RatioEstimand("share", sums)], IntervalSettings("delta")),
-        correctness_regression(y, p, responses),
         self_knowledge(records),
         compare_conditions(records, others),
         out_of_sample(records, n_splits=3),

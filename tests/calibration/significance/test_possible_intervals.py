@@ -26,7 +26,6 @@ from calibration.scores import REGISTRY, score_table
 from calibration.scores.sample_scores import SAMPLE_SCORES, context_of, sample_scores
 from calibration.significance import (
     paired_bootstrap,
-    paired_equivalence,
     paired_t_test,
     score_difference,
 )
@@ -88,8 +87,6 @@ def test_intervals_of_a_mean_difference_are_between_those_of_responses(
         assert inside(found.lower, found.upper, *bounds)
     found = paired_t_test(own, np.zeros(n_responses), alternative="two-sided")
     assert inside(found.lower, found.upper, *bounds)
-    equivalence = paired_equivalence(first, zero, responses, margin=0.1)
-    assert inside(equivalence.lower, equivalence.upper, *bounds)
     below = sizes[:, np.newaxis].astype(float)
     one, other = (
         RatioEstimand("mean", RatioSums(above[:, np.newaxis], below), Scale.NUMBER)

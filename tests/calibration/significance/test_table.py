@@ -186,6 +186,12 @@ def test_bad_input_is_named() -> None:
         compare_methods(**given, measures=["calibration_slope"], alternative="better")
     refused("margins has 'brier', which is not", compare_methods, **given, measures=["auroc"],
             margins={"brier": 0.1})  # fmt: skip
-    refused("margin is 0", compare_methods, **given, measures=["brier"], margins={"brier": 0})
+    refused(
+        r"margins\['brier'\] is 0",
+        compare_methods,
+        **given,
+        measures=["brier"],
+        margins={"brier": 0},
+    )
     with pytest.raises(InputError, match="there is no cell of 'x'"):
         compare_methods(**given, measures=["brier"], n_resamples=9, intervals=QUICK).cell("x", "y")
