@@ -23,7 +23,7 @@ from experiments.analyses.ours import (
     prior_transfer,
     real_graphs,
 )
-from experiments.paper.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
+from experiments.findings.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
 from experiments.paper.page import Paper, PaperSection, write_paper
 from factormodels.errors import InputError
 from factormodels.io.files import results_folder

@@ -28,7 +28,7 @@ import typer
 from experiments.bench.references import ReferenceComparison, groups
 from experiments.bench.report import gather, geometric, interval, ratio
 from experiments.bench.store import read_run
-from experiments.paper.text import ABSENT, duration
+from experiments.findings.text import ABSENT, duration
 from factormodels.errors import InputError
 from factormodels.io.files import read_text, write_text
 from inference.posterior import Status

@@ -27,8 +27,8 @@ import pandas as pd
 
 from calibration import reliability_bins, reliability_diagram
 from experiments import evaluate, posteriors, run_study, score
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, interval_column
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, interval_column
 from experiments.paper.notebook import results_folder, write_results
 from factormodels.factor_graph import FactorGraph
 from inference import infer
@@ -131,11 +131,11 @@ write_results(
     NOTEBOOK,
     Artefacts(
         tables={
-            "study": PaperTable(
+            "study": Table(
                 summary,
                 (
-                    PaperColumn("variant", "variant"),
-                    PaperColumn("backend", "backend"),
+                    Column("variant", "variant"),
+                    Column("backend", "backend"),
                     interval_column("brier", "Brier", 3),
                 ),
                 "Two variants and two algorithms on the demonstration.",

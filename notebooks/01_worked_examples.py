@@ -44,8 +44,8 @@ from matplotlib.colors import LogNorm
 
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, paper_style
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table
 from experiments.paper.notebook import fast, write_results
 from factormodels import datasets
 from inference import entries, get_backend
@@ -254,27 +254,27 @@ write_results(
     NOTEBOOK,
     Artefacts(
         tables={
-            "backends": PaperTable(
+            "backends": Table(
                 comparison,
                 (
-                    PaperColumn("backend", "Backend"),
-                    PaperColumn("log_z", "log Z"),
-                    PaperColumn("example_1", "P(a1)", r"$P(a_1)$", digits=4),
-                    PaperColumn("largest_error", "Largest error", show="{:.0e}".format, right=True),
-                    PaperColumn("where", "on"),
-                    PaperColumn("examples", "Examples", right=True),
+                    Column("backend", "Backend"),
+                    Column("log_z", "log Z"),
+                    Column("example_1", "P(a1)", r"$P(a_1)$", digits=4),
+                    Column("largest_error", "Largest error", show="{:.0e}".format, right=True),
+                    Column("where", "on"),
+                    Column("examples", "Examples", right=True),
                 ),
                 "Worked examples with known posteriors, by every backend: the posterior of "
                 "Example 1 (48/151 = 0.3179), and the largest error of a marginal on any example.",
             ),
-            "contributions": PaperTable(
+            "contributions": Table(
                 contributions,
                 (
-                    PaperColumn("context", "Context removed"),
-                    PaperColumn("posterior", "P(a1)", r"$P(a_1)$", digits=4),
-                    PaperColumn("without", "without", digits=4),
-                    PaperColumn("contribution", "Contribution", digits=4),
-                    PaperColumn("log_odds", "in log-odds", digits=3),
+                    Column("context", "Context removed"),
+                    Column("posterior", "P(a1)", r"$P(a_1)$", digits=4),
+                    Column("without", "without", digits=4),
+                    Column("contribution", "Contribution", digits=4),
+                    Column("log_odds", "in log-odds", digits=3),
                 ),
                 "What each context contributes to the posterior of the claim.",
                 group="graph",

@@ -39,8 +39,8 @@ import pandas as pd
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, MARKERS, paper_style
 from experiments.bench.families import select
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table
 from experiments.paper.notebook import fast, write_results
 from experiments.results.frontier import pareto
 from factormodels.synthetic import grid
@@ -287,16 +287,16 @@ write_results(
     NOTEBOOK,
     Artefacts(
         tables={
-            "algorithms": PaperTable(
+            "algorithms": Table(
                 comparison,
                 (
-                    PaperColumn("algorithm", "Algorithm", bold="on_frontier"),
-                    PaperColumn("seconds", "Seconds", show=scientific, right=True),
-                    PaperColumn("largest_error", "Largest error", show=scientific, right=True),
-                    PaperColumn("mean_error", "Mean error", show=scientific, right=True),
-                    PaperColumn("log_z_kind", "log Z"),
-                    PaperColumn("log_z_error", "less true", digits=3),
-                    PaperColumn("converged", "Converged", digits=2),
+                    Column("algorithm", "Algorithm", bold="on_frontier"),
+                    Column("seconds", "Seconds", show=scientific, right=True),
+                    Column("largest_error", "Largest error", show=scientific, right=True),
+                    Column("mean_error", "Mean error", show=scientific, right=True),
+                    Column("log_z_kind", "log Z"),
+                    Column("log_z_error", "less true", digits=3),
+                    Column("converged", "Converged", digits=2),
                 ),
                 "Error against time. Errors are those of marginals; what log Z is and by how many "
                 "nats it differs from the true one stand side by side, because bounds and "
@@ -304,17 +304,17 @@ write_results(
                 group="family",
                 note="Bold: on the frontier, so that no other is both faster and more accurate.",
             ),
-            "failure": PaperTable(
+            "failure": Table(
                 failure,
                 (
-                    PaperColumn("coupling", "J", "$J$", digits=2),
-                    PaperColumn("frustrated", "Frustrated", digits=2),
-                    PaperColumn("lbp_converged", "Converged", digits=2),
-                    PaperColumn("lbp_error", "BP, median", digits=3),
-                    PaperColumn("lbp_worst", "BP, worst", digits=3),
-                    PaperColumn("wmb_6_error", "WMB 6, median", digits=3),
-                    PaperColumn("wmb_10_error", "WMB 10, median", digits=3),
-                    PaperColumn("wmb_6_holds", "Bounds hold", digits=2),
+                    Column("coupling", "J", "$J$", digits=2),
+                    Column("frustrated", "Frustrated", digits=2),
+                    Column("lbp_converged", "Converged", digits=2),
+                    Column("lbp_error", "BP, median", digits=3),
+                    Column("lbp_worst", "BP, worst", digits=3),
+                    Column("wmb_6_error", "WMB 6, median", digits=3),
+                    Column("wmb_10_error", "WMB 10, median", digits=3),
+                    Column("wmb_6_holds", "Bounds hold", digits=2),
                 ),
                 "Grids of 10 x 10 variables with couplings from [-J, J]: largest error of a "
                 "marginal by belief propagation and weighted mini-buckets.",

@@ -47,8 +47,8 @@ from calibration.learned_priors import (
     fit,
     stance_class,
 )
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table
 from experiments.paper.notebook import fast, write_results
 from factormodels import datasets
 from factormodels.variants import variant
@@ -353,30 +353,28 @@ write_results(
     NOTEBOOK,
     Artefacts(
         tables={
-            "scores": PaperTable(
+            "scores": Table(
                 scores,
                 (
-                    PaperColumn("priors", "Priors"),
-                    PaperColumn(
-                        "brier", "Brier", digits=4, lower="brier_lower", upper="brier_upper"
-                    ),
-                    PaperColumn(
+                    Column("priors", "Priors"),
+                    Column("brier", "Brier", digits=4, lower="brier_lower", upper="brier_upper"),
+                    Column(
                         "log_loss",
                         "Log loss",
                         digits=4,
                         lower="log_loss_lower",
                         upper="log_loss_upper",
                     ),
-                    PaperColumn("smooth_ece", "Smooth ECE", digits=3),
-                    PaperColumn("miscalibration", "MCB", digits=4),
-                    PaperColumn(
+                    Column("smooth_ece", "Smooth ECE", digits=3),
+                    Column("miscalibration", "MCB", digits=4),
+                    Column(
                         "calibration_in_the_large",
                         "Intercept",
                         digits=2,
                         lower="calibration_in_the_large_lower",
                         upper="calibration_in_the_large_upper",
                     ),
-                    PaperColumn(
+                    Column(
                         "calibration_slope",
                         "Slope",
                         digits=2,
@@ -388,48 +386,48 @@ write_results(
                 "under default priors, and under priors learned from other responses.",
                 note="95% intervals of a bootstrap over responses.",
             ),
-            "differences": PaperTable(
+            "differences": Table(
                 differences,
                 (
-                    PaperColumn("score", "Score"),
-                    PaperColumn(
+                    Column("score", "Score"),
+                    Column(
                         "difference", "Learned less default", digits=4, lower="lower", upper="upper"
                     ),
-                    PaperColumn("p_value", "p", "$p$", digits=2),
+                    Column("p_value", "p", "$p$", digits=2),
                 ),
                 "Learned priors against the default on unseen responses (below 0: learned is "
                 "better).",
                 group="priors",
                 note="Studentised bootstrap over responses, 95% intervals.",
             ),
-            "gaps": PaperTable(
+            "gaps": Table(
                 gaps,
                 (
-                    PaperColumn("posterior", "Posterior"),
-                    PaperColumn("claims", "Claims", right=True),
-                    PaperColumn("mean", "Mean", digits=3),
-                    PaperColumn("true", "True", digits=3),
-                    PaperColumn("gap", "Gap", digits=3, lower="lower", upper="upper"),
+                    Column("posterior", "Posterior"),
+                    Column("claims", "Claims", right=True),
+                    Column("mean", "Mean", digits=3),
+                    Column("true", "True", digits=3),
+                    Column("gap", "Gap", digits=3, lower="lower", upper="upper"),
                 ),
                 "Default priors: where posteriors are too low (gap above 0) or too high.",
                 note="95% intervals of a bootstrap over responses.",
             ),
-            "learned": PaperTable(
+            "learned": Table(
                 values,
                 (
-                    PaperColumn("name", "Parameter"),
-                    PaperColumn("start", "Stated", digits=2),
-                    PaperColumn("estimate", "Learned", digits=3, lower="lower", upper="upper"),
+                    Column("name", "Parameter"),
+                    Column("start", "Stated", digits=2),
+                    Column("estimate", "Learned", digits=3, lower="lower", upper="upper"),
                 ),
                 "What the labels of all responses teach, with 95% intervals.",
             ),
-            "biographies": PaperTable(
+            "biographies": Table(
                 weak_scores,
                 (
-                    PaperColumn("rival", "Rival"),
-                    PaperColumn("brier", "Brier", digits=4),
-                    PaperColumn("learned", "Learned", digits=4),
-                    PaperColumn(
+                    Column("rival", "Rival"),
+                    Column("brier", "Brier", digits=4),
+                    Column("learned", "Learned", digits=4),
+                    Column(
                         "difference", "Learned less rival", digits=4, lower="lower", upper="upper"
                     ),
                 ),

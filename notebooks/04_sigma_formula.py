@@ -73,8 +73,8 @@ from calibration.significance.mcnemar import clustered_mcnemar_counts, mcnemar_c
 from experiments.analyses.ours.sigma_on_labels import in_sample
 from experiments.analyses.ours.sigma_shift import prediction_row
 from experiments.analyses.papers.shared.sources import user_data
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, interval_column
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, interval_column
 from experiments.paper.notebook import fast, write_results
 from experiments.study.judged_claims import ClaimColumns, judged_claims, judged_graphs
 from experiments.study.labelled_claims import claims_of_graphs
@@ -393,25 +393,23 @@ write_results(
     NOTEBOOK,
     Artefacts(
         tables={
-            "worked": PaperTable(
+            "worked": Table(
                 worked,
-                (PaperColumn("quantity", "Quantity"), PaperColumn("value", "Value", digits=4)),
+                (Column("quantity", "Quantity"), Column("value", "Value", digits=4)),
                 "A model with SK = 0.9 and SU = 0.8, where 30% of the claims are supported.",
             ),
-            "prediction": PaperTable(
+            "prediction": Table(
                 prediction,
                 (
-                    PaperColumn("population", "Population"),
-                    PaperColumn("sigma", "σ", r"$\sigma$", digits=3),
-                    PaperColumn("factuality", "F", "$F$", digits=3),
-                    PaperColumn(
-                        "in_sample", "σ − F in sample", r"$\sigma - F$ in sample", digits=3
-                    ),
-                    PaperColumn("gap", "out of sample", digits=3),
-                    PaperColumn("rejected", "σ = F rejected", r"$\sigma = F$ rejected", digits=2),
-                    PaperColumn("rmse_sigma", "RMSE σ", r"RMSE $\sigma$", digits=3),
-                    PaperColumn("rmse_factuality", "RMSE F", "RMSE $F$", digits=3),
-                    PaperColumn("rmse_emq", "RMSE Rogan–Gladen", "RMSE Rogan--Gladen", digits=3),
+                    Column("population", "Population"),
+                    Column("sigma", "σ", r"$\sigma$", digits=3),
+                    Column("factuality", "F", "$F$", digits=3),
+                    Column("in_sample", "σ − F in sample", r"$\sigma - F$ in sample", digits=3),
+                    Column("gap", "out of sample", digits=3),
+                    Column("rejected", "σ = F rejected", r"$\sigma = F$ rejected", digits=2),
+                    Column("rmse_sigma", "RMSE σ", r"RMSE $\sigma$", digits=3),
+                    Column("rmse_factuality", "RMSE F", "RMSE $F$", digits=3),
+                    Column("rmse_emq", "RMSE Rogan–Gladen", "RMSE Rogan--Gladen", digits=3),
                 ),
                 "Sigma against factuality in sample, and as a prediction of other responses.",
                 note=(
@@ -422,24 +420,24 @@ write_results(
                     "brought into [0, 1]."
                 ),
             ),
-            "real": PaperTable(
+            "real": Table(
                 by_position,
                 (
-                    PaperColumn("subject", "Judgements"),
-                    PaperColumn("position", "Position"),
+                    Column("subject", "Judgements"),
+                    Column("position", "Position"),
                     interval_column("self_known", "SK", 3),
                     interval_column("self_unknown", "SU", 3),
                     interval_column("sigma", "σ", 3),
                     interval_column("factuality", "F", 3),
-                    PaperColumn("reading", "σ = F", r"$\sigma = F$"),
+                    Column("reading", "σ = F", r"$\sigma = F$"),
                 ),
                 "Sigma against human labels, by position.",
                 note="Linearised 95% intervals over responses; by position corrected by Holm.",
             ),
-            "real-prediction": PaperTable(
+            "real-prediction": Table(
                 ahead,
                 (
-                    PaperColumn("subject", "Judgements"),
+                    Column("subject", "Judgements"),
                     interval_column("rmse_sigma", "RMSE σ", 3),
                     interval_column("rmse_factuality", "RMSE F", 3),
                     interval_column("rmse_emq", "RMSE EMQ", 3),
@@ -448,32 +446,32 @@ write_results(
                 ),
                 "Errors of predictions of one half of the responses from the other.",
             ),
-            "biographies": PaperTable(
+            "biographies": Table(
                 fifths,
                 (
-                    PaperColumn("position", "Position"),
+                    Column("position", "Position"),
                     interval_column("factuality", "F", 3),
                 ),
                 "Share of supported claims in 157 biographies by ChatGPT, by position.",
                 note="Mean over sentences, with linearised 95% intervals over responses.",
             ),
-            "levels": PaperTable(
+            "levels": Table(
                 levels,
                 (
-                    PaperColumn("test", "Test"),
-                    PaperColumn("rejected", "Rejected", digits=3),
-                    PaperColumn("standard_error", "Standard error", digits=3),
+                    Column("test", "Test"),
+                    Column("rejected", "Rejected", digits=3),
+                    Column("standard_error", "Standard error", digits=3),
                 ),
                 "Share of samples in which a true hypothesis, sigma = factuality, is rejected at "
                 "5%.",
             ),
-            "shift": PaperTable(
+            "shift": Table(
                 errors,
                 (
-                    PaperColumn("prevalence", "Factuality", digits=2),
-                    PaperColumn("sigma", "RMSE σ", r"RMSE $\sigma$", digits=3),
-                    PaperColumn("factuality", "Factuality of the half", digits=3),
-                    PaperColumn("emq", "Rogan–Gladen, clipped", "Rogan--Gladen, clipped", digits=3),
+                    Column("prevalence", "Factuality", digits=2),
+                    Column("sigma", "RMSE σ", r"RMSE $\sigma$", digits=3),
+                    Column("factuality", "Factuality of the half", digits=3),
+                    Column("emq", "Rogan–Gladen, clipped", "Rogan--Gladen, clipped", digits=3),
                 ),
                 "Errors of predictions as the factuality shifts and the law of judgements stays.",
                 group="population",

@@ -46,6 +46,8 @@ from calibration.claims.counts import f1_at_k_prime
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, DASHES, paper_style
 from calibration.significance.paired import paired_t_test
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, interval_column
 from experiments.padding.assessors import by_inference, by_labels
 from experiments.padding.gaming import PADDINGS, padded, padding_alone
 from experiments.padding.robustness import (
@@ -57,8 +59,6 @@ from experiments.padding.robustness import (
     score,
     selected,
 )
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, interval_column
 from experiments.paper.notebook import fast, write_results
 from factormodels import datasets
 from factormodels.extraction.relation_models.lexical import LexicalRelations
@@ -349,59 +349,59 @@ write_results(
     NOTEBOOK,
     Artefacts(
         tables={
-            "gains": PaperTable(
+            "gains": Table(
                 gains,
                 (
-                    PaperColumn("padding", "Padding"),
-                    PaperColumn("claims", "Claims", digits=1),
-                    PaperColumn("claims_padded", "padded", digits=1),
-                    PaperColumn("clean", "Precision", digits=3),
-                    PaperColumn("padded", "padded", digits=3),
-                    PaperColumn("rise", "Rise", digits=3, lower="lower", upper="upper"),
-                    PaperColumn("raised", "Responses that rise", digits=0),
+                    Column("padding", "Padding"),
+                    Column("claims", "Claims", digits=1),
+                    Column("claims_padded", "padded", digits=1),
+                    Column("clean", "Precision", digits=3),
+                    Column("padded", "padded", digits=3),
+                    Column("rise", "Rise", digits=3, lower="lower", upper="upper"),
+                    Column("raised", "Responses that rise", digits=0),
                 ),
                 f"Factual precision of {len(graphs)} responses before and after {APPENDED} true "
                 "sentences are appended.",
                 group="guard",
                 note="95% intervals over responses, Student's t; points where no response moves.",
             ),
-            "corrupted": PaperTable(
+            "corrupted": Table(
                 last,
                 (
-                    PaperColumn("guard", "Guard"),
-                    PaperColumn("precision", "Precision", digits=3),
-                    PaperColumn("passes", "Pass the clean version", digits=2),
+                    Column("guard", "Guard"),
+                    Column("precision", "Precision", digits=3),
+                    Column("passes", "Pass the clean version", digits=2),
                 ),
                 f"Responses half of whose true claims are turned false, with {APPENDED} true "
                 "sentences appended.",
                 group="padding",
             ),
-            "kinds": PaperTable(
+            "kinds": Table(
                 table,
                 (
-                    PaperColumn("kind", "Response"),
-                    PaperColumn("core", "Core"),
-                    PaperColumn("counted", "Claims", digits=1),
-                    PaperColumn("precision", "Precision", digits=3),
-                    PaperColumn("f1", "F1@K′", "F1@$K'$", digits=3),
+                    Column("kind", "Response"),
+                    Column("core", "Core"),
+                    Column("counted", "Claims", digits=1),
+                    Column("precision", "Precision", digits=3),
+                    Column("f1", "F1@K′", "F1@$K'$", digits=3),
                 ),
                 "Normal and padded responses with and without Core, paraphrases known.",
                 group="assessor",
             ),
-            "price": PaperTable(
+            "price": Table(
                 price,
                 (
-                    PaperColumn("label", "Label"),
-                    PaperColumn("claims", "Claims", digits=0),
-                    PaperColumn("selected", "Selected", digits=0),
-                    PaperColumn("left_out", "Left out", digits=2),
+                    Column("label", "Label"),
+                    Column("claims", "Claims", digits=0),
+                    Column("selected", "Selected", digits=0),
+                    Column("left_out", "Left out", digits=2),
                 ),
                 "What Core with paraphrases known leaves out of responses that nobody padded.",
             ),
-            "real": PaperTable(
+            "real": Table(
                 real,
                 (
-                    PaperColumn("kind", "Padding"),
+                    Column("kind", "Padding"),
                     interval_column("plain", "Gain without Core", 3),
                     interval_column("core", "with Core", 3),
                     interval_column("kept_off", "kept off", 3),

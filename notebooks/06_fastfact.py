@@ -48,8 +48,8 @@ from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from calibration.scores.measures import choose_k, f1_of_counts
 from experiments.analyses.papers.shared.judged_claims import counts_of, judged_graphs
 from experiments.assess.costs import METHODS, Load
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table
 from experiments.paper.notebook import fast, write_results
 from experiments.study.labelled_claims import claims_of_graphs
 from factormodels import datasets
@@ -359,54 +359,54 @@ write_results(
     NOTEBOOK,
     Artefacts(
         tables={
-            "verbosity": PaperTable(
+            "verbosity": Table(
                 peaks,
                 (
-                    PaperColumn("score", "Score"),
-                    PaperColumn("honest", "As it is", digits=3),
-                    PaperColumn("best", "Best", digits=3),
-                    PaperColumn("at", "at", digits=2),
-                    PaperColumn("gain", "Gain", digits=3),
-                    PaperColumn("last", "In the end", digits=3),
+                    Column("score", "Score"),
+                    Column("honest", "As it is", digits=3),
+                    Column("best", "Best", digits=3),
+                    Column("at", "at", digits=2),
+                    Column("gain", "Gain", digits=3),
+                    Column("last", "In the end", digits=3),
                 ),
                 "Scores of Factcheck-Bench as claims are multiplied (up to 4 times) or true ones "
                 "appended (up to 40).",
                 group="way",
                 note=f"K is {k:g}, gamma {GAMMA:g}; matched: {matched:.4f}.",
             ),
-            "thresholds": PaperTable(
+            "thresholds": Table(
                 thresholds,
                 (
-                    PaperColumn("theta", "θ", r"$\theta$", digits=2),
-                    PaperColumn("verified", "Verified", digits=3),
-                    PaperColumn("error", "Wrong of skipped", digits=3),
-                    PaperColumn("f1", "Mean |ΔF1@K′|", r"Mean $|\Delta$F1@$K'|$", digits=4),
-                    PaperColumn("f1_of_means", "of means", digits=4),
-                    PaperColumn("calls", "Calls", digits=1),
-                    PaperColumn("searches", "Searches", digits=1),
+                    Column("theta", "θ", r"$\theta$", digits=2),
+                    Column("verified", "Verified", digits=3),
+                    Column("error", "Wrong of skipped", digits=3),
+                    Column("f1", "Mean |ΔF1@K′|", r"Mean $|\Delta$F1@$K'|$", digits=4),
+                    Column("f1_of_means", "of means", digits=4),
+                    Column("calls", "Calls", digits=1),
+                    Column("searches", "Searches", digits=1),
                 ),
                 "What a threshold of pre-verification costs, per response of Factcheck-Bench.",
                 group="model",
                 note="Confidences are simulated, and a search is taken to find the truth.",
             ),
-            "methods": PaperTable(
+            "methods": Table(
                 methods,
                 (
-                    PaperColumn("method", "Method"),
-                    PaperColumn("calls", "Calls", digits=1),
-                    PaperColumn("searches", "Searches", digits=1),
+                    Column("method", "Method"),
+                    Column("calls", "Calls", digits=1),
+                    Column("searches", "Searches", digits=1),
                 ),
                 "Calls and searches per response of methods that verify every claim.",
             ),
-            "choices": PaperTable(
+            "choices": Table(
                 choices,
                 (
-                    PaperColumn("claims", "Claims"),
-                    PaperColumn("threshold", "Median θ", r"Median $\theta$", digits=3),
-                    PaperColumn("skipped", "Skipped", digits=3),
-                    PaperColumn("error", "Mean error", digits=3),
-                    PaperColumn("worst", "Worst", digits=3),
-                    PaperColumn("holds", "Holds", digits=3),
+                    Column("claims", "Claims"),
+                    Column("threshold", "Median θ", r"Median $\theta$", digits=3),
+                    Column("skipped", "Skipped", digits=3),
+                    Column("error", "Mean error", digits=3),
+                    Column("worst", "Worst", digits=3),
+                    Column("holds", "Holds", digits=3),
                 ),
                 f"Thresholds chosen from {N_CLAIMS} claims for an error of at most {TARGET:g}.",
                 group="model",

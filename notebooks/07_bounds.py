@@ -43,8 +43,8 @@ import pandas as pd
 
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, paper_style
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table
 from experiments.paper.notebook import fast, write_results
 from factormodels import FactorGraph, datasets
 from factormodels.synthetic import (
@@ -384,70 +384,70 @@ write_results(
     NOTEBOOK,
     Artefacts(
         tables={
-            "bounds": PaperTable(
+            "bounds": Table(
                 bounds,
                 (
-                    PaperColumn("algorithm", "Algorithm"),
-                    PaperColumn(
+                    Column("algorithm", "Algorithm"),
+                    Column(
                         "i_bound",
                         "i",
                         "$i$",
                         show=lambda i: "" if np.isnan(i) else f"{i:.0f}",
                         right=True,
                     ),
-                    PaperColumn("lower_gap", "Lower less true", digits=4),
-                    PaperColumn("upper_gap", "Upper less true", digits=4),
+                    Column("lower_gap", "Lower less true", digits=4),
+                    Column("upper_gap", "Upper less true", digits=4),
                 ),
                 "Bounds on log Z of a response of 26 claims, less the true value, in nats.",
             ),
-            "bethe": PaperTable(
+            "bethe": Table(
                 bethe_summary,
                 (
-                    PaperColumn("kind", "Graphs"),
-                    PaperColumn("graphs", "Number", right=True),
-                    PaperColumn("negative", "Negative pairs", digits=2),
-                    PaperColumn("frustrated", "Frustrated cycles", digits=2),
-                    PaperColumn("least", "Least gap", digits=3),
-                    PaperColumn("mean", "Mean", digits=3),
-                    PaperColumn("largest", "Largest", digits=3),
-                    PaperColumn("above", "Above log Z", digits=2),
+                    Column("kind", "Graphs"),
+                    Column("graphs", "Number", right=True),
+                    Column("negative", "Negative pairs", digits=2),
+                    Column("frustrated", "Frustrated cycles", digits=2),
+                    Column("least", "Least gap", digits=3),
+                    Column("mean", "Mean", digits=3),
+                    Column("largest", "Largest", digits=3),
+                    Column("above", "Above log Z", digits=2),
                 ),
                 "Bethe log Z less the true one, where belief propagation converged, in nats.",
             ),
-            "intervals": PaperTable(
+            "intervals": Table(
                 widths,
                 (
-                    PaperColumn("i_bound", "i", "$i$", right=True),
-                    PaperColumn("median_width", "Median width", digits=4),
-                    PaperColumn("largest_width", "Largest", digits=3),
-                    PaperColumn("decided", "Verdicts decided", digits=2),
-                    PaperColumn("holds", "Holds", digits=2),
-                    PaperColumn("lbp_inside", "BP inside", digits=2),
+                    Column("i_bound", "i", "$i$", right=True),
+                    Column("median_width", "Median width", digits=4),
+                    Column("largest_width", "Largest", digits=3),
+                    Column("decided", "Verdicts decided", digits=2),
+                    Column("holds", "Holds", digits=2),
+                    Column("lbp_inside", "BP inside", digits=2),
                 ),
                 "Certified intervals of the posteriors of 26 claims.",
             ),
-            "real": PaperTable(
+            "real": Table(
                 real,
                 (
-                    PaperColumn("atom", "Claim"),
-                    PaperColumn("lbp", "BP", digits=6, lower="lower", upper="upper"),
-                    PaperColumn("width", "Width", show="{:.1e}".format, right=True),
+                    Column("atom", "Claim"),
+                    Column("lbp", "BP", digits=6, lower="lower", upper="upper"),
+                    Column("width", "Width", show="{:.1e}".format, right=True),
                 ),
                 "Claims of the widest of 157 real biographies: belief propagation, and certified "
                 "intervals (i = 4).",
             ),
-            "claims": PaperTable(
+            "claims": Table(
                 certified,
                 (
-                    PaperColumn("atom", "Claim"),
-                    PaperColumn(
+                    Column("atom", "Claim"),
+                    Column(
                         "exact",
                         "Exact",
                         digits=3,
                         lower=f"lower_{INTERVALS[-1]}",
                         upper=f"upper_{INTERVALS[-1]}",
                     ),
-                    PaperColumn("lbp", "BP", digits=3),
+                    Column("lbp", "BP", digits=3),
                 ),
                 f"Posterior of every claim with its certified interval (i = {INTERVALS[-1]}).",
             ),

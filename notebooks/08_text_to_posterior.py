@@ -47,9 +47,9 @@ from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, paper_style
 from experiments.assess.costs import METHODS, Load
 from experiments.assess.setup import language_model
-from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table
 from experiments.paper.graph_figure import draw_fact_graph
-from experiments.paper.latex_table import PaperColumn, PaperTable
 from experiments.paper.notebook import write_results
 from factormodels import RelationKind, datasets
 from factormodels.extraction.language_model.accounting import Consumption, Ledger
@@ -327,37 +327,37 @@ write_results(
     NOTEBOOK,
     Artefacts(
         tables={
-            "claims": PaperTable(
+            "claims": Table(
                 claims,
                 (
-                    PaperColumn("claim", "Claim"),
-                    PaperColumn("text", "Text"),
-                    PaperColumn("label", "Label"),
-                    *(PaperColumn(name, name, digits=3) for name in VARIANTS),
+                    Column("claim", "Claim"),
+                    Column("text", "Text"),
+                    Column("label", "Label"),
+                    *(Column(name, name, digits=3) for name in VARIANTS),
                 ),
                 "Posteriors of the claims of one response, from scripted answers.",
             ),
-            "contributions": PaperTable(
+            "contributions": Table(
                 direct,
                 (
-                    PaperColumn("title", "Passage"),
-                    PaperColumn("relation", "Relation"),
-                    PaperColumn("probability", "Probability", digits=2),
-                    PaperColumn("contribution", "Contribution", digits=4),
-                    PaperColumn("log_odds", "in log-odds", digits=2),
+                    Column("title", "Passage"),
+                    Column("relation", "Relation"),
+                    Column("probability", "Probability", digits=2),
+                    Column("contribution", "Contribution", digits=4),
+                    Column("log_odds", "in log-odds", digits=2),
                 ),
                 "What each passage contributes to the posterior of a claim (FR3).",
                 group="claim",
             ),
-            "costs": PaperTable(
+            "costs": Table(
                 costs,
                 (
-                    PaperColumn("stage", "Stage"),
-                    PaperColumn("answers", "Answers", right=True),
-                    PaperColumn("calls_now", "asked for now", right=True),
-                    PaperColumn("prompt_tokens", "Tokens in", right=True),
-                    PaperColumn("completion_tokens", "Tokens out", right=True),
-                    PaperColumn("dollars", "US$", r"US\$", digits=4),
+                    Column("stage", "Stage"),
+                    Column("answers", "Answers", right=True),
+                    Column("calls_now", "asked for now", right=True),
+                    Column("prompt_tokens", "Tokens in", right=True),
+                    Column("completion_tokens", "Tokens out", right=True),
+                    Column("dollars", "US$", r"US\$", digits=4),
                 ),
                 "Answers of the language model by stage, with tokens as the script states them, "
                 f"priced at {DOLLARS_PER_MILLION[0]} and {DOLLARS_PER_MILLION[1]:.2f} dollars per "

@@ -41,9 +41,9 @@ from IPython.display import Image
 
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, MARKERS, paper_style
+from experiments.findings.artefacts import Artefacts, Origin, PaperFigure
+from experiments.findings.table import Column, Table
 from experiments.paper import study_table as tables
-from experiments.paper.artefacts import Artefacts, Origin, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable
 from experiments.paper.notebook import fast, results_folder, write_results
 from experiments.paper.page import Paper, PaperSection, page_image, write_paper
 from experiments.results import significance
@@ -183,11 +183,11 @@ write_results(
     NOTEBOOK,
     Artefacts(
         tables={
-            "differences": PaperTable(
+            "differences": Table(
                 brier,
                 (
-                    PaperColumn("comparison", "Comparison"),
-                    PaperColumn(
+                    Column("comparison", "Comparison"),
+                    Column(
                         "difference",
                         "Difference",
                         digits=4,
@@ -195,7 +195,7 @@ write_results(
                         upper="upper",
                         stars="stars",
                     ),
-                    PaperColumn("relative", "relative", show="{:+.1%}".format, right=True),
+                    Column("relative", "relative", show="{:+.1%}".format, right=True),
                 ),
                 "Differences of the Brier score, paired by response.",
                 note=tests.note,

@@ -38,8 +38,8 @@ from calibration import corp_curve
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from experiments.analyses.ours import learned_strengths, real_graphs
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, interval_column
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, interval_column
 from experiments.paper.notebook import fast, write_results
 from factormodels import datasets
 from factormodels.variants import variant
@@ -215,10 +215,10 @@ write_results(
     NOTEBOOK,
     Artefacts(
         tables={
-            "scores": PaperTable(
+            "scores": Table(
                 scores,
                 (
-                    PaperColumn("method", "Method"),
+                    Column("method", "Method"),
                     interval_column("brier", "Brier", 4),
                     interval_column("log_loss", "Log loss", 3),
                     interval_column("auroc", "AUROC", 3),
@@ -228,16 +228,16 @@ write_results(
                 "biographies that a method has not seen.",
                 note="95% intervals over biographies; AUROC of pairs within a fold.",
             ),
-            "differences": PaperTable(
+            "differences": Table(
                 differences,
-                (PaperColumn("other", "Less"), interval_column("brier", "Brier", 4)),
+                (Column("other", "Less"), interval_column("brier", "Brier", 4)),
                 "Every method less every other, paired by biography.",
                 group="method",
             ),
-            "positions": PaperTable(
+            "positions": Table(
                 wide,
                 (
-                    PaperColumn("of", "Of"),
+                    Column("of", "Of"),
                     *(
                         interval_column(title, title, 3)
                         for title in (*real_graphs.FIFTHS, real_graphs.CHANGE)

@@ -65,7 +65,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "experiments": (
         *(("cli",), ("bench",), ("explore",), ("methods",), ("analyses",), ("report",), ("run",)),
-        *(("results",), ("paper",), ("padding",), ("assess",), ("study",)),
+        *(("results",), ("paper",), ("padding",), ("assess",), ("study",), ("findings",)),
         ("progress", "settings"),
     ),
 }
@@ -543,7 +543,7 @@ def test_a_way_round_a_gate_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 LATEX_MAKERS = {
     *("calibration/reporting.py", "calibration/significance/table_text.py"),
     *("calibration/table_markup.py", "experiments/analyses/positions.py"),
-    "experiments/paper/latex_table.py",
+    "experiments/findings/table.py",
 }
 """What may say of a text that it is LaTeX; all others have theirs from `escape_latex`."""
 

@@ -20,7 +20,7 @@ from calibration.intervals import (
     replicates,
     response_weights,
 )
-from experiments.paper.text import ABSENT
+from experiments.findings.text import ABSENT
 
 Value = tuple[float, float, float]
 """A number and the ends of its interval; nan where there is none."""

@@ -23,8 +23,8 @@ from calibration.table_markup import (
     latex_table,
     markdown_table,
 )
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
-from experiments.paper.text import interval, number
+from experiments.findings.table import Column, Table, data_frame
+from experiments.findings.text import interval, number
 from experiments.study.labelled_claims import LabelledClaims
 from factormodels.io.files import results_folder, write_text
 
@@ -189,7 +189,7 @@ def text_rows(table: PositionTable, digits: int = 3) -> list[list[str]]:
     return rows
 
 
-def position_table(found: Mapping[str, PositionTable], caption: str) -> PaperTable:
+def position_table(found: Mapping[str, PositionTable], caption: str) -> Table:
     """The estimates of tables by what they are of, one row per quantity and position."""
     frame = data_frame(
         [{"of": name, **row} for name, table in found.items() for row in table.rows()]
@@ -198,10 +198,10 @@ def position_table(found: Mapping[str, PositionTable], caption: str) -> PaperTab
     first = next(iter(found.values()))
     level = 100 * next(iter(first.quantities.values())).level
     columns = (
-        PaperColumn("title", "quantity"),
-        PaperColumn("position", "position"),
-        PaperColumn("estimate", "estimate", digits=3, lower="lower", upper="upper"),
+        Column("title", "quantity"),
+        Column("position", "position"),
+        Column("estimate", "estimate", digits=3, lower="lower", upper="upper"),
     )
     group = "of" if len(found) > 1 else ""
     note = f"In brackets: {level:g}% intervals over responses."
-    return PaperTable(frame, columns, caption, group=group, note=note)
+    return Table(frame, columns, caption, group=group, note=note)

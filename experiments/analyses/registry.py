@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.analyses.context import AnalysisContext
-from experiments.paper.artefacts import Artefacts
+from experiments.findings.artefacts import Artefacts
 
 _OF_PAPERS = (
     "assessors",

@@ -14,12 +14,14 @@ from pydantic.dataclasses import dataclass
 
 from experiments.analyses.context import AnalysisContext, Tracker, untracked
 from experiments.analyses.registry import Analysis, analysis, names
-from experiments.paper.artefacts import Artefacts, Origin, write_artefacts
+from experiments.findings.artefacts import Artefacts, Origin, write_artefacts
+from experiments.findings.table import TableWidth
 from experiments.results.files import MANIFEST, publish, temporary_folder
 from experiments.results.manifest import environment, file_hash, manifest_text
-from experiments.study.config import STRICT, Seed, TableWidth, file_name, known, plain_hash
+from experiments.study.config import STRICT, Seed, file_name, known
 from experiments.study.reading import RawStudy, expand_shorthands, model_of
 from factormodels.io.files import write_text
+from factormodels.io.plain_yaml import plain_hash
 
 
 @dataclass(frozen=True, config=STRICT)

@@ -48,7 +48,7 @@ from factormodels.extraction.stages.duplicates import every_atom
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import write_fact_graphs
 from factormodels.io.files import prepare_folder, write_text
-from factormodels.io.tables import Table
+from factormodels.io.tables import DataTable
 from factormodels.object_repr import Preview, Previewed, counted
 from factormodels.recorded_verdicts import ASSESSORS_KEY
 from inference import Backend
@@ -321,7 +321,7 @@ def as_responses(
     if several and all(isinstance(one, Mapping) for one in several):
         rows = cast("list[Mapping[str, Any]]", several)
         names = tuple(dict.fromkeys(name for row in rows for name in row))
-        table = Table("response", "rows", names, tuple(rows), (None,) * len(rows))
+        table = DataTable("response", "rows", names, tuple(rows), (None,) * len(rows))
         several = list(responses_of_table(table, columns)[0])
     elif columns != GUESSED:
         raise InputError(

@@ -24,7 +24,7 @@ from factormodels.io.published.formats import format_of
 from factormodels.io.reading import items_of
 from factormodels.io.records import column_names, is_json, json_records, strictly, table_records
 from factormodels.io.tables import (
-    Table,
+    DataTable,
     holds_binary_tables,
     looks_like_table,
     parse_table,
@@ -210,7 +210,7 @@ def _of_json(
     return _without_columns(_unique(graphs, name), Path(name), columns)
 
 
-def _of_table(table: Table, columns: ResponseColumns) -> tuple[Sequence[FactGraph], str, bool]:
+def _of_table(table: DataTable, columns: ResponseColumns) -> tuple[Sequence[FactGraph], str, bool]:
     named = columns.response is not None and columns.response in table.columns
     if columns.response is None or named:
         graphs, remark = responses_of_table(table, columns)

@@ -11,7 +11,7 @@ from typing import Any
 from factormodels.errors import InputError, nearest, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.io.json_records import record_id, shown
-from factormodels.io.tables import Table
+from factormodels.io.tables import DataTable
 
 COLUMNS_KEY = "columns"
 """Where the metadata of a response have the cells of its row that are nothing else."""
@@ -79,7 +79,7 @@ def guessed_column(columns: Iterable[str], role: str) -> str | None:
 
 
 def responses_of_table(
-    table: Table, columns: ResponseColumns = GUESSED
+    table: DataTable, columns: ResponseColumns = GUESSED
 ) -> tuple[list[FactGraph], str]:
     """The responses of a table, and what was taken from which column where that was not plain.
 
@@ -103,7 +103,7 @@ def responses_of_table(
     return graphs, _remark(table, chosen, others)
 
 
-def _column(table: Table, columns: ResponseColumns, role: str) -> str | None:
+def _column(table: DataTable, columns: ResponseColumns, role: str) -> str | None:
     given: str | None = getattr(columns, role, None)
     if given is None:
         try:
@@ -117,7 +117,7 @@ def _column(table: Table, columns: ResponseColumns, role: str) -> str | None:
 
 
 def _response(
-    table: Table, row: int, chosen: dict[str, str | None], others: Sequence[str]
+    table: DataTable, row: int, chosen: dict[str, str | None], others: Sequence[str]
 ) -> FactGraph:
     text = _text(table, row, chosen["response"]).strip()
     if not text:
@@ -143,7 +143,7 @@ def _response(
     )
 
 
-def _text(table: Table, row: int, column: str | None) -> str:
+def _text(table: DataTable, row: int, column: str | None) -> str:
     """The text of a cell; empty where there is none."""
     value = None if column is None else table.rows[row].get(column)
     if value is None or (isinstance(value, float) and math.isnan(value)):
@@ -162,7 +162,7 @@ def _is_kept(value: Any) -> bool:
     return isinstance(value, bool | int) or (isinstance(value, str) and bool(value))
 
 
-def _remark(table: Table, chosen: dict[str, str | None], others: Sequence[str]) -> str:
+def _remark(table: DataTable, chosen: dict[str, str | None], others: Sequence[str]) -> str:
     if all(name in (None, _OWN_NAMES[role]) for role, name in chosen.items()) and not others:
         return ""
     found = ", ".join(f"{role} from {name!r}" for role, name in chosen.items() if name)

@@ -12,7 +12,7 @@ import numpy as np
 from experiments.bench.ratios import TimeRatio, unpaired_ratio
 from experiments.bench.results import BOUNDS, FamilyResult, GraphResult, Measurement
 from experiments.bench.store import StoredRun
-from experiments.paper.text import duration, small
+from experiments.findings.text import duration, small
 
 LEVEL = 0.95
 """Coverage of all intervals of a comparison together."""

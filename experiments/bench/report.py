@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments.bench.ratios import TimeRatio, paired_ratio
 from experiments.bench.results import FamilyResult, Measurement
-from experiments.paper.text import ABSENT
+from experiments.findings.text import ABSENT
 
 
 def ratio(result: FamilyResult, algorithm: str) -> tuple[str, TimeRatio] | None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from experiments.cli.console import heading, plain_table, show_table
-from experiments.paper.text import counted, interval, number
+from experiments.findings.text import counted, interval, number
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments.paper.text import counted
+from experiments.findings.text import counted
 from factormodels.control_characters import printable, printable_json, shortened
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from experiments.cli.console import heading, plain_table, show_table
-from experiments.paper.text import ABSENT, counted, interval, number
+from experiments.findings.text import ABSENT, counted, interval, number
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,7 +11,7 @@ from experiments.cli.console import output, show_written
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:
-    from experiments.methods.findings import Findings
+    from experiments.findings.findings import Findings
 
 OutFolder = Annotated[
     Path | None,

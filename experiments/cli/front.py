@@ -22,7 +22,7 @@ from rich.text import Text
 from experiments.cli.console import messages, output, show_written
 from experiments.cli.help_text import unwrapped
 from experiments.cli.progress import activity
-from experiments.methods.findings import Findings
+from experiments.findings.findings import Findings
 from experiments.progress import watched
 from experiments.settings import Settings, declared_in, option_of, settings_of
 from factormodels.errors import InputError

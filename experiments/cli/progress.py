@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from experiments.paper.text import counted, duration
+from experiments.findings.text import counted, duration
 from inference.warm_up import KERNELS
 
 if TYPE_CHECKING:

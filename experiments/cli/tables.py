@@ -12,9 +12,9 @@ from rich.text import Text
 
 from calibration.scores.registry import DEFAULT_MEASURES
 from experiments.cli.console import ANY_WIDTH, heading, plain_table, show_table
-from experiments.paper.latex_table import PaperCell, PaperColumn, PaperTable, blocks, is_right
+from experiments.findings.table import Cell, Column, Table, blocks, is_right
+from experiments.findings.text import duration
 from experiments.paper.study_table import AGREEMENT, TIMES, chosen, keys, size_of, troubles
-from experiments.paper.text import duration
 from experiments.results.agreement import short_table
 from factormodels.errors import LimitReachedError
 from factormodels.extraction.language_model.accounting import Ledger
@@ -22,12 +22,12 @@ from factormodels.extraction.language_model.accounting import Ledger
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Table as TerminalTable
 
     from experiments.results.agreement import AgreeingCells
 
 
-def show_paper_table(console: Console, table: PaperTable, most: int | None = None) -> None:
+def show_paper_table(console: Console, table: Table, most: int | None = None) -> None:
     """Print a table of a paper, its caption above and its note below.
 
     Args:
@@ -75,9 +75,7 @@ FOLDED = 16
 """The width that a text is given at least before a table is parted."""
 
 
-def _side_by_side(
-    table: PaperTable, texts: Sequence[Sequence[Text]], width: int
-) -> list[list[int]]:
+def _side_by_side(table: Table, texts: Sequence[Sequence[Text]], width: int) -> list[list[int]]:
     """Places of the columns that fit beside each other, the first texts of rows in every part."""
     needed = []
     for place, column in enumerate(table.columns):
@@ -96,7 +94,7 @@ def _side_by_side(
     return parts
 
 
-def _line(cell: PaperCell) -> Text:
+def _line(cell: Cell) -> Text:
     text = f"{cell.text}{cell.stars} {cell.interval}".rstrip()
     return Text(text, style="bold" if cell.bold else "")
 
@@ -196,10 +194,10 @@ def _times(cells: pd.DataFrame, group: AgreeingCells) -> str:
 
 def _flat_table(
     group: pd.DataFrame,
-    own: Sequence[PaperColumn],
-    columns: Sequence[PaperColumn],
+    own: Sequence[Column],
+    columns: Sequence[Column],
     absent: Collection[str],
-) -> Table:
+) -> TerminalTable:
     table = plain_table([column.title for column in own], [column.title for column in columns])
     before = ""
     for row in _texts(group, own, columns, absent):
@@ -212,10 +210,10 @@ def _flat_table(
 
 def _grouped_table(
     group: pd.DataFrame,
-    own: Sequence[PaperColumn],
-    columns: Sequence[PaperColumn],
+    own: Sequence[Column],
+    columns: Sequence[Column],
     absent: Collection[str],
-) -> Table:
+) -> TerminalTable:
     """A table with what backends share in lines of their own above them."""
     table = plain_table()
     rows = list(_texts(group, own, columns, absent))
@@ -237,8 +235,8 @@ def _grouped_table(
 
 def _texts(
     group: pd.DataFrame,
-    own: Sequence[PaperColumn],
-    columns: Sequence[PaperColumn],
+    own: Sequence[Column],
+    columns: Sequence[Column],
     absent: Collection[str],
 ) -> Iterator[list[str]]:
     for record in group.to_dict("records"):

@@ -25,11 +25,11 @@ from calibration.intervals import (
     mean_interval,
 )
 from experiments.analyses.papers.shared.judged_claims import VERDICTS, verdict_of
-from experiments.methods.findings import Findings
+from experiments.findings.artefacts import PaperFigure
+from experiments.findings.findings import Findings
+from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.text import counted
 from experiments.methods.inputs import parted_options
-from experiments.paper.artefacts import PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
-from experiments.paper.text import counted
 from factormodels.errors import InputError, options_as_arguments
 from factormodels.fact_graph import FactGraph
 from factormodels.io.files import read_text
@@ -127,7 +127,7 @@ def find_alignment(
     annotated = [response for response in responses if response.is_annotated]
     if progress is not None:
         progress(f"aligning {counted(len(responses), 'response')}")
-    tables: dict[str, PaperTable] = {}
+    tables: dict[str, Table] = {}
     if annotated:
         tables["alignment"] = _alignment(annotated, "benchmark", settings)
         if len({response.model for response in annotated}) > 1:
@@ -288,9 +288,7 @@ def _ratio(above: Any, below: Any) -> RatioSums:
     return RatioSums(*column)
 
 
-def _alignment(
-    responses: Sequence[AnnotatedResponse], by: str, settings: AlignSettings
-) -> PaperTable:
+def _alignment(responses: Sequence[AnnotatedResponse], by: str, settings: AlignSettings) -> Table:
     groups = {OVERALL: list(responses)}
     for response in responses:
         groups.setdefault(getattr(response, by) or f"no {by}", []).append(response)
@@ -315,14 +313,14 @@ def _alignment(
             for key, value in zip((group, f"{group}_lower", f"{group}_upper"), ends, strict=True):
                 row[key] = factor * value
     columns = (
-        PaperColumn("title", "statistic"),
+        Column("title", "statistic"),
         *(
-            PaperColumn(group, group, digits=2, lower=f"{group}_lower", upper=f"{group}_upper")
+            Column(group, group, digits=2, lower=f"{group}_lower", upper=f"{group}_upper")
             for group in groups
         ),
     )
     sizes = ", ".join(f"{group} {len(members)}" for group, members in groups.items())
-    return PaperTable(
+    return Table(
         data_frame(rows),
         columns,
         "Alignment of the pipeline with people, in the form of FaStfact's table 2: numbers per "
@@ -335,7 +333,7 @@ def _alignment(
     )
 
 
-def _verdicts(responses: Sequence[AnnotatedResponse]) -> PaperTable:
+def _verdicts(responses: Sequence[AnnotatedResponse]) -> Table:
     """Verdicts of the pipeline and of people, kept apart by the stage of the pipeline's."""
     rows = []
     for stage in (Stage.PRE_VERIFIED, Stage.VERIFIED):
@@ -360,12 +358,12 @@ def _verdicts(responses: Sequence[AnnotatedResponse]) -> PaperTable:
         )
     columns = (
         *text_columns("stage"),
-        *(PaperColumn(name, name, digits=0) for name in ("claims", *_TYPES, "undecided")),
-        PaperColumn("judged", "judged by people", digits=0),
-        PaperColumn("exact", "same verdict, %", digits=1),
-        PaperColumn("type", "same type, %", digits=1),
+        *(Column(name, name, digits=0) for name in ("claims", *_TYPES, "undecided")),
+        Column("judged", "judged by people", digits=0),
+        Column("exact", "same verdict, %", digits=1),
+        Column("type", "same type, %", digits=1),
     )
-    return PaperTable(
+    return Table(
         data_frame(rows),
         columns,
         "Verdicts of the pipeline by stage: at extraction without a search, and from evidence.",
@@ -376,7 +374,7 @@ def _share(claims: Sequence[AnnotatedClaim], holds: Callable[[AnnotatedClaim], b
     return 100 * sum(map(holds, claims)) / len(claims) if claims else float("nan")
 
 
-def _labels(responses: Sequence[AnnotatedResponse]) -> PaperTable:
+def _labels(responses: Sequence[AnnotatedResponse]) -> Table:
     """How often each verdict of the pipeline met each label of people, by stage."""
     counts = Counter(
         (claim.stage.value, claim.verdict or "none", claim.human or "none")
@@ -389,14 +387,14 @@ def _labels(responses: Sequence[AnnotatedResponse]) -> PaperTable:
     ]
     columns = (
         *text_columns("stage"),
-        PaperColumn("verdict", "pipeline"),
-        PaperColumn("human", "people"),
-        PaperColumn("claims", "claims", digits=0),
+        Column("verdict", "pipeline"),
+        Column("human", "people"),
+        Column("claims", "claims", digits=0),
     )
-    return PaperTable(data_frame(rows), columns, "Verdicts of the pipeline and labels of people.")
+    return Table(data_frame(rows), columns, "Verdicts of the pipeline and labels of people.")
 
 
-def _by_response(responses: Sequence[AnnotatedResponse]) -> PaperTable:
+def _by_response(responses: Sequence[AnnotatedResponse]) -> Table:
     own = _counts(responses, _own_claims, lambda claim: claim.verdict)
     human = _counts(responses, _human_claims, lambda claim: claim.human)
     rows = []
@@ -418,15 +416,15 @@ def _by_response(responses: Sequence[AnnotatedResponse]) -> PaperTable:
         )
     columns = (
         *text_columns("response", "model", "benchmark"),
-        PaperColumn("claims", "extracted", digits=0),
-        *(PaperColumn(each.value, each.value, digits=0) for each in Operation),
-        PaperColumn("k", "S + N of the pipeline", digits=0),
-        PaperColumn("k_human", "K' of people", digits=0),
+        Column("claims", "extracted", digits=0),
+        *(Column(each.value, each.value, digits=0) for each in Operation),
+        Column("k", "S + N of the pipeline", digits=0),
+        Column("k_human", "K' of people", digits=0),
     )
-    return PaperTable(data_frame(rows), columns, "Responses, and what people did to their claims.")
+    return Table(data_frame(rows), columns, "Responses, and what people did to their claims.")
 
 
-def _tokens(responses: Sequence[AnnotatedResponse]) -> PaperTable:
+def _tokens(responses: Sequence[AnnotatedResponse]) -> Table:
     stages = dict.fromkeys(stage for response in responses for stage in response.tokens)
     rows = []
     for stage in stages:
@@ -434,15 +432,13 @@ def _tokens(responses: Sequence[AnnotatedResponse]) -> PaperTable:
         rows.append({"stage": stage, "responses": len(values), "tokens": float(np.mean(values))})
     columns = (
         *text_columns("stage"),
-        PaperColumn("responses", "responses", digits=0),
-        PaperColumn("tokens", "tokens per response", digits=0),
+        Column("responses", "responses", digits=0),
+        Column("tokens", "tokens per response", digits=0),
     )
-    return PaperTable(
-        data_frame(rows), columns, "Tokens of the pipeline, as the file records them."
-    )
+    return Table(data_frame(rows), columns, "Tokens of the pipeline, as the file records them.")
 
 
-def _claims(responses: Sequence[AnnotatedResponse]) -> PaperTable:
+def _claims(responses: Sequence[AnnotatedResponse]) -> Table:
     """Every claim with its original and its revised text."""
     rows = [
         {
@@ -464,7 +460,7 @@ def _claims(responses: Sequence[AnnotatedResponse]) -> PaperTable:
         *("response", "claim", "operation", "original", "text", "stage", "verdict", "human"),
         *("agreement", "reason"),
     )
-    return PaperTable(data_frame(rows, list(names)), text_columns(*names), "Claims, one by one.")
+    return Table(data_frame(rows, list(names)), text_columns(*names), "Claims, one by one.")
 
 
 def _sentences(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from experiments.methods.findings import Findings
-from experiments.paper.latex_table import PaperColumn, PaperTable
-from experiments.paper.text import ABSENT, counted
+from experiments.findings.findings import Findings
+from experiments.findings.table import Column, Table
+from experiments.findings.text import ABSENT, counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +34,7 @@ def fastfact_findings(
         sentences.append("Nobody counted K', so that there is no F1@K'; the curve says more.")
     sentences += [f"{name} failed: {reason}." for name, reason in found.failures]
     tables = {
-        name: PaperTable(
+        name: Table(
             frame,
             tuple(_column(frame, column) for column in frame.columns),
             f"FaStfact: {name.replace('_', ' ')}.",
@@ -45,13 +45,13 @@ def fastfact_findings(
     return Findings("fastfact", source, tuple(sentences), tables, settings)
 
 
-def _column(frame: pd.DataFrame, name: str) -> PaperColumn:
+def _column(frame: pd.DataFrame, name: str) -> Column:
     title, values = name.replace("_", " "), frame[name]
     if values.dtype.kind == "f":
         whole = (values.dropna() % 1 == 0).all()
-        return PaperColumn(name, title, digits=0 if whole else 3)
+        return Column(name, title, digits=0 if whole else 3)
     if values.dtype.kind in "iu":
-        return PaperColumn(name, title, digits=0)
-    return PaperColumn(
+        return Column(name, title, digits=0)
+    return Column(
         name, title, show=lambda value: ABSENT if value is None or value != value else str(value)
     )

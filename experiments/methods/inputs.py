@@ -12,7 +12,7 @@ from experiments.assess.response import METADATA_KEY
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.io.published.formats import format_of
-from factormodels.io.tables import Table, read_table
+from factormodels.io.tables import DataTable, read_table
 from factormodels.recorded_verdicts import recorded_verdicts
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ IN_MEMORY = "the table"
 """What a table that is not a file is called."""
 
 
-def table_of(data: Data) -> Table:
+def table_of(data: Data) -> DataTable:
     """The table of a file, a data frame, or records.
 
     Raises:
@@ -51,10 +51,10 @@ def table_of(data: Data) -> Table:
         raise InputError(f"{IN_MEMORY} has no rows; give at least one")
     rows = tuple({str(key): value for key, value in record.items()} for record in records)
     columns = tuple(dict.fromkeys(name for row in rows for name in row))
-    return Table(IN_MEMORY, "table", columns, rows, (None,) * len(rows))
+    return DataTable(IN_MEMORY, "table", columns, rows, (None,) * len(rows))
 
 
-def judged_table(table: Table) -> tuple[Table, tuple[str, ...]]:
+def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
     """A row per claim, if the records are responses that carry verdicts, and who gave these.
 
     Of fact graphs and of outputs of other tools: columns response, claim, label, and P(true) of
@@ -83,7 +83,7 @@ def judged_table(table: Table) -> tuple[Table, tuple[str, ...]]:
     if not models:
         return table, ()
     columns = ("response", "claim", "label", *models)
-    return Table(table.source, table.form, columns, tuple(rows), tuple(lines)), tuple(models)
+    return DataTable(table.source, table.form, columns, tuple(rows), tuple(lines)), tuple(models)
 
 
 def _posteriors_by_model(graph: FactGraph) -> dict[str, dict[str, float | None]]:

@@ -15,11 +15,11 @@ from calibration.intervals import IntervalSettings
 from calibration.scores.intervals.score_intervals import why_no_interval
 from calibration.scores.measures import entropy_warnings
 from calibration.scores.registry import REGISTRY
-from experiments.methods.findings import Findings
+from experiments.findings.artefacts import PaperFigure
+from experiments.findings.findings import Findings
+from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.text import interval, number
 from experiments.methods.inputs import judged_table, name_of, table_of
-from experiments.paper.artefacts import PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
-from experiments.paper.text import interval, number
 from experiments.progress import tell
 from experiments.settings import ColumnName, ColumnNames, Names, Option, Settings, Words, front_door
 from experiments.study.cell_names import CELL
@@ -28,7 +28,7 @@ from factormodels.errors import InputError
 from factormodels.io.claim_records import ClaimLabel
 from factormodels.io.labels import label_spelling
 from factormodels.io.table_numbers import Notation, cell_share, notation_remark
-from factormodels.io.tables import Table
+from factormodels.io.tables import DataTable
 from factormodels.truth_words import folded
 
 if TYPE_CHECKING:
@@ -198,7 +198,7 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
     )
 
 
-def _frame(table: Table, columns: ScoreSettings) -> tuple[pd.DataFrame, list[str]]:
+def _frame(table: DataTable, columns: ScoreSettings) -> tuple[pd.DataFrame, list[str]]:
     """Probabilities, labels, groups, models and data in columns of known names, and remarks."""
     names = Columns(table.columns, table.source)
     given = [names.given("--p", name) for name in columns.p]
@@ -259,7 +259,7 @@ def _frame(table: Table, columns: ScoreSettings) -> tuple[pd.DataFrame, list[str
     return frame, remarks
 
 
-def _varying(table: Table, names: Sequence[str]) -> list[str]:
+def _varying(table: DataTable, names: Sequence[str]) -> list[str]:
     """Columns that hold more than one value."""
     return [name for name in names if len({str(row.get(name)) for row in table.rows}) > 1]
 
@@ -359,8 +359,8 @@ def _text_rows(found: CalibrationReport) -> list[dict[str, Any]]:
     ]
 
 
-def _score_columns() -> list[PaperColumn]:
-    return [PaperColumn(f"{name}_text", _TITLES[name], right=True) for name in SCORES]
+def _score_columns() -> list[Column]:
+    return [Column(f"{name}_text", _TITLES[name], right=True) for name in SCORES]
 
 
 def _text(value: float, status: str, stars: str) -> str:
@@ -371,15 +371,15 @@ def _text(value: float, status: str, stars: str) -> str:
     return f"{number(value)}{stars}"
 
 
-def _scores(blocks: Sequence[_Block]) -> PaperTable:
+def _scores(blocks: Sequence[_Block]) -> Table:
     rows = [{"data": block.name, **row} for block in blocks for row in _text_rows(block.report)]
     columns = (
         *text_columns("model"),
-        PaperColumn("n_claims", "claims", digits=0),
+        Column("n_claims", "claims", digits=0),
         *_score_columns(),
     )
     notes = [block.report.tests.stars_note() for block in blocks if block.report.tests is not None]
-    return PaperTable(
+    return Table(
         data_frame(rows),
         columns,
         "Scores.",
@@ -398,7 +398,7 @@ _COVERS = (
 )
 
 
-def _intervals(blocks: Sequence[_Block]) -> PaperTable:
+def _intervals(blocks: Sequence[_Block]) -> Table:
     rows = [
         {
             "of": ": ".join(filter(None, (block.name, row["model"]))),
@@ -416,14 +416,14 @@ def _intervals(blocks: Sequence[_Block]) -> PaperTable:
     ]
     measured = any(not math.isnan(row["coverage"]) for row in rows)
     columns = (
-        PaperColumn("title", "score"),
-        PaperColumn("value", "value", digits=3, lower="lower", upper="upper"),
-        *((PaperColumn("coverage", "covers", digits=2),) if measured else ()),
-        PaperColumn("reason", ""),
+        Column("title", "score"),
+        Column("value", "value", digits=3, lower="lower", upper="upper"),
+        *((Column("coverage", "covers", digits=2),) if measured else ()),
+        Column("reason", ""),
     )
     level = 100 * blocks[0].report.level
     note = f"In brackets: {level:g}% intervals over responses." + (_COVERS if measured else "")
-    return PaperTable(data_frame(rows), columns, "Scores with intervals.", group="of", note=note)
+    return Table(data_frame(rows), columns, "Scores with intervals.", group="of", note=note)
 
 
 def _reason(row: Mapping[str, Any], name: str) -> str:
@@ -432,7 +432,7 @@ def _reason(row: Mapping[str, Any], name: str) -> str:
     return f"no interval: {why}" if why else _REASONS.get(row[f"{name}_status"], "")
 
 
-def _tests(blocks: Sequence[_Block]) -> PaperTable | None:
+def _tests(blocks: Sequence[_Block]) -> Table | None:
     rows = []
     for block in blocks:
         if block.report.tests is None:
@@ -451,8 +451,8 @@ def _tests(blocks: Sequence[_Block]) -> PaperTable | None:
         return None
     measured = any(not math.isnan(row["difference_coverage"]) for row in rows)
     columns = (
-        PaperColumn("title", "score"),
-        PaperColumn(
+        Column("title", "score"),
+        Column(
             "difference",
             "difference",
             digits=3,
@@ -460,12 +460,12 @@ def _tests(blocks: Sequence[_Block]) -> PaperTable | None:
             upper="difference_upper",
             stars="stars",
         ),
-        *((PaperColumn("difference_coverage", "covers", digits=2),) if measured else ()),
-        PaperColumn("p_value", "p", digits=4),
-        PaperColumn("corrected", "corrected", digits=4),
-        PaperColumn("reason", ""),
+        *((Column("difference_coverage", "covers", digits=2),) if measured else ()),
+        Column("p_value", "p", digits=4),
+        Column("corrected", "corrected", digits=4),
+        Column("reason", ""),
     )
-    return PaperTable(
+    return Table(
         data_frame(rows),
         columns,
         "Tests paired by response, on the claims that all models have.",
@@ -491,7 +491,7 @@ def _recalibrated(
     names: Sequence[str],
     settings: ScoreSettings,
     remarks: list[str],
-) -> PaperTable:
+) -> Table:
     """Scores of recalibrated probabilities, each learned on other responses."""
     from calibration.reporting import recalibration_report
 
@@ -514,9 +514,9 @@ def _recalibrated(
             )
             remarks += [f"{of}: {each}" for each in told.remarks if "cannot be learned" in each]
             rows += [{"of": of, **row} for row in _text_rows(told)]
-    return PaperTable(
+    return Table(
         data_frame(rows),
-        (PaperColumn("model", "recalibration"), *_score_columns()),
+        (Column("model", "recalibration"), *_score_columns()),
         "Recalibrated probabilities, each by a map that was learned on other responses.",
         group="of",
         note=(

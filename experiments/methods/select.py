@@ -17,15 +17,15 @@ from experiments.assess.core import claims_with_sources
 from experiments.assess.evaluation import CACHE, metered_model
 from experiments.assess.inputs import load_responses
 from experiments.assess.setup import AssessmentOptions, relation_model
-from experiments.methods.findings import Findings, no_figures
+from experiments.findings.findings import Findings, no_figures
+from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.text import counted
 from experiments.methods.inputs import parted_options
 from experiments.methods.select_tables import study_figures, study_tables, uncertain_table
 from experiments.methods.self_judged_claims import calls_table
 from experiments.padding.robustness import CoreChoices
 from experiments.padding.selection_study import selection_study
 from experiments.padding.uncertain_selection import uncertain_rows
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
-from experiments.paper.text import counted
 from factormodels.errors import InputError, options_as_arguments
 from factormodels.extraction.language_model import Failure, LanguageModel
 from factormodels.extraction.language_model.accounting import Ledger
@@ -335,7 +335,7 @@ def with_sentences(graph: FactGraph) -> FactGraph:
     return replace(graph, atoms=sentence_atoms(graph.response))
 
 
-def _responses(found: Sequence[tuple[FactGraph, Selection]]) -> PaperTable:
+def _responses(found: Sequence[tuple[FactGraph, Selection]]) -> Table:
     rows = []
     for graph, selection in found:
         chosen = {claim.id for claim in selection.chosen}
@@ -356,23 +356,23 @@ def _responses(found: Sequence[tuple[FactGraph, Selection]]) -> PaperTable:
     labelled = any(row["true_before"] == row["true_before"] for row in rows)
     columns = (
         *text_columns("response"),
-        PaperColumn("claims", "claims", digits=0),
-        PaperColumn("selected", "selected", digits=0),
-        PaperColumn("share", "share left", digits=2),
+        Column("claims", "claims", digits=0),
+        Column("selected", "selected", digits=0),
+        Column("share", "share left", digits=2),
         *(
             (
-                PaperColumn("true_before", "true before", digits=2),
-                PaperColumn("true_after", "true after", digits=2),
+                Column("true_before", "true before", digits=2),
+                Column("true_after", "true after", digits=2),
             )
             if labelled
             else ()
         ),
         *text_columns("status"),
     )
-    return PaperTable(data_frame(rows), columns, "Claims that count, by response.")
+    return Table(data_frame(rows), columns, "Claims that count, by response.")
 
 
-def _claims(found: Sequence[tuple[FactGraph, Selection]]) -> PaperTable:
+def _claims(found: Sequence[tuple[FactGraph, Selection]]) -> Table:
     rows = []
     for graph, selection in found:
         chosen = set(selection.solution.chosen)
@@ -403,11 +403,11 @@ def _claims(found: Sequence[tuple[FactGraph, Selection]]) -> PaperTable:
             )
     columns = (
         *text_columns("response", "claim", "text"),
-        PaperColumn("weight", "weight", digits=3),
-        PaperColumn("selected", "selected", show=lambda value: "yes" if value else "no"),
+        Column("weight", "weight", digits=3),
+        Column("selected", "selected", show=lambda value: "yes" if value else "no"),
         *text_columns("because"),
     )
-    return PaperTable(data_frame(rows), columns, "Claims, one by one, and why some do not count.")
+    return Table(data_frame(rows), columns, "Claims, one by one, and why some do not count.")
 
 
 def _summary(found: Sequence[tuple[FactGraph, Selection]]) -> str:

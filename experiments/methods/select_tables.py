@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from experiments.findings.artefacts import PaperFigure
+from experiments.findings.table import Column, Table, data_frame, interval_column
 from experiments.padding.selection_study import QUANTITIES, SelectionStudy, factuality_figure
 from experiments.padding.uncertain_selection import UncertainRow
-from experiments.paper.artefacts import PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
 
 
-def study_tables(study: SelectionStudy) -> dict[str, PaperTable]:
+def study_tables(study: SelectionStudy) -> dict[str, Table]:
     """Claims by sentence, and each of `QUANTITIES` by relative position."""
     sentences = [
         {
@@ -42,21 +42,21 @@ def study_tables(study: SelectionStudy) -> dict[str, PaperTable]:
         for name, table in (("all", study.before), ("selected", study.after))
     ]
     before = study.before["factuality"]
-    by_sentence = PaperTable(
+    by_sentence = Table(
         data_frame(sentences),
         (
-            PaperColumn("sentence", "sentence", right=True),
-            *(PaperColumn(name, name, digits=0) for name in ("responses", "before", "after")),
-            PaperColumn("survival", "share left", digits=2),
-            PaperColumn("true_before", "true before", digits=2),
-            PaperColumn("true_after", "true after", digits=2),
+            Column("sentence", "sentence", right=True),
+            *(Column(name, name, digits=0) for name in ("responses", "before", "after")),
+            Column("survival", "share left", digits=2),
+            Column("true_before", "true before", digits=2),
+            Column("true_after", "true after", digits=2),
         ),
         "Claims by the place of their sentence, before and after selection.",
     )
-    by_position = PaperTable(
+    by_position = Table(
         data_frame(positions),
         (
-            PaperColumn("claims", "claims"),
+            Column("claims", "claims"),
             *(
                 interval_column(f"p{cell}", position, 2)
                 for cell, position in enumerate(study.before.positions)
@@ -81,23 +81,23 @@ def study_figures(study: SelectionStudy) -> dict[str, PaperFigure]:
     return {"selection": PaperFigure(factuality_figure(study), data_frame(rows), title)}
 
 
-def uncertain_table(rows: Sequence[UncertainRow]) -> PaperTable:
+def uncertain_table(rows: Sequence[UncertainRow]) -> Table:
     """The rows as a table, and last their means."""
     own = [{**asdict(row), "proved": float(row.proved)} for row in rows]
     mean = dict(data_frame(own).drop(columns="response").mean())
     last = {**mean, "response": "mean", "lower": math.nan, "upper": math.nan}
-    return PaperTable(
+    return Table(
         data_frame([*own, last]),
         (
-            PaperColumn("response", "response"),
-            PaperColumn("claims", "claims", digits=0),
-            PaperColumn("plain_count", "plain", digits=1),
-            PaperColumn("plain_precision", "Pr", digits=2),
-            PaperColumn("expected_count", "expected", digits=1),
-            PaperColumn("expected_precision", "Pr", digits=2),
-            PaperColumn("gain", "gain", digits=2),
-            PaperColumn("proved", "proved", digits=2),
-            PaperColumn("sampled_precision", "sampled Pr", digits=2, lower="lower", upper="upper"),
+            Column("response", "response"),
+            Column("claims", "claims", digits=0),
+            Column("plain_count", "plain", digits=1),
+            Column("plain_precision", "Pr", digits=2),
+            Column("expected_count", "expected", digits=1),
+            Column("expected_precision", "Pr", digits=2),
+            Column("gain", "gain", digits=2),
+            Column("proved", "proved", digits=2),
+            Column("sampled_precision", "sampled Pr", digits=2, lower="lower", upper="upper"),
         ),
         "Plain program, expected weight, sampled redundancy graphs.",
         note="gain: of expected weight; proved: 1 where the set is the best; in brackets the "

@@ -11,7 +11,7 @@ from calibration.self_knowledge import declining_clauses
 from experiments.assess.batch import ALONE, BatchOptions, Report, assess_responses
 from experiments.assess.fastfact_tables import columns_of
 from experiments.assess.retrievers_by_name import RETRIEVERS, SearchOptions, build_retriever
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
+from experiments.findings.table import Column, Table, data_frame
 from factormodels.claims import Atom
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import Failure
@@ -229,7 +229,7 @@ def ask_claims(
     return AskedClaims(tuple(rows), tuple(remarks), batch.failed)
 
 
-def calls_table(ledger: Ledger) -> PaperTable:
+def calls_table(ledger: Ledger) -> Table:
     """What was asked and paid, a row per stage."""
     rows = [
         {
@@ -243,12 +243,12 @@ def calls_table(ledger: Ledger) -> PaperTable:
         for stage, usage in ledger.stages.items()
     ]
     columns = (
-        PaperColumn("stage", "stage"),
-        *(PaperColumn(name, name, digits=0) for name in ("calls", "cached", "failures", "tokens")),
-        PaperColumn("cost", "cost (US$)", digits=4),
+        Column("stage", "stage"),
+        *(Column(name, name, digits=0) for name in ("calls", "cached", "failures", "tokens")),
+        Column("cost", "cost (US$)", digits=4),
     )
     frame = data_frame(rows) if rows else data_frame({column.name: [] for column in columns})
-    return PaperTable(frame, columns, "What was asked.")
+    return Table(frame, columns, "What was asked.")
 
 
 def _refusal_stage(model: WithPrompts) -> Stage:

@@ -38,12 +38,12 @@ from experiments.assess.evaluation import (
     as_responses,
     metered_model,
 )
-from experiments.methods.findings import Findings
+from experiments.findings.artefacts import PaperFigure
+from experiments.findings.findings import Findings
+from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.text import counted, number, p_value
 from experiments.methods.inputs import name_of, parted_options, table_of
 from experiments.methods.self_judged_claims import AskedClaims, Asking, ask_claims, calls_table
-from experiments.paper.artefacts import PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
-from experiments.paper.text import counted, number, p_value
 from experiments.study.inputs import is_dataset
 from experiments.study.judged_claims import (
     ClaimColumns,
@@ -449,7 +449,7 @@ def _cells(group: _Group, setting: Setting, table: JudgedTable) -> Iterable[tupl
 
 def _overall(
     groups: Sequence[_Group], said: Mapping[Setting, str], table: JudgedTable, method: str
-) -> PaperTable:
+) -> Table:
     rows = []
     for group in groups:
         for setting in group.tables.knowledge:
@@ -468,12 +468,12 @@ def _overall(
                     }
                 )
     columns = (
-        PaperColumn("title", "quantity"),
-        PaperColumn("estimate", "estimate", digits=3, lower="lower", upper="upper"),
-        PaperColumn("responses", "responses", digits=0),
-        PaperColumn("remark", ""),
+        Column("title", "quantity"),
+        Column("estimate", "estimate", digits=3, lower="lower", upper="upper"),
+        Column("responses", "responses", digits=0),
+        Column("remark", ""),
     )
-    return PaperTable(
+    return Table(
         data_frame(rows),
         columns,
         "Self-Known and Self-Unknown, overall.",
@@ -492,7 +492,7 @@ def _remark(name: str, value: float, status: str) -> str:
 
 def _by_position(
     groups: Sequence[_Group], said: Mapping[Setting, str], table: JudgedTable
-) -> PaperTable:
+) -> Table:
     positions = next(iter(groups[0].tables.knowledge.values())).positions[:-1]
     rows = []
     for group in groups:
@@ -509,13 +509,13 @@ def _by_position(
                     row[f"{position}_upper"] = float(estimates.upper[cell])
                 rows.append(row)
     columns = (
-        PaperColumn("title", "quantity"),
+        Column("title", "quantity"),
         *(
-            PaperColumn(name, name, digits=2, lower=f"{name}_lower", upper=f"{name}_upper")
+            Column(name, name, digits=2, lower=f"{name}_lower", upper=f"{name}_upper")
             for name in positions
         ),
     )
-    return PaperTable(
+    return Table(
         data_frame(rows),
         columns,
         "The same by relative position in the response.",
@@ -527,7 +527,7 @@ def _by_position(
     )
 
 
-def _tests(groups: Sequence[_Group], said: Mapping[Setting, str]) -> PaperTable:
+def _tests(groups: Sequence[_Group], said: Mapping[Setting, str]) -> Table:
     rows = [
         {"of": _of(group, said[setting]), **row, "reading": _reading(row)}
         for group in groups
@@ -535,17 +535,17 @@ def _tests(groups: Sequence[_Group], said: Mapping[Setting, str]) -> PaperTable:
         for row in (balance.rows()[-1:] if len(balance.positions) <= 2 else balance.rows())
     ]
     columns = (
-        PaperColumn("position", "position"),
-        PaperColumn("sigma", "σ", digits=3),
-        PaperColumn("factuality", "F", digits=3),
-        PaperColumn("false_positives", "FP", digits=0),
-        PaperColumn("false_negatives", "FN", digits=0),
-        PaperColumn("by_response", "p exact", show=p_value, right=True),
-        PaperColumn("clustered", "p clustered", show=p_value, right=True),
-        PaperColumn("corrected", "p used", show=p_value, right=True),
-        PaperColumn("reading", "σ = F"),
+        Column("position", "position"),
+        Column("sigma", "σ", digits=3),
+        Column("factuality", "F", digits=3),
+        Column("false_positives", "FP", digits=0),
+        Column("false_negatives", "FN", digits=0),
+        Column("by_response", "p exact", show=p_value, right=True),
+        Column("clustered", "p clustered", show=p_value, right=True),
+        Column("corrected", "p used", show=p_value, right=True),
+        Column("reading", "σ = F"),
     )
-    return PaperTable(
+    return Table(
         data_frame(rows),
         columns,
         "Test of σ = F on the same claims: whether FP, unsupported claims judged correct, and FN, "
@@ -568,7 +568,7 @@ def _reading(row: Mapping[str, Any]) -> str:
     return "rejected" if p < SIGNIFICANT else "not rejected"
 
 
-def _predictions(groups: Sequence[_Group], said: Mapping[Setting, str]) -> PaperTable | None:
+def _predictions(groups: Sequence[_Group], said: Mapping[Setting, str]) -> Table | None:
     rows = [
         {"of": _of(group, said[setting]), **row}
         for group in groups
@@ -578,11 +578,11 @@ def _predictions(groups: Sequence[_Group], said: Mapping[Setting, str]) -> Paper
     if not rows:
         return None
     columns = (
-        PaperColumn("position", "position"),
-        PaperColumn("difference", "σ here - F there", digits=3, lower="lower", upper="upper"),
-        PaperColumn("p_value", "p", show=p_value, right=True),
+        Column("position", "position"),
+        Column("difference", "σ here - F there", digits=3, lower="lower", upper="upper"),
+        Column("p_value", "p", show=p_value, right=True),
         *(
-            PaperColumn(f"rmse_{name}", f"error of {title}", digits=3)
+            Column(f"rmse_{name}", f"error of {title}", digits=3)
             for name, title in (
                 ("sigma", "σ"),
                 ("factuality", "F here"),
@@ -591,7 +591,7 @@ def _predictions(groups: Sequence[_Group], said: Mapping[Setting, str]) -> Paper
             )
         ),
     )
-    return PaperTable(
+    return Table(
         data_frame(rows),
         columns,
         "Prediction of the factuality of one half of the responses from the other.",
@@ -626,9 +626,7 @@ def _associations(
     return found
 
 
-def _association_table(
-    found: Mapping[Setting, Association], said: Mapping[Setting, str]
-) -> PaperTable:
+def _association_table(found: Mapping[Setting, Association], said: Mapping[Setting, str]) -> Table:
     titles = {
         "self_known": "Self-Known and factuality",
         "self_unknown": "Self-Unknown and unsupported claims",
@@ -640,11 +638,11 @@ def _association_table(
     ]
     columns = (
         *text_columns("over", "pair"),
-        PaperColumn("correlation", "correlation", digits=2, lower="lower", upper="upper"),
-        PaperColumn("rank_correlation", "of ranks", digits=2),
-        PaperColumn("n_cells", "cells", digits=0),
+        Column("correlation", "correlation", digits=2, lower="lower", upper="upper"),
+        Column("rank_correlation", "of ranks", digits=2),
+        Column("n_cells", "cells", digits=0),
     )
-    return PaperTable(
+    return Table(
         data_frame(rows),
         columns,
         "Whether Self-Known goes with the factuality, and Self-Unknown with the share of "
@@ -684,7 +682,7 @@ def _comparisons(
     bins: int,
     settings: SelfKnowledgeSettings,
     tell: Progress,
-) -> tuple[PaperTable | None, list[str]]:
+) -> tuple[Table | None, list[str]]:
     """Paired comparisons of conditions of a model and of models under a condition."""
     pairs = [
         (one, other)
@@ -734,16 +732,16 @@ def _comparisons(
     if not rows:
         return None, remarks
     columns = (
-        PaperColumn("title", "quantity"),
-        PaperColumn("position", "position"),
-        PaperColumn("first", "first", digits=3),
-        PaperColumn("second", "second", digits=3),
-        PaperColumn("difference", "difference", digits=3, lower="lower", upper="upper"),
-        PaperColumn("corrected", "p", show=p_value, right=True),
-        PaperColumn("n_responses", "responses", digits=0),
+        Column("title", "quantity"),
+        Column("position", "position"),
+        Column("first", "first", digits=3),
+        Column("second", "second", digits=3),
+        Column("difference", "difference", digits=3, lower="lower", upper="upper"),
+        Column("corrected", "p", show=p_value, right=True),
+        Column("n_responses", "responses", digits=0),
     )
     frame = data_frame(rows)
-    shown = PaperTable(
+    shown = Table(
         frame,
         columns,
         "Comparisons paired over the responses that both have.",
@@ -753,7 +751,7 @@ def _comparisons(
     return shown, remarks
 
 
-def _sweep(table: JudgedTable, settings: SelfKnowledgeSettings) -> PaperTable:
+def _sweep(table: JudgedTable, settings: SelfKnowledgeSettings) -> Table:
     rows = []
     for group in table.groups:
         name = ", ".join(filter(None, group))
@@ -784,16 +782,16 @@ def _sweep(table: JudgedTable, settings: SelfKnowledgeSettings) -> PaperTable:
                 rows.append({**row, "p_value": test["p_value"]})
     shown = ("judged_correct", "self_known", "self_unknown", "sigma", "factuality")
     columns = (
-        PaperColumn("threshold", "threshold", digits=2),
+        Column("threshold", "threshold", digits=2),
         *(
-            PaperColumn(name, _TITLES[name], digits=3, lower=f"{name}_lower", upper=f"{name}_upper")
+            Column(name, _TITLES[name], digits=3, lower=f"{name}_lower", upper=f"{name}_upper")
             for name in shown
         ),
-        PaperColumn("p_value", "p of σ = F", show=p_value, right=True),
+        Column("p_value", "p of σ = F", show=p_value, right=True),
     )
     caption = "The same at other thresholds; the p-values are not corrected for their number."
     several = len({row["of"] for row in rows}) > 1
-    return PaperTable(data_frame(rows), columns, caption, group="of" if several else "")
+    return Table(data_frame(rows), columns, caption, group="of" if several else "")
 
 
 def _verdict(group: _Group, setting: Setting, said: Mapping[Setting, str]) -> str:

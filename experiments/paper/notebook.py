@@ -12,9 +12,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from experiments.paper.artefacts import Artefacts, Origin, write_artefacts
-from experiments.study.config import plain_hash
+from experiments.findings.artefacts import Artefacts, Origin, write_artefacts
 from factormodels.errors import InputError
+from factormodels.io.plain_yaml import plain_hash
 
 FAST = "FACTORMODELS_FAST"
 RESULTS = "FACTORMODELS_RESULTS"

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from calibration.table_markup import escape_latex, latex_comments
-from experiments.paper.artefacts import Origin
-from experiments.paper.latex_table import PACKAGES, PaperTable, blocks, is_right
+from experiments.findings.artefacts import Origin
+from experiments.findings.table import PACKAGES, Table, blocks, is_right
 from factormodels.errors import InputError
 from factormodels.extraction.optional_libraries import optional_module
 from factormodels.io.files import atomic_path, write_text
@@ -40,7 +40,7 @@ class PaperSection:
 
     title: str = ""
     paragraphs: tuple[str, ...] = ()
-    tables: Mapping[str, PaperTable] = field(default_factory=dict)
+    tables: Mapping[str, Table] = field(default_factory=dict)
     figures: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -149,7 +149,7 @@ def _latex_section(section: PaperSection) -> Iterator[str]:
         yield r"\end{figure}"
 
 
-def _latex_note(table: PaperTable) -> Sequence[str]:
+def _latex_note(table: Table) -> Sequence[str]:
     note = rf"\par\smallskip\raggedright\footnotesize {escape_latex(table.note)}"
     return [note] if table.note else []
 
@@ -213,7 +213,7 @@ def _plain(paper: Paper, origin: Origin) -> dict[str, Any]:
     }
 
 
-def _plain_table(table: PaperTable) -> dict[str, Any]:
+def _plain_table(table: Table) -> dict[str, Any]:
     return {
         "caption": table.caption,
         "note": table.note,

@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from calibration.scores.registry import DEFAULT_MEASURES, REGISTRY
-from experiments.paper.latex_table import PaperColumn, PaperTable
-from experiments.paper.text import counted, duration, small
+from experiments.findings.table import Column, Table
+from experiments.findings.text import counted, duration, small
 from experiments.study.cell_names import NO_GRAPH, shown
 
 if TYPE_CHECKING:
@@ -36,74 +36,74 @@ def _plain(value: float) -> str:
 
 
 _VARYING = (
-    PaperColumn("relation_model", "relations", "Relations", show=shown),
-    PaperColumn("prior", "priors", "Priors", show=shown),
-    PaperColumn("strength", "strength", "Strength", show=_plain),
-    PaperColumn("seed", "seed", "Seed"),
-    PaperColumn("selection", "selection", "Selection"),
+    Column("relation_model", "relations", "Relations", show=shown),
+    Column("prior", "priors", "Priors", show=shown),
+    Column("strength", "strength", "Strength", show=_plain),
+    Column("seed", "seed", "Seed"),
+    Column("selection", "selection", "Selection"),
 )
 """Columns that tell cells apart only where a study has several of them."""
 
 
-def keys(cells: pd.DataFrame) -> tuple[PaperColumn, ...]:
+def keys(cells: pd.DataFrame) -> tuple[Column, ...]:
     """The columns that tell the cells of a study apart."""
     # An assessor's "none" is not a further value of a column.
     inferred = cells[cells["variant"] != NO_GRAPH] if "variant" in cells else cells
     varying = {c.name: c for c in _VARYING if c.name in cells and inferred[c.name].nunique() > 1}
     return (
-        PaperColumn("variant", "variant", "Variant", show=shown),
+        Column("variant", "variant", "Variant", show=shown),
         *(varying[name] for name in ("relation_model",) if name in varying),
-        PaperColumn("encoding", "encoding", "Encoding", show=shown),
+        Column("encoding", "encoding", "Encoding", show=shown),
         *(varying[name] for name in ("prior", "strength") if name in varying),
-        PaperColumn("backend_label", "backend", "Backend"),
+        Column("backend_label", "backend", "Backend"),
         *(varying[name] for name in ("seed", "selection") if name in varying),
     )
 
 
 MEASURES = (
-    PaperColumn("precision", "Pr", r"$\mathit{Pr}$", digits=3),
-    PaperColumn("f1_at_k", "F1@K", "F1@$K$", digits=3),
-    PaperColumn("entropy", "E", r"$\mathcal{E}$", digits=3),
-    PaperColumn("precision_mae", "MAE", "MAE", digits=3),
-    PaperColumn("f1", "F1", "F1", digits=3),
-    PaperColumn("brier", "Brier", "Brier", digits=3),
-    PaperColumn("log_loss", "log loss", "Log loss", digits=3),
-    PaperColumn("accuracy", "accuracy", "Accuracy", digits=3),
-    PaperColumn("expected_precision", "E[Pr]", r"$\mathbb{E}[\mathit{Pr}]$", digits=3),
-    PaperColumn("mean_surprisal", "surprisal", "Surprisal", digits=3),
-    PaperColumn("human_precision", "Pr*", r"$\mathit{Pr}^*$", digits=3),
-    PaperColumn("supported", "#S", r"\#S", digits=3),
-    PaperColumn("contradicted", "#C", r"\#C", digits=3),
-    PaperColumn("undecided", "#U", r"\#U", digits=3),
+    Column("precision", "Pr", r"$\mathit{Pr}$", digits=3),
+    Column("f1_at_k", "F1@K", "F1@$K$", digits=3),
+    Column("entropy", "E", r"$\mathcal{E}$", digits=3),
+    Column("precision_mae", "MAE", "MAE", digits=3),
+    Column("f1", "F1", "F1", digits=3),
+    Column("brier", "Brier", "Brier", digits=3),
+    Column("log_loss", "log loss", "Log loss", digits=3),
+    Column("accuracy", "accuracy", "Accuracy", digits=3),
+    Column("expected_precision", "E[Pr]", r"$\mathbb{E}[\mathit{Pr}]$", digits=3),
+    Column("mean_surprisal", "surprisal", "Surprisal", digits=3),
+    Column("human_precision", "Pr*", r"$\mathit{Pr}^*$", digits=3),
+    Column("supported", "#S", r"\#S", digits=3),
+    Column("contradicted", "#C", r"\#C", digits=3),
+    Column("undecided", "#U", r"\#U", digits=3),
 )
 
 
 AGREEMENT = (
-    PaperColumn("max_difference", "max |Δp|", r"$\max|\Delta p|$", show=difference),
-    PaperColumn("n_not_converged", "not conv.", "Not conv.", show=_count),
+    Column("max_difference", "max |Δp|", r"$\max|\Delta p|$", show=difference),
+    Column("n_not_converged", "not conv.", "Not conv.", show=_count),
 )
 
 TROUBLES = (
-    PaperColumn("n_missing", "missing", "Missing", show=_count),
-    PaperColumn("n_failed", "failed", "Failed", show=_count),
+    Column("n_missing", "missing", "Missing", show=_count),
+    Column("n_failed", "failed", "Failed", show=_count),
 )
 """Columns that are shown only where there is something to tell."""
 
 TIMES = (
-    PaperColumn("seconds_total", "time", "Time", show=duration),
-    PaperColumn("seconds_median", "per resp.", "Per resp.", show=duration),
+    Column("seconds_total", "time", "Time", show=duration),
+    Column("seconds_median", "per resp.", "Per resp.", show=duration),
 )
 
 
-def chosen(measures: Iterable[str]) -> tuple[PaperColumn, ...]:
+def chosen(measures: Iterable[str]) -> tuple[Column, ...]:
     """The columns of measures, in the order of their names given."""
     by_name = {column.name: column for column in MEASURES}
     return tuple(by_name.get(name) or _registered(name) for name in measures)
 
 
-def _registered(name: str) -> PaperColumn:
+def _registered(name: str) -> Column:
     """The column of a score that few studies show."""
-    return PaperColumn(name, REGISTRY[name].title, digits=3)
+    return Column(name, REGISTRY[name].title, digits=3)
 
 
 def with_absent_named(cells: pd.DataFrame) -> pd.DataFrame:
@@ -117,7 +117,7 @@ def paper(
     title: str,
     measures: Iterable[str] = DEFAULT_MEASURES,
     absent: Mapping[str, str] = MappingProxyType({}),
-) -> PaperTable:
+) -> Table:
     """The summary as a table of a paper, a block per dataset.
 
     Scores against labels have intervals, and the best is in bold where `experiments.results.best`
@@ -141,7 +141,7 @@ def paper(
     sentences = [f"{label} is absent: {why}." for label, why in absent.items()]
     folds = _FOLDS * _is_within_folds(frame, measures)
     intervals = any(column.interval for column in set_columns)
-    return PaperTable(
+    return Table(
         # Times differ from run to run, and the table must not.
         frame.drop(columns=[column.name for column in TIMES if column.name in frame]),
         set_columns,
@@ -165,7 +165,7 @@ NOTE = (
 )
 
 
-def set_column(column: PaperColumn, frame: pd.DataFrame, right: bool) -> PaperColumn:
+def set_column(column: Column, frame: pd.DataFrame, right: bool) -> Column:
     """A column with what `frame` knows of it: intervals, and which values are the best."""
     if column.digits is None:
         return replace(column, right=right)
@@ -182,13 +182,13 @@ def set_column(column: PaperColumn, frame: pd.DataFrame, right: bool) -> PaperCo
 
 
 def shown_columns(
-    cells: pd.DataFrame, own: tuple[PaperColumn, ...], measures: Iterable[str]
-) -> tuple[PaperColumn, ...]:
+    cells: pd.DataFrame, own: tuple[Column, ...], measures: Iterable[str]
+) -> tuple[Column, ...]:
     """The columns of a table without timings: `own`, measures, agreement, failures."""
     return (*own, *chosen(measures), *AGREEMENT, *troubles(cells))
 
 
-def troubles(cells: pd.DataFrame) -> tuple[PaperColumn, ...]:
+def troubles(cells: pd.DataFrame) -> tuple[Column, ...]:
     """The columns of `TROUBLES` in which there is something to tell."""
     return tuple(column for column in TROUBLES if column.name in cells and cells[column.name].any())
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from calibration.figures.panels import MOST_CURVES
 from calibration.figures.reliability_diagram import coinciding
+from experiments.findings.page import inline_svg
+from experiments.findings.table import Column
+from experiments.findings.text import small
 from experiments.paper import study_table as tables
-from experiments.paper.latex_table import PaperColumn
-from experiments.paper.text import small
 from experiments.report import plots
 from experiments.report.reported_datasets import Part
 from experiments.report.response_page import brier, precision
@@ -189,14 +190,14 @@ def _summaries(subject: RunContents) -> Iterator[SummaryTable]:
         )
 
 
-def _shown(frame: pd.DataFrame, columns: Sequence[PaperColumn], *more: str) -> list[str]:
+def _shown(frame: pd.DataFrame, columns: Sequence[Column], *more: str) -> list[str]:
     """Which columns of a frame are shown: of the many that it has."""
     ends = ("", "_lower", "_upper", "_best")
     wanted = {f"{column.name}{end}" for column in columns for end in ends}
     return [name for name in frame if name in wanted or name in more]
 
 
-def _number(column: PaperColumn, record: dict[Any, Any]) -> Number:
+def _number(column: Column, record: dict[Any, Any]) -> Number:
     value = record[column.name]
     text = column.text(value)
     if isinstance(value, str):
@@ -283,7 +284,7 @@ def _drawn(kept: dict[str, Any], wanted: _Plots) -> tuple[list[_Plot], list[_Plo
     scores = []
     for number, (caption, answers) in enumerate(wanted.scores):
         figure = plots.scores_figure(answers, _PLOTTED)
-        scores.append((caption, plots.inline_svg(figure, f"scores{number}", caption), True))
+        scores.append((caption, inline_svg(figure, f"scores{number}", caption), True))
     others: list[tuple[str, Figure, bool]] = []
     for caption, cell in wanted.posteriors:
         own = read_judgements(rows, cell)
@@ -294,7 +295,7 @@ def _drawn(kept: dict[str, Any], wanted: _Plots) -> tuple[list[_Plot], list[_Plo
         wide = len(coinciding(diagram.bins)) > MOST_CURVES
         others.append((f"{diagram.title}: reliability", diagram.figure, wide))
     return scores, [
-        (caption, plots.inline_svg(figure, f"plot{number}", caption), wide)
+        (caption, inline_svg(figure, f"plot{number}", caption), wide)
         for number, (caption, figure, wide) in enumerate(others, start=1)
     ]
 

@@ -1,15 +1,14 @@
-"""Pages from templates: each holds its style and script, so that it can be read by itself."""
+"""The templates of a report, and the cells of its tables that are too many for them."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from experiments.paper.text import in_sample_remark
+from experiments.findings.page import environment
+from experiments.findings.text import in_sample_remark
 from experiments.report import texts
 
 if TYPE_CHECKING:
@@ -26,30 +25,10 @@ RESPONSE = "response.html"
 ASSESSED = "assessed.html"
 
 
-def environment() -> Environment:
-    """The templates, in which every text is escaped."""
-    from jinja2 import Environment as Templates
-    from jinja2 import FunctionLoader, StrictUndefined
-
-    folder = resources.files("experiments.report") / "templates"
-    found = Templates(
-        loader=FunctionLoader(lambda name: (folder / name).read_text(encoding="utf-8")),
-        autoescape=True,
-        # A name that a template misspells is an error, not an empty place.
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    script = (folder / "report.js").read_text(encoding="utf-8")
-    # The policy below allows exactly this script, by its hash.
-    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+def report_templates() -> Environment:
+    """The templates of the report, with what they call."""
+    found = environment(resources.files("experiments.report") / "templates")
     found.globals |= {
-        "style": (folder / "report.css").read_text(encoding="utf-8"),
-        "script": script,
-        # Whatever a claim's text may hold: no other script runs, and nothing is fetched.
-        "policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-        f"script-src 'sha256-{digest}'",
         "in_turn": texts.in_turn,
         "in_sample_remark": in_sample_remark,
         "posterior_cell": posterior_cell,
@@ -58,18 +37,6 @@ def environment() -> Environment:
         "absent": texts.ABSENT,
     }
     return found
-
-
-def page(found: Environment, template: str, shown: Mapping[str, Any]) -> bytes:
-    """A page as UTF-8: a template, filled with what it shows.
-
-    Args:
-        found: the templates.
-        template: name of the template.
-        shown: what it shows.
-    """
-    # A lone surrogate in a claim is not a character: it is shown as one that cannot be.
-    return found.get_template(template).render(**shown).encode("utf-8", "replace")
 
 
 def worst_verdict(cards: Sequence[AtomCard], claims: Sequence[int]) -> str:

@@ -1,16 +1,14 @@
-"""The plots of a report: matplotlib's SVG, made part of a page that may be dark or light."""
+"""The plots of a report."""
 
 from __future__ import annotations
 
-import io
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from calibration.figures.style import COLOURS, MARKERS, laid_out, paper_style
+from calibration.figures.style import COLOURS, MARKERS, paper_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,44 +40,6 @@ class ScoredRow:
     name: str
     exact: bool
     scores: Mapping[str, Score]
-
-
-def inline_svg(figure: Figure, prefix: str, title: str) -> str:
-    """A figure as an SVG element whose black is the colour of the text around it.
-
-    Args:
-        figure: the figure.
-        prefix: what its ids begin with; differs between the figures of a page.
-        title: what a reader who cannot see it is told.
-    """
-    from html import escape
-
-    from matplotlib.text import Text
-
-    for label in figure.findobj(Text):
-        # A page is set in letters without serifs, a paper with them.
-        label.set(fontfamily="DejaVu Sans")
-    buffer = io.StringIO()
-    with paper_style(), laid_out(figure):
-        figure.savefig(buffer, format="svg", transparent=True, metadata=_NOTHING)
-    text = buffer.getvalue()
-    text = text[text.index("<svg ") :]
-    # matplotlib's metadata and style sheet go: a style within an inline SVG applies to the whole
-    # page.
-    text = re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r"\s*<style .*?</style>", "", text, flags=re.DOTALL)
-    # Ids are unique within a page only; each figure's own would clash.
-    text = re.sub(r'\bid="', f'id="{prefix}-', text)
-    text = re.sub(r"url\(#", f"url(#{prefix}-", text)
-    text = re.sub(r'href="#', f'href="#{prefix}-', text)
-    # Text and lines take the page's colours, light or dark.
-    text = re.sub(r"(fill|stroke): ?(#000000|black)", r"\1: currentColor", text)
-    text = re.sub(r"(fill|stroke): ?#ffffff", r"\1: var(--surface)", text)
-    head = f'<svg class="plot" role="img" aria-label="{escape(title)}" '
-    return head + text.removeprefix("<svg ")
-
-
-_NOTHING = dict.fromkeys(("Date", "Creator", "Format", "Type"))
 
 
 def scores_figure(rows: Sequence[ScoredRow], measures: Mapping[str, str]) -> Figure:

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
 
+from experiments.findings.page import page
 from experiments.report.assessment_pages import Assessment
 from experiments.report.index_page import ask_for_index_page
-from experiments.report.pages import ASSESSED, INDEX, RESPONSE, environment, page
+from experiments.report.pages import ASSESSED, INDEX, RESPONSE, report_templates
 from experiments.report.removals import REPORT_SECONDS, removals_of
 from experiments.report.reported_datasets import Part, Step, Watch, parts_of
 from experiments.report.response_page import response_page
@@ -48,7 +49,7 @@ def write_pages(
     # A part may show some responses only; this is where each stands among all of its dataset.
     at = {data.name: {graph.id: n for n, graph in enumerate(data.graphs)} for data in subject.data}
     places = [(part, number) for part in parts for number in range(len(part.responses))]
-    templates = environment()
+    templates = report_templates()
     shared = {
         "run": subject.study.study,
         "sha256": "" if assessment else subject.manifest["config_sha256"],

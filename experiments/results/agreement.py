@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.scores.registry import DEFAULT_MEASURES
+from experiments.findings.table import Column, Table
 from experiments.paper import study_table
-from experiments.paper.latex_table import PaperColumn, PaperTable
 from experiments.results.diagrams import SAME_CURVE
 from experiments.results.judgements import read_judgements
 from experiments.results.rows import RowsFile
@@ -33,7 +33,7 @@ _SHORT = ("precision", "brier", "log_loss", "accuracy")
 """Measures of the short table; one that a study adds to the usual ones is there too."""
 
 
-_APART = PaperColumn("apart", "agree to", "Agree to", show=study_table.difference)
+_APART = Column("apart", "agree to", "Agree to", show=study_table.difference)
 
 _NOTE = (
     "Cells whose posteriors never differ by more than 0.005 are one row, with the numbers of the "
@@ -186,7 +186,7 @@ def short_table(
     groups: Sequence[AgreeingCells],
     title: str,
     measures: Iterable[str] = DEFAULT_MEASURES,
-) -> PaperTable:
+) -> Table:
     """The summary with cells whose posteriors agree as one row; it holds no timings.
 
     Args:
@@ -226,13 +226,13 @@ def short_table(
     )
     shown = [column for column in study_table.chosen(wanted) if frame[column.name].notna().any()]
     columns = (
-        PaperColumn("cells", "cells that agree", "Cells that agree"),
+        Column("cells", "cells that agree", "Cells that agree"),
         *(study_table.set_column(column, frame, True) for column in shown),
         *(replace(column, right=True) for column in (_APART, study_table.AGREEMENT[0], *troubled)),
     )
     dropped = [column.name for column in study_table.TIMES if column.name in frame]
     intervals = any(column.interval for column in columns)
-    return PaperTable(
+    return Table(
         frame.drop(columns=dropped),
         columns,
         title,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.paper.artefacts import Origin, write_figure
+from experiments.findings.artefacts import Origin, write_figure
 from experiments.results.judgements import read_judgements
 from experiments.results.rows import UNANSWERED, CellRows, RowsFile
 from experiments.results.summary import REFERENCE

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.paper.text import counted, duration, number, small
+from experiments.findings.text import counted, duration, number, small
 from experiments.results.agreement import AgreeingCells
 from experiments.results.best import COMPARED
 from experiments.results.diagrams import SAME_CURVE

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.paper.latex_table import PaperColumn, PaperTable
+from experiments.findings.table import Column, Table
 from experiments.results.folds import cross_fitted_folds
 from experiments.results.judgements import Judgements, read_judgements
 from experiments.results.rows import CellRows, RowsFile
@@ -99,33 +99,33 @@ def sides_of(study: Study, rows: RowsFile) -> list[Side]:
     return [Side(cell, one) for cell in rows.cells() for one in study.selected or (None,)]
 
 
-def paper(tests: pd.DataFrame, study: Study) -> PaperTable:
+def paper(tests: pd.DataFrame, study: Study) -> Table:
     """The tests of a study as a table of a paper, a block per dataset."""
     settings = study.significance
     corrected = settings.correction != "none"
     measured = bool(tests["coverage"].notna().any())
     p_value = "corrected" if corrected else "p_value"
     texts = (("first", "First"), ("second", "Second"), ("elsewhere", "Where"))
-    equivalence: tuple[PaperColumn, ...] = ()
+    equivalence: tuple[Column, ...] = ()
     if settings.margins:
         name = "equivalence_corrected" if corrected else "equivalence_p"
-        equivalence = (PaperColumn(name, "equivalence", "Equivalence $p$", digits=4),)
+        equivalence = (Column(name, "equivalence", "Equivalence $p$", digits=4),)
     columns = (
-        *(PaperColumn(name, title.lower(), title) for name, title in texts),
-        PaperColumn("measure", "measure", "Measure"),
-        PaperColumn(
+        *(Column(name, title.lower(), title) for name, title in texts),
+        Column("measure", "measure", "Measure"),
+        Column(
             "difference", "difference", "Difference", digits=4,
             lower="lower", upper="upper", stars="stars",
         ),
-        *((PaperColumn("coverage", "covers", "Covers", digits=2),) if measured else ()),
-        PaperColumn(p_value, "p", "$p$", digits=4),
+        *((Column("coverage", "covers", "Covers", digits=2),) if measured else ()),
+        Column(p_value, "p", "$p$", digits=4),
         *equivalence,
     )  # fmt: skip
     note = "p not corrected; "
     if corrected:
         how = f"corrected ({settings.correction}) over {len(tests)} tests"
         note = f"* p < 0.05, ** p < 0.01, *** p < 0.001, {how}; "
-    return PaperTable(
+    return Table(
         tests,
         columns,
         f"Paired {settings.test} tests over responses, {settings.alternative}.",

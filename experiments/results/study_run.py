@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments.paper.latex_table import PaperColumn
+from experiments.findings.table import Column
 from experiments.paper.study_table import AGREEMENT, chosen, keys, troubles
 from experiments.results.rows import read_rows
 from experiments.study.config import Study
@@ -42,7 +42,7 @@ class StudyRun(Previewed):
         """The name and folder of the study, and the first of its cells."""
         cells = self.summary
         columns = (
-            PaperColumn("dataset", "dataset"),
+            Column("dataset", "dataset"),
             *keys(cells),
             *chosen(self.study.measures),
             *AGREEMENT,

@@ -20,7 +20,7 @@ from calibration.folds import response_folds
 from calibration.learned_priors import CrossFitting, LearnedPriors, Specification, cross_fitting
 from calibration.learned_priors.learned import apply
 from calibration.learned_priors.parameters import Parameter, Parameters, ParameterScale
-from experiments.paper.text import counted
+from experiments.findings.text import counted
 from experiments.results.rows import FAILED
 from experiments.run.learning import KEEP, LEARN, specification
 from experiments.run.units import sentence

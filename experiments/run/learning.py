@@ -21,7 +21,7 @@ from calibration.learned_priors import (
     stance_class,
 )
 from calibration.learned_priors.specification import KindOrClass
-from experiments.paper.text import counted
+from experiments.findings.text import counted
 from experiments.study.inputs import read_graphs
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph

@@ -19,9 +19,9 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from calibration.table_markup import csv_text
-from experiments.paper import latex_table
+from experiments.findings import table as latex_table
+from experiments.findings.artefacts import Origin
 from experiments.paper import study_table as tables
-from experiments.paper.artefacts import Origin
 from experiments.results import significance
 from experiments.results.agreement import AgreeingCells, agreeing_cells, short_table
 from experiments.results.best import significantly_best

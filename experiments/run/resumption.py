@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from experiments.results.manifest import code_identity
 from experiments.run.text_models import TextModel
 from experiments.run.units import decode, schema
-from experiments.study.config import Study, computed_part, plain_hash
+from experiments.study.config import Study, computed_part
 from experiments.study.data import StudyData
 from experiments.study.design import StudyCell
 from factormodels.errors import InputError
@@ -40,6 +40,7 @@ from factormodels.io.appended_records import (
 from factormodels.io.arrow_files import undamaged
 from factormodels.io.files import prepare_folder, read_text, remove_empty, write_text
 from factormodels.io.long_columns import stored_table
+from factormodels.io.plain_yaml import plain_hash
 
 JOURNAL = "journal"
 """The folder of the plan and the units, within that of the results."""

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.assess.relation_models_by_name import content_hash
 from experiments.assess.setup import AssessmentOptions, relation_model
+from experiments.findings.text import counted
 from experiments.padding.robustness import CoreChoices
-from experiments.paper.text import counted
 from experiments.results.rows import FAILED
 from experiments.run.units import sentence
-from experiments.study.config import EVERYTHING, SelectionChoice, plain_hash
+from experiments.study.config import EVERYTHING, SelectionChoice
 from experiments.study.data import StudyData
 from experiments.study.reading import LoadedStudy
 from factormodels.errors import InputError
@@ -22,6 +22,7 @@ from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.relation_models.recorded import recorded_in_graphs
 from factormodels.fact_graph import FactGraph
 from factormodels.io.appended_records import KeyedJournal
+from factormodels.io.plain_yaml import plain_hash
 from factormodels.selection import (
     Core,
     SolverSettings,

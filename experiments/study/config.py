@@ -9,7 +9,6 @@ model what its keys say together. `experiments.study.reading` makes a study from
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import itertools
 import json
 import re
@@ -33,12 +32,14 @@ from pydantic_core import ArgsKwargs
 from calibration.scores.registry import DEFAULT_MEASURES, REGISTRY
 from calibration.significance.comparison import MEANS_OVER_RESPONSES
 from calibration.significance.method_measures import MEASURES as TESTED_MEASURES
+from experiments.findings.table import TableWidth
 from experiments.study.cell_names import NO_GRAPH, RECORDED
 from factormodels import datasets
 from factormodels.encodings import DEFAULT_ENCODING, ENCODINGS
 from factormodels.errors import unknown_name
 from factormodels.extraction.stages.assessors import ASSESSORS
 from factormodels.extraction.stages.relations import LEAST_PROBABILITY
+from factormodels.io.plain_yaml import plain_hash
 from factormodels.variants import VARIANTS
 from inference.registry import entries
 
@@ -189,8 +190,6 @@ Variant = Annotated[str, known(lambda: VARIANTS, "variant")]
 Encoding = Annotated[str, known(lambda: ENCODINGS, "encoding")]
 BackendName = Annotated[str, known(entries, "backend")]
 MeasureName = Annotated[str, known(lambda: REGISTRY, "measure")]
-# Of two columns (ACL's style), of a page (article), of a slide (beamer).
-TableWidth = Literal["column", "page", "slides"]
 
 # --- Data -------------------------------------------------------------------------------------
 
@@ -1128,13 +1127,6 @@ def as_plain(study: Study) -> dict[str, Any]:
 def config_hash(study: Study) -> str:
     """SHA-256 of the study's plain form: equal for studies that ask the same."""
     return plain_hash(as_plain(study))
-
-
-def plain_hash(plain: Mapping[str, Any]) -> str:
-    """SHA-256 of plain data, whatever the order of keys."""
-    # Keys sorted and separators fixed: manifests hold this hash, so it must stay what it is.
-    canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def computed_part(study: Study) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from factormodels.io.json_records import shown
 from factormodels.io.labels import LabelSpelling, label_spelling
 from factormodels.io.published.self_judgements import ACCURATE, RIGHT, VOTES
 from factormodels.io.table_numbers import Notation, cell_number, cell_share, notation_remark
-from factormodels.io.tables import Table
+from factormodels.io.tables import DataTable
 from factormodels.truth_words import ABSENT, folded, truth_of
 
 _SETTINGS: Mapping[str, Setting] = {
@@ -257,7 +257,7 @@ class _Response:
     length: int = 0
 
 
-def judged_claims(table: Table, wanted: ClaimColumns) -> JudgedTable:
+def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
     """The claims of a table, whose responses may hold lists of them (`flat_rows`).
 
     Args:
@@ -350,7 +350,7 @@ def judged_graphs(
         }
         for place, (graph, atom) in enumerate(atoms)
     )
-    table = Table(source, "table", tuple(rows[0]), rows, (None,) * len(rows))
+    table = DataTable(source, "table", tuple(rows[0]), rows, (None,) * len(rows))
     return judged_claims(table, ClaimColumns(setting=setting))
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from factormodels.errors import InputError
-from factormodels.io.tables import Table
+from factormodels.io.tables import DataTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class FlatRow:
     length: int | None = None
 
 
-def column_names_of(table: Table) -> tuple[str, ...]:
+def column_names_of(table: DataTable) -> tuple[str, ...]:
     """Names of all columns, those within lists of objects included, in order."""
     return tuple(_names_of(table.rows))
 
 
-def flat_rows(table: Table, column: str) -> list[FlatRow]:
+def flat_rows(table: DataTable, column: str) -> list[FlatRow]:
     """Rows that have a column, in order.
 
     Args:

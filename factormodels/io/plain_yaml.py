@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import json
 import math
 import re
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -220,6 +221,13 @@ def jsonable(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | str):
         return value
     return str(value)
+
+
+def plain_hash(plain: Mapping[str, Any]) -> str:
+    """SHA-256 of plain data, whatever the order of keys."""
+    # Keys sorted and separators fixed: manifests hold this hash, so it must stay what it is.
+    canonical = json.dumps(plain, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()
 
 
 def _yaml_reason(error: yaml.YAMLError) -> str:

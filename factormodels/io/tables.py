@@ -4,7 +4,7 @@
 with Excel's byte order mark or without), columns parted by tabs, JSON Lines, a list of JSON
 objects, workbooks of Excel with one sheet, Parquet, Arrow, and a folder that Hugging Face's
 `save_to_disk` wrote or that holds Parquet files. What the columns mean is the caller's;
-`Table.place` names a cell for its errors.
+`DataTable.place` names a cell for its errors.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _LONGEST_NAME = 60
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class DataTable:
     """The records of a table.
 
     Attributes:
@@ -77,7 +77,7 @@ class Table:
         return pd.DataFrame(list(self.rows), columns=list(self.columns))
 
 
-def read_table(source: Source) -> Table:
+def read_table(source: Source) -> DataTable:
     """The records of a table in a file, packed with gzip or not, or in a dataset's folder.
 
     Raises:
@@ -92,11 +92,11 @@ def read_table(source: Source) -> Table:
         return _of_arrow([(path, content)], str(path))
     if is_workbook(content):
         columns, rows, lines = workbook_rows(content, path)
-        return _checked(Table(str(path), "Excel", columns, tuple(rows), tuple(lines)))
+        return _checked(DataTable(str(path), "Excel", columns, tuple(rows), tuple(lines)))
     return parse_table(text_of(content, path), path)
 
 
-def parse_table(text: str, source: Source) -> Table:
+def parse_table(text: str, source: Source) -> DataTable:
     """The records of a table in a text: JSON Lines, a JSON list of objects, CSV or tabs.
 
     Args:
@@ -118,7 +118,7 @@ def parse_table(text: str, source: Source) -> Table:
                     "give one object per row"
                 )
         columns = tuple(dict.fromkeys(name for record in records for name in record.value))
-        return _checked(Table(str(source), form, columns, *_parted(records)))
+        return _checked(DataTable(str(source), form, columns, *_parted(records)))
     names = [name.strip() for name in column_names(text)]
     repeated = [name for name, times in Counter(names).items() if times > 1 and name]
     if repeated:
@@ -134,7 +134,7 @@ def parse_table(text: str, source: Source) -> Table:
     ]
     form = "TSV" if "\t" in re.split(r"[\r\n]", text, maxsplit=1)[0] else "CSV"
     columns = tuple(name for name in names if name)
-    return _checked(Table(str(source), form, columns, *_parted(records)))
+    return _checked(DataTable(str(source), form, columns, *_parted(records)))
 
 
 def looks_like_table(text: str) -> bool:
@@ -152,7 +152,7 @@ def looks_like_table(text: str) -> bool:
     return bool(records) and all(record.error is None for record in records)
 
 
-def _read_folder(folder: Path) -> Table:
+def _read_folder(folder: Path) -> DataTable:
     """The table of a folder: the Arrow files of `save_to_disk`, or Parquet or Arrow files."""
     if (folder / _SPLITS).is_file():
         splits = _listed(folder / _SPLITS, "splits")
@@ -200,7 +200,7 @@ def _listed(path: Path, key: str, inner: str = "") -> list[Path]:
     return places
 
 
-def _of_arrow(files: Sequence[tuple[Path, bytes]], source: str) -> Table:
+def _of_arrow(files: Sequence[tuple[Path, bytes]], source: str) -> DataTable:
     """The table of one or several Parquet or Arrow files, given with their contents."""
     first: tuple[str, ...] = ()
     rows: list[Mapping[str, Any]] = []
@@ -214,7 +214,7 @@ def _of_arrow(files: Sequence[tuple[Path, bytes]], source: str) -> Table:
             )
         rows += records
     form = "Parquet" if is_parquet(files[0][1]) else "Arrow"
-    return _checked(Table(source, form, first, tuple(rows), (None,) * len(rows)))
+    return _checked(DataTable(source, form, first, tuple(rows), (None,) * len(rows)))
 
 
 def _parted(
@@ -223,7 +223,7 @@ def _parted(
     return tuple(record.value for record in records), tuple(record.line for record in records)
 
 
-def _checked(table: Table) -> Table:
+def _checked(table: DataTable) -> DataTable:
     if not table.rows:
         raise InputError(f"{table.source}: the table has no rows; give at least one")
     return table

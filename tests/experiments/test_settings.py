@@ -9,8 +9,8 @@ import pytest
 from pydantic import Field
 
 from experiments.cli.front import command_of, run_command
-from experiments.methods.findings import Findings
-from experiments.paper.latex_table import PaperTable, data_frame, text_columns
+from experiments.findings.findings import Findings
+from experiments.findings.table import Table, data_frame, text_columns
 from experiments.settings import (
     ColumnName,
     Names,
@@ -75,7 +75,7 @@ def measure(data: str, settings: Measure) -> Findings:
         data: A table.
         settings: how.
     """
-    table = PaperTable(data_frame([{"data": data}]), text_columns("data"))
+    table = Table(data_frame([{"data": data}]), text_columns("data"))
     asked = settings.model_dump(mode="json")
     return Findings("measure", data, (), {"asked": table}, asked, incomplete=settings.quick)
 

@@ -14,8 +14,8 @@ from calibration.figures.panels import draw_line, name_floor, nth_look, panel_gr
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.interval_values import mean_of_clusters, named, tiny, with_interval
 from experiments.analyses.ours.shared.graph_shapes import GraphShape, draw_graph
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, data_frame
 from experiments.study.config import STRICT, Count
 from factormodels.factor_graph import FactorGraph
 from inference import infer
@@ -141,22 +141,22 @@ def _measure(
         }
 
 
-def _table(errors: pd.DataFrame) -> PaperTable:
+def _table(errors: pd.DataFrame) -> Table:
     records = errors.to_dict("records")
     heads = [f"{row['shape']}, induced width {row['induced_width']:.1f}" for row in records]
     texts = {
         f"{name}_text": [with_interval(row, name) for row in records] for name in ("error", "width")
     }
-    return PaperTable(
+    return Table(
         errors.assign(head=heads, **texts),
         (
-            PaperColumn("i_bound", "i-bound", digits=0),
-            PaperColumn("upper_bound", "upper − log Z", show=tiny, right=True),
-            PaperColumn("lower_bound", "log Z − lower", show=tiny, right=True),
-            PaperColumn("error_text", "mean |Δp|", r"mean $|\Delta p|$", right=True),
-            PaperColumn("width_text", "certified width", right=True),
-            PaperColumn("decided", "decided", digits=2),
-            PaperColumn("held", "held", digits=2),
+            Column("i_bound", "i-bound", digits=0),
+            Column("upper_bound", "upper − log Z", show=tiny, right=True),
+            Column("lower_bound", "log Z − lower", show=tiny, right=True),
+            Column("error_text", "mean |Δp|", r"mean $|\Delta p|$", right=True),
+            Column("width_text", "certified width", right=True),
+            Column("decided", "decided", digits=2),
+            Column("held", "held", digits=2),
         ),
         "Weighted mini-buckets by i-bound: bounds in nats, pseudo-marginals, certified intervals",
         group="head",
@@ -168,12 +168,12 @@ def _table(errors: pd.DataFrame) -> PaperTable:
     )
 
 
-def _times_table(times: pd.DataFrame) -> PaperTable:
-    return PaperTable(
+def _times_table(times: pd.DataFrame) -> Table:
+    return Table(
         times,
         (
-            PaperColumn("i_bound", "i-bound", digits=0),
-            PaperColumn("seconds", "seconds", digits=3),
+            Column("i_bound", "i-bound", digits=0),
+            Column("seconds", "seconds", digits=3),
         ),
         "Seconds of the certified intervals of all atoms, median over graphs",
         group="shape",

@@ -15,10 +15,10 @@ from experiments.analyses.interval_values import difference_of_clusters, mean_of
 from experiments.analyses.papers.padding import LABELS, with_a_true_claim
 from experiments.analyses.papers.shared.loading import load
 from experiments.analyses.papers.shared.sources import SourceName
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, data_frame, interval_column
 from experiments.padding.assessors import by_labels
 from experiments.padding.robustness import CoreChoices, padded_scores, padding_gains
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
 from experiments.study.config import STRICT, Count
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -131,25 +131,23 @@ def kept_rows(
     return rows
 
 
-def _kept_table(frame: pd.DataFrame, remark: str) -> PaperTable:
+def _kept_table(frame: pd.DataFrame, remark: str) -> Table:
     columns = (
-        PaperColumn("sentence", "sentence"),
-        PaperColumn("claims", "claims", digits=0),
+        Column("sentence", "sentence"),
+        Column("claims", "claims", digits=0),
         interval_column("kept", "kept", 2),
         interval_column("true", "true", 3),
         interval_column("true_kept", "true of kept", 3),
         interval_column("change", "change", 3),
     )
     note = "Intervals: 95 % over responses, the change's paired. True: of claims with a label."
-    return PaperTable(
-        frame, columns, f"What Core keeps by place of the sentence. {remark}", note=note
-    )
+    return Table(frame, columns, f"What Core keeps by place of the sentence. {remark}", note=note)
 
 
-def gains_table(frame: pd.DataFrame, remark: str) -> PaperTable:
+def gains_table(frame: pd.DataFrame, remark: str) -> Table:
     """The table of gains, with a remark on the data."""
     columns = (
-        PaperColumn("kind", "padding"),
+        Column("kind", "padding"),
         interval_column("plain", "gain without Core", 3),
         interval_column("core", "gain with Core", 3),
         interval_column("kept_off", "kept off by Core", 3),
@@ -159,7 +157,7 @@ def gains_table(frame: pd.DataFrame, remark: str) -> PaperTable:
         "Core for both. Intervals: 95 % over responses, paired. Words alone: the relation model "
         "judges the words of the padding; templates known: it sees through them."
     )
-    return PaperTable(
+    return Table(
         frame, columns, f"What padding gains in precision. {remark}", group="judge", note=note
     )
 

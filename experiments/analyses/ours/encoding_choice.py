@@ -31,9 +31,9 @@ from experiments.analyses.posteriors import (
     score_change,
     scores_with_intervals,
 )
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
-from experiments.paper.text import number
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, data_frame, interval_column
+from experiments.findings.text import number
 from experiments.study.config import STRICT, DatasetChoice
 from factormodels.claims import RelationKind
 from factormodels.fact_graph import FactGraph
@@ -223,22 +223,20 @@ def _relations_per_context(graphs: Sequence[FactGraph]) -> float:
     return float(np.mean(degrees)) if degrees else np.nan
 
 
-def _table(frame: pd.DataFrame) -> PaperTable:
+def _table(frame: pd.DataFrame) -> Table:
     heads = [
         f"{_name(row)}, {number(row['relations'], 1)} relations per context"
         for row in frame.to_dict("records")
     ]
-    return PaperTable(
+    return Table(
         frame.assign(head=heads),
         (
-            PaperColumn("encoding", "encoding"),
-            PaperColumn("brier", "Brier", digits=4, bold="best"),
-            PaperColumn(
-                "difference", f"less {ENCODINGS[0]}", digits=4, lower="lower", upper="upper"
-            ),
-            PaperColumn("distance", "mean |Δp|", r"mean $|\Delta p|$", show=tiny, right=True),
+            Column("encoding", "encoding"),
+            Column("brier", "Brier", digits=4, bold="best"),
+            Column("difference", f"less {ENCODINGS[0]}", digits=4, lower="lower", upper="upper"),
+            Column("distance", "mean |Δp|", r"mean $|\Delta p|$", show=tiny, right=True),
             interval_column("slope", "slope", 2),
-            PaperColumn("contexts", "P(context)", digits=3),
+            Column("contexts", "P(context)", digits=3),
         ),
         "Exact posteriors under every encoding of relations",
         group="head",

@@ -28,8 +28,8 @@ from experiments.analyses.posteriors import (
     score_change,
     scores_with_intervals,
 )
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, data_frame, interval_column
 from experiments.study.config import STRICT, BackendChoice, DatasetChoice, Encoding
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.fact_graph import FactGraph
@@ -144,22 +144,22 @@ def _moved(p: Floats, exact: Floats, atoms: LabelledAtoms, seed: int) -> dict[st
     return row
 
 
-def _table(frame: pd.DataFrame) -> PaperTable:
+def _table(frame: pd.DataFrame) -> Table:
     records = frame.to_dict("records")
     texts = {
         f"{name}_text": [with_interval(row, name, "+") for row in records]
         for name in ("brier", "mae")
     }
-    return PaperTable(
+    return Table(
         frame.assign(**texts),
         (
-            PaperColumn("backend", "backend"),
-            PaperColumn("error", "mean |Δp|", r"mean $|\Delta p|$", show=tiny, right=True),
-            PaperColumn("verdicts", "verdicts", digits=3),
-            PaperColumn("brier_text", "Δ Brier", right=True),
-            PaperColumn("mae_text", "Δ MAE", right=True),
+            Column("backend", "backend"),
+            Column("error", "mean |Δp|", r"mean $|\Delta p|$", show=tiny, right=True),
+            Column("verdicts", "verdicts", digits=3),
+            Column("brier_text", "Δ Brier", right=True),
+            Column("mae_text", "Δ MAE", right=True),
             interval_column("tau", "tau by Pr", 3),
-            PaperColumn("tau_mean", "tau by mean p", digits=3),
+            Column("tau_mean", "tau by mean p", digits=3),
         ),
         "What the error of inference moves, approximate less exact",
         group="dataset",
@@ -170,13 +170,13 @@ def _table(frame: pd.DataFrame) -> PaperTable:
     )
 
 
-def _exact_table(exact: pd.DataFrame) -> PaperTable:
-    return PaperTable(
+def _exact_table(exact: pd.DataFrame) -> Table:
+    return Table(
         exact,
         (
-            PaperColumn("dataset", "dataset"),
-            PaperColumn("n_responses", "responses", digits=0),
-            PaperColumn("n_atoms", "labelled atoms", digits=0),
+            Column("dataset", "dataset"),
+            Column("n_responses", "responses", digits=0),
+            Column("n_atoms", "labelled atoms", digits=0),
             interval_column("brier", "Brier", 3),
             interval_column("mae", "MAE", 3),
         ),

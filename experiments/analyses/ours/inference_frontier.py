@@ -26,9 +26,9 @@ from experiments.analyses.context import AnalysisContext
 from experiments.analyses.interval_values import mean_of_clusters, named, tiny, with_interval
 from experiments.analyses.ours.shared.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.posteriors import built_backends
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
-from experiments.paper.text import duration
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, data_frame
+from experiments.findings.text import duration
 from experiments.results.frontier import FLOOR, draw_frontier, pareto
 from experiments.study.config import STRICT, BackendChoice, Count, Probability, Strength
 from factormodels.errors import InputError
@@ -324,23 +324,23 @@ def _shown(row: Mapping[Any, Any]) -> str:
     return with_interval(row, "mean_error")
 
 
-def _error_columns() -> tuple[PaperColumn, ...]:
+def _error_columns() -> tuple[Column, ...]:
     return (
-        PaperColumn("backend", "backend"),
-        PaperColumn("shown", "mean |Δp|", r"mean $|\Delta p|$", right=True),
-        PaperColumn("max_error", "max |Δp|", r"max $|\Delta p|$", show=tiny, right=True),
+        Column("backend", "backend"),
+        Column("shown", "mean |Δp|", r"mean $|\Delta p|$", right=True),
+        Column("max_error", "max |Δp|", r"max $|\Delta p|$", show=tiny, right=True),
     )
 
 
-def _backends_table(overall: pd.DataFrame) -> PaperTable:
-    return PaperTable(
+def _backends_table(overall: pd.DataFrame) -> Table:
+    return Table(
         overall.assign(shown=[_shown(row) for row in overall.to_dict("records")]),
         (
             *_error_columns(),
-            PaperColumn("log_z_error", "distance of log Z", show=tiny, right=True),
-            PaperColumn("log_z_kind", "log Z"),
-            PaperColumn("not_settled", "not settled", digits=0),
-            PaperColumn("n_graphs", "graphs", digits=0),
+            Column("log_z_error", "distance of log Z", show=tiny, right=True),
+            Column("log_z_kind", "log Z"),
+            Column("not_settled", "not settled", digits=0),
+            Column("n_graphs", "graphs", digits=0),
         ),
         "Error of P(true) against the exact posterior",
         group="graphs",
@@ -351,15 +351,15 @@ def _backends_table(overall: pd.DataFrame) -> PaperTable:
     )
 
 
-def _errors_table(errors: pd.DataFrame) -> PaperTable:
+def _errors_table(errors: pd.DataFrame) -> Table:
     heads = [f"{row.axis} {row.level:g}" for row in errors.itertuples()]
     texts = [_shown(row) for row in errors.to_dict("records")]
-    return PaperTable(
+    return Table(
         errors.assign(shape=heads, shown=texts),
         (
             *_error_columns(),
-            PaperColumn("frustrated", "frustrated", digits=2),
-            PaperColumn("induced_width", "width", digits=1),
+            Column("frustrated", "frustrated", digits=2),
+            Column("induced_width", "width", digits=1),
         ),
         "Error of P(true) by what is varied, all else as in the base",
         group="shape",
@@ -367,15 +367,15 @@ def _errors_table(errors: pd.DataFrame) -> PaperTable:
     )
 
 
-def _times_table(times: pd.DataFrame) -> PaperTable:
+def _times_table(times: pd.DataFrame) -> Table:
     heads = [f"{row.axis} {row.level:g}" for row in times.itertuples()]
-    return PaperTable(
+    return Table(
         times.assign(shape=heads, front=["yes" if on else "" for on in times["frontier"]]),
         (
-            PaperColumn("backend", "backend"),
-            PaperColumn("seconds", "warm call", show=duration, right=True),
-            PaperColumn("mean_error", "mean |Δp|", r"mean $|\Delta p|$", show=tiny, right=True),
-            PaperColumn("front", "on the frontier"),
+            Column("backend", "backend"),
+            Column("seconds", "warm call", show=duration, right=True),
+            Column("mean_error", "mean |Δp|", r"mean $|\Delta p|$", show=tiny, right=True),
+            Column("front", "on the frontier"),
         ),
         "Seconds per warm call, median over graphs, and who is on the frontier",
         group="shape",

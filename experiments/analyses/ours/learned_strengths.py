@@ -36,8 +36,8 @@ from experiments.analyses.posteriors import (
     score_change,
     scores_with_intervals,
 )
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, data_frame, interval_column
 from experiments.study.config import STRICT, DatasetChoice
 from factormodels.claims import Context, Relation, RelationKind
 from factormodels.encodings import DEFAULT_ENCODING
@@ -458,12 +458,12 @@ def difference_rows(found: Mapping[str, Floats], task: CrossFitTask) -> list[dic
     return rows
 
 
-def scores_table(scores: pd.DataFrame) -> PaperTable:
+def scores_table(scores: pd.DataFrame) -> Table:
     """The table of `score_rows`."""
-    return PaperTable(
+    return Table(
         scores,
         (
-            PaperColumn("method", "method"),
+            Column("method", "method"),
             interval_column("brier", "Brier", 4),
             interval_column("log_loss", "log loss", 3),
             interval_column("auroc", "AUROC", 3),
@@ -477,11 +477,11 @@ def scores_table(scores: pd.DataFrame) -> PaperTable:
     )
 
 
-def _differences_table(differences: pd.DataFrame) -> PaperTable:
-    return PaperTable(
+def _differences_table(differences: pd.DataFrame) -> Table:
+    return Table(
         differences,
         (
-            PaperColumn("other", "less"),
+            Column("other", "less"),
             interval_column("brier", "Brier", 4),
             interval_column("log_loss", "log loss", 3),
             interval_column("auroc", "AUROC", 3),

@@ -18,8 +18,8 @@ from experiments.analyses.posteriors import (
     labelled_atoms,
     scores_with_intervals,
 )
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, data_frame, interval_column
 from experiments.study.config import STRICT, DatasetChoice, Encoding, Probability
 from experiments.study.data import StudyData
 
@@ -143,18 +143,18 @@ def _rows(
         step()
 
 
-def _table(frame: pd.DataFrame) -> PaperTable:
+def _table(frame: pd.DataFrame) -> Table:
 
-    return PaperTable(
+    return Table(
         frame.assign(title=[TITLES[axis] for axis in frame["axis"]]),
         (
-            PaperColumn("level", "level", digits=2),
+            Column("level", "level", digits=2),
             interval_column("slope", "slope", 2),
             interval_column("in_the_large", "in the large", 2),
-            PaperColumn("smooth_ece", "smooth ECE", digits=3),
+            Column("smooth_ece", "smooth ECE", digits=3),
             interval_column("brier", "Brier", 4),
             interval_column("cost", "cost", 4),
-            PaperColumn("auroc", "AUROC", digits=3),
+            Column("auroc", "AUROC", digits=3),
         ),
         "Calibration of exact posteriors under a distorted relation model",
         group="title",

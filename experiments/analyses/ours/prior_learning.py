@@ -11,8 +11,8 @@ from pydantic import Field
 
 from calibration.figures.panels import PAGE, draw_interval, nth_look, panels
 from experiments.analyses.context import AnalysisContext
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, data_frame
 from experiments.run import learning
 from experiments.run.learning import Learning
 from experiments.study.config import STRICT, DatasetChoice, Encoding
@@ -162,20 +162,20 @@ def truth(synthetic: Mapping[str, Any] | None) -> dict[str, float]:
     return known
 
 
-def _scores_table(table: pd.DataFrame) -> PaperTable:
-    return PaperTable(
+def _scores_table(table: pd.DataFrame) -> Table:
+    return Table(
         table.assign(
             default_best=table["lower"] > 0,
             learned_best=table["upper"] < 0,
         ),
         (
-            PaperColumn("dataset", "data"),
-            PaperColumn("score", "score"),
-            PaperColumn("default", "default", digits=4, bold="default_best"),
-            PaperColumn("learned", "learned", digits=4, bold="learned_best"),
-            PaperColumn("difference", "difference", digits=4, lower="lower", upper="upper"),
-            PaperColumn("platt", "Platt", digits=4),
-            PaperColumn("base_rate", "base rate", digits=4),
+            Column("dataset", "data"),
+            Column("score", "score"),
+            Column("default", "default", digits=4, bold="default_best"),
+            Column("learned", "learned", digits=4, bold="learned_best"),
+            Column("difference", "difference", digits=4, lower="lower", upper="upper"),
+            Column("platt", "Platt", digits=4),
+            Column("base_rate", "base rate", digits=4),
         ),
         "Held-out responses under default and learned priors",
         note=(
@@ -186,15 +186,15 @@ def _scores_table(table: pd.DataFrame) -> PaperTable:
     )
 
 
-def _values_table(learned: pd.DataFrame) -> PaperTable:
-    return PaperTable(
+def _values_table(learned: pd.DataFrame) -> Table:
+    return Table(
         learned,
         (
-            PaperColumn("parameter", "parameter"),
-            PaperColumn("stated", "stated", digits=3),
-            PaperColumn("learned", "learned", digits=3, lower="lower", upper="upper"),
-            PaperColumn("truth", "truth", digits=3),
-            PaperColumn("status", "status"),
+            Column("parameter", "parameter"),
+            Column("stated", "stated", digits=3),
+            Column("learned", "learned", digits=3, lower="lower", upper="upper"),
+            Column("truth", "truth", digits=3),
+            Column("status", "status"),
         ),
         "What was learned from all labels, and what is known to be true",
         group="dataset",

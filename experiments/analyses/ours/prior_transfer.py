@@ -32,8 +32,8 @@ from experiments.analyses.posteriors import (
     score_change,
     scores_with_intervals,
 )
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, data_frame, interval_column
 from experiments.study.config import STRICT, Count, DatasetChoice, Probability
 from factormodels.claims import Atom
 from factormodels.fact_graph import FactGraph
@@ -243,13 +243,13 @@ def score_rows(found: dict[str, Floats], atoms: LabelledAtoms, seed: int) -> lis
     return rows
 
 
-def _transfer_table(frame: pd.DataFrame) -> PaperTable:
-    return PaperTable(
+def _transfer_table(frame: pd.DataFrame) -> Table:
+    return Table(
         frame,
         (
-            PaperColumn("method", "method"),
+            Column("method", "method"),
             interval_column("brier", "Brier", 4),
-            PaperColumn("log_loss", "log loss", digits=3),
+            Column("log_loss", "log loss", digits=3),
             interval_column("difference", "less no adaptation", 4),
         ),
         "What is learned on some responses, used on others",
@@ -258,34 +258,34 @@ def _transfer_table(frame: pd.DataFrame) -> PaperTable:
     )
 
 
-def shares_table(frame: pd.DataFrame) -> PaperTable:
+def shares_table(frame: pd.DataFrame) -> Table:
     """The table of shares that were estimated anew."""
-    return PaperTable(
+    return Table(
         frame,
         (
-            PaperColumn("source", "learned on"),
-            PaperColumn("target", "used on"),
-            PaperColumn("old_share", "share there", digits=3),
-            PaperColumn("true_share", "share here", digits=3),
+            Column("source", "learned on"),
+            Column("target", "used on"),
+            Column("old_share", "share there", digits=3),
+            Column("true_share", "share here", digits=3),
             interval_column("adapted", "adapted", 3),
-            PaperColumn("platt_share", "Platt adapted", digits=3),
-            PaperColumn("status", "status"),
+            Column("platt_share", "Platt adapted", digits=3),
+            Column("status", "status"),
         ),
         "The share of true claims re-estimated without labels",
     )
 
 
-def _identified_table(frame: pd.DataFrame) -> PaperTable:
-    return PaperTable(
+def _identified_table(frame: pd.DataFrame) -> Table:
+    return Table(
         frame,
         (
-            PaperColumn("strength", "relation probabilities"),
-            PaperColumn("share", "share", digits=2),
-            PaperColumn("mean", "mean estimate", digits=3),
-            PaperColumn("rmse", "RMSE", digits=3),
-            PaperColumn("identified", "identified", digits=2),
-            PaperColumn("width", "interval", digits=3),
-            PaperColumn("held", "held", digits=2),
+            Column("strength", "relation probabilities"),
+            Column("share", "share", digits=2),
+            Column("mean", "mean estimate", digits=3),
+            Column("rmse", "RMSE", digits=3),
+            Column("identified", "identified", digits=2),
+            Column("width", "interval", digits=3),
+            Column("held", "held", digits=2),
         ),
         "When the share is identified: drawn responses, strengths learned at a share of 1/2",
         note="Identified: share of the draws with an interval; interval: its mean width.",

@@ -43,8 +43,8 @@ from experiments.analyses.posteriors import (
     score_change,
     scores_with_intervals,
 )
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, data_frame, interval_column
 from experiments.study.config import STRICT, BackendChoice, Count, DatasetChoice, Encoding
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import variant
@@ -411,11 +411,11 @@ def _headed(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(head=frame["dataset"] + ", " + frame["variant"])
 
 
-_CASE = (PaperColumn("encoding", "encoding"), PaperColumn("backend", "backend"))
+_CASE = (Column("encoding", "encoding"), Column("backend", "backend"))
 
 
-def _cases_table(frame: pd.DataFrame) -> PaperTable:
-    return PaperTable(
+def _cases_table(frame: pd.DataFrame) -> Table:
+    return Table(
         frame,
         (
             *_CASE,
@@ -434,9 +434,9 @@ def _cases_table(frame: pd.DataFrame) -> PaperTable:
     )
 
 
-def _learned_table(frame: pd.DataFrame) -> PaperTable:
+def _learned_table(frame: pd.DataFrame) -> Table:
     changes = {"stated": "as stated", "implication": "implication", "stars": "FR1"}
-    return PaperTable(
+    return Table(
         frame,
         (
             *_CASE,
@@ -459,17 +459,17 @@ def _learned_table(frame: pd.DataFrame) -> PaperTable:
     )
 
 
-def errors_table(frame: pd.DataFrame) -> PaperTable:
+def errors_table(frame: pd.DataFrame) -> Table:
     """The table of what approximate inference moves, its blocks headed by the column `head`."""
-    return PaperTable(
+    return Table(
         frame,
         (
             *_CASE,
-            PaperColumn("error", "mean |Δp|", show=tiny, right=True),
-            PaperColumn("largest", "largest", show=tiny, right=True),
-            PaperColumn("verdicts", "verdicts", digits=4),
+            Column("error", "mean |Δp|", show=tiny, right=True),
+            Column("largest", "largest", show=tiny, right=True),
+            Column("verdicts", "verdicts", digits=4),
             interval_column("moved", "Δ Brier", 6),
-            PaperColumn("digit", "moves digit", right=True),
+            Column("digit", "moves digit", right=True),
         ),
         "What approximate inference moves on real graphs",
         group="head",
@@ -481,19 +481,19 @@ def errors_table(frame: pd.DataFrame) -> PaperTable:
     )
 
 
-def _graphs_table(frame: pd.DataFrame) -> PaperTable:
-    return PaperTable(
+def _graphs_table(frame: pd.DataFrame) -> Table:
+    return Table(
         frame,
         (
-            PaperColumn("encoding", "encoding"),
-            PaperColumn("responses", "responses", digits=0),
-            PaperColumn("cycles", "cycles", digits=0),
-            PaperColumn("frustrated", "frustrated", digits=3),
-            PaperColumn("unbalanced", "unbalanced", digits=0),
-            PaperColumn("width", "width", digits=0),
-            PaperColumn("widest", "widest", digits=0),
-            PaperColumn("certified", "certified", digits=0),
-            PaperColumn("interval", "interval", show=tiny, right=True),
+            Column("encoding", "encoding"),
+            Column("responses", "responses", digits=0),
+            Column("cycles", "cycles", digits=0),
+            Column("frustrated", "frustrated", digits=3),
+            Column("unbalanced", "unbalanced", digits=0),
+            Column("width", "width", digits=0),
+            Column("widest", "widest", digits=0),
+            Column("certified", "certified", digits=0),
+            Column("interval", "interval", show=tiny, right=True),
         ),
         "Cycles and width of real graphs",
         group="head",
@@ -505,11 +505,11 @@ def _graphs_table(frame: pd.DataFrame) -> PaperTable:
     )
 
 
-def _positions_table(frame: pd.DataFrame) -> PaperTable:
+def _positions_table(frame: pd.DataFrame) -> Table:
     fifths = tuple(interval_column(title, title, 3) for title in (*FIFTHS, CHANGE))
-    return PaperTable(
+    return Table(
         frame,
-        (PaperColumn("of", "of"), *fifths),
+        (Column("of", "of"), *fifths),
         "Truth and posteriors by position, every sentence counting the same",
         note="Intervals: 95 % over responses.",
     )

@@ -25,8 +25,8 @@ from experiments.analyses.interval_values import named
 from experiments.analyses.papers.shared.sources import SourceName, absence, user_data
 from experiments.analyses.posteriors import LabelledAtoms, scores_with_intervals
 from experiments.assess.relation_quality import LabelledPair, fit_lexical, labelled_pairs
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, data_frame, interval_column
 from experiments.study.config import STRICT, Count
 from factormodels import datasets
 from factormodels.claims import RelationKind
@@ -155,12 +155,12 @@ def _scores(
     return row
 
 
-def _table(frame: pd.DataFrame) -> PaperTable:
-    return PaperTable(
+def _table(frame: pd.DataFrame) -> Table:
+    return Table(
         frame,
         (
-            PaperColumn("fitted", "fitted to"),
-            PaperColumn("seen", "sample"),
+            Column("fitted", "fitted to"),
+            Column("seen", "sample"),
             interval_column(str(RelationKind.ENTAILMENT), "AUROC, entailment", 3),
             interval_column(str(RelationKind.CONTRADICTION), "AUROC, contradiction", 3),
             interval_column("log_loss", "log loss", 3),

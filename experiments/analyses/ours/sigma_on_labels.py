@@ -37,9 +37,9 @@ from experiments.analyses.ours.prior_transfer import ENCODING, RARE
 from experiments.analyses.papers.self_judgement import SOURCE
 from experiments.analyses.papers.shared.sources import DATA_FILE, hash_of, user_data
 from experiments.analyses.posteriors import atom_posteriors
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
-from experiments.paper.text import p_value
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, data_frame, interval_column
+from experiments.findings.text import p_value
 from experiments.study.config import STRICT, Count, DatasetChoice, Probability
 from experiments.study.judged_claims import (
     ClaimColumns,
@@ -338,7 +338,7 @@ def _shifts(
             )
 
 
-def _tables(frames: Mapping[str, pd.DataFrame], remark: str) -> dict[str, PaperTable]:
+def _tables(frames: Mapping[str, pd.DataFrame], remark: str) -> dict[str, Table]:
     quantities = tuple(
         interval_column(name, title, 3)
         for name, title in (
@@ -348,19 +348,19 @@ def _tables(frames: Mapping[str, pd.DataFrame], remark: str) -> dict[str, PaperT
             ("factuality", "F"),
         )
     )
-    p = PaperColumn("clustered", "p", show=p_value, right=True)
+    p = Column("clustered", "p", show=p_value, right=True)
     tables = {
-        "in-sample": PaperTable(
+        "in-sample": Table(
             frames["in-sample"],
             (
-                PaperColumn("subject", "subject"),
-                PaperColumn("position", "position"),
+                Column("subject", "subject"),
+                Column("position", "position"),
                 *quantities,
-                PaperColumn("informedness", "SK + SU - 1", digits=3),
-                PaperColumn("false_positives", "FP", digits=0),
-                PaperColumn("false_negatives", "FN", digits=0),
+                Column("informedness", "SK + SU - 1", digits=3),
+                Column("false_positives", "FP", digits=0),
+                Column("false_negatives", "FN", digits=0),
                 p,
-                PaperColumn("reading", "σ = F"),
+                Column("reading", "σ = F"),
             ),
             "Sigma and the factuality of the same claims, by position and over all.",
             note=(
@@ -368,23 +368,23 @@ def _tables(frames: Mapping[str, pd.DataFrame], remark: str) -> dict[str, PaperT
                 "test over responses where few differ, by position corrected by Holm."
             ),
         ),
-        "thresholds": PaperTable(
+        "thresholds": Table(
             frames["thresholds"],
             (
-                PaperColumn("subject", "subject"),
-                PaperColumn("threshold", "threshold", digits=2),
+                Column("subject", "subject"),
+                Column("threshold", "threshold", digits=2),
                 *quantities,
                 p,
-                PaperColumn("gap", "out of sample", digits=3, lower="gap_lower", upper="gap_upper"),
+                Column("gap", "out of sample", digits=3, lower="gap_lower", upper="gap_upper"),
             ),
             "The same at other thresholds, over all positions.",
             note="Out of sample: σ of half of the responses less the factuality of the other.",
         ),
-        "prediction": PaperTable(
+        "prediction": Table(
             frames["prediction"],
             (
-                PaperColumn("subject", "subject"),
-                PaperColumn("position", "position"),
+                Column("subject", "subject"),
+                Column("position", "position"),
                 *(interval_column(f"rmse_{name}", title, 3) for name, title in PREDICTORS.items()),
                 *(interval_column(name, title, 3) for name, title in RIVALS.items()),
             ),
@@ -395,12 +395,12 @@ def _tables(frames: Mapping[str, pd.DataFrame], remark: str) -> dict[str, PaperT
                 "the factuality of the labelled half; the last three columns are paired."
             ),
         ),
-        "transfer": PaperTable(
+        "transfer": Table(
             frames["transfer"],
             (
-                PaperColumn("here", "learned on"),
-                PaperColumn("there", "used on"),
-                PaperColumn("target", "F there", digits=3),
+                Column("here", "learned on"),
+                Column("there", "used on"),
+                Column("target", "F there", digits=3),
                 *(interval_column(name, title, 3) for name, title in PREDICTORS.items()),
             ),
             "Prediction less factuality where the labels are of other subjects or positions.",
@@ -409,14 +409,14 @@ def _tables(frames: Mapping[str, pd.DataFrame], remark: str) -> dict[str, PaperT
                 "there. Percentile intervals over responses."
             ),
         ),
-        "association": PaperTable(
+        "association": Table(
             frames["association"],
             (
-                PaperColumn("over", "over"),
-                PaperColumn("first", "first"),
-                PaperColumn("second", "second"),
-                PaperColumn("correlation", "correlation", digits=2, lower="lower", upper="upper"),
-                PaperColumn("n_cells", "cells", digits=0),
+                Column("over", "over"),
+                Column("first", "first"),
+                Column("second", "second"),
+                Column("correlation", "correlation", digits=2, lower="lower", upper="upper"),
+                Column("n_cells", "cells", digits=0),
             ),
             "Whether SK goes with the factuality, and SU with the share of unsupported claims.",
             note="Pearson's correlation over cells, with percentile intervals over responses.",

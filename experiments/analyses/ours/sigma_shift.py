@@ -25,8 +25,8 @@ from calibration.self_knowledge import (
     simulate_counts,
 )
 from experiments.analyses.context import AnalysisContext
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, data_frame
 from experiments.study.config import STRICT, Count, Probability
 from factormodels.errors import InputError
 
@@ -205,18 +205,18 @@ _NAMES = {
 }
 
 
-def _prediction_table(frame: pd.DataFrame) -> PaperTable:
-    return PaperTable(
+def _prediction_table(frame: pd.DataFrame) -> Table:
+    return Table(
         frame,
         (
-            PaperColumn("population", "population"),
-            PaperColumn("sigma", "σ", r"$\sigma$", digits=3),
-            PaperColumn("factuality", "factuality", digits=3),
-            PaperColumn("false_positives", "FP", digits=0),
-            PaperColumn("false_negatives", "FN", digits=0),
-            PaperColumn("p_value", "p (FP = FN)", digits=3),
-            PaperColumn("gap", "out of sample", digits=3, lower="lower", upper="upper"),
-            *(PaperColumn(f"rmse_{name}", f"RMSE {_NAMES[name]}", digits=3) for name in PREDICTORS),
+            Column("population", "population"),
+            Column("sigma", "σ", r"$\sigma$", digits=3),
+            Column("factuality", "factuality", digits=3),
+            Column("false_positives", "FP", digits=0),
+            Column("false_negatives", "FN", digits=0),
+            Column("p_value", "p (FP = FN)", digits=3),
+            Column("gap", "out of sample", digits=3, lower="lower", upper="upper"),
+            *(Column(f"rmse_{name}", f"RMSE {_NAMES[name]}", digits=3) for name in PREDICTORS),
         ),
         "Sigma against factuality, in sample and out of sample",
         note=(
@@ -228,7 +228,7 @@ def _prediction_table(frame: pd.DataFrame) -> PaperTable:
     )
 
 
-def _shift_table(shifted: pd.DataFrame) -> PaperTable:
+def _shift_table(shifted: pd.DataFrame) -> Table:
     wide = shifted.pivot_table(
         index=["population", "prevalence"],
         columns="predictor",
@@ -237,11 +237,11 @@ def _shift_table(shifted: pd.DataFrame) -> PaperTable:
     ).reset_index()
     wide.columns.name = None
     names = [name for name in PREDICTORS if name in wide]
-    return PaperTable(
+    return Table(
         wide,
         (
-            PaperColumn("prevalence", "factuality", digits=2),
-            *(PaperColumn(name, f"RMSE {_NAMES[name]}", digits=3) for name in names),
+            Column("prevalence", "factuality", digits=2),
+            *(Column(name, f"RMSE {_NAMES[name]}", digits=3) for name in names),
         ),
         "Errors of predictions as the factuality shifts and the law of judgements stays",
         group="population",

@@ -27,8 +27,8 @@ from experiments.analyses.papers.shared.published import (
     with_published,
 )
 from experiments.analyses.papers.shared.sources import SourceName
-from experiments.paper.artefacts import Artefacts
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
+from experiments.findings.artefacts import Artefacts
+from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.study.config import STRICT, BackendName, Count, Encoding, Variant, known
 from factormodels.claims import Relation, RelationKind
 from factormodels.errors import InputError
@@ -160,7 +160,7 @@ def _measures(settings: Settings) -> tuple[str, ...]:
     return tuple(name for name in _COLUMNS if name in plain | with_labels)
 
 
-def _table(number: str, settings: Settings, found: Judged, remark: str) -> PaperTable:
+def _table(number: str, settings: Settings, found: Judged, remark: str) -> Table:
     """Our blocks, then the printed ones, with the columns of the printed table."""
     measures = _measures(settings)
     theirs = rows_of(printed("factreasoner_tables"), table=number)
@@ -189,15 +189,15 @@ def _table(number: str, settings: Settings, found: Judged, remark: str) -> Paper
             row[f"{name}_best"] = False
         rows.append(row)
     frame = _with_blocks(data_frame(rows))
-    columns = [PaperColumn("assessor", "assessor", "Assessor")]
+    columns = [Column("assessor", "assessor", "Assessor")]
     for name in measures:
         title, latex, digits = _COLUMNS[name]
         pairs = zip(frame[name], frame[f"{name}_sd"], strict=True)
         frame[f"{name}_text"] = [_with_sd(mean, sd, digits) for mean, sd in pairs]
         columns.append(
-            PaperColumn(f"{name}_text", title, latex, right=True, bold=f"{name}_best")
+            Column(f"{name}_text", title, latex, right=True, bold=f"{name}_best")
             if detailed
-            else PaperColumn(name, title, latex, digits=digits, bold=f"{name}_best")
+            else Column(name, title, latex, digits=digits, bold=f"{name}_best")
         )
     caption = (
         f"FactReasoner, table {number}: {settings.dataset}, evidence from {settings.source}; "
@@ -208,7 +208,7 @@ def _table(number: str, settings: Settings, found: Judged, remark: str) -> Paper
         f"the next (p < {SIGNIFICANT:g}). E is -P log10 P, which falls again below P = 1/e: it "
         "does not order responses by truth, and is never in bold."
     )
-    return PaperTable(
+    return Table(
         frame, tuple(columns), caption, group="block", note=f"{note}{_missing_note(found)}"
     )
 
@@ -261,7 +261,7 @@ def _p_value(one: Assessed, other: Assessed, name: str, alternative: str) -> flo
     return test.p_value if test.p_value == test.p_value else None
 
 
-def _tests(settings: Settings, found: Judged, remark: str) -> PaperTable:
+def _tests(settings: Settings, found: Judged, remark: str) -> Table:
     """One-sided paired t-tests of FR2 against the others, beside the printed p-values."""
     measures = ("precision", "f1", "mae") if settings.labelled else ("precision", "f1_at_k")
     theirs = rows_of(printed("factreasoner_tests"), table=settings.tests)
@@ -284,17 +284,17 @@ def _tests(settings: Settings, found: Judged, remark: str) -> PaperTable:
     # Without prompt-based assessors there is nothing to compare, and the table is empty.
     frame = data_frame(rows, [*keys, *measures])
     frame[list(measures)] = frame[list(measures)].astype(float)
-    columns = [PaperColumn("comparison", "assessors", "Assessors")]
-    columns += [PaperColumn(name, *_COLUMNS[name][:2], digits=4) for name in measures]
+    columns = [Column("comparison", "assessors", "Assessors")]
+    columns += [Column(name, *_COLUMNS[name][:2], digits=4) for name in measures]
     caption = (
         f"FactReasoner, table {settings.tests}: one-sided p-values of FR2 against the others. "
         f"{remark}"
     )
     note = "Ours: paired t-tests over responses, not corrected for their number."
-    return PaperTable(_with_blocks(frame), tuple(columns), caption, group="block", note=note)
+    return Table(_with_blocks(frame), tuple(columns), caption, group="block", note=note)
 
 
-def _calibration(settings: Settings, found: Judged, remark: str) -> PaperTable:
+def _calibration(settings: Settings, found: Judged, remark: str) -> Table:
     """The Brier scores of the graph-based assessors, means over responses."""
     rows = []
     for model, judged in found.items():
@@ -307,11 +307,11 @@ def _calibration(settings: Settings, found: Judged, remark: str) -> PaperTable:
     frame = data_frame(rows, ["origin", "model", "assessor", "brier", "brier_sd"])
     columns = (
         *text_columns("origin", "model", "assessor"),
-        PaperColumn("brier", "Brier score", digits=3),
-        PaperColumn("brier_sd", "standard deviation", digits=3),
+        Column("brier", "Brier score", digits=3),
+        Column("brier_sd", "standard deviation", digits=3),
     )
     caption = f"FactReasoner, C.2: Brier scores of responses, means over them. {remark}"
-    return PaperTable(frame, columns, caption)
+    return Table(frame, columns, caption)
 
 
 def _with_sd(mean: float, sd: float, digits: int) -> str:

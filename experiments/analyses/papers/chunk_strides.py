@@ -13,8 +13,8 @@ from experiments.analyses.papers.shared.loading import language_model, load
 from experiments.analyses.papers.shared.published import Published, with_published
 from experiments.analyses.papers.shared.sources import DATA_FILE, SourceName
 from experiments.assess.costs import stride_ablation
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, data_frame
 from experiments.study.config import STRICT, Count
 from factormodels.errors import InputError
 
@@ -73,16 +73,16 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
             advance()
     frame = data_frame(rows)
     columns = (
-        PaperColumn("model", "model"),
-        PaperColumn("stride", "stride", right=True),
-        PaperColumn("calls", "calls", digits=0),
-        PaperColumn("claims_per_response", "claims per response", digits=2),
-        PaperColumn("claims_of_people", "of people", digits=2),
-        PaperColumn("claim_difference", "mean |difference|", digits=2),
-        PaperColumn("tokens_per_response", "tokens per response", digits=0),
+        Column("model", "model"),
+        Column("stride", "stride", right=True),
+        Column("calls", "calls", digits=0),
+        Column("claims_per_response", "claims per response", digits=2),
+        Column("claims_of_people", "of people", digits=2),
+        Column("claim_difference", "mean |difference|", digits=2),
+        Column("tokens_per_response", "tokens per response", digits=0),
     )
     caption = f"FaStfact, figure 3: claims and tokens by stride. {remark}"
-    tables = {"strides": PaperTable(frame, columns, caption)}
+    tables = {"strides": Table(frame, columns, caption)}
     figures = {
         f"figure-3-{what}": PaperFigure(
             _figure(frame, f"{what}_per_response", f"{what} per response"), frame, caption

@@ -30,8 +30,8 @@ from experiments.analyses.papers.shared.published import (
     with_published,
 )
 from experiments.analyses.papers.shared.sources import DATA_FILE, SourceName
-from experiments.paper.artefacts import Artefacts
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
+from experiments.findings.artefacts import Artefacts
+from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.study.config import STRICT, Count
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
@@ -148,7 +148,7 @@ def _pipelines(
     human: Sequence[JudgedResponse],
     gamma: float,
     remark: str,
-) -> PaperTable:
+) -> Table:
     rows: list[dict[str, Any]] = []
     for name, responses in pipelines.items():
         own, people = _matched(responses, human, name)
@@ -172,18 +172,18 @@ def _pipelines(
     frame = data_frame(rows)
     columns = (
         *text_columns("origin", "pipeline"),
-        PaperColumn("f1", "F1@K'", digits=3),
-        PaperColumn("f1_human", "F1@K' of people", digits=3),
-        PaperColumn("f1_difference", "|difference of means|", digits=3),
-        PaperColumn("f1_mean_difference", "mean |difference|", digits=3),
-        PaperColumn("k_difference", "mean |difference of K'|", digits=2),
-        PaperColumn("tokens", "tokens per response", digits=0),
+        Column("f1", "F1@K'", digits=3),
+        Column("f1_human", "F1@K' of people", digits=3),
+        Column("f1_difference", "|difference of means|", digits=3),
+        Column("f1_mean_difference", "mean |difference|", digits=3),
+        Column("k_difference", "mean |difference of K'|", digits=2),
+        Column("tokens", "tokens per response", digits=0),
     )
     note = (
         f"Gamma of F1@K' is {gamma:g}. The paper's |difference of F1@K'| is that of the means; the "
         "mean of differences, which does not let errors cancel, stands beside it."
     )
-    return PaperTable(frame, columns, f"FaStfact, table 1. {remark}", note=note)
+    return Table(frame, columns, f"FaStfact, table 1. {remark}", note=note)
 
 
 def _stages(
@@ -191,7 +191,7 @@ def _stages(
     human: Sequence[JudgedResponse],
     gamma: float,
     remark: str,
-) -> PaperTable:
+) -> Table:
 
     name = "FaStfact" if "FaStfact" in pipelines else next(iter(pipelines))
     own, people = _matched(pipelines[name], human, name)
@@ -237,21 +237,21 @@ def _stage_values(
     }
 
 
-def _recorded(verdicts: Sequence[tuple[str, str]], remark: str) -> PaperTable:
+def _recorded(verdicts: Sequence[tuple[str, str]], remark: str) -> Table:
     """The agreement of the verdicts that the data record with those of people."""
     agreement = label_agreement([one for one, _ in verdicts], [other for _, other in verdicts])
     shares = {"exact": 100 * agreement.exact, "type": 100 * agreement.type}
     row = {"claims": agreement.n, **{f"agreement_{of}": share for of, share in shares.items()}}
     frame = data_frame([row])
     columns = (
-        PaperColumn("claims", "claims", digits=0),
-        PaperColumn("agreement_exact", "same verdict, %", digits=1),
-        PaperColumn("agreement_type", "same type, %", digits=1),
+        Column("claims", "claims", digits=0),
+        Column("agreement_exact", "same verdict, %", digits=1),
+        Column("agreement_type", "same type, %", digits=1),
     )
-    return PaperTable(frame, columns, f"Verdicts that the data record against people's. {remark}")
+    return Table(frame, columns, f"Verdicts that the data record against people's. {remark}")
 
 
-def _people(human: Sequence[JudgedResponse], gamma: float, remark: str) -> PaperTable:
+def _people(human: Sequence[JudgedResponse], gamma: float, remark: str) -> Table:
 
     groups = [*dict.fromkeys(response.group for response in human), OVERALL]
     found = {
@@ -265,15 +265,15 @@ def _people(human: Sequence[JudgedResponse], gamma: float, remark: str) -> Paper
     return _by_group(found, caption, digits=2)
 
 
-def _by_group(found: Mapping[str, Mapping[str, float]], caption: str, *, digits: int) -> PaperTable:
+def _by_group(found: Mapping[str, Mapping[str, float]], caption: str, *, digits: int) -> Table:
     """A table with a row per statistic and a column per benchmark."""
     frame = data_frame(found).rename_axis("statistic").reset_index()
-    columns = [PaperColumn("statistic", "statistic")]
-    columns += [PaperColumn(group, group, digits=digits) for group in found]
-    return PaperTable(frame, tuple(columns), caption)
+    columns = [Column("statistic", "statistic")]
+    columns += [Column(group, group, digits=digits) for group in found]
+    return Table(frame, tuple(columns), caption)
 
 
-def _printed_by_group(number: int, digits: int) -> PaperTable:
+def _printed_by_group(number: int, digits: int) -> Table:
     found: dict[str, dict[str, float]] = {}
     for row in records(printed(f"fastfact_table_{number}")):
         found.setdefault(row["benchmark"], {})[row["statistic"]] = row["printed"]

@@ -13,7 +13,7 @@ from experiments.analyses.papers.shared.loading import load
 from experiments.analyses.papers.shared.published import Published, with_published
 from experiments.analyses.papers.shared.sources import SourceName
 from experiments.analyses.positions import position_table
-from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.study.config import STRICT, Count
 from experiments.study.labelled_claims import claims_of_graphs
 

@@ -9,8 +9,8 @@ from pydantic import Field
 
 from calibration.figures.panels import nth_colour, nth_dash, small_multiples
 from experiments.analyses.context import AnalysisContext
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, data_frame
 from experiments.study.config import STRICT, DatasetChoice
 from experiments.study.data import StudyData
 
@@ -40,7 +40,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         [(each.name, graph.id, len(graph.atoms)) for each in data for graph in each.graphs],
         columns=["dataset", "response", "n_atoms"],
     )
-    table = PaperTable(frame, _COLUMNS, "Sizes of the datasets; relations are those recorded.")
+    table = Table(frame, _COLUMNS, "Sizes of the datasets; relations are those recorded.")
     figure = PaperFigure(_figure(counts), counts, "Atoms per response")
     return Artefacts({"datasets": table}, {"atoms-per-response": figure})
 
@@ -50,9 +50,9 @@ def _count(value: int) -> str:
 
 
 _COLUMNS = (
-    PaperColumn("dataset", "dataset", "Dataset"),
+    Column("dataset", "dataset", "Dataset"),
     *(
-        PaperColumn(name, title, title[0].upper() + title[1:], show=_count, right=True)
+        Column(name, title, title[0].upper() + title[1:], show=_count, right=True)
         for name, title in (
             ("n_responses", "responses"),
             ("n_atoms", "atoms"),

@@ -16,8 +16,8 @@ from experiments.analyses.papers.shared.published import (
     with_published,
 )
 from experiments.analyses.papers.shared.sources import SourceName
-from experiments.paper.artefacts import Artefacts
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
+from experiments.findings.artefacts import Artefacts
+from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.study.config import STRICT
 from experiments.study.data import StudyData
 from factormodels.errors import InputError
@@ -49,10 +49,10 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     frame = data_frame(rows)
     columns = (
         *text_columns("origin", "model"),
-        PaperColumn("claims", "claims per generation", digits=1),
-        PaperColumn("filtered", "filtered rate (%)", digits=1),
+        Column("claims", "claims per generation", digits=1),
+        Column("filtered", "filtered rate (%)", digits=1),
     )
-    tables = {"table-1": PaperTable(frame, columns, f"Self-Known, table 1. {remark}")}
+    tables = {"table-1": Table(frame, columns, f"Self-Known, table 1. {remark}")}
     return with_published(tables, settings.published, remark)
 
 

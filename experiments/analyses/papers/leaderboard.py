@@ -20,8 +20,8 @@ from experiments.analyses.papers.shared.published import (
     printed_rows,
     with_published,
 )
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.study.config import STRICT
 from factormodels.fact_graph import FactGraph
 
@@ -60,9 +60,9 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     frame = data_frame(rows + averages)
     columns = (
         *text_columns("origin", "model"),
-        PaperColumn("f1", "F1@K'", digits=3, lower="lower", upper="upper"),
-        PaperColumn("precision", "precision", digits=3),
-        PaperColumn("claims", "claims per response", digits=1),
+        Column("f1", "F1@K'", digits=3, lower="lower", upper="upper"),
+        Column("precision", "precision", digits=3),
+        Column("claims", "claims per response", digits=1),
     )
     caption = f"FaStfact, figure 4 and the averages of table 8. {remark}"
     note = (
@@ -70,7 +70,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         "(delta). K' is what people counted (k_prime of a response); responses without it "
         f"have no score: {sum(row['uncounted'] for row in rows):,} here."
     )
-    tables = {"ranking": PaperTable(frame, columns, caption, note=note)}
+    tables = {"ranking": Table(frame, columns, caption, note=note)}
     figures = {"figure-4": PaperFigure(_figure(frame), frame, caption)}
     return with_published(tables, settings.published, remark, figures)
 

@@ -17,6 +17,8 @@ from experiments.analyses.papers.shared.published import (
     with_published,
 )
 from experiments.analyses.papers.shared.sources import SourceName, UserData
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.padding.assessors import Assessor, by_inference, by_labels, by_prompt
 from experiments.padding.gaming import paddings_of
 from experiments.padding.robustness import (
@@ -28,8 +30,6 @@ from experiments.padding.robustness import (
     robustness_figure,
     robustness_table,
 )
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.study.config import STRICT, Count, Probability
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -146,7 +146,7 @@ _KINDS = {
 """Our columns; the first three are the paper's."""
 
 
-def _table(rows: Sequence[TableRow], remark: str) -> PaperTable:
+def _table(rows: Sequence[TableRow], remark: str) -> Table:
     found: dict[tuple[str, str, str, str], dict[str, Any]] = {}
     for row in rows:
         key = ("ours", "ours", row.assessor, _with(row.core))
@@ -163,25 +163,25 @@ def _table(rows: Sequence[TableRow], remark: str) -> PaperTable:
             for (origin, block, name, core), values in found.items()
         ]
     )
-    columns = [PaperColumn("assessor", "metric"), PaperColumn("core", "Core")]
-    columns += [PaperColumn(kind, title, digits=1) for kind, title in _KINDS.items()]
+    columns = [Column("assessor", "metric"), Column("core", "Core")]
+    columns += [Column(kind, title, digits=1) for kind, title in _KINDS.items()]
     caption = f"Core, table 4: factual precision in percent, with and without Core. {remark}"
     note = (
         "Ours: Info and Rep are responses of padding alone, from templates; the paper's are of "
         "models tuned to pad. The last two columns, padding after a normal one, are ours alone."
     )
-    return PaperTable(frame, tuple(columns), caption, group="block", note=note)
+    return Table(frame, tuple(columns), caption, group="block", note=note)
 
 
-def _curve_table(rows: Sequence[CurveRow], remark: str) -> PaperTable:
+def _curve_table(rows: Sequence[CurveRow], remark: str) -> Table:
     frame = data_frame([{**asdict(row), "core": _with(row.core)} for row in rows])
     columns = (
         *text_columns("assessor", "core", "response", "padding"),
-        PaperColumn("appended", "appended", digits=0),
-        PaperColumn("precision", "precision", digits=3),
-        PaperColumn("raised", "above clean", digits=0),
+        Column("appended", "appended", digits=0),
+        Column("precision", "precision", digits=3),
+        Column("raised", "above clean", digits=0),
     )
-    return PaperTable(frame, columns, f"Core, figure 4: the points of the curves. {remark}")
+    return Table(frame, columns, f"Core, figure 4: the points of the curves. {remark}")
 
 
 def _curves(rows: Sequence[CurveRow], name: str, padding: str) -> pd.DataFrame:

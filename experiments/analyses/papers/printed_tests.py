@@ -16,8 +16,8 @@ from experiments.analyses.papers.shared.published import (
     rows_of,
     with_published,
 )
-from experiments.paper.artefacts import Artefacts
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
+from experiments.findings.artefacts import Artefacts
+from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.study.config import STRICT
 
 if TYPE_CHECKING:
@@ -72,23 +72,23 @@ def run(settings: Settings, _context: AnalysisContext) -> Artefacts:
     )
     columns = (
         *text_columns("table", "model"),
-        PaperColumn("comparison", "assessors"),
-        PaperColumn("measure", "measure"),
-        PaperColumn("printed", "printed p", digits=4),
-        PaperColumn("implied", "unpaired p", digits=4, lower="lower", upper="upper"),
-        PaperColumn("reading", "agrees if read"),
+        Column("comparison", "assessors"),
+        Column("measure", "measure"),
+        Column("printed", "printed p", digits=4),
+        Column("implied", "unpaired p", digits=4, lower="lower", upper="upper"),
+        Column("reading", "agrees if read"),
     )
-    kinds = [PaperColumn("table", "table"), PaperColumn("tests", "tests", digits=0)]
-    kinds += [PaperColumn(name, name, digits=0) for name in (*READINGS, "none")]
+    kinds = [Column("table", "table"), Column("tests", "tests", digits=0)]
+    kinds += [Column(name, name, digits=0) for name in (*READINGS, "none")]
     tables = {
-        "tests": PaperTable(
+        "tests": Table(
             frame,
             columns,
             "Printed p-values (FactReasoner, tables 4 and 20 to 27) and those of the printed means "
             "and standard deviations (tables 10 and 12 to 19).",
             note=note,
         ),
-        "agreement": PaperTable(
+        "agreement": Table(
             counts, tuple(kinds), "How many printed p-values agree, by reading.", note=note
         ),
     }

@@ -25,8 +25,8 @@ from experiments.assess.relation_quality import (
     of_factcheck_bench,
     relation_forecasts,
 )
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, data_frame, interval_column
 from experiments.study.config import STRICT, Count
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
@@ -81,10 +81,10 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         )
     forecasts = _forecasts(pairs, settings, loaded.user, context)
     frame = _areas(forecasts, settings, context.seed)
-    count = partial(PaperColumn, show=lambda n: f"{int(n):,}", right=True)
+    count = partial(Column, show=lambda n: f"{int(n):,}", right=True)
     columns = (
-        PaperColumn("model", "relation model"),
-        PaperColumn("relation", "relation"),
+        Column("model", "relation model"),
+        Column("relation", "relation"),
         count("pairs", "pairs"),
         count("holds", "of these it holds"),
         interval_column("auroc", "AUROC", 3),
@@ -96,7 +96,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     seen = int(of_factcheck_bench(item.pair for item in pairs).sum())
     if seen and "lexical" in forecasts:
         note += f" In-sample: the lexical model was fitted to {seen:,} of the pairs."
-    tables = {"auroc": PaperTable(frame, columns, caption, note=note)}
+    tables = {"auroc": Table(frame, columns, caption, note=note)}
     figures = {
         f"figure-{number}": _figure(number, kind, forecasts, remark)
         for number, kind in settings.figures.items()

@@ -18,10 +18,10 @@ from experiments.analyses.papers.shared.published import (
     with_published,
 )
 from experiments.analyses.papers.shared.sources import SourceName
+from experiments.findings.artefacts import Artefacts
+from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.padding.assessors import by_labels
 from experiments.padding.robustness import CoreChoices, selected
-from experiments.paper.artefacts import Artefacts
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, text_columns
 from experiments.study.config import STRICT
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
@@ -72,18 +72,18 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     pairs += printed_rows("core_table_2", "first", "second", "pearson")
     columns = (
         *text_columns("origin", "first", "second"),
-        PaperColumn("pearson", "Pearson correlation", digits=2),
+        Column("pearson", "Pearson correlation", digits=2),
     )
-    own = tuple(PaperColumn(name, name, digits=3) for name in settings.relations)
+    own = tuple(Column(name, name, digits=3) for name in settings.relations)
     caption = (
         "Core, table 2: correlation over responses of factual precision by labels after selection "
         f"by two relation models. {remark}"
     )
     tables = {
-        "table-2": PaperTable(data_frame(pairs), columns, caption),
-        "precision": PaperTable(
+        "table-2": Table(data_frame(pairs), columns, caption),
+        "precision": Table(
             frame,
-            (PaperColumn("response", "response"), *own),
+            (Column("response", "response"), *own),
             f"Precision after selection, by relation model. {remark}",
         ),
     }

@@ -28,7 +28,7 @@ from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.shared.published import Published, with_published
 from experiments.analyses.papers.shared.sources import Place, data_of, hash_of, user_data
 from experiments.analyses.positions import position_table
-from experiments.paper.artefacts import Artefacts, PaperFigure
+from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.study.config import STRICT, Count, Probability
 from experiments.study.judged_claims import ClaimColumns, judged_claims, judged_graphs
 from factormodels.datasets import load

@@ -15,8 +15,8 @@ from experiments.analyses.papers.shared.published import (
     rows_of,
     with_published,
 )
-from experiments.paper.artefacts import Artefacts
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
+from experiments.findings.artefacts import Artefacts
+from experiments.findings.table import Column, Table, data_frame
 from experiments.study.config import STRICT
 from factormodels.claims import Context as Passage
 from factormodels.claims import Relation, RelationKind
@@ -46,13 +46,13 @@ def run(settings: Settings, _context: AnalysisContext) -> Artefacts:
     rows = [*_factreasoner(), *_core(), *_fastfact()]
     frame = data_frame(rows, columns=["number", "printed", "ours", "how"])
     columns = (
-        PaperColumn("number", "number"),
-        PaperColumn("printed", "printed", show=lambda value: f"{value:g}", right=True),
-        PaperColumn("ours", "we get", show=lambda value: f"{value:.6g}", right=True),
-        PaperColumn("how", "how"),
+        Column("number", "number"),
+        Column("printed", "printed", show=lambda value: f"{value:g}", right=True),
+        Column("ours", "we get", show=lambda value: f"{value:.6g}", right=True),
+        Column("how", "how"),
     )
     caption = "Printed numbers that follow from other printed numbers."
-    tables = {"numbers": PaperTable(frame, columns, caption)}
+    tables = {"numbers": Table(frame, columns, caption)}
     return with_published(tables, settings.published)
 
 

@@ -20,7 +20,7 @@ from experiments.cli.options.model import ModelOptions
 from experiments.cli.options.output import OutputOptions
 from experiments.cli.options.responses import ResponseOptions
 from experiments.cli.options.web import WebOptions
-from experiments.paper.text import (
+from experiments.findings.text import (
     ABSENT,
     counted,
     duration,

@@ -10,7 +10,7 @@ import typer
 from experiments.cli.console import output
 from experiments.cli.help_text import choices
 from experiments.cli.options import shared
-from experiments.paper.text import counted
+from experiments.findings.text import counted
 from factormodels.encodings import DEFAULT_ENCODING, ENCODINGS
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph

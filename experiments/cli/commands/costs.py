@@ -11,7 +11,7 @@ import typer
 
 from experiments.cli.console import heading, output, plain_table, show_written
 from experiments.cli.options import shared
-from experiments.paper.text import number
+from experiments.findings.text import number
 from factormodels.errors import InputError
 from factormodels.io.files import prepare_folder, write_text
 

@@ -10,7 +10,7 @@ import typer
 
 from experiments.cli import help_text
 from experiments.cli.console import output, plain_table, show_table
-from experiments.paper.text import counted
+from experiments.findings.text import counted
 
 if TYPE_CHECKING:
     from rich.console import Console

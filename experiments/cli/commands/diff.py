@@ -11,7 +11,7 @@ import typer
 
 from experiments.cli.console import heading, output, plain_table, show_table
 from experiments.cli.options import shared
-from experiments.paper.text import counted, interval, number, small
+from experiments.findings.text import counted, interval, number, small
 from experiments.study.cell_names import CELL, cell_words
 
 if TYPE_CHECKING:

@@ -67,9 +67,9 @@ def command(
     """
     from experiments.cli.console import messages, output
     from experiments.cli.progress import announced
+    from experiments.findings.text import counted
     from experiments.paper.drawing import draw, draw_network
     from experiments.paper.graph_figure import legible
-    from experiments.paper.text import counted
     from experiments.study.backend_settings import build_backend, parse_settings
     from experiments.study.inputs import load_model
     from factormodels.errors import InputError

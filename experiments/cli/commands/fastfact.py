@@ -21,7 +21,7 @@ from experiments.cli.options.grouped import grouped
 from experiments.cli.options.model import ModelOptions
 from experiments.cli.options.responses import ResponseOptions
 from experiments.cli.options.web import WebOptions
-from experiments.paper.text import counted
+from experiments.findings.text import counted
 from factormodels.errors import InputError
 
 

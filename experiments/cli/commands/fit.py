@@ -9,7 +9,7 @@ import typer
 
 from experiments.cli.console import heading, output, plain_table, show_table
 from experiments.cli.options import shared
-from experiments.paper.text import counted, number
+from experiments.findings.text import counted, number
 
 if TYPE_CHECKING:
     from rich.console import Console

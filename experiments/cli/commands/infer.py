@@ -25,7 +25,7 @@ from experiments.cli.console import (
 )
 from experiments.cli.help_text import choices
 from experiments.cli.options import shared
-from experiments.paper.text import counted, duration, verdict
+from experiments.findings.text import counted, duration, verdict
 from factormodels.claims import Atom, Context
 from factormodels.encodings import DEFAULT_ENCODING, ENCODINGS
 from factormodels.errors import InputError

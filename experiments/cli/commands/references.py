@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from experiments.cli.console import heading, messages, output, plain_table, show_table
-from experiments.paper.text import ABSENT, duration, small
+from experiments.findings.text import ABSENT, duration, small
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -69,7 +69,7 @@ def command(
 
     from experiments.cli.console import messages, output
     from experiments.cli.progress import step_progress
-    from experiments.paper.text import counted
+    from experiments.findings.text import counted
     from experiments.report.assessed import make_assessed_report
     from experiments.report.from_run_folder import make_report
     from factormodels.errors import InputError

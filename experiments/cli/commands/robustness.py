@@ -12,7 +12,7 @@ import typer
 
 from experiments.cli.console import heading, messages, output, plain_table, show_written
 from experiments.cli.options import shared
-from experiments.paper.text import counted, number
+from experiments.findings.text import counted, number
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.files import prepare_folder, write_text
 

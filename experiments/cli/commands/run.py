@@ -19,7 +19,7 @@ from experiments.cli.console import (
     show_folder,
     show_table,
 )
-from experiments.paper.text import (
+from experiments.findings.text import (
     ABSENT,
     counted,
     duration,

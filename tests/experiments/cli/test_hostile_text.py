@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from calibration.table_markup import csv_records, csv_text, read_csv
 from experiments.cli.console import output, plain_table, show_table
-from experiments.paper.latex_table import data_frame
+from experiments.findings.table import data_frame
 from experiments.results.rows import read_rows
 from factormodels.control_characters import printable, printable_json, shortened
 from factormodels.errors import FactormodelsError, InputError, MissingDependencyError

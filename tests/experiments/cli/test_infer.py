@@ -334,7 +334,7 @@ def test_files_of_the_release_and_networks_with_evidence(shared_data: Path) -> N
 
 def test_a_claim_is_undecided_where_the_scores_say_so() -> None:
     from calibration.scores.measures import DECISION_TOLERANCE
-    from experiments.paper.text import UNDECIDED, verdict
+    from experiments.findings.text import UNDECIDED, verdict
 
     assert UNDECIDED == DECISION_TOLERANCE
     assert [verdict(0.5 + shift) for shift in (0, 2e-9, -2e-9)] == [

@@ -13,7 +13,7 @@ import pytest
 
 from calibration.recalibration import RECALIBRATORS
 from experiments import evaluate, score
-from experiments.methods.findings import Findings
+from experiments.findings.findings import Findings
 from factormodels.errors import InputError
 from tests.experiments.conftest import invoke
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from experiments import self_knowledge
-from experiments.methods.findings import Findings
+from experiments.findings.findings import Findings
 from factormodels.errors import InputError
 from tests.experiments.conftest import invoke
 from tests.refusals import refused

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table
 from experiments.paper.notebook import FAST, RESULTS, fast, results_folder, write_results
 from factormodels.errors import InputError
 from tests.refusals import refused
@@ -19,8 +19,8 @@ def artefacts() -> Artefacts:
     frame = pd.DataFrame({"name": ["a", "b"], "value": [0.25, 0.5]})
     figure = Figure(figsize=(2.0, 1.0))
     figure.subplots().plot(frame.value)
-    columns = (PaperColumn("name", "Name"), PaperColumn("value", "Value", digits=2))
-    return Artefacts({"values": PaperTable(frame, columns)}, {"line": PaperFigure(figure, frame)})
+    columns = (Column("name", "Name"), Column("value", "Value", digits=2))
+    return Artefacts({"values": Table(frame, columns)}, {"line": PaperFigure(figure, frame)})
 
 
 def test_the_environment_sets_mode_and_folder(

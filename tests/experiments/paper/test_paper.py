@@ -13,16 +13,16 @@ import pytest
 from matplotlib.figure import Figure
 from pypdf import PdfReader
 
-from experiments.paper.artefacts import Origin, write_figure, write_table
-from experiments.paper.latex_table import PaperColumn, PaperTable
+from experiments.findings.artefacts import Origin, write_figure, write_table
+from experiments.findings.table import Column, Table
 from experiments.paper.page import Paper, PaperSection, latex_document, page_image, write_paper
 from factormodels.errors import InputError
-from tests.experiments.paper.test_table_width import with_latex
+from tests.experiments.findings.test_table_width import with_latex
 from tests.refusals import refused
 
 ORIGIN = Origin("odd & names", "0123456789abcdef" * 4)
 
-SCORES = PaperTable(
+SCORES = Table(
     pd.DataFrame(
         {
             "method": ["one_way", "#other <*>", "third"],
@@ -36,11 +36,11 @@ SCORES = PaperTable(
         }
     ),
     (
-        PaperColumn("method", "Method"),
-        PaperColumn(
+        Column("method", "Method"),
+        Column(
             "brier", "Brier", digits=3, lower="lower", upper="upper", bold="best", stars="stars"
         ),
-        PaperColumn("n", "$n$", right=True),
+        Column("n", "$n$", right=True),
     ),
     "A & B: scores_of 100% of *them* #1.",
     group="block",

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from experiments.findings import page as findings_page
 from experiments.report import removals, reported_datasets, writing
 from experiments.results.rows import read_rows
 from experiments.study.config import PriorSetting
@@ -96,7 +97,7 @@ def test_there_is_a_page_per_response_and_every_link_leads_somewhere(
 def test_a_page_stands_by_itself_and_runs_nothing_but_our_script(
     run: Path, pages: dict[str, Element]
 ) -> None:
-    folder = Path(reported_datasets.__file__).parent / "templates"
+    folder = Path(findings_page.__file__).parent / "templates"
     script = (folder / "report.js").read_text(encoding="utf-8")
     for name, page in pages.items():
         assert page.one("script").text == script

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from experiments.paper import latex_table
+from experiments.findings import table as latex_table
 from experiments.paper import study_table as tables
 from experiments.results.best import significantly_best
 from experiments.results.rows import SCHEMA, RowsFile, write_rows

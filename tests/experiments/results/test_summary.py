@@ -16,9 +16,9 @@ import pytest
 from rich.console import Console
 
 from experiments.cli.tables import show_study_table
-from experiments.paper import latex_table
+from experiments.findings import table as latex_table
+from experiments.findings.artefacts import Origin
 from experiments.paper import study_table as tables
-from experiments.paper.artefacts import Origin
 from experiments.results.agreement import agreeing_cells, short_table
 from experiments.results.diagrams import MAX_CURVES, distinct_curves, write_diagrams
 from experiments.results.rows import SCHEMA, RowsFile, write_rows
@@ -242,7 +242,7 @@ def test_the_terminal_shows_every_number_at_any_width(
 
 
 def test_numbers_as_tables_show_them() -> None:
-    from experiments.paper.text import duration, number, small
+    from experiments.findings.text import duration, number, small
 
     assert [number(v) for v in (0.12345, None, float("nan"))] == ["0.123", "--", "--"]
     assert [small(v) for v in (0.0, 0.00123, None)] == ["0", "1e-03", "--"]

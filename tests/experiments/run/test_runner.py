@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from experiments.paper.text import counted
+from experiments.findings.text import counted
 from experiments.report.writing import write_pages
 from experiments.results.rows import read_rows
 from experiments.run import runner

@@ -14,7 +14,7 @@ import pyarrow.parquet as parquet
 import pytest
 
 from factormodels.io.tables import (
-    Table,
+    DataTable,
     holds_binary_tables,
     looks_like_table,
     parse_table,
@@ -231,5 +231,5 @@ def test_a_table_is_told_from_prose(text: str, expected: bool) -> None:
 
 
 def test_a_table_is_what_it_says() -> None:
-    table = Table("x", "CSV", ("a",), ({"a": "1"},), (2,))
+    table = DataTable("x", "CSV", ("a",), ({"a": "1"},), (2,))
     assert table.place(0) == "x, line 2"

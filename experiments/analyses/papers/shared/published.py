@@ -8,8 +8,8 @@ from importlib import resources
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from experiments.paper.artefacts import Artefacts, PaperFigure
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, data_frame
 from experiments.study.config import STRICT
 from factormodels.errors import InputError
 
@@ -72,9 +72,7 @@ class Published:
     why: str = ""
 
 
-def published_table(
-    entries: Sequence[Published], tables: Mapping[str, PaperTable]
-) -> dict[str, PaperTable]:
+def published_table(entries: Sequence[Published], tables: Mapping[str, Table]) -> dict[str, Table]:
     """The table of published numbers beside ours, by its stem; empty without entries.
 
     Args:
@@ -97,17 +95,17 @@ def published_table(
         for each in entries
     ]
     columns = (
-        PaperColumn("source", "source"),
-        PaperColumn("printed", "printed", right=True),
-        PaperColumn("ours", "we get", right=True),
-        PaperColumn("needs", "data and models of the paper"),
-        PaperColumn("why", "why ours differs"),
+        Column("source", "source"),
+        Column("printed", "printed", right=True),
+        Column("ours", "we get", right=True),
+        Column("needs", "data and models of the paper"),
+        Column("why", "why ours differs"),
     )
     caption = "Published numbers, and what this run gives."
-    return {STEM: PaperTable(data_frame(rows), columns, caption)}
+    return {STEM: Table(data_frame(rows), columns, caption)}
 
 
-def _ours(entry: Published, tables: Mapping[str, PaperTable]) -> str:
+def _ours(entry: Published, tables: Mapping[str, Table]) -> str:
     where = f"settings.published: {entry.source}"
     if entry.table not in tables:
         raise InputError(f"{where}: there is no table {entry.table!r}; use {', '.join(tables)}")
@@ -138,7 +136,7 @@ def printed_rows(name: str, *columns: str) -> list[dict[str, Any]]:
 
 
 def with_published(
-    tables: Mapping[str, PaperTable],
+    tables: Mapping[str, Table],
     published: Sequence[Published],
     remark: str = "",
     figures: Mapping[str, PaperFigure] = MappingProxyType({}),

@@ -1,6 +1,6 @@
 """Tables of every embedded study as data: what a run of each shows, its widest rows alone.
 
-    python -m tests.experiments.paper.study_tables ours/i-bound ours/encodings
+    python -m tests.experiments.findings.study_tables ours/i-bound ours/encodings
 
 runs studies that are analyses and need no data of the user's, and keeps their tables anew beside
 this file. Tables of one form, such as those of one paper on several data, are kept once.
@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.paper.latex_table import PaperColumn, PaperTable, blocks, data_frame
-from experiments.paper.table_width import text_width
+from experiments.findings.table import Column, Table, blocks, data_frame
+from experiments.findings.table_width import text_width
 
 KEPT = Path(__file__).with_suffix(".json")
 
@@ -33,7 +33,7 @@ def kept_tables() -> list[dict[str, Any]]:
     return found
 
 
-def plain(table: PaperTable) -> dict[str, Any]:
+def plain(table: Table) -> dict[str, Any]:
     """A table as JSON takes it: texts as they are shown, numbers as they are."""
     columns = [replace(column, show=str) for column in table.columns]
     frame = {
@@ -60,7 +60,7 @@ def plain(table: PaperTable) -> dict[str, Any]:
         "columns": [
             {
                 field.name: getattr(column, field.name)
-                for field in fields(PaperColumn)
+                for field in fields(Column)
                 if field.name != "show" and getattr(column, field.name) != field.default
             }
             for column in columns
@@ -74,17 +74,17 @@ def plain(table: PaperTable) -> dict[str, Any]:
     }
 
 
-def _by_group(table: PaperTable) -> list[int]:
+def _by_group(table: Table) -> list[int]:
     """Places of rows in the order of `blocks`."""
     groups = table.frame.groupby(table.group, sort=False)
     return [place for _, own in groups for place in own.index]
 
 
-def table_of(kept: Mapping[str, Any]) -> PaperTable:
+def table_of(kept: Mapping[str, Any]) -> Table:
     """A kept table as it was."""
-    columns = tuple(PaperColumn(**column) for column in kept["columns"])
+    columns = tuple(Column(**column) for column in kept["columns"])
     frame = data_frame(kept["frame"])
-    return PaperTable(frame, columns, kept["caption"], kept["group"], kept["note"])
+    return Table(frame, columns, kept["caption"], kept["group"], kept["note"])
 
 
 def main(studies: list[str]) -> None:

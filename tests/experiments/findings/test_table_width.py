@@ -10,14 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.paper import latex_table
-from experiments.paper.latex_table import PaperColumn, PaperTable, data_frame, interval_column
-from experiments.paper.table_width import MEASURES, fitted, text_width
-from experiments.study.config import TableWidth
+from experiments.findings import table as latex_table
+from experiments.findings.table import Column, Table, TableWidth, data_frame, interval_column
+from experiments.findings.table_width import MEASURES, fitted, text_width
 from experiments.study.reading import embedded_studies
 from factormodels.io.files import write_text
 from tests.calibration.test_table_markup import HOSTILE_IN_LATEX
-from tests.experiments.paper.study_tables import kept_tables, table_of
+from tests.experiments.findings.study_tables import kept_tables, table_of
 
 DOCUMENTS: dict[TableWidth, tuple[str, ...]] = {
     "page": (
@@ -34,7 +33,7 @@ DOCUMENTS: dict[TableWidth, tuple[str, ...]] = {
 }
 
 
-def table(n_rows: int, n_measures: int, *, name: str = "lbp damped") -> PaperTable:
+def table(n_rows: int, n_measures: int, *, name: str = "lbp damped") -> Table:
     """A table of a study: two names, measures with intervals, one that is the best."""
     generator = np.random.default_rng(0)
     data: dict[str, list[object]] = {
@@ -42,15 +41,15 @@ def table(n_rows: int, n_measures: int, *, name: str = "lbp damped") -> PaperTab
         "backend": [f"{name} {row}" for row in range(n_rows)],
         "block": [f"data {row // 40}: 94 responses, 678 atoms" for row in range(n_rows)],
     }
-    columns = [PaperColumn("view", "encoding"), PaperColumn("backend", "backend")]
+    columns = [Column("view", "encoding"), Column("backend", "backend")]
     for number in range(n_measures):
         value = generator.random(n_rows)
         data |= {f"m{number}": [*value], f"m{number}_lower": [*(value / 2)]}
         data[f"m{number}_upper"] = [*np.minimum(value * 2, 1)]
         columns.append(interval_column(f"m{number}", "Accuracy", 3))
     data["apart"] = [0.5] * n_rows
-    columns.append(PaperColumn("apart", "max |Δp|", r"$\max|\Delta p|$", digits=3))
-    return PaperTable(data_frame(data), tuple(columns), "A caption", "block")
+    columns.append(Column("apart", "max |Δp|", r"$\max|\Delta p|$", digits=3))
+    return Table(data_frame(data), tuple(columns), "A caption", "block")
 
 
 TABLES = {
@@ -159,9 +158,9 @@ def test_latex_sets_no_table_too_wide(width: TableWidth, tmp_path: Path) -> None
 @pytest.mark.parametrize("width", [None, *MEASURES])
 def test_latex_sets_a_table_of_any_texts(width: TableWidth | None, tmp_path: Path) -> None:
     texts = list(HOSTILE_IN_LATEX)
-    one = PaperTable(
+    one = Table(
         data_frame({"a": texts, "b": texts[::-1], "p": [0.5] * len(texts), "g": texts}),
-        (PaperColumn("a", texts[0]), PaperColumn("b", texts[1]), PaperColumn("p", "p", digits=3)),
+        (Column("a", texts[0]), Column("b", texts[1]), Column("p", "p", digits=3)),
         "\n".join(texts),
         "g",
         "\n".join(texts),

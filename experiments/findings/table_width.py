@@ -9,12 +9,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from experiments.paper.latex_table import PaperCell, PaperColumn, PaperTable, blocks, is_right
-
-if TYPE_CHECKING:
-    from experiments.study.config import TableWidth
+from experiments.findings.table import Cell, Column, Table, TableWidth, blocks, is_right
 
 
 @dataclass(frozen=True)
@@ -86,14 +83,14 @@ class Form:
         note: what was left out and what abbreviations mean.
     """
 
-    table: PaperTable
+    table: Table
     measure: TableRoom
     width: float
     below: bool
     caps: tuple[float | None, ...]
     note: str
 
-    def lines(self, row: Sequence[PaperCell]) -> int:
+    def lines(self, row: Sequence[Cell]) -> int:
         """How many lines a row takes."""
         size = self.measure.size
         broken = (
@@ -121,7 +118,7 @@ def text_width(text: str, size: float, *, bold: bool = False) -> float:
     return wide * (_BOLD if bold else 1.0)
 
 
-def fitted(table: PaperTable, width: TableWidth) -> Form:
+def fitted(table: Table, width: TableWidth) -> Form:
     """The form of a table in which it says most within a width.
 
     In this order: intervals beside the numbers, below them, none; then abbreviations; then long
@@ -168,11 +165,11 @@ def _is_legible(caps: Sequence[float | None], measure: TableRoom) -> bool:
     return all(cap is None or cap >= _LEGIBLE * measure.size for cap in caps)
 
 
-def _without_intervals(table: PaperTable) -> PaperTable:
+def _without_intervals(table: Table) -> Table:
     return replace(table, columns=tuple(replace(one, lower="", upper="") for one in table.columns))
 
 
-def _abbreviated(table: PaperTable) -> PaperTable:
+def _abbreviated(table: Table) -> Table:
     columns = []
     for column in table.columns:
         if not is_right(column):
@@ -182,12 +179,12 @@ def _abbreviated(table: PaperTable) -> PaperTable:
     return replace(table, columns=tuple(columns))
 
 
-def _shortened(column: PaperColumn, value: Any) -> str:
+def _shortened(column: Column, value: Any) -> str:
     text = column.text(value)
     return ABBREVIATIONS.get(text, text)
 
 
-def _key(table: PaperTable) -> str:
+def _key(table: Table) -> str:
     """What the abbreviations of a table mean."""
     shown = {column.latex for column in table.columns}
     for column in table.columns:
@@ -198,7 +195,7 @@ def _key(table: PaperTable) -> str:
 
 
 def _total(
-    table: PaperTable,
+    table: Table,
     measure: TableRoom,
     below: bool,
     caps: Sequence[float | None],
@@ -210,7 +207,7 @@ def _total(
     return sum(capped) + 2 * measure.separation * (len(widths) - 1) + beside * measure.size / 6
 
 
-def _widths(table: PaperTable, measure: TableRoom, below: bool) -> list[float]:
+def _widths(table: Table, measure: TableRoom, below: bool) -> list[float]:
     """The widths of the columns, with the intervals beside the numbers unless they are below."""
     size = measure.size
     rows = [row for _, own in blocks(table) for row in own]
@@ -232,9 +229,7 @@ def _widths(table: PaperTable, measure: TableRoom, below: bool) -> list[float]:
     return widths
 
 
-def _caps(
-    table: PaperTable, measure: TableRoom, widths: Sequence[float]
-) -> tuple[float | None, ...]:
+def _caps(table: Table, measure: TableRoom, widths: Sequence[float]) -> tuple[float | None, ...]:
     """Widths for the columns of long texts, which share what the numbers leave."""
     texts = [at for at, column in enumerate(table.columns) if not is_right(column)]
     taken = sum(width for at, width in enumerate(widths) if at not in texts)

@@ -12,8 +12,8 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 
 from experiments.cli.tables import show_paper_table
-from experiments.paper import latex_table
-from experiments.paper.artefacts import (
+from experiments.findings import table as latex_table
+from experiments.findings.artefacts import (
     Artefacts,
     Origin,
     PaperFigure,
@@ -21,13 +21,13 @@ from experiments.paper.artefacts import (
     write_figure,
     write_table,
 )
-from experiments.paper.latex_table import PaperColumn, PaperTable
+from experiments.findings.table import Column, Table
 from factormodels.errors import InputError
 
 ORIGIN = Origin("a-study", "ab" * 32)
 
 
-def table() -> PaperTable:
+def table() -> Table:
     frame = pd.DataFrame(
         {
             "data": ["first_set", "first_set", "second"],
@@ -41,12 +41,12 @@ def table() -> PaperTable:
         }
     )
     columns = (
-        PaperColumn("name", "method", "Method"),
-        PaperColumn("brier", "Brier", "Brier", 3, lower="low", upper="high", bold="best"),
-        PaperColumn("brier", "again", digits=1, stars="marks"),
-        PaperColumn("count", "n", "$n$", show=lambda n: f"{n:,}", right=True),
+        Column("name", "method", "Method"),
+        Column("brier", "Brier", "Brier", 3, lower="low", upper="high", bold="best"),
+        Column("brier", "again", digits=1, stars="marks"),
+        Column("count", "n", "$n$", show=lambda n: f"{n:,}", right=True),
     )
-    return PaperTable(frame, columns, "What a table shows.", "data", "A note.")
+    return Table(frame, columns, "What a table shows.", "data", "A note.")
 
 
 def test_latex_aligns_numbers_and_bolds_the_best_alone() -> None:
@@ -120,7 +120,7 @@ def test_a_long_table_says_how_much_of_it_is_left_out() -> None:
 
 def test_a_negative_number_gets_its_place() -> None:
     frame = pd.DataFrame({"x": [-12.25, 3.5]})
-    text = latex_table.latex(PaperTable(frame, (PaperColumn("x", "x", digits=2),)))
+    text = latex_table.latex(Table(frame, (Column("x", "x", digits=2),)))
     assert "S[table-format = -2.2]" in text
 
 

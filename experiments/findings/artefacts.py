@@ -10,16 +10,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from calibration.table_markup import csv_text
-from experiments.paper import latex_table
-from experiments.paper.latex_table import PaperTable
+from experiments.findings import table as latex_table
+from experiments.findings.table import Table, TableWidth
 from factormodels.errors import InputError
 from factormodels.io.files import write_text
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-    from experiments.study.config import TableWidth
 
 
 @dataclass(frozen=True)
@@ -28,7 +26,7 @@ class Origin:
 
     Attributes:
         study: name of the study, or of the notebook.
-        sha256: hash of what was asked, as `experiments.study.config.plain_hash` makes it.
+        sha256: hash of what was asked, as `factormodels.io.plain_yaml.plain_hash` makes it.
     """
 
     study: str
@@ -68,13 +66,13 @@ class Artefacts:
         remarks: sentences that a reader of the results must know, such as whose the data are.
     """
 
-    tables: Mapping[str, PaperTable] = field(default_factory=lambda: MappingProxyType({}))
+    tables: Mapping[str, Table] = field(default_factory=lambda: MappingProxyType({}))
     figures: Mapping[str, PaperFigure] = field(default_factory=lambda: MappingProxyType({}))
     remarks: tuple[str, ...] = ()
 
 
 def write_table(
-    table: PaperTable,
+    table: Table,
     folder: str | os.PathLike[str],
     stem: str,
     origin: Origin,

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from calibration.table_markup import (
     Latex,
@@ -17,21 +17,23 @@ from calibration.table_markup import (
     latex_table,
     markdown_table,
 )
-from experiments.paper.text import ABSENT, interval, number
+from experiments.findings.text import ABSENT, interval, number
 from factormodels.control_characters import printable
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from experiments.paper.table_width import Form
-    from experiments.study.config import TableWidth
+    from experiments.findings.table_width import Form
+
+TableWidth = Literal["column", "page", "slides"]
+"""Of two columns (ACL's style), of a page (article), of a slide (beamer)."""
 
 PACKAGES = (r"\usepackage{array, booktabs, siunitx}", r"\sisetup{detect-weight = true}")
 """What the preamble of a document that takes the tables in must say."""
 
 
 @dataclass(frozen=True)
-class PaperColumn:
+class Column:
     """One column of a table.
 
     Attributes:
@@ -94,22 +96,22 @@ def _storable(value: Any) -> Any:
     return value.encode("utf-8", "backslashreplace").decode()
 
 
-def text_columns(*names: str) -> tuple[PaperColumn, ...]:
+def text_columns(*names: str) -> tuple[Column, ...]:
     """Columns of texts that are titled as they are named."""
-    return tuple(PaperColumn(name, name) for name in names)
+    return tuple(Column(name, name) for name in names)
 
 
-def interval_column(name: str, title: str, digits: int) -> PaperColumn:
+def interval_column(name: str, title: str, digits: int) -> Column:
     """A column of numbers with the intervals whose ends are in NAME_lower and NAME_upper."""
-    return PaperColumn(name, title, digits=digits, lower=f"{name}_lower", upper=f"{name}_upper")
+    return Column(name, title, digits=digits, lower=f"{name}_lower", upper=f"{name}_upper")
 
 
 @dataclass(frozen=True)
-class PaperTable:
+class Table:
     """A table with what it says of itself.
 
     Attributes:
-        frame: the numbers, one row per line; columns that no `PaperColumn` names are data only.
+        frame: the numbers, one row per line; columns that no `Column` names are data only.
         columns: the columns that are shown, in order.
         caption: what the table shows, one sentence or more.
         group: the frame's column whose values head blocks of rows; empty: there are no blocks.
@@ -117,14 +119,14 @@ class PaperTable:
     """
 
     frame: pd.DataFrame
-    columns: tuple[PaperColumn, ...]
+    columns: tuple[Column, ...]
     caption: str = ""
     group: str = ""
     note: str = ""
 
 
 @dataclass(frozen=True)
-class PaperCell:
+class Cell:
     """What a table shows at one place.
 
     Attributes:
@@ -140,24 +142,22 @@ class PaperCell:
     bold: bool = False
 
 
-Block = tuple[str, list[list[PaperCell]]]
+Block = tuple[str, list[list[Cell]]]
 """The heading of a block of rows, empty if there is none, and the rows."""
 
 
-def blocks(table: PaperTable) -> Iterator[Block]:
+def blocks(table: Table) -> Iterator[Block]:
     """Yield what a table shows, block by block, for whatever sets it."""
     for title, rows in _groups(table):
         yield title, [[_cell(column, row) for column in table.columns] for row in rows]
 
 
-def is_right(column: PaperColumn) -> bool:
+def is_right(column: Column) -> bool:
     """Whether a column is aligned to the right."""
     return column.right or column.digits is not None
 
 
-def latex(
-    table: PaperTable, comments: Sequence[str] = (), width: TableWidth | None = None
-) -> Latex:
+def latex(table: Table, comments: Sequence[str] = (), width: TableWidth | None = None) -> Latex:
     """A table as LaTeX, to be taken in by a document whose preamble says `PACKAGES`.
 
     Args:
@@ -165,7 +165,7 @@ def latex(
         comments: plain texts for the head of the file, such as its origin.
         width: what it is to fit; as wide as it gets if None.
     """
-    from experiments.paper.table_width import fitted, interval_size
+    from experiments.findings.table_width import fitted, interval_size
 
     head = [*comments, *PACKAGES, table.caption, table.note]
     if width is None:
@@ -244,7 +244,7 @@ def _parts(form: Form) -> Iterator[list[Block]]:
     used = 0
     for title, rows in blocks(form.table):
         heading = title
-        own: list[list[PaperCell]] = []
+        own: list[list[Cell]] = []
         used += 2 if title else 0
         for row in rows:
             lines = form.lines(row)
@@ -261,9 +261,9 @@ def _parts(form: Form) -> Iterator[list[Block]]:
     yield part
 
 
-def _breakable(cell: PaperCell, cap: float, form: Form) -> Latex:
+def _breakable(cell: Cell, cap: float, form: Form) -> Latex:
     """A text of which no word is wider than its column."""
-    from experiments.paper.table_width import text_width
+    from experiments.findings.table_width import text_width
 
     words = []
     for word in cell.text.split(" "):
@@ -275,7 +275,7 @@ def _breakable(cell: PaperCell, cap: float, form: Form) -> Latex:
     return Latex(rf"\textbf{{{text}}}" if cell.bold else text)
 
 
-def markdown(table: PaperTable, comments: Sequence[str] = ()) -> str:
+def markdown(table: Table, comments: Sequence[str] = ()) -> str:
     """A table as Markdown; `comments` stand at its head, out of a reader's sight."""
     # Two hyphens would end the comment.
     head = re.sub("-(?=-)", "- ", printable("; ".join(comments)))
@@ -293,7 +293,7 @@ def markdown(table: PaperTable, comments: Sequence[str] = ()) -> str:
     return "\n".join(parts)
 
 
-def _groups(table: PaperTable) -> Iterator[tuple[str, list[dict[Hashable, Any]]]]:
+def _groups(table: Table) -> Iterator[tuple[str, list[dict[Hashable, Any]]]]:
     # Of a frame with many columns that are data only, the others alone become dictionaries.
     named = (
         (column.name, column.lower, column.upper, column.bold, column.stars)
@@ -308,8 +308,8 @@ def _groups(table: PaperTable) -> Iterator[tuple[str, list[dict[Hashable, Any]]]
         yield str(title), block.to_dict("records")
 
 
-def _cell(column: PaperColumn, row: dict[Hashable, Any]) -> PaperCell:
-    return PaperCell(
+def _cell(column: Column, row: dict[Hashable, Any]) -> Cell:
+    return Cell(
         column.text(row[column.name]),
         str(row[column.stars]) if column.stars else "",
         _interval(column, row) if column.interval else "",
@@ -317,7 +317,7 @@ def _cell(column: PaperColumn, row: dict[Hashable, Any]) -> PaperCell:
     )
 
 
-def _interval(column: PaperColumn, row: dict[Hashable, Any]) -> str:
+def _interval(column: Column, row: dict[Hashable, Any]) -> str:
     """An interval as text; empty where there is none."""
     lower, upper = row[column.lower], row[column.upper]
     if any(end is None or math.isnan(end) for end in (lower, upper)):
@@ -325,7 +325,7 @@ def _interval(column: PaperColumn, row: dict[Hashable, Any]) -> str:
     return interval(lower, upper, column.digits or 0)
 
 
-def _specification(table: PaperTable, column: PaperColumn) -> str:
+def _specification(table: Table, column: Column) -> str:
     """The specification of a column, a number's with the digits that it needs."""
     if column.digits is None:
         return "r" if column.right else "l"
@@ -339,7 +339,7 @@ def _specification(table: PaperTable, column: PaperColumn) -> str:
     return rf"{decimals}@{{\,}}l" if column.interval else decimals
 
 
-def _latex_heading(column: PaperColumn) -> Latex:
+def _latex_heading(column: Column) -> Latex:
     title = column.latex or escape_latex(column.title)
     if column.interval:
         return Latex(rf"\multicolumn{{2}}{{c}}{{{title}}}")
@@ -347,7 +347,7 @@ def _latex_heading(column: PaperColumn) -> Latex:
     return Latex(f"{{{title}}}" if column.digits is not None else title)
 
 
-def _latex_value(column: PaperColumn, cell: PaperCell, small: str = r"\footnotesize") -> Latex:
+def _latex_value(column: Column, cell: Cell, small: str = r"\footnotesize") -> Latex:
     value: str = escape_latex(cell.text)
     if column.digits is None:
         return Latex(rf"\textbf{{{value}}}" if cell.bold else value)
@@ -363,7 +363,7 @@ def _latex_value(column: PaperColumn, cell: PaperCell, small: str = r"\footnotes
     return Latex(rf"{value} & {{{small} {cell.interval}}}" if cell.interval else f"{value} &")
 
 
-def _markdown_value(cell: PaperCell) -> str:
+def _markdown_value(cell: Cell) -> str:
     value = escape_markdown(cell.text)
     if cell.bold:
         value = f"**{value}**"

@@ -10,12 +10,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from experiments.paper.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
-from experiments.paper.latex_table import PaperTable, blocks
-from experiments.study.config import plain_hash
+from experiments.findings.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
+from experiments.findings.table import Table, blocks
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.files import results_folder, write_text
-from factormodels.io.plain_yaml import jsonable
+from factormodels.io.plain_yaml import jsonable, plain_hash
 from factormodels.object_repr import Preview, Previewed
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ class Findings(Previewed):
     command: str
     source: str
     sentences: tuple[str, ...]
-    tables: Mapping[str, PaperTable]
+    tables: Mapping[str, Table]
     settings: Mapping[str, Any]
     draw: Callable[[], Mapping[str, PaperFigure]] = field(default=no_figures)
     unshown: tuple[str, ...] = ()
@@ -90,7 +89,7 @@ class Findings(Previewed):
         Raises:
             InputError: if the file cannot be written.
         """
-        from experiments.report.findings_page import write_findings_page
+        from experiments.findings.page import write_findings_page
 
         place = Path(path)
         if place.is_dir():
@@ -133,6 +132,6 @@ class Findings(Previewed):
             len(rows),
         )
 
-    def shown(self) -> dict[str, PaperTable]:
+    def shown(self) -> dict[str, Table]:
         """The tables that are printed."""
         return {name: table for name, table in self.tables.items() if name not in self.unshown}

@@ -1,0 +1,176 @@
+"""The page of what a command found, in one file, and what every page is made of."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import io
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from experiments.findings.artefacts import Artefacts, Origin
+from experiments.findings.table import Cell, Table, blocks, is_right
+from factormodels.io.files import atomic_path
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+    from jinja2 import Environment
+    from matplotlib.figure import Figure
+
+TEMPLATE = "findings.html"
+
+
+def write_findings_page(
+    path: Path, title: str, found: Artefacts, settings: Mapping[str, Any], origin: Origin
+) -> None:
+    """Write a page that needs neither a server nor a network, whole or not at all.
+
+    Args:
+        path: the file.
+        title: what it is of.
+        found: the tables and figures; its remarks are the findings in words.
+        settings: what was asked, by name.
+        origin: the command and the hash of what it was asked.
+
+    Raises:
+        InputError: if the file cannot be written.
+    """
+    shown = {
+        "run": origin.study,
+        "sha256": origin.sha256,
+        "title": title,
+        "sentences": found.remarks,
+        "tables": [part for table in found.tables.values() for part in _parts(table)],
+        "figures": [
+            (each.title, inline_svg(each.figure, f"f{number}", each.title))
+            for number, each in enumerate(found.figures.values())
+        ],
+        "settings": [(name, _text(value)) for name, value in settings.items()],
+    }
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(page(environment(), TEMPLATE, shown))
+
+
+def _parts(table: Table) -> Iterator[dict[str, Any]]:
+    """Yield a table block by block, the heading of a block in its caption."""
+    right = [is_right(column) for column in table.columns]
+    for title, rows in blocks(table):
+        caption = ": ".join(filter(None, (table.caption.rstrip("."), title)))
+        yield {
+            "caption": caption,
+            "note": table.note,
+            "columns": [
+                (column.title, side) for column, side in zip(table.columns, right, strict=True)
+            ],
+            "rows": [_cells(row, right) for row in rows],
+        }
+
+
+def _cells(row: Sequence[Cell], right: Sequence[bool]) -> list[tuple[Cell, bool]]:
+    # The stars of a table in print, where a page has room for a space.
+    return [
+        (replace(cell, stars=f" {cell.stars}" if cell.stars else ""), side)
+        for cell, side in zip(row, right, strict=True)
+    ]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    return "none" if value is None else str(value)
+
+
+def environment(more: Traversable | None = None) -> Environment:
+    """The templates, in which every text is escaped.
+
+    Args:
+        more: a folder with templates that extend those of this room.
+    """
+    from jinja2 import Environment as Templates
+    from jinja2 import FunctionLoader, StrictUndefined
+
+    folder = resources.files("experiments.findings") / "templates"
+
+    def source(name: str) -> str:
+        found = folder / name
+        if more is not None and not found.is_file():
+            found = more / name
+        return found.read_text(encoding="utf-8")
+
+    found = Templates(
+        loader=FunctionLoader(source),
+        autoescape=True,
+        # A name that a template misspells is an error, not an empty place.
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    script = source("report.js")
+    # The policy below allows exactly this script, by its hash.
+    digest = base64.b64encode(hashlib.sha256(script.encode("utf-8")).digest()).decode("ascii")
+    found.globals |= {
+        "style": source("report.css"),
+        "script": script,
+        # Whatever a claim's text may hold: no other script runs, and nothing is fetched.
+        "policy": "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
+        f"script-src 'sha256-{digest}'",
+    }
+    return found
+
+
+def page(found: Environment, template: str, shown: Mapping[str, Any]) -> bytes:
+    """A page as UTF-8: a template, filled with what it shows.
+
+    Args:
+        found: the templates.
+        template: name of the template.
+        shown: what it shows.
+    """
+    # A lone surrogate in a claim is not a character: it is shown as one that cannot be.
+    return found.get_template(template).render(**shown).encode("utf-8", "replace")
+
+
+def inline_svg(figure: Figure, prefix: str, title: str) -> str:
+    """A figure as an SVG element whose black is the colour of the text around it.
+
+    Args:
+        figure: the figure.
+        prefix: what its ids begin with; differs between the figures of a page.
+        title: what a reader who cannot see it is told.
+    """
+    from html import escape
+
+    from matplotlib.text import Text
+
+    from calibration.figures.style import laid_out, paper_style
+
+    for label in figure.findobj(Text):
+        # A page is set in letters without serifs, a paper with them.
+        label.set(fontfamily="DejaVu Sans")
+    buffer = io.StringIO()
+    with paper_style(), laid_out(figure):
+        figure.savefig(buffer, format="svg", transparent=True, metadata=_NOTHING)
+    text = buffer.getvalue()
+    text = text[text.index("<svg ") :]
+    # matplotlib's metadata and style sheet go: a style within an inline SVG applies to the whole
+    # page.
+    text = re.sub(r"\s*<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"\s*<style .*?</style>", "", text, flags=re.DOTALL)
+    # Ids are unique within a page only; each figure's own would clash.
+    text = re.sub(r'\bid="', f'id="{prefix}-', text)
+    text = re.sub(r"url\(#", f"url(#{prefix}-", text)
+    text = re.sub(r'href="#', f'href="#{prefix}-', text)
+    # Text and lines take the page's colours, light or dark.
+    text = re.sub(r"(fill|stroke): ?(#000000|black)", r"\1: currentColor", text)
+    text = re.sub(r"(fill|stroke): ?#ffffff", r"\1: var(--surface)", text)
+    head = f'<svg class="plot" role="img" aria-label="{escape(title)}" '
+    return head + text.removeprefix("<svg ")
+
+
+_NOTHING = dict.fromkeys(("Date", "Creator", "Format", "Type"))
