@@ -39,10 +39,8 @@ from experiments.cli.commands import (
     prompts,
     references,
     report,
-    robustness,
     run,
     schema,
-    select,
     self_knowledge,
 )
 from experiments.cli.console import say, spell_what_has_no_form, warnings_on_stderr
@@ -183,14 +181,14 @@ def _factormodels(
       2     refused, with the reason; datasets check: a line of a file is wrong
       3     a limit on calls or costs is reached; the same command goes on
       130   interrupted
-      143   stopped by the system (SIGTERM), with --cache: the answers so far are kept
+      143   stopped by the system (SIGTERM); --cache keeps the answers so far
     """
     context.with_resource(size_limit(parse_size(max_size)))
 
 
 _COMMANDS = (
-    *(infer, assess, fastfact, run, report, fit, diff, positions, select, self_knowledge),
-    *(align, robustness, costs),
+    *(infer, assess, fastfact, run, report, fit, diff, positions, self_knowledge),
+    *(align, costs),
     *(draw, explore, convert, backends, schema, prompts, bench, references),
 )
 
@@ -201,7 +199,7 @@ for _command in _COMMANDS:
     )
 app.add_typer(datasets.app, name="datasets")
 
-FRONT_DOOR = ("score",)
+FRONT_DOOR = ("score", "select")
 """Commands that are functions of the front door, by name."""
 
 

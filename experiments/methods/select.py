@@ -1,32 +1,36 @@
 """Core on anybody's responses: which claims count, with labels or without, with claims or as text.
 
-Source: Core, sections 3 and 4.
+Source: Core, sections 3 to 5.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
 
 from calibration.self_knowledge import IntervalSettings
 from experiments.assess.core import claims_with_sources
-from experiments.assess.evaluation import CACHE, metered_model
 from experiments.assess.inputs import load_responses
 from experiments.assess.setup import AssessmentOptions, relation_model
-from experiments.findings.findings import Findings, no_figures
+from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.text import counted
-from experiments.methods.inputs import parted_options
+from experiments.methods.answering import AnswerSettings
+from experiments.methods.padding import PaddingSettings, check_padding, pad
 from experiments.methods.select_tables import study_figures, study_tables, uncertain_table
 from experiments.methods.self_judged_claims import calls_table
 from experiments.padding.robustness import CoreChoices
 from experiments.padding.selection_study import selection_study
 from experiments.padding.uncertain_selection import uncertain_rows
-from factormodels.errors import InputError, options_as_arguments
+from experiments.progress import tell
+from experiments.settings import Names, Option, front_door
+from factormodels.errors import InputError
 from factormodels.extraction.language_model import Failure, LanguageModel
 from factormodels.extraction.language_model.accounting import Ledger
 from factormodels.extraction.safe import (
@@ -39,87 +43,102 @@ from factormodels.extraction.stages.asking import Question, ask_all
 from factormodels.fact_graph import FactGraph
 from factormodels.selection import Relevance, Selection, restricted
 from factormodels.selection import select as select_claims
+from factormodels.selection.weights import EPSILON
 
 if TYPE_CHECKING:
+    from experiments.findings.artefacts import PaperFigure
     from factormodels.selection import Core
+
+    Responses = str | os.PathLike[str] | Iterable[FactGraph]
 
 COMMAND = "select"
 RELEVANCE_STAGE = "relevance"
+PEOPLE = "people"
+"""Domain of the bleached claims where none is given: that of Core's own data."""
 
 
-@dataclass(frozen=True)
-class SelectSettings:
-    """How claims are selected.
+class SelectSettings(PaddingSettings, AnswerSettings):
+    """How claims are selected."""
 
-    Attributes:
-        relations: who entails whom: ``lexical``, ``model``, ``recorded:FILE`` or ``nli:FOLDER``;
-            None: the language model where there is one, else ``lexical``.
-        labels: relation of each label of an NLI model, such as ``LABEL_0=entailment``, where their
-            names do not tell.
-        weights: ``informativeness`` or ``uniform``.
-        rule: claims exclude each other if ``either`` entails the other, or ``both``.
-        domain: domain of the bleached claims.
-        templates: file of one's own bleached claims.
-        share: least share of claims that their sentence entails; None asks for none.
-        epsilon: what is taken off each informativeness.
-        cap: relation model whose answer caps it at 0, such as a ternary one beside a graded one.
-        graded: relation model that gives P(claim given a bleached one), such as one trained on
-            UNLI; None takes `relations`, and names what that gives.
-        model: language model that says who entails whom.
-        relevance: language model that says which claims bear on the question; others weigh 0.
-        bins: bins of relative position, for responses with labels; None: 5.
-        samples: redundancy graphs that are sampled of each response with labels; 0 samples none.
-        seed: seed of these and of intervals; None: 0.
-    """
+    relations: Annotated[str | None, Option("NAME")] = None
+    """What decides entailment: lexical, model (given by --model), recorded:FILE or nli:FOLDER. By
+    default the language model where there is one, else lexical."""
 
-    relations: str | None = None
-    labels: tuple[str, ...] = ()
-    weights: str = "informativeness"
-    rule: str = "either"
-    domain: str = "people"
-    templates: str | None = None
-    share: float | None = None
-    epsilon: float = 0.01
-    cap: str | None = None
-    graded: str | None = None
-    model: LanguageModel | None = None
-    relevance: LanguageModel | None = None
-    bins: int | None = None
-    samples: int = 0
-    seed: int | None = None
+    labels: Annotated[Names, Option("LABEL=RELATION,...")] = ()
+    """What the labels of an NLI model mean, if their names do not say."""
 
-    def choices(self) -> CoreChoices:
-        """How selection is set up for each response.
+    weights: Literal["informativeness", "uniform"] = "informativeness"
+    """What a claim weighs."""
 
-        Raises:
-            InputError: for an unknown name or a setting out of range.
-            MissingDependencyError: if a relation model needs a library that is not installed.
-        """
-        labels = parse_labels(self.labels)
-        options = AssessmentOptions(model=self.model)
-        model, _ = relation_model(self.judge, options, labels)
-        cap, graded = (
-            None if name is None else relation_model(name, options)[0]
-            for name in (self.cap, self.graded)
-        )
-        if self.share is not None and not 0 <= self.share <= 1:
-            raise InputError(f"--share {self.share:g}: give a share from 0 to 1")
-        return CoreChoices(
-            model,
-            self.weights,
-            self.rule,  # type: ignore[arg-type]
-            templates=None if self.templates is None else Path(self.templates),
-            domain=self.domain,
-            share=self.share,
-            epsilon=self.epsilon,
-            cap=cap,
-            graded=graded,
-        )
+    rule: Literal["either", "both"] = "either"
+    """Claims exclude each other if either entails the other, or both."""
+
+    domain: Annotated[str | None, Option("NAME")] = None
+    """Domain of the bleached claims; people by default, and with --append that of the response."""
+
+    templates: Path | None = None
+    """Bleached claims of your own, by domain (JSON)."""
+
+    share: Annotated[float | None, Field(ge=0, le=1)] = None
+    """Smallest share of claims that must be entailed by their sentence."""
+
+    epsilon: Annotated[float, Field(ge=0)] = EPSILON
+    """Amount subtracted from each informativeness."""
+
+    cap: Annotated[str | None, Option("NAME")] = None
+    """Relation model whose entailment caps informativeness at 0."""
+
+    graded: Annotated[str | None, Option("NAME")] = None
+    """Relation model that gives P(c given h), as one trained on UNLI."""
+
+    model: Annotated[Any, Option("NAME")] = None
+    """Language model that decides entailment and, with --append, judges claims by prompts; as
+    litellm spells it, its key from the environment."""
+
+    relevance: Annotated[Any, Option("NAME")] = None
+    """Language model that decides which claims are relevant to the question; others do not
+    count."""
+
+    bins: Annotated[int, Field(ge=1, le=20)] = 5
+    """Bins of relative position, for responses with labels."""
+
+    samples: Annotated[int, Field(ge=0)] = 0
+    """Also select under uncertain redundancy, with this many sampled redundancy graphs."""
+
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    """Seed of intervals, graphs and corrupted responses."""
 
     @property
     def judge(self) -> str:
         """Name of who says who entails whom."""
         return self.relations or ("lexical" if self.model is None else "model")
+
+    def choices(self, model: LanguageModel | None) -> CoreChoices:
+        """How selection is set up for each response.
+
+        Args:
+            model: the language model, if there is one.
+
+        Raises:
+            InputError: for an unknown name or a setting out of range.
+            MissingDependencyError: if a relation model needs a library that is not installed.
+        """
+        options = AssessmentOptions(model=model)
+        cap, graded = (
+            None if name is None else relation_model(name, options)[0]
+            for name in (self.cap, self.graded)
+        )
+        return CoreChoices(
+            relation_model(self.judge, options, parse_labels(self.labels))[0],
+            self.weights,
+            self.rule,
+            domain=self.domain or PEOPLE,
+            templates=self.templates,
+            share=self.share,
+            epsilon=self.epsilon,
+            cap=cap,
+            graded=graded,
+        )
 
 
 def parse_labels(texts: Sequence[str]) -> dict[str, str] | None:
@@ -140,76 +159,59 @@ def parse_labels(texts: Sequence[str]) -> dict[str, str] | None:
     return found or None
 
 
-def select(
-    responses: str | os.PathLike[str] | Iterable[FactGraph],
-    *,
-    cache: str | os.PathLike[str] = CACHE,
-    replay: bool = False,
-    **options: Any,
-) -> Findings:
-    """Select the claims that count, as the command `factormodels select` does.
+@front_door
+def select(responses: Responses, settings: SelectSettings) -> Findings:
+    """Select the claims that count (Core) and tabulate what that changes.
 
-    from experiments import select
-    select("responses.jsonl", share=0.5)["responses"]
+    Shows the claims of each response before and after; with --out also each claim with its weight
+    and the reason why it does not count. For responses with labels, also shows claims by sentence,
+    and factuality by relative position, before and after. Responses without claims are split into
+    sentences.
+
+    With --append, shows whether scores stand up to padding: true sentences that repeat a claim, say
+    something true of anything, or are claims of other responses. For each assessor (the labels;
+    FR1, FR2 and FR3 on the recorded relations; FR2 on the relation model's; FR2 with atoms related
+    to each other; with --model those that judge by a prompt), normal and padded responses with and
+    without selection, what padding gains, and curves against the number of sentences.
+
+    Examples::
+
+        factormodels select ChatGPT.jsonl
+        factormodels select ChatGPT.jsonl --weights uniform --rule both \\
+            --out results/select
+        factormodels select demonstration --domain things --samples 200
+        factormodels select answers.jsonl --model openai/NAME \\
+            --relevance openai/NAME
+        factormodels select demonstration --append 20 --out results/padding
+        factormodels select assessed.jsonl --append 4 --verifier FR2
 
     Args:
-        responses: a file of responses, with claims or as text; or fact graphs.
-        cache: file of answers of language models, none of which is repeated.
-        replay: whether every answer is taken from there.
-        options: fields of `SelectSettings`, by name; `model` and `relevance` also by the name of a
-            language model, such as "openai/NAME".
+        responses: Responses with the texts of their claims, or as text: FActScore's JSON Lines,
+            fact graphs, an embedded dataset, a table or a text. Labels are not needed. In Python
+            also fact graphs.
+        settings: how; in Python the fields may be named instead, and language models given
+            themselves.
 
     Raises:
-        InputError: if the file cannot be read, or an option is unknown or out of range.
+        InputError: if the responses cannot be read, or an option does not fit them.
         MissingDependencyError: if a relation model needs a library that is not installed.
     """
+    if isinstance(responses, str | os.PathLike):
+        loaded = load_responses(Path(responses))
+        graphs, source, remarks = loaded.graphs, Path(responses).name, loaded.remarks
+    else:
+        graphs, source, remarks = tuple(responses), "the responses", ()
+    if settings.append:
+        check_padding(settings)
     ledger = Ledger()
-    wanted = {
-        name: metered_model(value, Path(cache), ledger, replay)
-        if name in ("model", "relevance") and value is not None
-        else value
-        for name, value in options.items()
-    }
-    with options_as_arguments():
-        if isinstance(responses, str | os.PathLike):
-            loaded = load_responses(Path(responses))
-            return find_selection(
-                loaded.graphs,
-                Path(responses).name,
-                wanted,
-                remarks=loaded.remarks,
-                ledger=ledger,
-            )
-        return find_selection(tuple(responses), "the responses", wanted, ledger=ledger)
-
-
-def find_selection(
-    graphs: Sequence[FactGraph],
-    source: str,
-    options: Mapping[str, Any],
-    *,
-    remarks: Sequence[str] = (),
-    advance: Callable[[], None] | None = None,
-    ledger: Ledger | None = None,
-) -> Findings:
-    """`select` of responses that were read, whose errors name options of the command line.
-
-    Args:
-        graphs: the responses.
-        source: what they are called.
-        options: fields of `SelectSettings`, by name.
-        remarks: what a reader must know of how they were read.
-        advance: called after each response.
-        ledger: where answers of language models are counted; None counts none.
-
-    Raises:
-        InputError: for an unknown option, one out of range, or responses without a sentence.
-    """
-    (settings,) = parted_options(options, SelectSettings)
-    choices = settings.choices()
+    model, judge_of_relevance, writer = (
+        settings.answering(name, ledger)
+        for name in (settings.model, settings.relevance, settings.paraphrases)
+    )
+    choices = settings.choices(model)
     labelled = _placed_labels(graphs)
-    for name in ("samples", "bins", "seed"):
-        if getattr(settings, name) and not labelled:
+    for name in ("samples", "bins", *(() if settings.append else ("seed",))):
+        if name in settings.model_fields_set and not labelled:
             raise InputError(
                 f"--{name} is about labelled claims that say which sentence they are from; there "
                 "are none"
@@ -217,33 +219,77 @@ def find_selection(
     split: set[str] = set()
     unjudged = 0
     found: list[tuple[FactGraph, Selection]] = []
-    empty = 0
-    for graph in graphs:
+    for place, graph in enumerate(graphs, 1):
+        tell(f"response {place} of {len(graphs)}")
         whole = graph
         if not graph.atoms and graph.response.strip():
             whole = with_sentences(graph)
             split.add(graph.id)
         if whole.atoms:
             core: Core = choices.core(whole)
-            if settings.relevance is not None:
-                core, unknown = _with_relevance(whole, core, settings.relevance)
+            if judge_of_relevance is not None:
+                core, unknown = _with_relevance(whole, core, judge_of_relevance)
                 unjudged += unknown
             found.append((whole, select_claims(claims_with_sources(whole, settings.share), core)))
-        else:
-            empty += 1
-        if advance is not None:
-            advance()
     if not found:
         raise InputError(f"{source}: no response has a claim or a text; name other data")
-    sentences = [_summary(found), *remarks]
+    sentences = [
+        _summary(found),
+        *remarks,
+        *_remarks(found, settings, len(graphs) - len(found), len(split), unjudged),
+    ]
+    tables = {"responses": _responses(found), "claims": _claims(found)}
+    drawings: list[Callable[[], Mapping[str, PaperFigure]]] = []
+    given = [(graph, one) for graph, one in found if graph.id not in split]
+    if labelled and _placed_labels([restricted(g, [c.id for c in one.chosen]) for g, one in given]):
+        study = selection_study(
+            given,
+            source=source,
+            intervals=IntervalSettings(seed=settings.seed),
+            n_positions=settings.bins,
+        )
+        tables |= study_tables(study)
+        drawings.append(partial(study_figures, study))
+        if settings.samples:
+            rows = uncertain_rows(given, choices, samples=settings.samples, seed=settings.seed)
+            tables["uncertain"] = uncertain_table(rows)
+    if settings.append:
+        by_subject = replace(choices, domain=settings.domain)
+        graphs_with_claims = [graph for graph, _ in found]
+        padding = pad(graphs_with_claims, by_subject, settings, source, model, writer)
+        tables |= padding.tables
+        sentences += padding.sentences
+        drawings.append(padding.draw)
+    if ledger.stages:
+        tables["calls"] = calls_table(ledger)
+    return Findings(
+        command=COMMAND,
+        source=source,
+        sentences=tuple(sentences),
+        tables=tables,
+        settings=settings.recorded(relations=settings.judge, domain=choices.domain),
+        draw=lambda: {name: figure for draw in drawings for name, figure in draw().items()},
+        unshown=("claims",),
+    )
+
+
+def _remarks(
+    found: Sequence[tuple[FactGraph, Selection]],
+    settings: SelectSettings,
+    empty: int,
+    split: int,
+    unjudged: int,
+) -> list[str]:
+    """What a reader must know of the claims and of who judged them."""
+    sentences = []
     if split:
         sentences.append(
-            f"{counted(len(split), 'response')} without claims: each sentence is taken for one; "
+            f"{counted(split, 'response')} without claims: each sentence is taken for one; "
             "`factormodels assess --atoms model` lists claims with a language model."
         )
     if empty:
         sentences.append(f"{counted(empty, 'response')} without claims and text: left out.")
-    missing = sum(one.missing for _, one in found)
+    missing = sum(selection.missing for _, selection in found)
     if missing:
         sentences.append(f"{missing:,} judgements are missing; they exclude nothing.")
     if unjudged:
@@ -263,37 +309,7 @@ def find_selection(
             "P(c|h) of a graded model is its output; that of a model of two or three labels is "
             "the share of its label for entailment, which is not the same thing."
         )
-    tables = {"responses": _responses(found), "claims": _claims(found)}
-    study = None
-    given = [(graph, one) for graph, one in found if graph.id not in split]
-    if labelled and _placed_labels([restricted(g, [c.id for c in one.chosen]) for g, one in given]):
-        seed = settings.seed or 0
-        study = selection_study(
-            given,
-            source=source,
-            intervals=IntervalSettings(seed=seed),
-            n_positions=settings.bins or 5,
-        )
-        tables |= study_tables(study)
-        if settings.samples:
-            rows = uncertain_rows(given, choices, samples=settings.samples, seed=seed)
-            tables["uncertain"] = uncertain_table(rows)
-    if ledger is not None and ledger.stages:
-        tables["calls"] = calls_table(ledger)
-    return Findings(
-        command=COMMAND,
-        source=source,
-        sentences=tuple(sentences),
-        tables=tables,
-        settings={
-            **asdict(replace(settings, model=None, relevance=None)),
-            "relations": settings.judge,
-            "model": None if settings.model is None else settings.model.name,
-            "relevance": None if settings.relevance is None else settings.relevance.name,
-        },
-        draw=no_figures if study is None else partial(study_figures, study),
-        unshown=("claims",),
-    )
+    return sentences
 
 
 def _placed_labels(graphs: Sequence[FactGraph]) -> bool:

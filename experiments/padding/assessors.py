@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.scores.measures import DECISION_TOLERANCE, verdicts
+from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.relation_models.base import RelationModel
-from factormodels.extraction.stages.assessors import assess, posteriors
+from factormodels.extraction.stages.assessors import ASSESSORS, assess, posteriors
 from factormodels.extraction.stages.relations import with_relations
 from factormodels.fact_graph import FactGraph
+from factormodels.object_repr import counted
 from factormodels.selection.atom_relations import relate_atoms
 from factormodels.variants import merge_duplicate_contexts
 from factormodels.variants import variant as variant_of
@@ -49,6 +51,64 @@ def verified(graphs: Sequence[FactGraph], assessor: Assessor) -> tuple[FactGraph
         if any(atom.label for atom in atoms):
             found.append(replace(graph, atoms=atoms))
     return tuple(found)
+
+
+def labelled_by(
+    graphs: Sequence[FactGraph],
+    verifier: str | None,
+    assessors: Mapping[str, Assessor],
+    source: str,
+) -> tuple[tuple[FactGraph, ...], str, str]:
+    """The responses with labels, whose they are, and what is to be said of that.
+
+    Args:
+        graphs: the responses.
+        verifier: the assessor whose verdicts are taken for labels; None: people's, if there are
+            any.
+        assessors: by name.
+        source: what the responses are called.
+
+    Raises:
+        InputError: for an unknown assessor, or one that supports no claim of any response.
+    """
+    if verifier is None:
+        if any(atom.label is not None for graph in graphs for atom in graph.atoms):
+            return tuple(graphs), "human labels", ""
+        recorded = any(graph.relations for graph in graphs)
+        verifier = "FR2" if recorded else next(name for name in assessors if "FR2, " in name)
+    if verifier not in assessors:
+        raise InputError(unknown_name(f"--verifier {verifier!r}", verifier, assessors))
+    kept = verified(graphs, assessors[verifier])
+    if not kept:
+        raise InputError(
+            f"{source}: {verifier} supports no claim of it, so nothing true can be appended; give "
+            "responses with evidence (`factormodels assess --documents FOLDER --out FILE`), or "
+            "another --verifier"
+        )
+    left_out = len(graphs) - len(kept)
+    without = f"; {counted(left_out, 'response')} of which it supports no claim left out"
+    remark = f"What {verifier} supports counts as true{without if left_out else ''}."
+    return kept, f"verdicts of {verifier}", remark
+
+
+def assessors_by_name(
+    relations: RelationModel, model: LanguageModel | None, missing: Counter[str]
+) -> dict[str, Assessor]:
+    """The assessors that say of every claim whether it is supported, by name.
+
+    Args:
+        relations: the relation model of "FR2, NAME"; the others read what is recorded.
+        model: the language model of the prompt-based assessors; None leaves them out.
+        missing: where their missing verdicts are counted, by name.
+    """
+    prompted = (
+        {} if model is None else {each: by_prompt(each, model, missing) for each in ASSESSORS}
+    )
+    return {
+        **{variant: by_inference(variant) for variant in ("FR1", "FR2", "FR3")},
+        f"FR2, {relations.name}": by_inference("FR2", relations),
+        **prompted,
+    }
 
 
 def by_inference(variant: str, relations: RelationModel | None = None) -> Assessor:

@@ -48,15 +48,6 @@ PromptsFolder = Annotated[
     ),
 ]
 
-EntailmentModel = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME", help="What decides entailment: lexical, recorded:FILE or nli:FOLDER."
-    ),
-]
-
-ClaimWeights = Annotated[str, typer.Option(metavar="NAME", help="informativeness or uniform.")]
-
 PositionBins = Annotated[
     int, typer.Option(min=1, max=20, metavar="N", help="Bins of relative position.")
 ]

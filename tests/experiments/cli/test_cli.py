@@ -16,7 +16,7 @@ import typer
 
 import factormodels
 from experiments.cli.help_text import unwrapped
-from experiments.cli.main import app
+from experiments.cli.main import FRONT_DOOR, app
 from tests.experiments.conftest import call, environment, invoke, study_file
 from tests.processes import run_python
 
@@ -27,7 +27,6 @@ COMMANDS = (
     *(
         "bench",
         "select",
-        "robustness",
         "costs",
         "references",
         "report",
@@ -52,7 +51,11 @@ def test_help_of_the_whole_names_every_command() -> None:
     assert all(f" {command} " in result.stdout for command in COMMANDS)
 
 
-@pytest.mark.parametrize("command", ["", *COMMANDS, "datasets check", "datasets show"])
+# Of functions of the front door cyclopts wraps the help, and not rich.
+WRAPPED = [command for command in COMMANDS if command not in FRONT_DOOR]
+
+
+@pytest.mark.parametrize("command", ["", *WRAPPED, "datasets check", "datasets show"])
 def test_help_keeps_its_lines_at_80_columns(command: str) -> None:
     group: Any = typer.main.get_command(app)
     for name in command.split():

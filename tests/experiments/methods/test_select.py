@@ -84,7 +84,7 @@ def test_epsilon_and_a_cap_take_off_what_informs_little() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"share": 2.0}, "give a share from 0 to 1"),
+        ({"share": 2.0}, "give 1 or less"),
         ({"labels": ["LABEL_0"]}, "write LABEL=RELATION"),
         ({"labels": ["LABEL_0=yes"]}, "the relation one of entailment"),
         ({"relations": "nli"}, "is unknown"),

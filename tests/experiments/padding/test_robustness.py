@@ -236,20 +236,33 @@ def test_the_command_asks_a_language_model_each_question_once(keyed: Path) -> No
     from factormodels import write
 
     write(GRAPHS[0], keyed / "one.json")
-    arguments = ("robustness", "one.json", "--appended", "2", "--model")
+    arguments = (
+        "select",
+        "one.json",
+        "--append",
+        "2",
+        "--relations",
+        "lexical",
+        "--json",
+        "--model",
+    )
     with ScriptedServer(lambda *_: Reply("true")) as server:
         result = invoke(*arguments, "openai/scripted", "--api-base", server.url)
         asked = [json.dumps(request["messages"]) for request in server.requests]
     assert len(set(asked)) == len(asked) > 0
-    lines = [line.split() for line in result.output.splitlines()]
-    normal = [line for line in lines if line[:1] == ["factscore"] and line[2] == "normal"]
+    found = json.loads(result.stdout)
+    rows = found["tables"]["padding"]
     # Every claim is "true", so that precision is 1 with and without selection.
-    assert [line[-2] for line in normal] == ["1.000", "1.000"]
-    assert {line[0] for line in lines if line} >= set(ASSESSORS)
+    normal = [r for r in rows if (r["assessor"], r["kind"]) == ("factscore", "normal")]
+    assert [row["precision"] for row in normal] == [1.0, 1.0]
+    assert {row["assessor"] for row in rows} >= set(ASSESSORS)
     # "true" is not a verdict of this one, and that is told.
-    assert "veriscore: " in result.output
-    assert "factscore: " not in result.output
-    assert invoke(*arguments, "openai/scripted", "--replay").output == result.output
+    told = [sentence.partition(":")[0] for sentence in found["findings"]]
+    assert "veriscore" in told
+    assert "factscore" not in told
+    again = json.loads(invoke(*arguments, "openai/scripted", "--replay").stdout)
+    assert again["tables"]["padding"] == rows
+    assert all(row["calls"] == 0 for row in again["tables"]["calls"])
 
 
 def test_bad_input_is_named() -> None:
@@ -267,11 +280,19 @@ def test_the_command_writes_tables_and_figures(tmp_path: Path) -> None:
 
     path, out = tmp_path / "one.json", tmp_path / "out"
     write(GRAPHS[0], path)
-    result = invoke("robustness", str(path), "--appended", "4", "--out", str(out))
-    assert "normal and padded responses" in result.output
-    rows = list(csv.DictReader((out / "robustness-curves.csv").read_text().splitlines()))
+    result = invoke("select", str(path), "--append", "4", "--out", str(out))
+    assert "Normal and padded responses" in result.output
+    curve = "padding-FR2-lexical-repetitive"
+    rows = list(csv.DictReader((out / f"{curve}.csv").read_text().splitlines()))
     assert {row["appended"] for row in rows} == {"0", "1", "2", "3", "4"}
-    assert (out / "robustness-FR2-lexical-repetitive.pdf").stat().st_size > 1000
+    assert (out / f"{curve}.pdf").stat().st_size > 1000
+    last = [row["precision"] for row in rows if row["appended"] == "4"]
+    table = csv.DictReader((out / "curves.csv").read_text().splitlines())
+    own = [r for r in table if (r["assessor"], r["padding"]) == ("FR2, lexical", "repetitive")]
+    assert [row["p4"] for row in own] == last
+    for option in ("--share", "--relevance"):
+        refusal = invoke("select", str(path), "--append", "4", option, "1", code=2)
+        assert f"{option} is" in refusal.stderr
 
 
 def test_true_claims_on_other_topics_come_from_the_data_with_their_evidence() -> None:
@@ -370,16 +391,16 @@ def test_a_table_without_labels_needs_only_a_verifier(folder: Path) -> None:
     (folder / "documents").mkdir()
     (folder / "documents" / "a.txt").write_text("The bridge, of iron, opened in 1890.")
     (folder / "documents" / "b.txt").write_text("The tower opened in 1900 and is tall.")
-    bare = invoke("robustness", "texts.csv", "--appended", 1, code=2)
+    bare = invoke("select", "texts.csv", "--append", 1, code=2)
     assert "FR2, lexical supports no claim of it" in " ".join(bare.stderr.split())
     invoke("assess", "texts.csv", "--documents", "documents", "--out", "assessed.jsonl")
     assert [graph.id for graph in read_many("assessed.jsonl")] == ["bridge", "tower"]
-    result = invoke("robustness", "assessed.jsonl", "--appended", 1, "--out", "out")
-    assert "what FR2 supports counts as true" in result.stderr
-    table = (folder / "out" / "robustness-table.csv").read_text()
+    result = invoke("select", "assessed.jsonl", "--append", 1, "--out", "out")
+    assert "What FR2 supports counts as true" in result.stdout
+    table = (folder / "out" / "padding.csv").read_text()
     assert "verdicts of FR2,False,normal,2.0," in table
     assert "human labels" not in table
-    unknown = invoke("robustness", "assessed.jsonl", "--verifier", "FR9", code=2)
+    unknown = invoke("select", "assessed.jsonl", "--append", 1, "--verifier", "FR9", code=2)
     assert "--verifier 'FR9'" in unknown.stderr
 
 

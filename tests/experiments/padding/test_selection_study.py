@@ -165,7 +165,7 @@ def test_the_command_writes_tables_and_a_figure(tmp_path: Path) -> None:
     result = invoke("select", str(path), "--templates", str(own), code=2)
     assert "no bleached claims of the domain 'people'" in result.output
     result = invoke("select", str(path), "--rule", "none", code=2)
-    assert "the edge rule 'none' is unknown" in result.output
+    assert "--rule none is unknown" in result.output
 
 
 def test_what_is_kept_by_sentence_is_counted_with_paired_changes() -> None:

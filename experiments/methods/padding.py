@@ -1,0 +1,222 @@
+"""Whether scores stand up to true sentences that add nothing, with and without selection.
+
+Source: Core, section 5.3, table 4 and figure 4.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from experiments.findings.artefacts import PaperFigure
+from experiments.findings.table import (
+    Column,
+    Table,
+    data_frame,
+    interval_column,
+    text_columns,
+)
+from experiments.findings.text import counted
+from experiments.padding.assessors import (
+    assessors_by_name,
+    by_labels,
+    by_related_atoms,
+    labelled_by,
+)
+from experiments.padding.gaming import known_templates
+from experiments.padding.robustness import (
+    CoreChoices,
+    CurveRow,
+    GainRow,
+    TableRow,
+    padded_scores,
+    padding_gains,
+    robustness_curves,
+    robustness_figure,
+    robustness_table,
+)
+from experiments.progress import tell
+from experiments.settings import Option, Settings
+from factormodels.errors import InputError
+from factormodels.selection import CachedRelations
+
+if TYPE_CHECKING:
+    from experiments.methods.select import SelectSettings
+    from factormodels.extraction.language_model import LanguageModel
+    from factormodels.fact_graph import FactGraph
+
+_POINTS = 4
+"""Points of each curve beside 0, evenly spaced."""
+
+
+class PaddingSettings(Settings):
+    """Padding."""
+
+    append: Annotated[int, Field(ge=0)] = 0
+    """Append up to this many true sentences that add nothing, and show whether scores rise."""
+
+    verifier: Annotated[str | None, Option("NAME")] = None
+    """The assessor whose verdicts stand for labels of padded responses. Without it people's labels
+    count; where there are none, FR2 on the recorded relations, or on those of --relations."""
+
+    paraphrases: Annotated[Any, Option("NAME")] = None
+    """Also repeat claims as paraphrases written by this language model."""
+
+    templates_known: bool = False
+    """Recognise the templates of the padding instead of judging it by its words alone."""
+
+
+@dataclass(frozen=True)
+class Padding:
+    """What padding does to scores: tables, what a reader must know, and the curves."""
+
+    tables: Mapping[str, Table]
+    sentences: tuple[str, ...]
+    draw: Callable[[], Mapping[str, PaperFigure]]
+
+
+def check_padding(settings: SelectSettings) -> None:
+    """Check that what is asked for can be asked of appended sentences.
+
+    Raises:
+        InputError: if not.
+    """
+    if settings.share is not None:
+        raise InputError(
+            "--share is about sentences of the response, and what --append adds is in none; leave "
+            "one out"
+        )
+    if settings.relevance is not None:
+        raise InputError("--relevance is not asked of what --append adds; leave one out")
+
+
+def pad(
+    graphs: Sequence[FactGraph],
+    choices: CoreChoices,
+    settings: SelectSettings,
+    source: str,
+    model: LanguageModel | None,
+    writer: LanguageModel | None,
+) -> Padding:
+    """Scores of normal and padded responses, what padding gains, and curves by its length.
+
+    Args:
+        graphs: responses with claims.
+        choices: how they are selected.
+        settings: what is appended, and whose verdicts count.
+        source: what the responses are called.
+        model: of the assessors that judge by a prompt; None leaves them out.
+        writer: of paraphrases; None: there are none.
+
+    Raises:
+        InputError: for an unknown verifier, or one that supports no claim.
+    """
+    missing: Counter[str] = Counter()
+    assessors = assessors_by_name(choices.relations, model, missing)
+    labelled, whose, remark = labelled_by(graphs, settings.verifier, assessors, source)
+    choices = replace(choices, templates_known=settings.templates_known)
+    judge = choices.relations
+    # One cache for all versions of all responses, since they share most of their claims.
+    related = CachedRelations(
+        known_templates(judge, labelled, settings.append) if settings.templates_known else judge
+    )
+    assessors = {
+        whose: by_labels,
+        **assessors,
+        "FR2, atoms related": by_related_atoms("FR2", related),
+    }
+    tell("padded responses")
+    scores = padded_scores(
+        labelled, assessors, choices, appended=settings.append, paraphraser=writer
+    )
+    tell("curves")
+    counts = [round(settings.append * point / _POINTS) for point in range(_POINTS + 1)]
+    curves = robustness_curves(labelled, assessors, choices, counts=counts, seed=settings.seed)
+    told = [
+        f"{name}: {counted(number, 'verdict')} missing in all tables and curves of padding; they "
+        "count as not supported."
+        for name, number in missing.items()
+        if number
+    ]
+    return Padding(
+        {
+            "padding": _scores(robustness_table(labelled, scores)),
+            "gains": _gains(padding_gains(scores)),
+            "curves": _curves(curves),
+        },
+        (*((remark,) if remark else ()), *told),
+        lambda: _figures(curves),
+    )
+
+
+def _scores(rows: Sequence[TableRow]) -> Table:
+    columns = (
+        *(Column("core", "Core", show=_with), Column("kind", "response")),
+        Column("counted", "claims", digits=1),
+        Column("precision", "Pr", digits=3),
+        Column("f1", "F1@K'", digits=3),
+    )
+    frame = data_frame([asdict(row) for row in rows])
+    return Table(frame, columns, "Normal and padded responses.", group="assessor")
+
+
+def _gains(rows: Sequence[GainRow]) -> Table:
+    columns = (
+        Column("kind", "padding"),
+        interval_column("plain", "gain without Core", 3),
+        interval_column("core", "gain with Core", 3),
+        interval_column("kept_off", "kept off by Core", 3),
+    )
+    return Table(
+        data_frame([asdict(row) for row in rows]),
+        columns,
+        "What padding gains in precision over the normal response.",
+        group="assessor",
+        note="In brackets: 95% intervals over responses, paired.",
+    )
+
+
+def _curves(rows: Sequence[CurveRow]) -> Table:
+    """A line per curve: precision by number of sentences, and how many responses rise at last."""
+    lines: dict[tuple[str, bool, str, str], dict[str, Any]] = {}
+    for row in sorted(rows, key=lambda row: row.appended):
+        line = lines.setdefault((row.assessor, row.core, row.padding, row.response), asdict(row))
+        line |= {f"p{row.appended}": row.precision, "raised": row.raised}
+    order = dict.fromkeys((row.assessor, row.core, row.padding, row.response) for row in rows)
+    columns = (
+        Column("core", "Core", show=_with),
+        *text_columns("padding", "response"),
+        *(
+            Column(f"p{count}", str(count), digits=3)
+            for count in sorted({row.appended for row in rows})
+        ),
+        Column("raised", "raised", digits=0),
+        Column("responses", "of", digits=0),
+    )
+    return Table(
+        data_frame([lines[key] for key in order]).drop(columns=["appended", "precision"]),
+        columns,
+        "Precision by the number of appended sentences.",
+        group="assessor",
+        note="Raised: responses that, with all sentences appended, score above the clean response.",
+    )
+
+
+def _figures(rows: Sequence[CurveRow]) -> dict[str, PaperFigure]:
+    figures = {}
+    for assessor, padding in dict.fromkeys((row.assessor, row.padding) for row in rows):
+        own = [asdict(row) for row in rows if (row.assessor, row.padding) == (assessor, padding)]
+        # Names of assessors hold commas and spaces, which file names had better not.
+        stem = f"padding-{assessor}-{padding}".replace(", ", "-").replace(" ", "-")
+        title = f"Precision with {padding} sentences appended, {assessor}"
+        figure = robustness_figure(rows, assessor, padding)
+        figures[stem] = PaperFigure(figure, data_frame(own), title)
+    return figures
+
+
+def _with(core: bool) -> str:
+    return "with" if core else "without"
