@@ -358,15 +358,20 @@ def text_request_of(cell: StudyCell) -> TextRequest | None:
 
 
 def n_asked(
-    requests: Iterable[TextRequest], data: Sequence[StudyData]
+    requests: Iterable[TextRequest], data: Sequence[StudyData], models: Iterable[TextModel]
 ) -> dict[str, tuple[int, str]]:
-    """How many pairs or claims each text model is asked about, by its title."""
+    """How many pairs or claims each text model is asked about, by its title.
+
+    Recorded verdicts ask nobody and are left out.
+    """
+    recorded = {one.title for one in models if one.facts.get("assessor") == RECORDED}
     by_name = {dataset.name: dataset.graphs for dataset in data}
     # By response: of its variants only the widest asks anything new.
     widest: dict[tuple[str, str, str, int], str] = {}
     # In reverse the widest variant comes last and stays; its pairs include those of the others.
     for request in sorted(set(requests), key=_order, reverse=True):
-        widest[request.key, request.title, request.dataset, request.response] = request.variant
+        if request.key != ASSESSING or request.title not in recorded:
+            widest[request.key, request.title, request.dataset, request.response] = request.variant
     counts: dict[str, tuple[int, str]] = {}
     for (key, title, dataset, response), variant in widest.items():
         graph = by_name[dataset][response]

@@ -310,9 +310,8 @@ def _show_questions(console: Console, planned: StudyDesign, wanted: Sequence[int
 
     # As if no unit were done, for the number of a whole run.
     nothing = [np.zeros((len(planned.cells), len(one.graphs)), np.bool_) for one in planned.data]
-    for title, (asked, what) in n_asked(
-        planned.text_requests(wanted, nothing), planned.data
-    ).items():
+    requests = planned.text_requests(wanted, nothing)
+    for title, (asked, what) in n_asked(requests, planned.data, planned.models).items():
         console.print(f"{title}: {counted(asked, what)} to be asked about, once", soft_wrap=True)
 
 

@@ -48,6 +48,9 @@ def test_recorded_verdicts_are_a_cell_of_a_study() -> None:
     lines[2]["results"]["marginals"] = marginals[:1]
     Path("data.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lines))
     Path("study.yaml").write_text(STUDY)
+    plan = invoke("run", "study.yaml", "--dry-run").stdout
+    assert "lexical: 6 pairs to be asked about" in plan
+    assert "recorded: " not in plan
     invoke("run", "study.yaml", "--out", "out", "--workers", "1")
     rows = read_rows(Path("out") / "rows.parquet")
     judged = rows[rows["backend_label"] == "recorded"]
