@@ -1,25 +1,51 @@
-"""What is being done just now, told to whoever watches: a command's bar, or nobody."""
+"""What is being done just now, told to whoever watches: a command's terminal, or nobody."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any
 
-_WATCHER: ContextVar[Callable[[str], None] | None] = ContextVar("watcher", default=None)
+if TYPE_CHECKING:
+    from factormodels.extraction.language_model.accounting import Ledger
+
+Finished = Callable[[Any], None]
+"""Called with every response that is finished, None for one that failed."""
+
+
+class Watcher:
+    """Whoever is told what is being done: nobody, where a method is not replaced."""
+
+    def step(self, text: str) -> None:
+        """Hear what is done next."""
+
+    def responses(self, total: int, ledger: Ledger) -> AbstractContextManager[Finished]:
+        """Watch responses while a block runs, whose model's answers the ledger counts."""
+        del total, ledger
+        return nullcontext(lambda _: None)
+
+    def limit_reached(self, ledger: Ledger) -> None:
+        """Hear what was asked and paid until a limit was reached."""
+
+
+_WATCHER: ContextVar[Watcher] = ContextVar("watcher", default=Watcher())  # noqa: B039
+
+
+def watcher() -> Watcher:
+    """Whoever watches now."""
+    return _WATCHER.get()
 
 
 def tell(text: str) -> None:
     """Say what is done next."""
-    watcher = _WATCHER.get()
-    if watcher is not None:
-        watcher(text)
+    _WATCHER.get().step(text)
 
 
 @contextmanager
-def watched(watcher: Callable[[str], None]) -> Iterator[None]:
-    """Let `watcher` be told what the block does, step by step."""
-    token = _WATCHER.set(watcher)
+def watched(by: Watcher) -> Iterator[None]:
+    """Let somebody be told what the block does."""
+    token = _WATCHER.set(by)
     try:
         yield
     finally:

@@ -65,7 +65,8 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "experiments": (
         *(("cli",), ("bench",), ("explore",), ("methods",), ("analyses",), ("report",), ("run",)),
-        *(("results",), ("paper",), ("padding",), ("assess",), ("study",), ("findings",)),
+        *(("results",), ("paper",), ("padding",), ("assess",), ("asking",)),
+        *(("study",), ("findings",)),
         ("progress", "settings"),
     ),
 }

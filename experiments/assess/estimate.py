@@ -12,7 +12,6 @@ from experiments.assess.retrievers_by_name import RETRIEVERS
 from experiments.assess.setup import Choices
 from factormodels.claims import Atom, Context
 from factormodels.errors import InputError
-from factormodels.extraction.language_model import Completion, Failure, Request
 from factormodels.extraction.language_model.model_parameters import reasoning_tokens
 from factormodels.extraction.language_model.prices import Prices, model_prices
 from factormodels.extraction.pipeline import retrieval_stage
@@ -131,23 +130,6 @@ def expected_inference(variant: str, atoms: int, contexts: int) -> ExpectedInfer
         graph = fr3(atoms, retrieved, RELATED_SHARE, RELATED_SHARE, seed=0)
         widest = atoms + contexts - 1
     return ExpectedInference(atoms, contexts, Exact().predict(graph), widest)
-
-
-@dataclass(frozen=True, slots=True)
-class NamedModel:
-    """A language model in name only, which a dry run plans with: it answers nothing.
-
-    Attributes:
-        name: the model's name.
-        lacking: parameters that it does not take.
-    """
-
-    name: str
-    lacking: frozenset[str] = frozenset()
-
-    async def complete(self, request: Request) -> Completion | Failure:
-        """A failure, whatever is asked: a dry run sends nothing."""
-        return Failure(f"stage {request.stage!r} asked in a dry run")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from calibration.scores.measures import entropy_warnings
 from calibration.table_markup import csv_text
+from experiments.asking.session import language_model
 from experiments.assess.batch import (
     Batch,
     BatchOptions,
@@ -28,7 +29,7 @@ from experiments.assess.response import (
     with_core,
 )
 from experiments.assess.response_columns import GUESSED, ResponseColumns, responses_of_table
-from experiments.assess.setup import AssessmentOptions, language_model, make_plan
+from experiments.assess.setup import AssessmentOptions, make_plan
 from experiments.study.inputs import graphs_of, is_dataset
 from factormodels.claims import RelationKind
 from factormodels.encodings import DEFAULT_ENCODING

@@ -19,9 +19,6 @@ from experiments.assess.threads import LocalRelations
 from factormodels.encodings import get_encoding
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import LanguageModel
-from factormodels.extraction.language_model.accounting import Ledger
-from factormodels.extraction.language_model.limits import Budget
-from factormodels.extraction.language_model.litellm_model import LitellmSettings
 from factormodels.extraction.language_model.prices import Prices
 from factormodels.extraction.pipeline import (
     Stage,
@@ -42,7 +39,6 @@ from factormodels.extraction.safe import safe_stage
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
 from factormodels.extraction.stages.relations import EXTRACTED_VARIANTS, LEAST_PROBABILITY
 from factormodels.fact_graph import FactGraph
-from factormodels.io.guarded_opening import exists
 from factormodels.validation import validated_probability
 from inference import Backend
 
@@ -261,54 +257,6 @@ def make_plan(
         options=options,
     )
     return AssessmentPlan(tuple(stages), views, settings, choices)
-
-
-def language_model(
-    settings: LitellmSettings,
-    cache: Path,
-    ledger: Ledger,
-    *,
-    replay: bool = False,
-    budget: Budget | None = None,
-) -> LanguageModel:
-    """The language model behind a cache, its answers counted.
-
-    Args:
-        settings: how the provider is called.
-        cache: file of answers; it is made if it does not exist.
-        ledger: where answers are counted.
-        replay: whether to answer from the cache alone.
-        budget: what may be asked and spent; None for anything.
-
-    Raises:
-        InputError: if the cache cannot be used, there is none to replay, the provider's key is
-            missing and no answer is known, or a cost is limited and the price of the model is not
-            known.
-        MissingDependencyError: if litellm is not installed.
-    """
-    from factormodels.extraction.language_model.accounting import MeteredModel
-    from factormodels.extraction.language_model.cache import AnswerCache, CachedModel
-    from factormodels.extraction.language_model.litellm_model import LitellmModel
-    from factormodels.extraction.language_model.provider_keys import require_key
-
-    if not replay and not exists(cache):
-        # Not one answer is known, so that the provider will be asked.
-        require_key(settings.model, settings.api_base)
-    # Metered outside the cache, so that answers from it are counted as well.
-    answers = AnswerCache(cache, read_only=replay)
-    provider: LitellmModel | None = None
-    if not replay:
-        name = settings.model
-        provider = LitellmModel(
-            settings,
-            budget,
-            refused=answers.lacking(name, refused=True),
-            remember=lambda parameter: answers.note_lacking(name, [parameter], refused=True),
-        )
-        # A replay, which asks no library, chooses by this as the run did.
-        answers.note_lacking(name, provider.unlisted, refused=False)
-    kept = CachedModel(provider, answers, name=settings.model, prices=settings.prices)
-    return MeteredModel(kept, ledger)
 
 
 def _variants(names: Sequence[str]) -> Sequence[str]:

@@ -21,7 +21,7 @@ from rich.text import Text
 
 from experiments.cli.console import messages, output, show_written
 from experiments.cli.help_text import unwrapped
-from experiments.cli.progress import activity
+from experiments.cli.progress import TerminalWatcher
 from experiments.findings.findings import Findings
 from experiments.progress import watched
 from experiments.settings import Settings, declared_in, option_of, settings_of
@@ -82,7 +82,8 @@ def command_of(function: Callable[..., Findings]) -> App:
                 found[each.name] = given.pop(each.name)
         out, report = given.pop("out", None), given.pop("report", None)
         as_json = given.pop("json", False)
-        with activity(messages()) as show, watched(show):
+        watcher = TerminalWatcher(messages())
+        with watcher.shown(), watched(watcher):
             findings = plain(**found, settings=kind.of(given))
         deliver(findings, out=out, report=report, as_json=as_json)
         return INCOMPLETE if findings.incomplete else 0

@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
+from experiments.cli.tables import show_ledger
 from experiments.findings.text import counted, duration
+from experiments.progress import Finished, Watcher
 from inference.warm_up import KERNELS
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.status import Status
 
     from experiments.assess.response import AssessedResponse
     from experiments.run.runner import Progress
@@ -237,17 +240,55 @@ def response_progress(
         yield report
 
 
+class TerminalWatcher(Watcher):
+    """Shows on a console what is done; outside a terminal only what a limit cut off.
+
+    Args:
+        console: where to.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._status: Status | None = None
+
+    @contextmanager
+    def shown(self) -> Iterator[None]:
+        """Show what is done while the block runs."""
+        if not self._console.is_terminal:
+            yield
+            return
+        with self._console.status("reading") as self._status:
+            yield
+
+    def step(self, text: str) -> None:
+        """Show what is done next."""
+        if self._status is not None:
+            self._status.update(text)
+
+    @contextmanager
+    def responses(self, total: int, ledger: Ledger) -> Iterator[Finished]:
+        """Show a bar in the place of what is done."""
+        if self._status is not None:
+            self._status.stop()
+        with response_progress(self._console, total, ledger) as report:
+            yield report
+        if self._status is not None:
+            self._status.start()
+
+    def limit_reached(self, ledger: Ledger) -> None:
+        """Show what was asked and paid."""
+        show_ledger(self._console, ledger)
+
+
 @contextmanager
 def activity(console: Console) -> Iterator[Callable[[str], None]]:
     """Show what goes on while the block runs; yield what is told of each next thing.
 
     Outside a terminal nothing is drawn.
     """
-    if not console.is_terminal:
-        yield lambda _: None
-        return
-    with console.status("reading") as status:
-        yield status.update
+    watcher = TerminalWatcher(console)
+    with watcher.shown():
+        yield watcher.step
 
 
 @contextmanager

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments.asking.session import language_model
 from experiments.assess.relation_models_by_name import build_relation_model, relation_model_facts
-from experiments.assess.setup import language_model
 from experiments.results.rows import FAILED
 from experiments.run.units import UnitResult, sentence
 from experiments.study.cell_names import RECORDED

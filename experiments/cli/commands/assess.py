@@ -113,10 +113,11 @@ def command(
     from contextlib import ExitStack
     from functools import partial
 
+    from experiments.asking.session import NamedModel, language_model
     from experiments.assess.batch import BatchOptions, assess_responses, responses_under_way
     from experiments.assess.core import with_selection
-    from experiments.assess.estimate import NamedModel, estimate
-    from experiments.assess.setup import AssessmentOptions, language_model, make_plan
+    from experiments.assess.estimate import estimate
+    from experiments.assess.setup import AssessmentOptions, make_plan
     from experiments.assess.stage_remarks import stage_remarks
     from experiments.cli.assessment_tables import show_failed, show_responses, show_unanswered
     from experiments.cli.progress import announced, response_progress, step_progress

@@ -135,8 +135,9 @@ def _ablation(
     replay: bool,
     prompts: Path | None,
 ) -> list[StrideRow]:
+    from experiments.asking.session import language_model
     from experiments.assess.costs import stride_ablation
-    from experiments.assess.setup import language_model, stride_of
+    from experiments.assess.setup import stride_of
     from experiments.study.inputs import read_graphs
     from factormodels.extraction.language_model.accounting import Ledger
     from factormodels.extraction.language_model.litellm_model import LitellmSettings

@@ -63,10 +63,11 @@ def command(
       factormodels fastfact answers.jsonl --model openai/NAME \\
           --documents notes --dry-run
     """
+    from experiments.asking.session import language_model
     from experiments.assess.batch import BatchOptions, responses_under_way
     from experiments.assess.fastfact import PageEvidence, Scoring, plan_fastfact, run_fastfact
     from experiments.assess.fastfact_tables import guaranteed_threshold
-    from experiments.assess.setup import language_model, stride_of
+    from experiments.assess.setup import stride_of
     from experiments.cli.assessment_tables import show_failed
     from experiments.cli.fastfact_display import (
         evaluation_as_json,

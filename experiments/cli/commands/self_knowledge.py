@@ -208,9 +208,9 @@ def _ask(
     json_: bool,
 ) -> None:
     """Ask the model of its responses, and measure what it says."""
+    from experiments.asking.session import language_model
     from experiments.assess.batch import BatchOptions, responses_under_way
     from experiments.assess.inputs import load_responses
-    from experiments.assess.setup import language_model
     from experiments.cli.progress import activity, response_progress
     from experiments.cli.tables import ledger_at_limit
     from experiments.methods.self_judged_claims import (

@@ -96,7 +96,7 @@ def language_model(name: str, access: ModelAccess, context: AnalysisContext) -> 
     Raises:
         InputError: if the cache or the prompts cannot be used, or there is none to replay.
     """
-    from experiments.assess.setup import language_model as cached_model
+    from experiments.asking.session import language_model as cached_model
     from factormodels.extraction.language_model.accounting import Ledger
     from factormodels.extraction.language_model.litellm_model import LitellmSettings
     from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts

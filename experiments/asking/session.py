@@ -1,0 +1,166 @@
+"""A session with a language model and with searches, within one budget and with one ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from experiments.asking.settings import AskingSettings
+from experiments.progress import Finished, watcher
+from factormodels.errors import InputError, LimitReachedError
+from factormodels.extraction.language_model import Completion, Failure, LanguageModel, Request
+from factormodels.extraction.language_model.accounting import Consumption, Ledger
+from factormodels.extraction.language_model.limits import Budget
+from factormodels.extraction.language_model.litellm_model import LitellmSettings
+from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
+from factormodels.io.guarded_opening import exists
+
+
+@dataclass(frozen=True)
+class NamedModel:
+    """A language model in name only, which a dry run plans with: it answers nothing.
+
+    Attributes:
+        name: the model's name.
+        lacking: parameters that it does not take.
+    """
+
+    name: str
+    lacking: frozenset[str] = frozenset()
+
+    async def complete(self, request: Request) -> Completion | Failure:
+        """A failure, whatever is asked: a dry run sends nothing."""
+        return Failure(f"stage {request.stage!r} asked in a dry run")
+
+
+@dataclass(frozen=True, eq=False)
+class Session:
+    """What is asked of a language model and of searches.
+
+    Attributes:
+        settings: how.
+        model: who is asked, with the prompts it is asked with; None where none was named.
+        ledger: what was asked, by stage.
+        budget: what may be asked and spent.
+    """
+
+    settings: AskingSettings
+    model: WithPrompts | None
+    ledger: Ledger
+    budget: Budget
+
+    def needed_model(self, who: str) -> WithPrompts:
+        """The model, where something cannot be done without one.
+
+        Raises:
+            InputError: if none was named.
+        """
+        if self.model is None:
+            raise InputError(f"{who} a language model; name one with --model")
+        return self.model
+
+    @property
+    def calls(self) -> int:
+        """Calls of the model that may be under way at once."""
+        given: Any = self.settings.model
+        settings = given if isinstance(given, LitellmSettings) else self.settings
+        return int(settings.concurrency)
+
+    @property
+    def cache(self) -> Path | None:
+        """Where answers and searches are kept; no file is made where nothing is sent."""
+        return None if self.settings.dry_run else self.settings.cache
+
+    def responses(self, total: int) -> AbstractContextManager[Finished]:
+        """Let whoever watches see how many of the responses are finished; call what it yields."""
+        return watcher().responses(total, self.ledger)
+
+
+@contextmanager
+def asking(settings: AskingSettings) -> Iterator[Session]:
+    """A session; what it asked until then is told when a limit ends it.
+
+    Raises:
+        InputError: if the prompts or the cache cannot be used, there is nothing to replay, the key
+            of the provider is missing and no answer is known, or a price that is needed.
+        MissingDependencyError: if litellm is not installed.
+    """
+    ledger, budget = Ledger(), Budget(settings.max_calls, settings.max_cost)
+    prompts = read_prompts(settings.prompts)
+    model = _model(settings, ledger, budget)
+    asked = None if model is None else WithPrompts(Consumption(model), prompts)
+    try:
+        yield Session(settings, asked, ledger, budget)
+    except LimitReachedError:
+        watcher().limit_reached(ledger)
+        raise
+
+
+def _model(settings: AskingSettings, ledger: Ledger, budget: Budget) -> LanguageModel | None:
+    from factormodels.extraction.language_model.accounting import MeteredModel
+    from factormodels.extraction.language_model.model_parameters import unlisted_parameters
+
+    given: Any = settings.model
+    if given is None:
+        return None
+    if isinstance(given, str):
+        if settings.dry_run:
+            # In name only: a dry run needs no key.
+            return NamedModel(given, unlisted_parameters(given))
+        given = settings.litellm
+    elif settings.api_base is not None:
+        raise InputError("--api-base is for a model that is given by its name; leave it out")
+    if isinstance(given, LitellmSettings):
+        return language_model(given, settings.cache, ledger, replay=settings.replay, budget=budget)
+    return MeteredModel(given, ledger)
+
+
+def language_model(
+    settings: LitellmSettings,
+    cache: Path,
+    ledger: Ledger,
+    *,
+    replay: bool = False,
+    budget: Budget | None = None,
+) -> LanguageModel:
+    """The language model behind a cache, its answers counted.
+
+    Args:
+        settings: how the provider is called.
+        cache: file of answers; it is made if it does not exist.
+        ledger: where answers are counted.
+        replay: whether to answer from the cache alone.
+        budget: what may be asked and spent; None for anything.
+
+    Raises:
+        InputError: if the cache cannot be used, there is none to replay, the provider's key is
+            missing and no answer is known, or a cost is limited and the price of the model is not
+            known.
+        MissingDependencyError: if litellm is not installed.
+    """
+    from factormodels.extraction.language_model.accounting import MeteredModel
+    from factormodels.extraction.language_model.cache import AnswerCache, CachedModel
+    from factormodels.extraction.language_model.litellm_model import LitellmModel
+    from factormodels.extraction.language_model.provider_keys import require_key
+
+    if not replay and not exists(cache):
+        # Not one answer is known, so that the provider will be asked.
+        require_key(settings.model, settings.api_base)
+    # Metered outside the cache, so that answers from it are counted as well.
+    answers = AnswerCache(cache, read_only=replay)
+    provider: LitellmModel | None = None
+    if not replay:
+        name = settings.model
+        provider = LitellmModel(
+            settings,
+            budget,
+            refused=answers.lacking(name, refused=True),
+            remember=lambda parameter: answers.note_lacking(name, [parameter], refused=True),
+        )
+        # A replay, which asks no library, chooses by this as the run did.
+        answers.note_lacking(name, provider.unlisted, refused=False)
+    kept = CachedModel(provider, answers, name=settings.model, prices=settings.prices)
+    return MeteredModel(kept, ledger)

@@ -1,0 +1,114 @@
+"""Which language model is asked and how, and how the web is searched: each declared once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, PlainSerializer
+
+from experiments.settings import Option, Settings
+from factormodels.extraction.language_model.litellm_model import LitellmSettings
+from factormodels.extraction.language_model.prices import Prices, prices_per_million
+from factormodels.extraction.retrieval.http import HttpSettings
+
+
+def _name(model: Any) -> str | None:
+    """What a model is called, however it is given."""
+    if isinstance(model, LitellmSettings):
+        return model.model
+    return model if model is None or isinstance(model, str) else str(model.name)
+
+
+Model = Annotated[Any, Option("NAME"), PlainSerializer(_name)]
+"""A language model: its name as litellm spells it, settings of litellm, or an object with the
+methods of `LanguageModel`."""
+
+
+class AskingSettings(Settings):
+    """Language model."""
+
+    model: Model = None
+    """Language model as litellm spells it, such as openai/NAME; its key comes from the
+    environment."""
+
+    api_base: Annotated[str | None, Option("URL")] = None
+    """Address of a server with a compatible API."""
+
+    concurrency: Annotated[int, Field(ge=1)] = 16
+    """How many calls may be under way at once."""
+
+    requests_per_minute: Annotated[float | None, Option("N")] = None
+    """Requests per minute at most, evenly spaced."""
+
+    tokens_per_minute: Annotated[float | None, Option("N")] = None
+    """Tokens per minute at most, in questions and answers together."""
+
+    price_in: Annotated[float | None, Option("USD")] = None
+    """Price of a million input tokens; litellm's price if not given."""
+
+    price_out: Annotated[float | None, Option("USD")] = None
+    """Price of a million output tokens."""
+
+    max_cost: Annotated[float | None, Field(ge=0), Option("USD")] = None
+    """Stop before the run costs more than this; you can continue it later."""
+
+    max_calls: Annotated[int | None, Field(ge=0)] = None
+    """Stop after this many calls; you can continue later."""
+
+    cache: Path = Path("answers.sqlite")
+    """File that keeps answers and searches, so that none is repeated."""
+
+    dry_run: bool = False
+    """Show what would be asked, by stage, without sending anything."""
+
+    replay: bool = False
+    """Take every answer from the cache; send nothing."""
+
+    prompts: Annotated[Path | None, Option("DIR")] = None
+    """Folder of prompts that replace ours by name; `factormodels prompts` lists them."""
+
+    @property
+    def prices(self) -> Prices | None:
+        """What tokens cost; None: as litellm knows."""
+        return prices_per_million(self.price_in, self.price_out)
+
+    @property
+    def litellm(self) -> LitellmSettings:
+        """How the model is called that is given by its name."""
+        return LitellmSettings(
+            self.model,
+            self.api_base,
+            self.concurrency,
+            prices=self.prices,
+            requests_per_minute=self.requests_per_minute,
+            tokens_per_minute=self.tokens_per_minute,
+        )
+
+
+class WebSettings(Settings):
+    """Requests to the web."""
+
+    search_base: Annotated[str | None, Option("URL")] = None
+    """Address of your own search server, with the same API as the service."""
+
+    price_search: Annotated[float | None, Field(ge=0), Option("USD")] = None
+    """Price of one web search."""
+
+    contact: str = ""
+    """Your e-mail address or web page, sent to web servers as Wikipedia asks."""
+
+    max_wait: Annotated[float, Field(ge=0), Option("SECONDS")] = 300.0
+    """Longest wait to accept when a web server asks for one."""
+
+    allow_private_hosts: bool = False
+    """Also fetch pages from this machine and from private networks."""
+
+    @property
+    def http(self) -> HttpSettings:
+        """Limits of requests to the web."""
+        return HttpSettings(
+            longest_wait=self.max_wait,
+            contact=self.contact,
+            allow_private_hosts=self.allow_private_hosts,
+        )
