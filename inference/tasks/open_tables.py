@@ -4,18 +4,26 @@ The odds of a variable are those of the root of its tree of self-avoiding walks 
 which messages are monotone in every message that they are made of and, between two tables, in the
 mixture of these. A box of messages can therefore be passed towards the root, and what a table may
 be widens the box (Mooij and Kappen 2008, "Bounds on marginal probability distributions").
+Where few tables are open and exact inference is quick, every choice of them is computed instead: a
+marginal is a ratio of linear functions of the weights of one pair's tables, so that none between
+is beyond these.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import product
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
+from inference.backend import TooLargeError, ZeroPartitionError
+from inference.batch import infer_settings
+from inference.exact.backend import Exact
 from inference.tasks.components import connected_components
 
 Floats = NDArray[np.float64]
@@ -29,14 +37,24 @@ _ANY_ODDS = 1e5
 _LENGTHS = (2, 4, 6, 8, 12)
 """Lengths of walks that are tried: longer ones know more, and close more cycles."""
 
+_MOST_CHOICES = 150
+"""Choices of a table for every open pair that are computed; three relations have 125."""
+
+_MOST_SECONDS = 2.0
+"""What all choices together are predicted to take at most."""
+
+_SEARCH_SECONDS = 0.5
+"""What the search for an order of elimination may take before."""
+
 
 def open_marginals(graph: FactorGraph, tables: Mapping[tuple[int, int], Floats]) -> Floats:
     """Bounds on P(x = 1) of every variable, whichever of its tables each open pair has.
 
     They hold for each choice of a table per pair, and for each weighted mean of two of its tables,
-    such as those of a relation at probabilities between two. In a forest they are attained, by one
-    choice each, if no path is longer than twelve; elsewhere they may be wider, since whatever may
-    come from beyond a walk's end, or from where it may close a cycle, is let in.
+    such as those of a relation at probabilities between two. They are attained, by one choice each,
+    where at most 150 choices are predicted to take two seconds by exact inference, and in a forest
+    without a path longer than twelve; elsewhere they may be wider, since whatever may come from
+    beyond a walk's end, or from where it may close a cycle, is let in.
 
     Args:
         graph: two states per variable, tables over two variables at most.
@@ -59,6 +77,8 @@ def open_marginals(graph: FactorGraph, tables: Mapping[tuple[int, int], Floats])
     components = connected_components(n, walks.pairs)
     touched = np.isin(components, components[[one for pair in tables for one in pair]])
     bounds = np.full((n, 2), np.nan)
+    if touched.any() and (attained := _attained(graph, tables)) is not None:
+        return np.where(touched[:, None], attained, np.nan)
     if touched.any():
         closing = _closing(n, walks.pairs, components)
         # All of them hold, so that the closest of each side does.
@@ -68,6 +88,31 @@ def open_marginals(graph: FactorGraph, tables: Mapping[tuple[int, int], Floats])
     # Half the odds, so that no exponential overflows.
     probabilities: Floats = 0.5 * (1.0 + np.tanh(bounds / 2.0))
     return probabilities
+
+
+def _attained(graph: FactorGraph, tables: Mapping[tuple[int, int], Floats]) -> Floats | None:
+    """Least and largest P(x = 1) over all choices, (n_variables, 2); None if they are too many.
+
+    None, too, where a choice leaves no assignment possible.
+    """
+    n_choices = prod(map(len, tables.values()))
+    if n_choices > _MOST_CHOICES:
+        return None
+    log_values = [np.concatenate(each, axis=None) for each in product(*tables.values())]
+    observed = np.flatnonzero(graph.evidence != UNOBSERVED)
+    opened = FactorGraph.from_factors(
+        graph.cardinalities,
+        [*graph.factors(), *((pair, choices[0]) for pair, choices in tables.items())],
+        log=True,
+    ).with_evidence(dict(zip(observed.tolist(), graph.evidence[observed].tolist(), strict=True)))
+    known = np.tile(opened.log_values[: len(graph.log_values)], (n_choices, 1))
+    exact = Exact(seconds_limit=_MOST_SECONDS / n_choices, search_seconds=_SEARCH_SECONDS)
+    try:
+        found = infer_settings(opened, np.concatenate([known, log_values], axis=1), exact)
+    except (TooLargeError, ZeroPartitionError):
+        return None
+    p = np.array([one.marginals.of_state(1) for one in found])
+    return np.stack([p.min(axis=0), p.max(axis=0)], axis=1)
 
 
 def _odds(walks: _Walks, closing: NDArray[np.int64], length: int) -> Floats:

@@ -11,7 +11,7 @@ from scipy.stats import norm, t
 
 from calibration.forecasts import forecasts
 from calibration.intervals import DeviationScores, inverted_intervals, response_weights
-from calibration.scores.intervals.deviations import DEVIATION_SCORES
+from calibration.scores.intervals.deviations import DEVIATION_SCORES, MOST_GROUPS
 from calibration.scores.miscalibration.logistic_calibration import Smoother
 from calibration.scores.sample_scores import context_of, sample_scores
 from calibration.validation import Floats
@@ -95,3 +95,18 @@ def test_debiased_scores_of_a_population_are_the_plain_ones() -> None:
         noisy = made.statistic(made.deviation)
         assert noisy[1] < ece
         assert noisy[3] < rms
+
+
+@pytest.mark.parametrize("smoother", list(Smoother))
+def test_a_curve_without_a_shift_is_at_no_distance(smoother: Smoother) -> None:
+    # Of more values than there are groups, whose curves are then of their mean logits.
+    generator = np.random.default_rng(3)
+    p = generator.uniform(0.01, 0.99, 600)
+    points = forecasts(p, generator.random(600) < p, None, np.repeat(np.arange(60), 10))
+    assert points.p.size > MOST_GROUPS
+    names = ("ici", "e50", "e90", "emax")
+    made = DEVIATION_SCORES[names](points, context_of(points, names, smoother=smoother))
+    assert made is not None
+    # Loess of a straight line is that line, but for rounding.
+    least = 0.0 if smoother is Smoother.SPLINE else 1e-12
+    assert np.abs(made.population(np.zeros_like(made.deviation))).max() <= least

@@ -30,6 +30,16 @@ def contradicts(p: float) -> Floats:
 ENDS = (NEUTRAL, entails(0.5), entails(1.0), contradicts(0.5), contradicts(1.0))
 """The tables of a relation of which nothing is known but that its probability is at least 1/2."""
 
+
+@pytest.fixture(params=["choices", "walks"], autouse=True)
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Let bounds be those of all choices where these are few, or always those of walks."""
+    way: str = request.param
+    if way == "walks":
+        monkeypatch.setattr("inference.tasks.open_tables._MOST_CHOICES", 0)
+    return way
+
+
 ROUNDING = 1e-9
 """Marginals are sums of at most 2^6 products of a dozen numbers; log odds lose less than this."""
 
@@ -71,6 +81,40 @@ def test_no_choice_of_tables_leaves_the_bounds(seed: int) -> None:
             assert np.isnan(lower) or lower - ROUNDING <= value <= upper + ROUNDING
 
 
+def test_in_a_cycle_the_bounds_of_all_choices_are_attained(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Two passages and two claims, each passage related to both, and a passage beside one claim.
+    priors = [0.5, 0.4, 0.99, 0.8, 0.95]
+    known = [
+        *(((2, 0), entails(0.9)), ((2, 1), contradicts(0.9)), ((3, 0), contradicts(0.8))),
+        ((4, 1), entails(0.7)),
+    ]
+    unknown = [(3, 1), (4, 0)]
+    opened = dict.fromkeys(unknown, logs(ENDS))
+    bounds = open_marginals(graph_of(priors, known), opened)
+    exact = np.array(
+        [
+            marginals(graph_of(priors, [*known, *zip(unknown, tables, strict=True)]))
+            for tables in product(ENDS, repeat=2)
+        ]
+    )
+    attained = np.stack([exact.min(axis=0), exact.max(axis=0)], axis=1)
+    assert (bounds[:, 0] <= attained[:, 0] + ROUNDING).all()
+    assert (bounds[:, 1] >= attained[:, 1] - ROUNDING).all()
+    assert np.allclose(bounds, attained, rtol=0.0, atol=ROUNDING) == (way == "choices")
+    # What is predicted to take too long is left to the walks.
+    monkeypatch.setattr("inference.tasks.open_tables._MOST_SECONDS", 1e-12)
+    wider = open_marginals(graph_of(priors, known), opened)
+    assert not np.allclose(wider, attained, rtol=0.0, atol=ROUNDING)
+
+
+def test_a_choice_that_leaves_nothing_possible_is_no_answer() -> None:
+    certain = graph_of([0.5, 0.5], []).with_evidence({0: 1, 1: 1})
+    bounds = open_marginals(certain, {(0, 1): logs([NEUTRAL, contradicts(1.0)])})
+    assert bounds[:, 0] == pytest.approx([1.0, 1.0])
+
+
 def test_in_a_forest_the_bounds_are_attained() -> None:
     # Two claims with an answer and an open relation each; nothing joins the claims.
     priors = [0.5, 0.3, 0.99, 0.9, 0.99, 0.8]
@@ -83,7 +127,7 @@ def test_in_a_forest_the_bounds_are_attained() -> None:
             for tables in product(ENDS, repeat=2)
         ]
     )
-    # No log odds is cut but that of the tables' zeros, e^-1000.
+    # No log odds is cut but that of the tables' zeros, e^-1000; the rest is rounding.
     assert bounds[:, 0] == pytest.approx(exact.min(axis=0), abs=1e-12)
     assert bounds[:, 1] == pytest.approx(exact.max(axis=0), abs=1e-12)
 
