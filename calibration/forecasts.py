@@ -45,7 +45,6 @@ class ScoreStatus(StrEnum):
     ONE_CLASS = "one_class"
     CONSTANT_FORECAST = "constant_forecast"
     SEPARATED = "separated"
-    NO_VARIANCE = "no_variance"
     TOO_FEW_ATOMS = "too_few_atoms"
 
 

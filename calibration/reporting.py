@@ -27,11 +27,12 @@ from calibration.forecasts import (
 from calibration.grouping import response_ids
 from calibration.intervals import IntervalSettings
 from calibration.labels import LabelPolicy, labelled_atoms
-from calibration.scores.intervals.coverage import COVERS, coverage_warning
-from calibration.scores.registry import REGISTRY
+from calibration.scores.coverage import COVERS, coverage_warning
+from calibration.scores.definition import JudgedClaims
+from calibration.scores.logistic_calibration import LOGIT_SCORES
+from calibration.scores.registry import REGISTRY, response_k, scores_named
 from calibration.scores.summary import summarise
 from calibration.significance.estimated_measures import EstimatedMeasure, estimate_measures
-from calibration.significance.method_measures import JudgedClaims, measures_named, response_k
 from calibration.significance.summary_intervals import summary_intervals
 from calibration.significance.table import MethodTable, compare_methods
 from calibration.table_markup import (
@@ -301,7 +302,7 @@ def report(
     Raises:
         InputError: for a column that is not there, bad values, or unknown names.
     """
-    measures_named(scores)
+    scores_named(scores)
     treatment = extremes_named(extremes)
     settings = IntervalSettings() if intervals is None else intervals
     table = _data_frame(frame)
@@ -544,7 +545,7 @@ def _reported(
         folds = None if part.folds is None else atoms.grouping(part.folds, "fold").index
         claims = JudgedClaims(atoms.p, atoms.y, grouping, response_k("median", grouping), folds)
         of_labels = [score for score in scores if REGISTRY[score].needs_labels]
-        found = dict(estimate_measures(claims, measures_named(of_labels), settings, extremes))
+        found = dict(estimate_measures(claims, scores_named(of_labels), settings, extremes))
         if len(of_labels) < len(scores):
             # What needs no labels is over all claims, as in `summarise`.
             every = (part.p, part.y, part.responses)
@@ -630,7 +631,7 @@ def _remarks(
         remarks.append(COVERS)
     if any(each.n_unlabelled for each in models):
         remarks.append(f"Claims without a label: {_counts(models, 'n_unlabelled')}.")
-    of_logits = any({"calibration_slope", "ici"} & set(each.scores) for each in models)
+    of_logits = any(LOGIT_SCORES & set(each.scores) for each in models)
     if of_logits and any(each.n_extreme for each in models):
         become = f"moved to {LOGIT_CLIP:g} and 1 - {LOGIT_CLIP:g}"
         if extremes is Extremes.LEAVE_OUT:

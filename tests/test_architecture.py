@@ -59,9 +59,11 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("table_markup", "tabular", "validation"),
     ),
     "calibration.scores": (
-        *(("table",), ("intervals",), ("sample_scores", "summary")),
-        *(("miscalibration", "ranking", "selective"), ("joint_uncertainty", "pointwise")),
-        *(("measures",), ("registry",)),
+        *(("table",), ("score_intervals",), ("many_samples",), ("registry",)),
+        *(("decomposition", "summary"), ("calibration_error", "logistic_calibration", "smooth")),
+        *(("pointwise", "ranking", "response_scores", "selective"), ("binning", "cells")),
+        *(("definition", "joint_uncertainty", "logistic", "mesh_sums"),),
+        *(("coverage", "kernels", "measures"),),
     ),
     "experiments": (
         *(("cli",), ("bench",), ("explore",), ("methods",), ("analyses",), ("report",), ("run",)),

@@ -20,21 +20,14 @@ from calibration.intervals import (
     response_weights,
 )
 from calibration.labels import LabelPolicy
-from calibration.scores.miscalibration.logistic import sigmoid
-from calibration.scores.miscalibration.logistic_calibration import (
-    Smoother,
-    curve_of,
-    smoother_named,
-)
-from calibration.scores.sample_scores import context_of, sample_scores
+from calibration.scores.definition import SampleSettings
+from calibration.scores.logistic import sigmoid
+from calibration.scores.logistic_calibration import curve_of, line_scores
 from calibration.scores.table import ScoreTable, score_table
 from calibration.tabular import Tabular
 from calibration.validation import Floats
 
-ANNOTATED = (
-    *("brier", "auroc", "calibration_intercept", "calibration_slope"),
-    *("ici", "e50", "e90", "emax"),
-)
+ANNOTATED = ("brier", "auroc", "calibration_intercept", "calibration_slope", "e90")
 """Scores that are written on the plot unless it is told which."""
 
 _GRID = 101
@@ -53,7 +46,6 @@ class CalibrationProfile(Tabular):
         bins: groups of about equal size.
         histogram: p of true and of false atoms.
         scores: scores with their intervals.
-        smoother: ``spline`` or ``loess``.
         status: of the curve.
         level: nominal coverage of band and intervals.
         n_atoms: number of labelled atoms.
@@ -71,7 +63,6 @@ class CalibrationProfile(Tabular):
     bins: ReliabilityBins
     histogram: LabelHistogram
     scores: ScoreTable
-    smoother: Smoother
     status: ScoreStatus
     level: float
     n_atoms: int
@@ -84,7 +75,6 @@ def calibration_profile(
     y: Any,
     *,
     responses: Any = None,
-    smoother: str = Smoother.SPLINE,
     scores: Sequence[str] = ANNOTATED,
     n_bins: int = 10,
     clip: float = LOGIT_CLIP,
@@ -99,7 +89,6 @@ def calibration_profile(
         p: probabilities (n,) in [0, 1].
         y: labels (n,), True or False, None where unlabelled.
         responses: response ids (n,), or None if atoms are independent.
-        smoother: how the flexible curve is fitted, ``spline`` or ``loess``.
         scores: names of the scores that are written on the plot.
         n_bins: number of groups.
         clip: p is moved into [clip, 1 - clip] where its logit is needed.
@@ -111,16 +100,14 @@ def calibration_profile(
     Raises:
         InputError: for bad arrays, lengths that differ, no labelled atom, or a bad setting.
     """
-    chosen, clip = smoother_named(smoother), logit_clip(clip)
+    settings = SampleSettings(clip=logit_clip(clip))
     points = forecasts(p, y, responses=responses, unlabelled=unlabelled)
     n_bootstrap, seed, level = bootstrap_settings(n_bootstrap, seed, level)
     whole = points.sample()
-    names = ("calibration_slope", "calibration_intercept", "ici")
-    context = context_of(points, names, clip=clip, smoother=chosen)
     at = np.linspace(points.p[0], points.p[-1], _GRID)
 
     def curve(sample: Sample) -> Floats:
-        values, _ = curve_of(sample, whole, clip, context.curve_start, chosen)
+        values, _ = curve_of(sample, settings)
         # Between the points that were drawn; the others have no curve of their own.
         drawn = sample.present
         return np.interp(at, points.p[drawn], values[drawn])
@@ -130,8 +117,8 @@ def calibration_profile(
         weights = response_weights(points.n_responses, n_bootstrap, seed)
         drawn = replicates(of_samples(points, curve), weights)
     lower, upper = percentile_interval(drawn, level)
-    line = sample_scores(whole, context, names[:2])
-    inside = np.clip(at, clip, 1 - clip)
+    line = line_scores(whole, settings)
+    inside = np.clip(at, settings.clip, 1 - settings.clip)
     logit = np.log(inside) - np.log1p(-inside)
     how: dict[str, Any] = {
         "responses": responses, "n_bootstrap": n_bootstrap, "seed": seed, "level": level,
@@ -142,12 +129,11 @@ def calibration_profile(
         curve=curve(whole),
         lower=lower,
         upper=upper,
-        line=sigmoid(line[names[1]].value + line[names[0]].value * logit),
+        line=sigmoid(line["calibration_intercept"].value + line["calibration_slope"].value * logit),
         bins=reliability_bins(p, y, n_bins=n_bins, strategy="quantile", **how),
         histogram=label_histogram(p, y, unlabelled=unlabelled),
-        scores=score_table(p, y, scores=scores, clip=clip, smoother=chosen, **how),
-        smoother=chosen,
-        status=curve_of(whole, whole, clip, context.curve_start, chosen)[1],
+        scores=score_table(p, y, scores=scores, clip=clip, **how),
+        status=curve_of(whole, settings)[1],
         level=level,
         n_atoms=points.y.size,
         n_responses=points.n_responses if points.clustered else None,

@@ -19,7 +19,7 @@ from calibration.intervals import (
     response_weights,
 )
 from calibration.labels import LabelPolicy
-from calibration.scores.miscalibration.decomposition import (
+from calibration.scores.decomposition import (
     CorpDecomposition,
     IsotonicFit,
     corp_terms,
@@ -131,7 +131,7 @@ def corp_curve(
         at=at,
         lower=lower,
         upper=upper,
-        decomposition=corp_terms(whole, fit, "brier"),
+        decomposition=corp_terms(whole, fit),
         histogram=np.bincount(index, minlength=HISTOGRAM_BINS),
         band=band,
         level=level,

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_CURVE = {"spline": "Flexible (spline)", "loess": "Flexible (loess)"}
-
 
 def calibration_plot(profile: CalibrationProfile, *, title: str | None = None) -> Figure:
     """Calibration plot with its scores written on it (val.prob of rms, CalibrationCurves).
@@ -48,7 +46,7 @@ def calibration_plot(profile: CalibrationProfile, *, title: str | None = None) -
         how = f"{profile.n_responses:,} responses"
     level = f"{100 * profile.level:g}%"
     entries = [
-        f"{_CURVE[profile.smoother]}, {level} band",
+        f"Flexible, {level} band",
         "Logistic",
         f"Groups, {level} intervals",
         f"Ideal; {profile.n_atoms:,} atoms, {how}",

@@ -31,12 +31,12 @@ quantiles of replicates are interpolated. Where the largest is not refused, more
 MOST_DEVIATIONS = 100
 
 Functional = Callable[[Floats], Floats]
-"""Deviations (..., n_cells) to scores (..., n_scores)."""
+"""Deviations (..., n_cells) to scores (...)."""
 
 
 @dataclass(frozen=True, eq=False)
 class DeviationScores:
-    """Scores as functions of the same deviations in cells (of p, say), which are means over atoms.
+    """A score as a function of deviations in cells (of p, say), which are means over atoms.
 
     Attributes:
         deviation: float64 (n_cells,), deviations of the data.
@@ -46,8 +46,8 @@ class DeviationScores:
             of residuals of a fit;
             sparse or not.
         weight: float64 (n_responses,), weight of the atoms of each response.
-        statistic: the scores that a sample of the size of the data has.
-        population: those that a population has; the same but for corrections of bias.
+        statistic: the score that a sample of the size of the data has.
+        population: that which a population has; the same but for corrections of bias.
         size: float64 (n_responses,), sums over the atoms of each response of what each adds to the
             size of the direction, relative to it; None where `sums` have it already.
     """
@@ -68,11 +68,11 @@ class DeviationScores:
 
 def inverted_intervals(
     scores: DeviationScores, weights: Iterable[Floats], level: float
-) -> tuple[Floats, Floats, Floats]:
-    """Lower ends, upper ends and standard errors of the scores, (n_scores,) each.
+) -> tuple[float, float, float]:
+    """Lower end, upper end and standard error of a score.
 
     Args:
-        scores: the scores.
+        scores: the score.
         weights: blocks of how often each response is drawn, as `response_weights` yields.
         level: nominal coverage.
     """
@@ -80,29 +80,24 @@ def inverted_intervals(
 
     noise = redraw_noise(scores, weights)
     tail = float(ndtr(-student_quantile(level, scores.effective - 1)))
-    own = scores.statistic(scores.deviation)
-    shares, quantiles = list(DEVIATIONS), []
-    error = np.full(own.size, np.nan)
+    own = float(scores.statistic(scores.deviation))
+    shares, quantiles, error = list(DEVIATIONS), [], np.nan
     for share in shares:
         drawn = scores.statistic(share * scores.direction + noise)
-        quantiles.append(np.quantile(drawn, (tail, 1 - tail), axis=0))
+        quantiles.append(np.quantile(drawn, (tail, 1 - tail)))
         if share == 1:
-            error = drawn.std(axis=0)
+            error = float(drawn.std())
         # Data of hardly any deviation may come of populations with many times as much.
-        if share == shares[-1] < MOST_DEVIATIONS and (quantiles[-1][0] < own).any():
+        if share == shares[-1] < MOST_DEVIATIONS and quantiles[-1][0] < own:
             shares.append(1.4 * share)
     # Noise of the quantiles aside, all of this ascends with the deviations.
-    ascending = np.maximum.accumulate(np.stack(quantiles), axis=0)
+    fewest, most = np.maximum.accumulate(np.stack(quantiles), axis=0).T
     multiples = np.array(shares)[:, np.newaxis] * scores.direction
     populations = np.maximum.accumulate(scores.population(multiples))
-    ends = np.empty((2, own.size))
-    for column, (value, population) in enumerate(zip(own, populations.T, strict=True)):
-        fewest, most = ascending[:, :, column].T
-        # The least and the largest population whose replicates are as large, and as small.
-        lower, upper = (float(np.interp(value, end, population)) for end in (most, fewest))
-        # Data that are nearer to none than chance allows do not speak against their own score.
-        ends[:, column] = lower, upper if value > fewest[0] else max(value, lower)
-    return ends[0], ends[1], error
+    # The least and the largest population whose replicates are as large, and as small.
+    lower, upper = (float(np.interp(own, end, populations)) for end in (most, fewest))
+    # Data that are nearer to none than chance allows do not speak against their own score.
+    return lower, upper if own > fewest[0] else max(own, lower), error
 
 
 def redraw_noise(

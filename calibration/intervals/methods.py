@@ -48,8 +48,6 @@ class IntervalMethod(StrEnum):
     REDRAWN = "redrawn"
     """Of differences of scores with such intervals: the standard deviation of what recentred
     redraws of both add to them, and Student's t."""
-    NONE = "none"
-    """A p-value or a test statistic has no interval."""
 
 
 def percentile_interval(replicates: Floats, level: float) -> Ends:

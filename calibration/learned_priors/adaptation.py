@@ -29,7 +29,7 @@ from calibration.learned_priors.evidence_fit import Evidence, evidence_of, mixtu
 from calibration.learned_priors.parameters import Parameters
 from calibration.learned_priors.specification import Specification
 from calibration.learned_priors.uncertainty import CONFOUNDED
-from calibration.scores.miscalibration.logistic import sigmoid
+from calibration.scores.logistic import sigmoid
 from calibration.validation import Floats, Integers, open_interval, whole_number
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError

@@ -21,7 +21,7 @@ from calibration.learned_priors.specification import (
     Temperature,
     class_of,
 )
-from calibration.scores.miscalibration.logistic import sigmoid
+from calibration.scores.logistic import sigmoid
 from calibration.validation import Floats, Integers
 from factormodels.claims import Relation
 from factormodels.compile import CompiledFacts, side_by_side

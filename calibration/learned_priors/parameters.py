@@ -18,7 +18,7 @@ from calibration.learned_priors.specification import (
     class_of,
     group_of,
 )
-from calibration.scores.miscalibration.logistic import sigmoid
+from calibration.scores.logistic import sigmoid
 from calibration.validation import Floats
 from factormodels.claims import Relation
 from factormodels.errors import InputError

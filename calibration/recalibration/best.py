@@ -30,7 +30,7 @@ class BestRecalibrator(Recalibrator):
     Args:
         candidates: recalibrators by name, as `RECALIBRATORS` has them, or None for all of those
             but this; ``none`` leaves probabilities as they are.
-        loss: what decides: ``log_loss``, ``brier`` or ``spherical``.
+        loss: what decides: ``log_loss`` or ``brier``.
         n_folds: number of inner folds; fewer where there are fewer responses.
         seed: seed of the folds.
 

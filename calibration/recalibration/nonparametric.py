@@ -6,8 +6,8 @@ import numpy as np
 
 from calibration.forecasts import Sample
 from calibration.recalibration.base import Recalibrator
+from calibration.scores.binning import equal_mass_starts
 from calibration.scores.measures import DECISION_TOLERANCE
-from calibration.scores.miscalibration.binning import equal_mass_starts
 from calibration.validation import Floats, whole_number
 from factormodels.errors import InputError
 

@@ -12,8 +12,8 @@ from calibration.forecasts import (
     logit_clip,
 )
 from calibration.recalibration.base import Recalibrator, require_both_classes
-from calibration.scores.miscalibration.logistic import fit_logistic, sigmoid
-from calibration.scores.miscalibration.logistic_calibration import threshold_parts
+from calibration.scores.logistic import fit_logistic, sigmoid
+from calibration.scores.logistic_calibration import threshold_parts
 from calibration.validation import Floats
 from factormodels.errors import InputError
 

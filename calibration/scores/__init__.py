@@ -11,6 +11,10 @@ depend on how many atoms there are (debiased errors, tests, AURC) take the sum o
 from __future__ import annotations
 
 from calibration.forecasts import LOGIT_CLIP, Extremes, ScoreStatus
+from calibration.scores.calibration_error import calibration_error
+from calibration.scores.decomposition import CorpDecomposition, corp_decomposition
+from calibration.scores.definition import ScoreDefinition
+from calibration.scores.logistic_calibration import CalibrationLine, calibration_line
 from calibration.scores.measures import (
     DECISION_TOLERANCE,
     Decisions,
@@ -22,40 +26,17 @@ from calibration.scores.measures import (
     factual_precision,
     mean_surprisal,
 )
-from calibration.scores.miscalibration.calibration_error import (
-    calibration_error,
-    ece_sweep,
-)
-from calibration.scores.miscalibration.decomposition import (
-    CorpDecomposition,
-    MurphyDecomposition,
-    corp_decomposition,
-    murphy_decomposition,
-)
-from calibration.scores.miscalibration.goodness_of_fit import (
-    CalibrationTest,
-    hosmer_lemeshow,
-    spiegelhalter,
-)
-from calibration.scores.miscalibration.logistic_calibration import (
-    CalibrationLine,
-    FlexibleCalibration,
-    Smoother,
-    calibration_line,
-    flexible_calibration,
-)
-from calibration.scores.miscalibration.smooth import smooth_ece
 from calibration.scores.pointwise import (
     accuracy,
     brier,
     f1_true,
     log_loss,
     precision_errors,
-    spherical,
 )
 from calibration.scores.ranking import auprc, auroc
-from calibration.scores.registry import MEASURES, REGISTRY, ScoreDefinition
+from calibration.scores.registry import DEFAULT_MEASURES, MEASURES, REGISTRY, USUAL_MEASURES
 from calibration.scores.selective import RiskCoverage, risk_coverage
+from calibration.scores.smooth import smooth_ece
 from calibration.scores.summary import (
     ResponseMeasures,
     Summary,
@@ -66,24 +47,22 @@ from calibration.scores.table import SCORES, ScoreRow, ScoreTable, score_table
 
 __all__ = [
     "DECISION_TOLERANCE",
+    "DEFAULT_MEASURES",
     "LOGIT_CLIP",
     "MEASURES",
     "REGISTRY",
     "SCORES",
+    "USUAL_MEASURES",
     "CalibrationLine",
-    "CalibrationTest",
     "CorpDecomposition",
     "Decisions",
     "Extremes",
-    "FlexibleCalibration",
-    "MurphyDecomposition",
     "ResponseMeasures",
     "RiskCoverage",
     "ScoreDefinition",
     "ScoreRow",
     "ScoreStatus",
     "ScoreTable",
-    "Smoother",
     "Summary",
     "accuracy",
     "auprc",
@@ -94,23 +73,17 @@ __all__ = [
     "choose_k",
     "corp_decomposition",
     "decisions",
-    "ece_sweep",
     "entropy_measure",
     "expected_precision",
     "f1_at_k",
     "f1_true",
     "factual_precision",
-    "flexible_calibration",
-    "hosmer_lemeshow",
     "log_loss",
     "mean_surprisal",
     "measure_responses",
-    "murphy_decomposition",
     "precision_errors",
     "risk_coverage",
     "score_table",
     "smooth_ece",
-    "spherical",
-    "spiegelhalter",
     "summarise",
 ]

@@ -15,9 +15,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.forecasts import Estimate, Forecasts, Sample, dot, finite_or_infinite
+from calibration.intervals import RatioSums, Scale
 from calibration.labels import LabelPolicy, labelled_atoms
+from calibration.scores.definition import (
+    POSITIVE,
+    JudgedClaims,
+    SampleSettings,
+    ScoreDefinition,
+    one_cell,
+    per_claim,
+)
 from calibration.scores.measures import DECISION_TOLERANCE, verdicts
 from calibration.validation import Floats, decision_tolerance
+from factormodels.errors import InputError
 from factormodels.io.long_columns import piecewise
 
 
@@ -33,19 +43,9 @@ def log_losses(p: Floats) -> tuple[Floats, Floats]:
         return np.abs(np.log(p)), np.abs(np.log1p(-p))
 
 
-def spherical_losses(p: Floats) -> tuple[Floats, Floats]:
-    """1 - q/sqrt(p^2 + (1-p)^2), q the probability given to the label, if true and false.
-
-    One minus the spherical score, so that 0 is perfect as in the other losses.
-    """
-    norm = np.hypot(p, 1 - p)
-    return 1 - p / norm, 1 - (1 - p) / norm
-
-
 LOSSES: Mapping[str, Callable[[Floats], tuple[Floats, Floats]]] = {
     "brier": brier_losses,
     "log_loss": log_losses,
-    "spherical": spherical_losses,
 }
 """Strictly proper losses by name; each gives the loss of p under a true and a false label."""
 
@@ -63,8 +63,7 @@ def mean_loss(sample: Sample, name: str) -> float:
     )
 
 
-def proper_scores(sample: Sample) -> dict[str, Estimate]:
-    """Mean of every loss of `LOSSES` over a sample."""
+def _proper_scores(sample: Sample, _: SampleSettings) -> dict[str, Estimate]:
     return {name: finite_or_infinite(mean_loss(sample, name)) for name in LOSSES}
 
 
@@ -102,18 +101,6 @@ def log_loss(
     how many atoms each counts as.
     """
     return _mean_loss("log_loss", p, y, weights, unlabelled)
-
-
-def spherical(
-    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, unlabelled: str = LabelPolicy.EXCLUDE
-) -> float:
-    """Mean of 1 - q/sqrt(p^2 + (1-p)^2), q the probability given to the label.
-
-    One minus the spherical score, which is the cosine between forecast and label (Gneiting and
-    Raftery 2007, example 2, with alpha = 2): 0 is perfect, 1 is certain and wrong throughout.
-    `weights`, (n,), say how many atoms each counts as.
-    """
-    return _mean_loss("spherical", p, y, weights, unlabelled)
 
 
 def _mean_loss(
@@ -195,3 +182,60 @@ def precision_errors(
         lambda judged, true, sizes: np.abs(judged - true) / sizes,
         *(grouping.sums(supported), grouping.sums(atoms.y), grouping.sizes),
     )
+
+
+def _log_losses(judged: JudgedClaims) -> Floats:
+    chance = piecewise(lambda p, y: np.where(y == 1, p, 1 - p), judged.p, judged.y)
+    if not chance.all():
+        place = int(np.argmin(chance))
+        raise InputError(
+            f"p[{place}] is {judged.p[place]:g} and its label the opposite: the log loss is "
+            "infinite and cannot be compared; leave log_loss out, or keep p off 0 and 1"
+        )
+    return piecewise(lambda chance: -np.log(chance), chance)
+
+
+def _f1(judged: JudgedClaims) -> RatioSums:
+    true, supported = judged.y == 1, judged.supported
+    sums = judged.grouping.sums
+    return one_cell(
+        piecewise(lambda both: 2 * both, sums(true & supported)),
+        piecewise(np.add, sums(true), sums(supported)),
+    )
+
+
+FAMILY = (
+    ScoreDefinition(
+        name="f1",
+        title="F1",
+        meaning="F1 of the class of true atoms",
+        higher_is_better=True,
+        ratio=_f1,
+    ),
+    ScoreDefinition(
+        name="brier",
+        title="Brier",
+        meaning="mean of (p - y)^2",
+        higher_is_better=False,
+        ratio=per_claim(lambda judged: piecewise(lambda p, y: (p - y) ** 2, judged.p, judged.y)),
+        of_sample=_proper_scores,
+    ),
+    ScoreDefinition(
+        name="log_loss",
+        title="Log loss",
+        meaning="mean of -ln of the probability of the label, in nats",
+        higher_is_better=False,
+        scale=Scale.POSITIVE,
+        range=POSITIVE,
+        ratio=per_claim(_log_losses),
+        of_sample=_proper_scores,
+    ),
+    ScoreDefinition(
+        name="accuracy",
+        title="Accuracy",
+        meaning="share of atoms judged as their label says",
+        higher_is_better=True,
+        scale=Scale.PROBABILITY,
+        ratio=per_claim(lambda judged: judged.supported == (judged.y == 1)),
+    ),
+)

@@ -19,7 +19,9 @@ from calibration.forecasts import (
     with_ties,
 )
 from calibration.grouping import Grouping
+from calibration.intervals import IntervalMethod
 from calibration.labels import LabelPolicy, labelled_atoms
+from calibration.scores.definition import SampleSettings, ScoreDefinition
 from calibration.validation import Floats, Integers
 
 
@@ -65,7 +67,7 @@ def auroc(
         InputError: for bad arrays, lengths that differ, or no labelled atom.
     """
     if folds is None:
-        return ranking_scores(pooled(p, y, weights, unlabelled))["auroc"].value
+        return _ranking_scores(pooled(p, y, weights, unlabelled))["auroc"].value
     atoms = labelled_atoms(p, y, unlabelled)
     fold, counts = atoms.grouping(folds, "folds").index, atoms.weights(weights)
     ordered = pairs = 0.0
@@ -86,11 +88,10 @@ def auprc(
     scikit-learn's ``average_precision_score``. Not defined, nan, if no atom is true.
     Arguments and errors are those of `auroc`.
     """
-    return ranking_scores(pooled(p, y, weights, unlabelled))["auprc"].value
+    return _ranking_scores(pooled(p, y, weights, unlabelled))["auprc"].value
 
 
-def ranking_scores(sample: Sample) -> dict[str, Estimate]:
-    """AUROC and AUPRC of a sample."""
+def _ranking_scores(sample: Sample, _: SampleSettings | None = None) -> dict[str, Estimate]:
     estimates = dict.fromkeys(("auroc", "auprc"), undefined(ScoreStatus.ONE_CLASS))
     if sample.total_true <= 0:
         return estimates
@@ -169,3 +170,24 @@ def concordance(sample: Sample) -> tuple[float, float]:
     false_below = sample.weight_below - sample.true_below
     ordered = dot(sample.true, false_below) + dot(sample.true, sample.false) / 2
     return ordered, sample.total_true * sample.total_false
+
+
+FAMILY = (
+    ScoreDefinition(
+        name="auroc",
+        title="AUROC",
+        meaning="area under the ROC curve",
+        higher_is_better=True,
+        interval=IntervalMethod.OBUCHOWSKI,
+        of_sample=_ranking_scores,
+        within_folds=lambda judged: auroc(judged.p, judged.y, folds=judged.folds),
+    ),
+    ScoreDefinition(
+        name="auprc",
+        title="AUPRC",
+        meaning="average precision",
+        higher_is_better=True,
+        interval=IntervalMethod.JACKKNIFE,
+        of_sample=_ranking_scores,
+    ),
+)

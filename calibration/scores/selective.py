@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.forecasts import Estimate, Forecasts, Sample, dot, pooled
+from calibration.intervals import IntervalMethod
 from calibration.labels import LabelPolicy
+from calibration.scores.definition import SampleSettings, ScoreDefinition
 from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
@@ -114,16 +116,6 @@ def risk_coverage_of(sample: Sample, rule: str) -> RiskCoverage:
     )
 
 
-def selective_scores(sample: Sample) -> dict[str, Estimate]:
-    """Area under the risk-coverage curve and its excess by either rule."""
-    estimates = {}
-    for rule, suffix in zip(RULES, ("", "_claims"), strict=True):
-        area, excess = _areas(*_kept(sample, _ranking(sample.forecasts, rule)))
-        estimates[f"aurc{suffix}"] = Estimate(area)
-        estimates[f"excess_aurc{suffix}"] = Estimate(excess)
-    return estimates
-
-
 def risk_at(sample: Sample, rule: str, coverage: Floats) -> Floats:
     """Risk of a sample at given coverages in (0, 1], ties broken in the mean, (k,)."""
     kept, wrong = _kept(sample, _ranking(sample.forecasts, rule))
@@ -206,3 +198,19 @@ def harmonic_numbers(x: Floats) -> Floats:
     series = inverse * (1 / 12 - inverse * (1 / 120 - inverse / 252))
     result[~small] = np.log(large) + 0.5 / large - series + _EULER_GAMMA
     return result
+
+
+def _area_score(sample: Sample, _: SampleSettings) -> dict[str, Estimate]:
+    return {"aurc": Estimate(_areas(*_kept(sample, verdict_ranking(sample.forecasts)))[0])}
+
+
+FAMILY = (
+    ScoreDefinition(
+        name="aurc",
+        title="AURC",
+        meaning="area under the risk-coverage curve of verdicts",
+        higher_is_better=False,
+        interval=IntervalMethod.JACKKNIFE,
+        of_sample=_area_score,
+    ),
+)

@@ -17,17 +17,12 @@ from calibration.forecasts import (
     forecasts,
     logit_clip,
 )
-from calibration.intervals import IntervalMethod
 from calibration.labels import LabelPolicy
-from calibration.scores.intervals.coverage import coverage_warning
-from calibration.scores.intervals.score_intervals import (
-    NO_INTERVAL,
-    score_intervals,
-    why_no_interval,
-)
-from calibration.scores.miscalibration.logistic_calibration import Smoother, smoother_named
-from calibration.scores.registry import REGISTRY
-from calibration.scores.sample_scores import SAMPLE_SCORES, context_of, sample_scores
+from calibration.scores.coverage import coverage_warning
+from calibration.scores.definition import SampleSettings
+from calibration.scores.logistic_calibration import LOGIT_SCORES
+from calibration.scores.registry import REGISTRY, SAMPLE_SCORES, sample_scores
+from calibration.scores.score_intervals import NO_INTERVAL, score_intervals, why_no_interval
 from calibration.tabular import TableOf
 from calibration.validation import open_interval, whole_number
 from factormodels.errors import InputError
@@ -42,14 +37,13 @@ class ScoreRow:
         value: the score.
         status: ``ok``; ``clipped`` if probabilities of 0 or 1 were moved to take their logit;
             ``infinite``; or why there is no value: ``one_class``, ``constant_forecast``,
-            ``separated``, ``no_variance``, ``too_few_atoms``.
+            ``separated``, ``too_few_atoms``.
         lower: lower end of its interval; nan where there is none, as `no_interval` says why.
         upper: upper end.
         standard_error: standard error, clustered by response.
-        method: how the interval is made, an `IntervalMethod`; ``none`` for test statistics and
-            p-values, which have no interval.
+        method: how the interval is made, an `IntervalMethod`.
         coverage: share of simulated data sets of about this many responses whose interval held the
-            truth, in the worst case (`calibration.scores.intervals.coverage`), where it leaves what
+            truth, in the worst case (`calibration.scores.coverage`), where it leaves what
             the level promises by more than `COVERAGE_GOAL` allows; else nan.
         level: nominal coverage of the intervals.
         resampled: what the bootstrap draws: ``responses``, or ``atoms`` if those were not given.
@@ -87,8 +81,6 @@ class ScoreRow:
     @property
     def no_interval(self) -> str:
         """Why there is a value and no interval, in words; empty where there is one."""
-        if self.method == IntervalMethod.NONE:
-            return "a test statistic has none"
         return why_no_interval(self.value, self.lower, self.n_responses)
 
 
@@ -115,14 +107,13 @@ def score_table(
     n_bins: int = 10,
     clip: float = LOGIT_CLIP,
     extremes: str = Extremes.CLIP,
-    smoother: str = Smoother.SPLINE,
     workers: int | None = None,
     unlabelled: str = LabelPolicy.EXCLUDE,
 ) -> ScoreTable:
     """Every score of a set of forecasts, each with its interval over responses.
 
     A score that is not defined is nan and has a status that says why; that is not an error. Each
-    score has the one interval that `REGISTRY` names; p-values and test statistics have none.
+    score has the one interval that `REGISTRY` names.
 
     Args:
         p: probabilities (n,) in [0, 1] that the atoms are true.
@@ -134,10 +125,9 @@ def score_table(
         seed: seed of the bootstrap.
         scores: names of `SCORES`, or None for all of them.
         level: nominal coverage of the intervals, between 0 and 1.
-        n_bins: number of bins, and of the groups of the Hosmer-Lemeshow test.
+        n_bins: number of bins.
         clip: p is moved into [clip, 1 - clip] where a score needs its logit.
         extremes: what becomes of p outside: ``clip``, or ``leave-out`` as in rms's val.prob.
-        smoother: curve of ICI, E50, E90 and Emax, ``spline`` or ``loess``.
         workers: number of threads, or None for one per processor, 4 at most. The numbers do not
             depend on it.
         unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
@@ -151,21 +141,19 @@ def score_table(
     n_bootstrap = whole_number(n_bootstrap, "n_bootstrap", 0)
     seed = whole_number(seed, "seed", 0)
     level = open_interval(level, "level", 0, 1)
-    n_bins = whole_number(n_bins, "n_bins", 1)
-    clip = logit_clip(clip)
+    settings = SampleSettings(
+        whole_number(n_bins, "n_bins", 1), logit_clip(clip), extremes_named(extremes)
+    )
     workers = min(os.cpu_count() or 1, 4) if workers is None else workers
     workers = whole_number(workers, "workers", 1)
     whole = points.sample()
-    context = context_of(
-        points, names, n_bins, clip, extremes_named(extremes), smoother_named(smoother)
-    )
-    estimates = sample_scores(whole, context, names)
+    estimates = sample_scores(whole, settings, names)
 
     intervals = dict.fromkeys(names, NO_INTERVAL)
     if n_bootstrap:
         intervals |= score_intervals(
             points,
-            context,
+            settings,
             estimates,
             level=level,
             n_bootstrap=n_bootstrap,
@@ -189,7 +177,7 @@ def score_table(
             n_bootstrap=n_bootstrap,
             n_undefined=intervals[name].n_undefined,
             n_unlabelled=points.n_unlabelled,
-            n_clipped=clipped_weight(whole, clip) if name in context.logit_scores else 0,
+            n_clipped=clipped_weight(whole, settings.clip) if name in LOGIT_SCORES else 0,
         )
         for name in names
     )

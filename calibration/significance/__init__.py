@@ -18,20 +18,16 @@ from calibration.significance.mcnemar import (
     mcnemar,
     mcnemar_counts,
 )
-from calibration.significance.method_measures import MEASURES, USUAL_MEASURES, Measure
 from calibration.significance.outcome import Alternative, SignificanceStatus, SignificanceTest
 from calibration.significance.paired import paired_bootstrap, paired_permutation, paired_t_test
 from calibration.significance.table import MethodCell, MethodTable, compare_methods
 from calibration.significance.table_text import as_latex, as_markdown
 
 __all__ = [
-    "MEASURES",
-    "USUAL_MEASURES",
     "Alternative",
     "ClusteredMcNemar",
     "Comparison",
     "Correction",
-    "Measure",
     "MethodCell",
     "MethodTable",
     "PairedTest",

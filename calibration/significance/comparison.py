@@ -10,10 +10,10 @@ from enum import StrEnum
 import numpy as np
 
 from calibration.intervals import IntervalSettings
-from calibration.scores.intervals.coverage import coverage_warning
-from calibration.scores.sample_scores import SAMPLE_SCORES
+from calibration.scores.coverage import coverage_warning
+from calibration.scores.definition import JudgedClaims, ScoreDefinition
+from calibration.scores.registry import scores_named
 from calibration.significance.differences import jackknife_ends, score_difference
-from calibration.significance.method_measures import JudgedClaims, Measure, measures_named
 from calibration.significance.outcome import (
     Alternative,
     SignificanceStatus,
@@ -103,14 +103,14 @@ def compare_judged(
     Args:
         first: labelled claims under one method.
         second: under the other, of the same responses in the same order.
-        measures: some of `MEASURES`.
+        measures: some of `REGISTRY`.
         test, alternative, margins, n_resamples: as in `compare_methods`.
         settings: level of the intervals, their replicates, and the seed of everything.
 
     Raises:
         InputError: for unknown names, or responses that differ.
     """
-    chosen, kind = measures_named(measures), paired_test_named(test, measures)
+    chosen, kind = scores_named(measures), paired_test_named(test, measures)
     check_alternative(alternative, chosen)
     checked = _margins(margins, measures)
     settings = IntervalSettings() if settings is None else settings
@@ -140,7 +140,7 @@ def resamples_used(kind: PairedTest, n_responses: int, asked: int) -> int:
 
 
 def _difference(
-    measure: Measure,
+    measure: ScoreDefinition,
     first: JudgedClaims,
     second: JudgedClaims,
     margin: float | None,
@@ -206,14 +206,14 @@ _Interval = tuple[float, tuple[float, float], str]
 
 
 def _interval(
-    measure: Measure,
+    measure: ScoreDefinition,
     first: JudgedClaims,
     second: JudgedClaims,
     difference: float,
     settings: IntervalSettings,
 ) -> _Interval:
     """Interval of a difference, paired by response."""
-    if measure.name in SAMPLE_SCORES and measure.ratio is None and _same_claims(first, second):
+    if measure.ratio is None and _same_claims(first, second):
         found = score_difference(
             measure.name,
             first.p,
@@ -249,7 +249,7 @@ def _interval(
 
 
 def _p_values(
-    measures: Sequence[Measure],
+    measures: Sequence[ScoreDefinition],
     first: JudgedClaims,
     second: JudgedClaims,
     kind: PairedTest,
@@ -282,7 +282,7 @@ def _p_values(
 
 
 def _tested(
-    measure: Measure,
+    measure: ScoreDefinition,
     first: JudgedClaims,
     second: JudgedClaims,
     kind: PairedTest,
@@ -304,13 +304,13 @@ def _tested(
     )
 
 
-def _side(alternative: str, measure: Measure) -> Alternative:
+def _side(alternative: str, measure: ScoreDefinition) -> Alternative:
     if alternative == Alternative.TWO_SIDED:
         return Alternative.TWO_SIDED
     return Alternative.GREATER if measure.higher_is_better else Alternative.LESS
 
 
-def check_alternative(alternative: str, measures: Sequence[Measure]) -> None:
+def check_alternative(alternative: str, measures: Sequence[ScoreDefinition]) -> None:
     """Check that every measure has the alternative, ``two-sided`` or ``better``.
 
     Raises:

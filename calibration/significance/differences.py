@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibration.forecasts import LOGIT_CLIP, Forecasts, ScoreStatus, forecasts, logit_clip
-from calibration.grouping import Grouping, group_by_response
+from calibration.grouping import group_by_response
 from calibration.intervals import (
     DeviationScores,
     IntervalMethod,
@@ -25,17 +25,14 @@ from calibration.intervals import (
     student_quantile,
 )
 from calibration.labels import LabelPolicy, apply_policy
-from calibration.scores.intervals.coverage import coverage_warning
-from calibration.scores.intervals.deviations import paired_deviations
-from calibration.scores.intervals.samples import scores_of_samples
-from calibration.scores.intervals.score_intervals import NO_VARIATION, loss_sums
-from calibration.scores.measures import DECISION_TOLERANCE
+from calibration.scores.coverage import coverage_warning
+from calibration.scores.definition import JudgedClaims, SampleSettings
+from calibration.scores.many_samples import scores_of_samples
 from calibration.scores.pointwise import LOSSES
 from calibration.scores.ranking import auroc, clustered_auroc
-from calibration.scores.registry import REGISTRY
-from calibration.scores.sample_scores import ScoreContext, context_of, sample_scores
-from calibration.scores.summary import grouped_measures
-from calibration.significance.method_measures import MEASURES, JudgedClaims, response_k
+from calibration.scores.registry import REGISTRY, response_k, sample_scores
+from calibration.scores.score_intervals import NO_VARIATION, loss_sums
+from calibration.scores.smooth import mesh_cells, mesh_deviations
 from calibration.significance.paired import bootstrap_difference, paired_difference
 from calibration.significance.sample_tests import difference_statistic
 from calibration.tabular import Tabular
@@ -66,8 +63,8 @@ class ScoreDifference(Tabular):
         method: how the interval is made.
         n_responses: number of responses.
         status: ``ok``; the status of the method whose score is not defined, such as ``infinite``
-            or ``one_class``; or ``too_few_responses``, ``no_variation`` or, of a p-value or a test
-            statistic, ``no_interval``, where there is a difference alone.
+            or ``one_class``; or ``too_few_responses`` or ``no_variation``, where there is a
+            difference alone.
     """
 
     score: str
@@ -122,24 +119,25 @@ def score_difference(
     """
     if score not in REGISTRY:
         raise InputError(f"score is {score!r}; choose one of {', '.join(REGISTRY)}")
-    level, clip = open_interval(level, "level", 0, 1), logit_clip(clip)
+    level = open_interval(level, "level", 0, 1)
+    settings = SampleSettings(whole_number(n_bins, "n_bins", 1), logit_clip(clip))
     n_bootstrap = whole_number(n_bootstrap, "n_bootstrap", 1)
-    seed, n_bins = whole_number(seed, "seed", 0), whole_number(n_bins, "n_bins", 1)
+    seed = whole_number(seed, "seed", 0)
     one, other = (apply_policy(p, y, policy=unlabelled) for p in (first, second))
     grouping = group_by_response(responses)
     check_lengths(first=one.kept.size, second=other.kept.size, responses=grouping.index.size)
     fold = None if folds is None or score != "auroc" else one.grouping(folds, "folds").index
     sides = [forecasts(p, y, None, responses, unlabelled) for p in (first, second)]
     kept = one.grouping(responses)
-    contexts = [context_of(side, (score,), n_bins, clip) for side in sides]
     method = REGISTRY[score].interval
     values, status = [], ScoreStatus.OK
     if method is IntervalMethod.DELTA and score not in LOSSES:
-        sums = [_sums(score, each.p, each.y, kept, k) for each in (one, other)]
+        judged = [JudgedClaims(each.p, each.y, kept, response_k(k, kept)) for each in (one, other)]
+        sums = [REGISTRY[score].sums(each) for each in judged]
         values = [float(each.estimate()[0]) for each in sums]
     else:
-        for side, context in zip(sides, contexts, strict=True):
-            found = sample_scores(side.sample(), context, (score,))[score]
+        for side in sides:
+            found = sample_scores(side.sample(), settings, (score,))[score]
             values.append(found.value)
             if not math.isfinite(found.value):
                 status = found.status
@@ -162,19 +160,19 @@ def score_difference(
         elif method in (IntervalMethod.INVERSION, IntervalMethod.JACKKNIFE):
             paired = None
             if method is IntervalMethod.INVERSION:
-                paired = paired_deviations(score, sides, contexts)
+                paired = _paired_deviations(score, sides, settings)
             method = IntervalMethod.JACKKNIFE if paired is None else IntervalMethod.REDRAWN
             if paired is None:
-                statistic = _statistic(score, sides, contexts)
+                statistic = _statistic(score, sides, settings)
                 ends = jackknife_ends(statistic, difference, n_responses, seed, level)
             else:
                 draws = list(response_weights(n_responses, n_bootstrap, seed))
-                ends = _by_redraws(*paired, difference, draws, level)
+                ends = _by_redraws(paired, difference, draws, level)
     lower, upper, error = ends
     if n_responses < 2:
         status_text = "too_few_responses"
     elif status is ScoreStatus.OK and math.isnan(lower):
-        status_text = "no_interval" if method is IntervalMethod.NONE else "no_variation"
+        status_text = "no_variation"
     else:
         status_text = str(status)
     return ScoreDifference(
@@ -195,16 +193,18 @@ def score_difference(
     )
 
 
-def _sums(score: str, p: Floats, y: Floats, grouping: Grouping, k: str | float) -> RatioSums:
-    """A mean over responses or a pooled ratio of labelled claims, one cell."""
-    if score in MEASURES:
-        return MEASURES[score].sums(JudgedClaims(p, y, grouping, response_k(k, grouping)))
-    if score == "human_precision":
-        own = grouping.means(y)
-    else:
-        own = getattr(grouped_measures(p, grouping, k, DECISION_TOLERANCE), score)
-    column = np.asarray(own, dtype=np.float64)[:, np.newaxis]
-    return RatioSums(column, np.ones_like(column))
+def _paired_deviations(
+    score: str, sides: Sequence[Forecasts], settings: SampleSettings
+) -> list[DeviationScores] | None:
+    """Deviations of two methods on the same atoms; None where a curve cannot be fitted."""
+    if score == "smooth_ece":
+        # On one mesh: what it rounds cancels in a difference.
+        n_cells = max(map(mesh_cells, sides))
+        return [mesh_deviations(side, n_cells) for side in sides]
+    make = REGISTRY[score].deviations
+    found = [] if make is None else [make(side, settings) for side in sides]
+    known = [each for each in found if each is not None]
+    return known if len(known) == len(sides) else None
 
 
 def _of_sums(
@@ -247,7 +247,6 @@ def jackknife_ends(
 
 def _by_redraws(
     scores: Sequence[DeviationScores],
-    column: int,
     difference: float,
     draws: Sequence[Floats],
     level: float,
@@ -260,9 +259,7 @@ def _by_redraws(
     """
 
     def values(shifts: Sequence[Floats]) -> Floats:
-        one, other = (
-            each.statistic(shift)[:, column] for each, shift in zip(scores, shifts, strict=True)
-        )
+        one, other = (each.statistic(shift) for each, shift in zip(scores, shifts, strict=True))
         return np.asarray(one - other)
 
     def sampled(weights: Floats) -> Floats:
@@ -300,12 +297,7 @@ def _student(
     return float(ends[0][0]), float(ends[1][0]), error
 
 
-def _statistic(
-    score: str, sides: Sequence[Forecasts], contexts: Sequence[ScoreContext]
-) -> Statistic:
+def _statistic(score: str, sides: Sequence[Forecasts], settings: SampleSettings) -> Statistic:
     """The difference of two methods in samples of the same responses, of response weights."""
-    one, other = (
-        scores_of_samples(side, context, (score,))
-        for side, context in zip(sides, contexts, strict=True)
-    )
+    one, other = (scores_of_samples(side, settings, (score,)) for side in sides)
     return lambda weights: one(weights) - other(weights)

@@ -13,10 +13,10 @@ from calibration.intervals import (
     RatioEstimand,
     estimate_all,
 )
-from calibration.scores.intervals.coverage import coverage_warning
-from calibration.scores.intervals.score_intervals import auroc_interval
+from calibration.scores.coverage import coverage_warning
+from calibration.scores.definition import JudgedClaims, ScoreDefinition
+from calibration.scores.score_intervals import auroc_interval
 from calibration.scores.table import score_table
-from calibration.significance.method_measures import JudgedClaims, Measure
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class EstimatedMeasure:
 
 def estimate_measures(
     claims: JudgedClaims,
-    measures: Sequence[Measure],
+    measures: Sequence[ScoreDefinition],
     settings: IntervalSettings,
     extremes: Extremes = Extremes.CLIP,
 ) -> Mapping[str, EstimatedMeasure]:
@@ -66,7 +66,7 @@ def estimate_measures(
 
 def _intervals(
     claims: JudgedClaims,
-    measures: Sequence[Measure],
+    measures: Sequence[ScoreDefinition],
     settings: IntervalSettings,
     extremes: Extremes,
 ) -> dict[str, tuple[float, float]]:

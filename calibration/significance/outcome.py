@@ -26,20 +26,16 @@ class SignificanceStatus(StrEnum):
     none differs at all."""
     TOO_FEW = "too_few_responses"
     """Fewer than two responses bear on the difference; the p-value is nan."""
-    NO_INTERVAL = "no_interval"
-    """Of test statistics and their p-values there is no interval."""
 
 
 _REASONS = {
     SignificanceStatus.NO_VARIATION: "every response differs alike: nothing measures chance",
     SignificanceStatus.TOO_FEW: "fewer than two responses bear on it",
-    SignificanceStatus.NO_INTERVAL: "a test statistic has none",
     ScoreStatus.INFINITE: "it has the logarithm of a probability of 0",
     ScoreStatus.ONE_CLASS: "all labels agree",
     ScoreStatus.CONSTANT_FORECAST: "all probabilities are the same",
     ScoreStatus.SEPARATED: "a threshold on p parts true from false claims, so that no fit is the "
     "most likely",
-    ScoreStatus.NO_VARIANCE: "every probability is 0 or 1",
     ScoreStatus.TOO_FEW_ATOMS: "a bin holds one claim",
     ScoreStatus.CLIPPED: "p of 0 or 1 were moved to take their logit",
 }

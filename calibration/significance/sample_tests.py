@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from calibration.forecasts import Forecasts, Sample, forecasts
 from calibration.grouping import group_by_response
 from calibration.intervals import Statistic, response_weights
-from calibration.scores.intervals.samples import scores_of_samples
+from calibration.scores.definition import JudgedClaims, SampleSettings
+from calibration.scores.many_samples import scores_of_samples
 from calibration.scores.ranking import concordance
-from calibration.scores.sample_scores import context_of
-from calibration.significance.method_measures import JudgedClaims
 from calibration.significance.outcome import Alternative
 from calibration.significance.paired import swap_masks, swaps
 from calibration.validation import Floats, Integers
@@ -170,8 +169,6 @@ def _both(first: JudgedClaims, second: JudgedClaims, kept: Sequence[NDArray[np.b
 def _differences(first: JudgedClaims, second: JudgedClaims, scores: Sequence[str]) -> Differences:
     everything = [np.ones(side.y.size, dtype=bool) for side in (first, second)]
     both = _both(first, second, everything)
-    # What a fit to a sample begins with, and its knots, are of both methods' claims together.
-    context = context_of(both.points, scores)
     strata = []
     if "auroc" in scores and first.folds is not None and second.folds is not None:
         strata = [
@@ -179,7 +176,8 @@ def _differences(first: JudgedClaims, second: JudgedClaims, scores: Sequence[str
             for fold in np.unique(first.folds)
         ]
 
-    statistic = scores_of_samples(both.points, context, scores)
+    # What a fit to a sample begins with, and its knots, are of both methods' claims together.
+    statistic = scores_of_samples(both.points, SampleSettings(), scores)
 
     def values(weights: Floats) -> Floats:
         found = statistic(weights[:, both.order])

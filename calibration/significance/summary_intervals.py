@@ -17,11 +17,11 @@ from calibration.intervals import (
     estimate_all,
 )
 from calibration.labels import LabelPolicy, apply_policy
+from calibration.scores.definition import JudgedClaims
 from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.scores.pointwise import LOSSES
-from calibration.scores.registry import REGISTRY
+from calibration.scores.registry import REGISTRY, response_k
 from calibration.scores.summary import grouped_measures
-from calibration.significance.method_measures import MEASURES, JudgedClaims, response_k
 from calibration.validation import Floats, check_lengths, label_array, probability_array
 from factormodels.io.long_columns import piecewise
 
@@ -84,7 +84,7 @@ def _scores(p: Floats, y: Floats, grouping: Grouping) -> Iterator[RatioEstimand]
     yield _mean("human_precision", grouping.means(y))
     for name in _POOLED:
         if not (name == "log_loss" and _infinite(p, y)):
-            yield RatioEstimand(name, MEASURES[name].sums(judged), MEASURES[name].scale)
+            yield RatioEstimand(name, REGISTRY[name].sums(judged), REGISTRY[name].scale)
 
 
 def _infinite(p: Floats, y: Floats) -> bool:

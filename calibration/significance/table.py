@@ -11,7 +11,9 @@ from numpy.typing import ArrayLike
 
 from calibration.intervals import IntervalSettings
 from calibration.labels import LabelPolicy, apply_policy, labelled_atoms
-from calibration.scores.intervals.coverage import COVERS
+from calibration.scores.coverage import COVERS
+from calibration.scores.definition import JudgedClaims, ScoreDefinition
+from calibration.scores.registry import REGISTRY, USUAL_MEASURES, response_k, scores_named
 from calibration.significance.comparison import (
     Comparison,
     PairedTest,
@@ -22,14 +24,6 @@ from calibration.significance.comparison import (
 )
 from calibration.significance.corrections import Correction, adjust, stars
 from calibration.significance.estimated_measures import EstimatedMeasure, estimate_measures
-from calibration.significance.method_measures import (
-    MEASURES,
-    USUAL_MEASURES,
-    JudgedClaims,
-    Measure,
-    measures_named,
-    response_k,
-)
 from calibration.significance.outcome import Alternative, reason_of
 from calibration.tabular import Tabular
 from calibration.validation import member_named, whole_number
@@ -153,7 +147,7 @@ class MethodTable(Tabular):
         ]
         if self.margins:
             margins = ", ".join(
-                f"{margin:g} in {MEASURES[name].title}" for name, margin in self.margins.items()
+                f"{margin:g} in {REGISTRY[name].title}" for name, margin in self.margins.items()
             )
             sentences.append(f"Equivalence was tested for margins of {margins}.")
         if self.within_folds:
@@ -180,7 +174,7 @@ class MethodTable(Tabular):
     def _undefined(self) -> list[str]:
         """A sentence for every cell that has no value."""
         return [
-            f"{MEASURES[cell.measure].title} of {cell.method}: {cell.status.replace('_', ' ')} "
+            f"{REGISTRY[cell.measure].title} of {cell.method}: {cell.status.replace('_', ' ')} "
             f"({cell.reason})."
             for cell in self.cells
             if not math.isfinite(cell.estimate)
@@ -215,7 +209,7 @@ def compare_methods(
         y: labels (n_claims,), True or False, None where unlabelled.
         responses: response ids (n_claims,).
         reference: the method that the others are tested against; None for the first.
-        measures: which measures, of `MEASURES`: every score of `calibration.scores.REGISTRY`.
+        measures: which measures, of `calibration.scores.REGISTRY`.
         test: ``permutation``, which swaps the two methods in whole responses; ``bootstrap``; or
             ``t`` for measures that are means over responses (`MEANS_OVER_RESPONSES`).
         alternative: ``two-sided``, or ``better`` to test only whether a method is better.
@@ -236,7 +230,7 @@ def compare_methods(
     Raises:
         InputError: for bad arrays, lengths that differ, fewer than two methods, or unknown names.
     """
-    chosen, kind = measures_named(measures), paired_test_named(test, measures)
+    chosen, kind = scores_named(measures), paired_test_named(test, measures)
     check_alternative(alternative, chosen)
     method = None if correction is None else member_named(Correction, correction, "correction")
     n_resamples = whole_number(n_resamples, "n_resamples", 1)
@@ -352,7 +346,7 @@ def _cells(method: str, estimated: Mapping[str, EstimatedMeasure]) -> list[Metho
     ]
 
 
-def _compared(cell: MethodCell, measure: Measure, found: Comparison) -> MethodCell:
+def _compared(cell: MethodCell, measure: ScoreDefinition, found: Comparison) -> MethodCell:
     # Neither where a value is missing, and of measures without a good direction.
     better: bool | None = None
     if measure.higher_is_better is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from calibration.significance.method_measures import MEASURES
+from calibration.scores.registry import REGISTRY
 from calibration.significance.table import MethodCell, MethodTable
 from calibration.table_markup import (
     Latex,
@@ -17,7 +17,7 @@ from calibration.table_markup import (
 
 def as_markdown(table: MethodTable, digits: int = 3) -> str:
     """Table as Markdown, with its note below."""
-    titles = ["Method", *(MEASURES[name].title for name in table.measures)]
+    titles = ["Method", *(REGISTRY[name].title for name in table.measures)]
     rows = (
         [
             escape_markdown(method),
@@ -31,7 +31,7 @@ def as_markdown(table: MethodTable, digits: int = 3) -> str:
 
 def as_latex(table: MethodTable, digits: int = 3) -> str:
     """Table as LaTeX that needs the package booktabs, with its note in a last row."""
-    titles = [Latex("Method"), *(escape_latex(MEASURES[name].title) for name in table.measures)]
+    titles = [Latex("Method"), *(escape_latex(REGISTRY[name].title) for name in table.measures)]
     rows = [
         [
             escape_latex(method),

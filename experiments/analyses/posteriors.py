@@ -122,8 +122,9 @@ def scores_with_intervals(
         NAME, NAME_lower and NAME_upper of each, "calibration_" left out.
     """
     from calibration.intervals import IntervalSettings
+    from calibration.scores.definition import JudgedClaims
+    from calibration.scores.registry import response_k, scores_named
     from calibration.significance.estimated_measures import estimate_measures
-    from calibration.significance.method_measures import JudgedClaims, measures_named, response_k
 
     settings = IntervalSettings(n_bootstrap=N_BOOTSTRAP, seed=seed)
     k = response_k("median", atoms.grouping)
@@ -131,7 +132,7 @@ def scores_with_intervals(
     for name in names:
         inside = np.clip(p, least, 1 - least) if name == "log_loss" else p
         claims = JudgedClaims(inside, atoms.labels, atoms.grouping, k, folds)
-        (found,) = estimate_measures(claims, measures_named([name]), settings).values()
+        (found,) = estimate_measures(claims, scores_named([name]), settings).values()
         ends = (found.value, found.lower, found.upper)
         row |= named(name.removeprefix("calibration_"), ends)
     return row

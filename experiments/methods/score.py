@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from calibration.intervals import IntervalSettings
-from calibration.scores.intervals.score_intervals import why_no_interval
 from calibration.scores.measures import entropy_warnings
 from calibration.scores.registry import REGISTRY
+from calibration.scores.score_intervals import why_no_interval
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns

@@ -70,14 +70,14 @@ def _leaders(
     measure: str,
 ) -> list[int]:
     """The cells that are significantly best, none if that cannot be said."""
+    from calibration.scores.registry import REGISTRY
     from calibration.significance import adjust
-    from calibration.significance.method_measures import MEASURES
 
     # An infinite log loss cannot be tested, and without one cell no other is the best of all.
     if not np.isfinite(values).all():
         return []
     # The nearest first: one that does not differ settles it.
-    order = values.sort_values(ascending=not MEASURES[measure].higher_is_better, kind="stable")
+    order = values.sort_values(ascending=not REGISTRY[measure].higher_is_better, kind="stable")
     first, *others = order.index
     own = placed[first].judgements(rows)
     leaders, p_values = [first], []

@@ -453,11 +453,12 @@ def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Itera
 
 def _value(name: str, p: np.ndarray, y: np.ndarray, responses: np.ndarray, k: int | str) -> float:
     from calibration.grouping import group_by_response
-    from calibration.significance.method_measures import MEASURES, JudgedClaims, response_k
+    from calibration.scores.definition import JudgedClaims
+    from calibration.scores.registry import REGISTRY, response_k
 
     grouping = group_by_response(responses)
     judged = JudgedClaims(p, y, grouping, response_k(k, grouping))
-    return float(MEASURES[name].sums(judged).estimate()[0])
+    return float(REGISTRY[name].sums(judged).estimate()[0])
 
 
 def _means(values: np.ndarray, index: np.ndarray) -> RatioSums:

@@ -19,7 +19,7 @@ from experiments.study.config import Selector, Study
 if TYPE_CHECKING:
     import pandas as pd
 
-    from calibration.significance.method_measures import JudgedClaims
+    from calibration.scores.definition import JudgedClaims
 
 _COLUMN = {"backend": "backend_label"}
 
@@ -373,7 +373,8 @@ def _judged(
     folds: np.ndarray | None = None,
 ) -> JudgedClaims:
     from calibration.grouping import group_by_response
-    from calibration.significance.method_measures import JudgedClaims, response_k
+    from calibration.scores.definition import JudgedClaims
+    from calibration.scores.registry import response_k
 
     grouping = group_by_response(responses)
     return JudgedClaims(p, y, grouping, response_k(k, grouping), folds)
@@ -382,10 +383,10 @@ def _judged(
 def _interval(
     first: JudgedClaims, second: JudgedClaims, measure: str, seed: int
 ) -> tuple[float, float]:
-    from calibration.significance.method_measures import MEASURES
+    from calibration.scores.registry import REGISTRY
     from calibration.significance.paired import bootstrap_difference
 
-    sums = MEASURES[measure].sums
+    sums = REGISTRY[measure].sums
     result = bootstrap_difference(sums(first), sums(second), n_bootstrap=REPLICATES, seed=seed)
     return result.lower, result.upper
 

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from calibration.grouping import group_by_response
 from calibration.intervals import IntervalSettings
 from calibration.labels import apply_policy
+from calibration.scores.definition import JudgedClaims
 from calibration.scores.measures import entropy_warnings
-from calibration.scores.registry import MEASURES
+from calibration.scores.registry import MEASURES, response_k, scores_named
 from calibration.scores.summary import Summary, summarise
 from calibration.significance.estimated_measures import estimate_measures
-from calibration.significance.method_measures import JudgedClaims, measures_named, response_k
 from calibration.significance.summary_intervals import WITH_INTERVALS, summary_intervals
 from experiments.results.judgements import Judgements, read_judgements
 from experiments.results.rows import ABSENT, FAILED, CellRows, RowsFile
@@ -170,7 +170,7 @@ def _added(
     grouping = group_by_response(responses)
     fold = None if folds is None else folds[responses]
     claims = JudgedClaims(scored.p, scored.y, grouping, response_k(k, grouping), fold)
-    found = estimate_measures(claims, measures_named(names), IntervalSettings())
+    found = estimate_measures(claims, scores_named(names), IntervalSettings())
     row: dict[str, Any] = {}
     for name, each in found.items():
         row |= {name: each.value, f"{name}_lower": each.lower, f"{name}_upper": each.upper}

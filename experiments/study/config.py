@@ -31,7 +31,6 @@ from pydantic_core import ArgsKwargs
 
 from calibration.scores.registry import DEFAULT_MEASURES, REGISTRY
 from calibration.significance.comparison import MEANS_OVER_RESPONSES
-from calibration.significance.method_measures import MEASURES as TESTED_MEASURES
 from experiments.findings.table import TableWidth
 from experiments.study.cell_names import NO_GRAPH, RECORDED
 from factormodels import datasets
@@ -809,7 +808,7 @@ class Significance:
 
     pairs: tuple[Annotated[tuple[Selector, ...], Field(min_length=2, max_length=2)], ...] = ()
     measures: Annotated[
-        tuple[Annotated[str, known(lambda: TESTED_MEASURES, "measure")], ...],
+        tuple[Annotated[str, known(lambda: REGISTRY, "measure")], ...],
         Field(min_length=1),
         AfterValidator(distinct),
     ] = ("brier", "accuracy")
@@ -817,7 +816,7 @@ class Significance:
     alternative: Literal["two-sided", "better"] = "two-sided"
     correction: Literal["holm", "benjamini-hochberg", "none"] = "holm"
     margins: dict[
-        Annotated[str, known(lambda: TESTED_MEASURES, "measure")], Annotated[float, Field(gt=0)]
+        Annotated[str, known(lambda: REGISTRY, "measure")], Annotated[float, Field(gt=0)]
     ] = field(default_factory=dict)
     resamples: Count = 10_000
 
@@ -836,7 +835,7 @@ class Significance:
                     f"margins has {name!r}, which is not compared; add it to measures, or leave "
                     "its margin out"
                 )
-        neither = [one for one in self.measures if TESTED_MEASURES[one].higher_is_better is None]
+        neither = [one for one in self.measures if REGISTRY[one].higher_is_better is None]
         if self.alternative == "better" and neither:
             raise ValueError(
                 f"alternative is better, but neither way is for {', '.join(neither)}; choose "

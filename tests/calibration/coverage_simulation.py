@@ -3,7 +3,7 @@
     python -m tests.calibration.coverage_simulation 20 50 92    # numbers of responses: three hours
     python -m tests.calibration.coverage_simulation             # what was found, into the guide
 
-A test runs a short one, and another holds the guide and `calibration.scores.intervals.coverage` to
+A test runs a short one, and another holds the guide and `calibration.scores.coverage` to
 the file.
 
 Forecasts: logit p is normal with variance 2.25, of which a share, the intraclass correlation, is
@@ -48,10 +48,10 @@ from calibration.intervals import (
     response_weights,
 )
 from calibration.scores import SCORES, score_table
-from calibration.scores.intervals.coverage import SIMULATED_RESPONSES
-from calibration.scores.miscalibration.logistic import sigmoid
-from calibration.scores.registry import MEASURES, REGISTRY
-from calibration.scores.sample_scores import ScoreContext, context_of, sample_scores
+from calibration.scores.coverage import SIMULATED_RESPONSES
+from calibration.scores.definition import SampleSettings
+from calibration.scores.logistic import sigmoid
+from calibration.scores.registry import MEASURES, REGISTRY, sample_scores
 from calibration.scores.summary import summarise
 from calibration.significance.differences import score_difference
 from calibration.significance.summary_intervals import summary_intervals
@@ -160,9 +160,8 @@ def truths(sizes: str, correlation: float) -> dict[str, float]:
     points = forecasts(p, np.arange(p.size) % 2)
     weight = points.sizes.astype(np.float64)
     population = Sample(points, weight, weight * true_probability(points.p))
-    context = context_of(points, ())
     # Knots and bins are those of the population.
-    found = sample_scores(population, context, tuple(SCORES))
+    found = sample_scores(population, SampleSettings(), tuple(SCORES))
     values = {name: estimate.value for name, estimate in found.items()}
     many = draw(np.random.default_rng(0), 100_000, correlation, sizes)
     summary = asdict(summarise(*many, k=MEAN_SIZE))
@@ -218,20 +217,15 @@ def percentile_coverage(
     """
     correlation, sizes = 0.1, "equal"
     truth = truths(sizes, correlation)
-    names = [
-        name
-        for name in SCORES
-        if REGISTRY[name].interval is not IntervalMethod.NONE and name != "smooth_ece"
-    ]
+    names = [name for name in SCORES if name != "smooth_ece"]
     outcomes: dict[str, list[tuple[bool, bool]]] = {name: [] for name in names}
     for number in range(n_simulations):
         key = [seed, number, n_responses, int(100 * correlation), SIZES.index(sizes)]
         p, y, responses = draw(np.random.default_rng(key), n_responses, correlation, sizes)
         points = forecasts(p, y, None, responses)
-        context = context_of(points, names)
 
-        def values(sample: Sample, context: ScoreContext = context) -> Floats:
-            found = sample_scores(sample, context, names)
+        def values(sample: Sample) -> Floats:
+            found = sample_scores(sample, SampleSettings(), names)
             return np.array([found[name].value for name in names])
 
         draws = response_weights(n_responses, n_bootstrap, number)
@@ -260,7 +254,7 @@ def difference_coverage(
     names = [
         name
         for name in (REGISTRY if scores is None else scores)
-        if REGISTRY[name].interval not in (IntervalMethod.NONE, IntervalMethod.BASE_RATE)
+        if REGISTRY[name].interval is not IntervalMethod.BASE_RATE
         and name not in ("human_precision", "undecided")
     ]
     truth = difference_truths()
@@ -313,9 +307,9 @@ def difference_truths() -> dict[str, float]:
     p = sigmoid(normal * deviation)
     given_blurred = true_probability(sigmoid(sharp * deviation)) @ (shares / shares.sum())
     points = forecasts(p, np.arange(n) % 2)
-    weight, context = points.sizes.astype(np.float64), context_of(points, ())
+    weight = points.sizes.astype(np.float64)
     first, second = (
-        sample_scores(Sample(points, weight, weight * true), context, tuple(SCORES))
+        sample_scores(Sample(points, weight, weight * true), SampleSettings(), tuple(SCORES))
         for true in (true_probability(p), given_blurred)
     )
     return {name: first[name].value - second[name].value for name in SCORES}
@@ -388,7 +382,7 @@ def covered(cells: Sequence[CoverageCell], interval: str, score: str, n_response
 
 
 def measured(cells: Sequence[CoverageCell], interval: str) -> dict[str, tuple[float, ...]]:
-    """What `MEASURED` of `scores.intervals.coverage` should be, or that of differences."""
+    """What `MEASURED` of `scores.coverage` should be, or that of differences."""
     names = dict.fromkeys(cell.score for cell in cells if cell.interval == interval)
     return {
         name: tuple(covered(cells, interval, name, n_responses) for n_responses in RESPONSES)

@@ -44,27 +44,13 @@ with_ends[c(7, 90)] <- 1
 v <- suppressWarnings(val.prob(with_ends, d$y, pl = FALSE))
 # val.prob takes scores that need no logit over all that are left as well.
 put("left_out", unlist(v[c("Intercept", "Slope", "Brier", "C (ROC)")]))
-v <- val.prob(d$p, d$y, pl = FALSE)
-put("lowess", unlist(v[c("Eavg", "E90", "Emax")]))
 
 section("stats", as.character(getRversion()))
-# Austin and Steyerberg 2019: loess of labels on p, with its defaults but no interpolation.
-smoothed <- loess(y ~ p, data = d, control = loess.control(surface = "direct"))
-distance <- abs(pmin(pmax(fitted(smoothed), 0), 1) - d$p)
-put("loess", c(mean(distance), median(distance), quantile(distance, 0.9), max(distance)))
 first <- tapply((d$p - d$y)^2, d$response, mean)
 second <- tapply((d$q - d$y)^2, d$response, mean)
 lower <- t.test(first, second, paired = TRUE, mu = -0.05, alternative = "greater")$p.value
 upper <- t.test(first, second, paired = TRUE, mu = 0.05, alternative = "less")$p.value
 put("equivalence", c(lower, upper))
-hosmer <- function(p, y, g) {
-  group <- cut(p, quantile(p, (0:g) / g), include.lowest = TRUE)
-  expected <- tapply(p, group, sum); n <- tapply(p, group, length)
-  observed <- tapply(y, group, sum)
-  statistic <- sum((observed - expected)^2 / (expected * (1 - expected / n)))
-  c(statistic, pchisq(statistic, g, lower.tail = FALSE))
-}
-put("hosmer_lemeshow", hosmer(d$p, d$y, 10))
 logit <- qlogis(d$p)
 put("temperature", 1 / coef(glm(y ~ logit - 1, data = d, family = binomial,
                                 control = list(epsilon = 1e-15))))

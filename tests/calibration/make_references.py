@@ -6,10 +6,9 @@ Run it alone, in an environment of its own: one of the libraries is called `cali
 package of this project. It needs
 
     pip install model-diagnostics==1.5.0 torchmetrics==1.9.0 uncertainty-calibration==0.1.4 \
-        calzone-tool==0.1.0 relplot==1.0.3 venn-abers==1.5.4 betacal==1.1.0
+        relplot==1.0.3 venn-abers==1.5.4 betacal==1.1.0
 
-and R with rms and SpecsVerification; where the latter is not installed, BRIER_DECOMP is the path of
-its file R/BrierDecomp.R. The file says which library gave each number; tests compare.
+and R with rms. The file says which library gave each number; tests compare.
 """
 
 from __future__ import annotations
@@ -38,25 +37,10 @@ fit <- glm(y ~ rcs(x, knots), data = d, family = binomial, control = list(epsilo
 distance <- sort(abs(fitted(fit) - d$p))
 large <- glm(y ~ offset(x), data = d, family = binomial, control = list(epsilon = 1e-15))
 line <- glm(y ~ x, data = d, family = binomial, control = list(epsilon = 1e-15))
-if (requireNamespace("SpecsVerification", quietly = TRUE)) {
-  BrierDecomp <- SpecsVerification::BrierDecomp
-} else {
-  source(Sys.getenv("BRIER_DECOMP"))
-}
-n_bins <- as.numeric(commandArgs(TRUE)[2])
-plain <- BrierDecomp(d$p, d$y, n_bins)["component", ]
-corrected <- BrierDecomp(d$p, d$y, n_bins, TRUE)["component", ]
 values <- c(
-  brier = v[["Brier"]], spiegelhalter_z = v[["S:z"]], spiegelhalter_p = v[["S:p"]],
+  brier = v[["Brier"]],
   calibration_intercept = coef(line)[[1]], calibration_slope = coef(line)[[2]],
-  calibration_in_the_large = coef(large)[[1]],
-  ici = mean(distance), e50 = distance[[ceiling(0.5 * nrow(d))]],
-  e90 = distance[[ceiling(0.9 * nrow(d))]], emax = max(distance),
-  murphy_reliability = plain[["REL"]], murphy_resolution = plain[["RES"]],
-  murphy_uncertainty = plain[["UNC"]],
-  murphy_reliability_corrected = corrected[["REL"]],
-  murphy_resolution_corrected = corrected[["RES"]],
-  murphy_uncertainty_corrected = corrected[["UNC"]]
+  calibration_in_the_large = coef(large)[[1]], e90 = distance[[ceiling(0.9 * nrow(d))]]
 )
 writeLines(sprintf("%s %.17g", names(values), values))
 """
@@ -74,62 +58,28 @@ def forecasts() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
 
 def of_model_diagnostics(p: Any, y: Any) -> dict[str, float]:
     scoring = import_module("model_diagnostics.scoring")
-    values = {}
-    for name, loss in (("brier", scoring.SquaredError()), ("log_loss", scoring.LogLoss())):
-        row = scoring.decompose(y_obs=y, y_pred=p, scoring_function=loss).to_dicts()[0]
-        for term in ("miscalibration", "discrimination", "uncertainty"):
-            values[f"corp_{name}_{term}"] = float(row[term])
-        values[name] = float(row["score"])
-    return values
+    found = scoring.decompose(y_obs=y, y_pred=p, scoring_function=scoring.SquaredError())
+    row = found.to_dicts()[0]
+    terms = ("miscalibration", "discrimination", "uncertainty")
+    log_loss = scoring.decompose(y_obs=y, y_pred=p, scoring_function=scoring.LogLoss())
+    return {f"corp_brier_{term}": float(row[term]) for term in terms} | {
+        "brier": float(row["score"]),
+        "log_loss": float(log_loss.to_dicts()[0]["score"]),
+    }
 
 
 def of_torchmetrics(p: Any, y: Any) -> dict[str, float]:
     torch = import_module("torch")
     functional = import_module("torchmetrics.functional.classification")
     predicted, labels = torch.tensor(p, dtype=torch.float64), torch.tensor(y)
-
-    def binary(norm: str) -> float:
-        return float(functional.binary_calibration_error(predicted, labels, N_BINS, norm))
-
-    return {"ece": binary("l1"), "maximum_calibration_error": binary("max")}
+    return {"ece": float(functional.binary_calibration_error(predicted, labels, N_BINS, "l1"))}
 
 
 def of_uncertainty_calibration(p: Any, y: Any) -> dict[str, float]:
     utils = import_module("calibration.utils")
-
-    def error(power: int, debias: bool) -> float:
-        return float(
-            utils.lower_bound_scaling_ce(
-                p, y, power, debias, N_BINS, binning_scheme=utils.get_equal_bins, mode="marginal"
-            )
-        )
-
     verdict = (p > 0.5).astype(np.int64)
     area, _ = utils.get_selective_stats(np.maximum(p, 1 - p), (verdict == y).astype(np.int64))
-    claims, _ = utils.get_selective_stats(p, y)
-    return {
-        "ece_equal_mass": error(1, False),
-        "rms_calibration_error": error(2, False),
-        "rms_calibration_error_debiased": error(2, True),
-        "aurc": 1 - float(area),
-        "aurc_claims": 1 - float(claims),
-    }
-
-
-def of_calzone(p: Any, y: Any) -> dict[str, float]:
-    metrics = import_module("calzone.metrics")
-    groups = np.array_split(np.argsort(p), N_BINS)
-    observed = np.array([y[group].mean() for group in groups])
-    expected = np.array([p[group].mean() for group in groups])
-    sizes = np.array([group.size for group in groups])
-    statistic, p_value, _ = metrics.hosmer_lemeshow_test(observed, expected, sizes, df=N_BINS)
-    z, z_p = metrics.spiegelhalter_z_test(y, np.stack([1 - p, p], axis=1))
-    return {
-        "hosmer_lemeshow": float(statistic),
-        "hosmer_lemeshow_p": float(p_value),
-        "spiegelhalter_z": float(z),
-        "spiegelhalter_p": float(z_p),
-    }
+    return {"aurc": 1 - float(area)}
 
 
 def of_relplot(p: Any, y: Any) -> dict[str, float]:
@@ -164,7 +114,7 @@ def of_r(p: Any, y: Any) -> dict[str, float]:
         np.savetxt(data, np.c_[p, y], "%.17g", ",", header="p,y", comments="")
         script.write_text(R_SCRIPT, encoding="utf-8")
         result = subprocess.run(
-            ["Rscript", script, data, str(N_BINS)], check=True, capture_output=True, text=True
+            ["Rscript", script, data], check=True, capture_output=True, text=True
         )
     lines = (line.split() for line in result.stdout.splitlines())
     return {name: float(value) for name, value in lines}
@@ -180,9 +130,8 @@ def main() -> None:
         f"uncertainty-calibration {version('uncertainty-calibration')}": (
             of_uncertainty_calibration(p, y)
         ),
-        f"calzone-tool {version('calzone-tool')}": of_calzone(p, y),
         f"relplot {version('relplot')}": of_relplot(p, y),
-        "R: rms 6.5-0; BrierDecomp of SpecsVerification, commit 68999e9": of_r(p, y),
+        "R: rms 6.5-0": of_r(p, y),
     }
     made["recalibration"] = {
         f"venn-abers {version('venn-abers')}": of_venn_abers(p, y),

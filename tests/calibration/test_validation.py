@@ -35,20 +35,14 @@ from calibration.scores import (
     auprc,
     calibration_line,
     decisions,
-    ece_sweep,
     entropy_measure,
     expected_precision,
     f1_true,
-    flexible_calibration,
-    hosmer_lemeshow,
     mean_surprisal,
     measure_responses,
-    murphy_decomposition,
     precision_errors,
     risk_coverage,
     smooth_ece,
-    spherical,
-    spiegelhalter,
 )
 from calibration.validation import label_array, probability_array
 from factormodels.errors import InputError
@@ -60,16 +54,10 @@ PAIR_FUNCTIONS: list[Callable[..., Any]] = [
     accuracy,
     f1_true,
     reliability_bins,
-    spherical,
     corp_decomposition,
-    murphy_decomposition,
     calibration_error,
-    ece_sweep,
     smooth_ece,
     calibration_line,
-    flexible_calibration,
-    spiegelhalter,
-    hosmer_lemeshow,
     auroc,
     auprc,
     risk_coverage,
@@ -229,7 +217,7 @@ def test_weights_are_checked(function: Callable[..., Any], weights: Any, message
 def test_every_weighted_score_is_checked() -> None:
     # Two scores and the reliability diagram take no weights, nor do those of responses and the
     # histogram.
-    assert len(WEIGHTED_FUNCTIONS) == 18
+    assert len(WEIGHTED_FUNCTIONS) == 12
 
 
 @pytest.mark.parametrize(

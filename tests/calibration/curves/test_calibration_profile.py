@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from matplotlib.patches import Rectangle
 
 from calibration import reliability_bins, save_figure, score_table
 from calibration.curves import calibration_profile, label_histogram
 from calibration.figures import calibration_plot
 from calibration.figures.calibration_plot import annotation
-from calibration.forecasts import LOGIT_CLIP, pooled
+from calibration.forecasts import pooled
 from calibration.scores import calibration_line
-from calibration.scores.miscalibration.logistic_calibration import Smoother, curve_of
+from calibration.scores.definition import SampleSettings
+from calibration.scores.logistic_calibration import curve_of
 from tests.calibration.drawn import TITLE, assert_column_wide, assert_within, heading_of, legend_of
 from tests.refusals import refused
 
@@ -27,13 +27,12 @@ def claims(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return p, generator.random(160) < p**1.5, np.arange(160) // 8
 
 
-@pytest.mark.parametrize("smoother", ["spline", "loess"])
-def test_a_profile_is_what_its_parts_say(smoother: str) -> None:
+def test_a_profile_is_what_its_parts_say() -> None:
     p, y, responses = claims()
     how: dict[str, Any] = {"responses": responses, "n_bootstrap": 30, "seed": 2}
-    found = calibration_profile(p, y, smoother=smoother, scores=["ici", "brier"], **how)
+    found = calibration_profile(p, y, scores=["e90", "brier"], **how)
     sample = pooled(p, y)
-    curve, _ = curve_of(sample, sample, LOGIT_CLIP, smoother=Smoother(smoother))
+    curve, _ = curve_of(sample, SampleSettings())
     # Between points the curve is drawn straight.
     expected = np.interp(found.at, sample.p, curve)
     np.testing.assert_allclose(found.curve, expected, atol=1e-9)
@@ -42,7 +41,7 @@ def test_a_profile_is_what_its_parts_say(smoother: str) -> None:
     np.testing.assert_allclose(
         np.log(found.line / (1 - found.line)), line.intercept + line.slope * logit, atol=1e-9
     )
-    scored = score_table(p, y, scores=["ici", "brier"], smoother=smoother, **how)
+    scored = score_table(p, y, scores=["e90", "brier"], **how)
     assert found.scores.to_frame().equals(scored.to_frame())
     bins = reliability_bins(p, y, strategy="quantile", **how)
     assert found.bins.observed.tolist() == bins.observed.tolist()
@@ -61,7 +60,7 @@ def test_the_plot_shows_it_within_its_bounds(tmp_path: Path) -> None:
     heading_of(figure, TITLE)
     panel, strip = figure.axes
     assert legend_of(panel) == [
-        "Flexible (spline), 95% band",
+        "Flexible, 95% band",
         "Logistic",
         "Groups, 95% intervals",
         "Ideal; 160 atoms, 20 responses",
@@ -93,4 +92,3 @@ def test_what_is_not_defined_is_said_on_the_plot() -> None:
 
 def test_bad_input_is_named() -> None:
     refused("profile is of type int", calibration_plot, 3)
-    refused("smoother is 'x'", calibration_profile, [0.2], [1], smoother="x")

@@ -10,7 +10,7 @@ from calibration.curves import group_calibration, label_histogram, risk_curve
 from calibration.curves.label_draws import calibrated, shared_share
 from calibration.forecasts import forecasts
 from calibration.scores import risk_coverage
-from calibration.scores.miscalibration.logistic import sigmoid
+from calibration.scores.logistic import sigmoid
 from calibration.validation import Floats, Integers
 from tests.calibration.coverage_simulation import alike_labels
 from tests.calibration.scipy_bootstrap import scipy_bootstrap

@@ -11,15 +11,16 @@ from scipy.stats import norm, t
 
 from calibration.forecasts import forecasts
 from calibration.intervals import DeviationScores, inverted_intervals, response_weights
-from calibration.scores.intervals.deviations import DEVIATION_SCORES, MOST_GROUPS
-from calibration.scores.miscalibration.logistic_calibration import Smoother
-from calibration.scores.sample_scores import context_of, sample_scores
+from calibration.scores import REGISTRY
+from calibration.scores.cells import MOST_GROUPS
+from calibration.scores.definition import SampleSettings
+from calibration.scores.registry import sample_scores
 from calibration.validation import Floats
 from tests.calibration.coverage_simulation import draw
 
 
 def absolute(deviation: Floats) -> Floats:
-    return np.abs(deviation)
+    return np.abs(deviation)[..., 0]
 
 
 @pytest.mark.parametrize("distance", [0.5, 1.5, 3.0, 6.0])
@@ -47,9 +48,9 @@ def test_the_interval_of_a_folded_normal_number(distance: float) -> None:
     most = brentq(lambda mean: 1 - beyond(mean) - tail, 0, 20)
     # Quantiles of 4000 replicates have an error of 0.05; straight lines between populations add
     # about as much where the noise folds.
-    assert lower[0] * math.sqrt(n) == pytest.approx(least, abs=0.2)
-    assert upper[0] * math.sqrt(n) == pytest.approx(most, abs=0.2)
-    assert error[0] * math.sqrt(n) == pytest.approx(
+    assert lower * math.sqrt(n) == pytest.approx(least, abs=0.2)
+    assert upper * math.sqrt(n) == pytest.approx(most, abs=0.2)
+    assert error * math.sqrt(n) == pytest.approx(
         math.sqrt(1 + distance**2 - _folded(distance) ** 2), abs=0.05
     )
 
@@ -59,54 +60,44 @@ def _folded(mean: float) -> float:
     return float(2 * norm.pdf(mean) + mean * (1 - 2 * norm.cdf(-mean)))
 
 
-@pytest.mark.parametrize("smoother", list(Smoother))
 @pytest.mark.parametrize("seed", [0, 1])
-def test_deviations_of_the_data_give_the_scores_of_the_data(seed: int, smoother: Smoother) -> None:
+def test_deviations_of_the_data_give_the_scores_of_the_data(seed: int) -> None:
     p, y, responses = draw(np.random.default_rng(seed), 30)
     weights = np.random.default_rng(seed).integers(1, 3, p.size)
     points = forecasts(p, y, weights, responses)
     assert points.p.size <= 256
-    names = [name for own in DEVIATION_SCORES for name in own]
-    context = context_of(points, names, smoother=smoother)
-    found = sample_scores(context.whole, context, names)
-    for own, make in DEVIATION_SCORES.items():
-        made = make(points, context)
+    for name, score in REGISTRY.items():
+        if score.deviations is None:
+            continue
+        made = score.deviations(points, SampleSettings())
         assert made is not None
-        for name, value in zip(own, made.statistic(made.deviation), strict=True):
-            if name == "rms_calibration_error_debiased":
-                value = max(value, 0.0)
-            # The mesh of smooth ECE and the count that loess takes for its share are coarse.
-            coarse = name == "smooth_ece" or smoother is Smoother.LOESS
-            tolerance = 0.02 if coarse else 1e-9
-            assert value == pytest.approx(found[name].value, rel=tolerance, abs=1e-12), name
+        value = sample_scores(points.sample(), SampleSettings(), [name])[name].value
+        # The mesh of smooth ECE is coarse.
+        tolerance = 0.02 if name == "smooth_ece" else 1e-9
+        found = float(made.statistic(made.deviation))
+        assert found == pytest.approx(value, rel=tolerance, abs=1e-12), name
 
 
-def test_debiased_scores_of_a_population_are_the_plain_ones() -> None:
+def test_the_debiased_error_of_a_population_is_the_plain_one() -> None:
     p, y, responses = draw(np.random.default_rng(2), 40)
     points = forecasts(p, y, None, responses)
-    context = context_of(points, ())
-    for own, make in DEVIATION_SCORES.items():
-        if "ece_debiased" not in own:
-            continue
-        made = make(points, context)
-        assert made is not None
-        ece, debiased, rms, rms_debiased = made.population(made.deviation)
-        assert (ece, rms) == (debiased, rms_debiased)
-        noisy = made.statistic(made.deviation)
-        assert noisy[1] < ece
-        assert noisy[3] < rms
+    make = REGISTRY["ece_debiased"].deviations
+    assert make is not None
+    made = make(points, SampleSettings())
+    assert made is not None
+    plain = float(np.abs(made.deviation).sum())
+    assert float(made.population(made.deviation)) == plain
+    assert float(made.statistic(made.deviation)) < plain
 
 
-@pytest.mark.parametrize("smoother", list(Smoother))
-def test_a_curve_without_a_shift_is_at_no_distance(smoother: Smoother) -> None:
+def test_a_curve_without_a_shift_is_at_no_distance() -> None:
     # Of more values than there are groups, whose curves are then of their mean logits.
     generator = np.random.default_rng(3)
     p = generator.uniform(0.01, 0.99, 600)
     points = forecasts(p, generator.random(600) < p, None, np.repeat(np.arange(60), 10))
     assert points.p.size > MOST_GROUPS
-    names = ("ici", "e50", "e90", "emax")
-    made = DEVIATION_SCORES[names](points, context_of(points, names, smoother=smoother))
+    make = REGISTRY["e90"].deviations
+    assert make is not None
+    made = make(points, SampleSettings())
     assert made is not None
-    # Loess of a straight line is that line, but for rounding.
-    least = 0.0 if smoother is Smoother.SPLINE else 1e-12
-    assert np.abs(made.population(np.zeros_like(made.deviation))).max() <= least
+    assert made.population(np.zeros_like(made.deviation)) == 0.0

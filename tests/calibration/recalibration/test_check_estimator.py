@@ -24,7 +24,7 @@ from calibration.recalibration import (
     TemperatureRecalibrator,
     VennAbersRecalibrator,
 )
-from calibration.scores.miscalibration.logistic import sigmoid
+from calibration.scores.logistic import sigmoid
 from calibration.validation import Floats
 
 PARTED = "its clusters are parted at a threshold on p, where no map of this family is most likely"

@@ -26,7 +26,7 @@ from calibration.recalibration import (
     TemperatureRecalibrator,
     VennAbersRecalibrator,
 )
-from calibration.scores.miscalibration.logistic import sigmoid
+from calibration.scores.logistic import sigmoid
 from calibration.scores.pointwise import brier, log_loss
 from tests.calibration.references import r_claims, r_values
 from tests.refusals import refused

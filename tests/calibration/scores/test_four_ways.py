@@ -20,9 +20,8 @@ from calibration.scores import (
     auroc,
     calibration_error,
     calibration_line,
-    hosmer_lemeshow,
 )
-from calibration.scores.miscalibration.logistic import sigmoid
+from calibration.scores.logistic import sigmoid
 from calibration.scores.pointwise import log_loss
 
 REFERENCES = json.loads((Path(__file__).parents[1] / "references.json").read_text(encoding="utf-8"))
@@ -45,46 +44,19 @@ def random_forecasts(seed: int, n: int = 400) -> tuple[np.ndarray, np.ndarray, n
 
 def test_forecasts_that_are_certain_and_right() -> None:
     rows = {row.score: row for row in score_table([0, 0, 1, 1, 1], [0, 0, 1, 1, 1], n_bootstrap=0)}
-    half = {"murphy_resolution", "murphy_uncertainty"}
-    half |= {"corp_brier_discrimination", "corp_brier_uncertainty"}
-    entropy = {"corp_log_loss_discrimination", "corp_log_loss_uncertainty"}
-    corrected = {"murphy_resolution_corrected", "murphy_uncertainty_corrected"}
-    ranks = {"auroc": 1.0, "auprc": 1.0}
-    # All two false claims come last: risks 0, 0, 0, 1/4, 2/5.
-    claims = {"aurc_claims": 0.13}
-    refused = {
-        "calibration_slope": "separated",
-        "calibration_intercept": "separated",
-        "ici": "separated",
-        "e50": "separated",
-        "e90": "separated",
-        "emax": "separated",
-        "spiegelhalter_z": "no_variance",
-        "spiegelhalter_p": "no_variance",
-        "hosmer_lemeshow": "no_variance",
-        "hosmer_lemeshow_p": "no_variance",
-    }
+    values = {"corp_brier_discrimination": 0.24, "corp_brier_uncertainty": 0.24}
+    values |= {"auroc": 1.0, "auprc": 1.0}
     for name, row in rows.items():
-        expected = 0.0
-        if name in refused:
-            assert row.status == refused[name], name
+        if name in {"calibration_slope", "calibration_intercept", "e90"}:
+            assert row.status == "separated", name
             assert math.isnan(row.value), name
-            continue
-        if name in half:
-            expected = 0.24
-        elif name in corrected:
-            # 0.24 * 5/4.
-            expected = 0.3
-        elif name in entropy:
-            expected = -(0.4 * math.log(0.4) + 0.6 * math.log(0.6))
         elif name == "calibration_in_the_large":
             # Clipped to 1e-6 and 1 - 1e-6; what makes 3 of 5 true in the mean is near ln(3/2).
             assert row.status == "clipped"
             assert abs(row.value) < 0.5
-            continue
-        expected = (ranks | claims).get(name, expected)
-        assert row.status == "ok", name
-        assert row.value == pytest.approx(expected, abs=1e-12), name
+        else:
+            assert row.status == "ok", name
+            assert row.value == pytest.approx(values.get(name, 0.0), abs=1e-12), name
 
 
 def test_forecasts_that_are_calibrated_exactly() -> None:
@@ -92,17 +64,11 @@ def test_forecasts_that_are_calibrated_exactly() -> None:
     p = [0.2] * 5 + [0.6] * 5 + [0.9] * 10
     y = [1, 0, 0, 0, 0] + [1, 1, 1, 0, 0] + [1] * 9 + [0]
     values = values_of(p, y)
-    zero = [name for name in SCORES if "miscalibration" in name or name == "murphy_reliability"]
-    zero += ["ece", "ece_equal_mass", "ece_sweep", "ece_classwise", "ece_confidence"]
-    zero += ["maximum_calibration_error", "rms_calibration_error", "smooth_ece"]
-    zero += ["rms_calibration_error_debiased", "calibration_intercept"]
-    zero += ["calibration_in_the_large", "ici", "e50", "e90", "emax"]
-    zero += ["spiegelhalter_z", "hosmer_lemeshow", "murphy_within_bin"]
-    for name in zero:
+    for name in ("corp_brier_miscalibration", "ece", "smooth_ece", "e90",
+                 "calibration_intercept", "calibration_in_the_large"):  # fmt: skip
         # Sums of twenty rounded terms; those of Newton's method end within 1e-12.
         assert values[name] == pytest.approx(0, abs=1e-11), name
-    for name in ("calibration_slope", "spiegelhalter_p", "hosmer_lemeshow_p"):
-        assert values[name] == pytest.approx(1, abs=1e-11), name
+    assert values["calibration_slope"] == pytest.approx(1, abs=1e-11)
 
 
 @pytest.mark.parametrize(("library", "name"), AGREEMENTS)
@@ -119,17 +85,12 @@ def test_which_scores_no_stored_number_covers() -> None:
     covered = {name for _, name in AGREEMENTS}
     # Compared below with scikit-learn, SciPy and statsmodels as installed, or, where no library
     # has them, with a second way to compute them in the tests of their modules.
-    assert set(SCORES) - covered == {
-        *("spherical", "auroc", "auprc", "murphy_within_bin"),
-        *("ece_debiased", "ece_sweep", "ece_classwise", "ece_confidence"),
-        *("excess_aurc", "excess_aurc_claims"),
-    }
+    assert set(SCORES) - covered == {"auroc", "auprc", "ece_debiased"}
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_agreement_with_scikit_learn_scipy_and_statsmodels(seed: int) -> None:
     import statsmodels.api as sm
-    from scipy.spatial.distance import cosine
     from scipy.stats import foldnorm
     from sklearn import metrics
     from sklearn.calibration import calibration_curve
@@ -143,10 +104,6 @@ def test_agreement_with_scikit_learn_scipy_and_statsmodels(seed: int) -> None:
         "log_loss": metrics.log_loss(y, p, sample_weight=weights),
         "auroc": metrics.roc_auc_score(y, p, sample_weight=weights),
         "auprc": metrics.average_precision_score(y, p, sample_weight=weights),
-        "spherical": np.average(
-            [cosine([q, 1 - q], [label, 1 - label]) for q, label in zip(p, y, strict=True)],
-            weights=weights,
-        ),
     }
     logit = np.log(p / (1 - p))
     settings = {"family": sm.families.Binomial(), "freq_weights": weights}
@@ -171,11 +128,6 @@ def test_agreement_with_scikit_learn_scipy_and_statsmodels(seed: int) -> None:
         return float(np.average(np.abs(observed - predicted), weights=counts))
 
     close["ece"] = mean(y, p)
-    close["ece_equal_mass"] = mean(y, p, "quantile")
-    # 1 - p as its two digits read, which floating point does not keep.
-    close["ece_classwise"] = (close["ece"] + mean(~y, np.round(1 - p, 2))) / 2
-    verdict = p > 0.5
-    close["ece_confidence"] = mean(verdict == y, np.round(np.maximum(p, 1 - p), 2))
     observed, predicted, counts = error(y, p, "quantile")
     spread = np.sqrt(observed * (1 - observed) / counts)
     distance = np.abs(observed - predicted)
@@ -197,8 +149,7 @@ def test_published_numbers_of_scikit_learn() -> None:
 def test_published_calibration_errors_of_torchmetrics() -> None:
     # Example in the documentation of binary_calibration_error, printed to four digits.
     p, y = [0.25, 0.25, 0.55, 0.75, 0.75], [0, 0, 1, 1, 1]
-    for norm, expected in (("l1", 0.2900), ("l2", 0.2918), ("max", 0.3167)):
-        assert calibration_error(p, y, n_bins=2, norm=norm) == pytest.approx(expected, abs=5e-5)
+    assert calibration_error(p, y, n_bins=2) == pytest.approx(0.2900, abs=5e-5)
 
 
 def test_published_logistic_regression() -> None:
@@ -210,22 +161,6 @@ def test_published_logistic_regression() -> None:
     assert line.intercept == pytest.approx(-4.0777, abs=5e-5)
     assert line.slope == pytest.approx(1.5046, abs=5e-5)
     assert line.status == "ok"
-
-
-def test_published_chi_squared() -> None:
-    # Wikipedia, "Hosmer-Lemeshow test": grades A of 30 volunteers at each of 11 doses of caffeine,
-    # a logistic regression on the dose; over the doses chi squared is 17.46, p = 0.042.
-    import statsmodels.api as sm
-
-    dose = np.repeat(np.arange(11) * 50.0, 30)
-    passed = [10, 13, 17, 15, 10, 5, 4, 3, 3, 1, 0]
-    y = np.concatenate([[1] * count + [0] * (30 - count) for count in passed])
-    design = sm.add_constant(dose)
-    p = sm.GLM(y, design, family=sm.families.Binomial()).fit(tol=1e-12).predict(design)
-    test = hosmer_lemeshow(p, y, n_groups=11, n_fitted=2)
-    assert test.statistic == pytest.approx(17.46, abs=0.005)
-    assert test.degrees_of_freedom == 9
-    assert test.p_value == pytest.approx(0.042, abs=0.0005)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -255,13 +190,9 @@ def test_true_and_false_change_places() -> None:
     p = generator.uniform(0.03, 0.97, 500)
     y = generator.random(500) < p**1.5
     values, mirrored = values_of(p, y), values_of(1 - p, ~y)
-    # Average precision and the risk of claims are of the true class; the knots and quantiles of a
-    # mirrored curve are at other atoms; edges of bins of equal weight lie between other atoms.
-    of_one_class = {"auprc", "aurc_claims", "excess_aurc_claims"}
-    quantiles = {"ici", "e50", "e90", "emax", "ece_equal_mass", "ece_sweep", "ece_debiased"}
-    quantiles |= {"rms_calibration_error", "rms_calibration_error_debiased"}
-    quantiles |= {"hosmer_lemeshow", "hosmer_lemeshow_p"}
-    for name in set(SCORES) - of_one_class - quantiles:
+    # Average precision is of the true class; the knots and quantiles of a mirrored curve are at
+    # other atoms; edges of bins of equal weight lie between other atoms.
+    for name in set(SCORES) - {"auprc", "e90", "ece_debiased"}:
         sign = -1 if name in {"calibration_intercept", "calibration_in_the_large"} else 1
         # 1 - (1 - p) differs from p by a rounding; smooth_ece is on a mesh.
         assert mirrored[name] == pytest.approx(sign * values[name], abs=1e-8), name

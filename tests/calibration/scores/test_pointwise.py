@@ -12,7 +12,6 @@ from calibration.scores import (
     accuracy,
     f1_true,
     precision_errors,
-    spherical,
 )
 
 
@@ -37,8 +36,6 @@ def test_hand_values() -> None:
     assert log_loss(p, y) == pytest.approx(
         -(math.log(0.8) + 2 * math.log(0.4) + math.log(0.5)) / 4, abs=1e-15
     )
-    # Forecasts (3, 4)/7 and (4, 3)/7 have norm 5/7.
-    assert spherical([3 / 7, 4 / 7], [1, 1]) == pytest.approx(1 - (3 / 5 + 4 / 5) / 2, abs=1e-15)
     assert accuracy(p, y) == 0.5
     # One true positive, one false positive, one false negative.
     assert f1_true(p, y) == 0.5

@@ -12,21 +12,15 @@ from calibration import compare_methods, score_table, summarise
 from calibration.intervals import IntervalMethod
 from calibration.scores import MEASURES, REGISTRY, SCORES, Summary
 from calibration.scores.registry import DEFAULT_MEASURES
-from calibration.significance import MEASURES as TESTED
 from calibration.significance.summary_intervals import WITH_INTERVALS, summary_intervals
 from tests.calibration.coverage_simulation import draw
 
 P, Y, RESPONSES = draw(np.random.default_rng(7), 40)
 
-UNMOVED = {"murphy_resolution", "murphy_resolution_corrected"}
-"""What forecasts that are wrong throughout share with those that are right: bins tell true atoms
-from false ones, whichever way round."""
-
 
 def test_every_name_is_in_the_registry_once() -> None:
     assert {*SCORES, *MEASURES} == set(REGISTRY)
     assert set(SCORES) & set(MEASURES) == {"brier", "log_loss"}
-    assert set(TESTED) == set(REGISTRY)
     assert set(DEFAULT_MEASURES) | set(WITH_INTERVALS) <= set(MEASURES)
     assert set(MEASURES) <= {field.name for field in fields(Summary)}
     titles = [score.title for score in REGISTRY.values()]
@@ -63,7 +57,7 @@ def test_the_better_way() -> None:
         if score.higher_is_better is None or not score.needs_labels:
             continue
         gain = values[0][name] - values[1][name]
-        assert name in UNMOVED or (gain > 0) == score.higher_is_better, name
+        assert (gain > 0) == score.higher_is_better, name
 
 
 def test_a_score_has_the_same_interval_everywhere() -> None:
@@ -75,13 +69,3 @@ def test_a_score_has_the_same_interval_everywhere() -> None:
         # Sums in another order: a few roundings of doubles.
         assert row.interval == pytest.approx(summary[row.score], rel=1e-12)
         assert row.interval == pytest.approx((cell.lower, cell.upper), rel=1e-12)
-
-
-def test_no_p_value_or_test_statistic_has_an_interval() -> None:
-    without = {name for name, score in REGISTRY.items() if score.interval is IntervalMethod.NONE}
-    assert without == {
-        *("spiegelhalter_z", "spiegelhalter_p", "hosmer_lemeshow", "hosmer_lemeshow_p"),
-    }
-    for row in score_table(P, Y, responses=RESPONSES, scores=sorted(without), n_bootstrap=20):
-        assert math.isfinite(row.value)
-        assert all(map(math.isnan, row.interval))

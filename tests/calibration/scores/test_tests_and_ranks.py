@@ -1,4 +1,4 @@
-"""Tests of calibration, ranking, and risk at every coverage."""
+"""Ranking, and risk at every coverage."""
 
 from __future__ import annotations
 
@@ -11,79 +11,10 @@ import pytest
 from calibration.curves.corp import corp_curve
 from calibration.forecasts import with_ties
 from calibration.grouping import group_by_response
-from calibration.scores import auprc, auroc, hosmer_lemeshow, risk_coverage, spiegelhalter
+from calibration.scores import auprc, auroc, risk_coverage
 from calibration.scores.ranking import clustered_auroc
 from calibration.scores.selective import harmonic_numbers
-from tests.calibration.references import r_claims, r_values
 from tests.refusals import refused
-
-
-def test_hand_values_of_the_tests() -> None:
-    p, y = [0.2, 0.4, 0.9], [1, 0, 1]
-    top = 0.8 * 0.6 + -0.4 * 0.2 + 0.1 * -0.8
-    bottom = math.sqrt(0.36 * 0.16 + 0.04 * 0.24 + 0.64 * 0.09)
-    test = spiegelhalter(p, y)
-    assert test.statistic == pytest.approx(top / bottom, abs=1e-14)
-    assert test.p_value == pytest.approx(math.erfc(top / bottom / math.sqrt(2)), abs=1e-14)
-    assert test.degrees_of_freedom is None
-    # Groups {0.2, 0.4} with one true of 0.6, {0.9} with one of 0.9.
-    expected = (1 - 0.6) ** 2 / (2 * 0.3 * 0.7) + (1 - 0.9) ** 2 / (0.9 * 0.1)
-    groups = hosmer_lemeshow(p, y, n_groups=2)
-    assert groups.statistic == pytest.approx(expected, abs=1e-13)
-    assert groups.degrees_of_freedom == 2
-    # The upper tail of chi squared with two degrees of freedom is exp(-x/2).
-    assert groups.p_value == pytest.approx(math.exp(-expected / 2), abs=1e-13)
-    assert hosmer_lemeshow(p, y, n_groups=2, n_fitted=1).degrees_of_freedom == 1
-
-
-def test_hosmer_and_lemeshow_is_that_of_base_r() -> None:
-    p, _, y, _ = r_claims()
-    found = hosmer_lemeshow(p, y)
-    # Deciles by quantile() and cut(), chi squared of ten degrees: nothing was fitted.
-    statistic, p_value = r_values("stats", "hosmer_lemeshow")
-    assert found.statistic == pytest.approx(statistic, rel=1e-10)
-    assert found.p_value == pytest.approx(p_value, rel=1e-9)
-
-
-def test_hosmer_and_lemeshow_fitted_to_the_labels_have_two_degrees_less() -> None:
-    from statsmodels.discrete.discrete_model import Logit
-
-    generator = np.random.default_rng(3)
-    n_runs, p_values = 250, []
-    for _ in range(n_runs):
-        x = generator.normal(size=400)
-        y = generator.random(400) < 1 / (1 + np.exp(-x))
-        columns = np.c_[np.ones(400), x]
-        p = Logit(y.astype(float), columns).fit(disp=False).predict(columns)
-        p_values.append(hosmer_lemeshow(p, y, n_fitted=2).p_value)
-    # Hosmer and Lemeshow's simulation: uniform p-values. The mean of 250 has an error of 0.018.
-    assert np.mean(p_values) == pytest.approx(0.5, abs=4 * 0.018)
-    assert 0 < np.mean(np.array(p_values) < 0.1) < 0.1 + 4 * math.sqrt(0.09 / n_runs)
-
-
-def test_tests_without_variance_or_with_an_infinite_one() -> None:
-    certain = spiegelhalter([0.0, 0.5, 1.0], [0, 1, 1])
-    assert certain.status == "no_variance"
-    assert math.isnan(certain.statistic)
-    assert hosmer_lemeshow([0.0, 1.0], [0, 1]).status == "no_variance"
-    assert hosmer_lemeshow([0.3, 0.4], [0, 1], n_groups=2, n_fitted=2).status == "no_variance"
-    wrong = hosmer_lemeshow([0.0, 0.0, 0.5, 0.6], [1, 0, 1, 0], n_groups=2)
-    assert (wrong.status, wrong.statistic, wrong.p_value) == ("infinite", math.inf, 0.0)
-    right = hosmer_lemeshow([0.0, 0.0, 0.5, 0.5], [0, 0, 1, 0], n_groups=2)
-    assert (right.status, right.statistic) == ("ok", 0.0)
-
-
-def test_tests_hold_their_level_for_calibrated_independent_atoms() -> None:
-    generator = np.random.default_rng(9)
-    n_runs, rejected = 400, {"z": 0, "chi": 0}
-    for _ in range(n_runs):
-        p = generator.random(300)
-        y = generator.random(300) < p
-        rejected["z"] += spiegelhalter(p, y).p_value < 0.05
-        rejected["chi"] += hosmer_lemeshow(p, y).p_value < 0.05
-    # 5 % of 400 is 20, with a standard deviation of 4.4; five of them are 22.
-    for count in rejected.values():
-        assert 0 < count < 42
 
 
 def test_hand_values_of_ranks() -> None:
@@ -163,8 +94,6 @@ def test_points_without_weight_keep_nothing() -> None:
 
 def test_bad_input_is_named() -> None:
     refused("rule is 'best'; choose 'verdict'", risk_coverage, [0.1], [1], rule="best")
-    refused("n_groups is 0", hosmer_lemeshow, [0.1], [1], n_groups=0)
-    refused("n_fitted is -1", hosmer_lemeshow, [0.1], [1], n_fitted=-1)
 
 
 def test_what_rounding_moves_apart_is_tied() -> None:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from calibration.grouping import group_by_response
+from calibration.scores.definition import JudgedClaims
+from calibration.scores.registry import response_k
 from calibration.significance import compare_judged, compare_methods, paired_permutation
-from calibration.significance.method_measures import JudgedClaims, response_k
 from factormodels.errors import InputError
 from tests.calibration.significance.test_table import data
 from tests.refusals import refused

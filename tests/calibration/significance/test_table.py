@@ -10,8 +10,8 @@ import pytest
 
 from calibration import summarise
 from calibration.intervals import IntervalSettings
+from calibration.scores import USUAL_MEASURES
 from calibration.significance import (
-    USUAL_MEASURES,
     adjust,
     as_latex,
     as_markdown,

@@ -25,13 +25,11 @@ from calibration.intervals import (
     reach,
     response_weights,
 )
-from calibration.scores.intervals.deviations import DEVIATION_SCORES
-from calibration.scores.intervals.samples import scores_of_samples
-from calibration.scores.miscalibration.decomposition import uncertainty
+from calibration.scores.definition import SampleSettings
+from calibration.scores.many_samples import scores_of_samples
 from calibration.scores.pointwise import LOSSES, point_losses
 from calibration.scores.ranking import clustered_auroc
 from calibration.scores.registry import REGISTRY
-from calibration.scores.sample_scores import ScoreContext
 from calibration.validation import Floats, Integers
 
 _STEP = 1e-6
@@ -61,7 +59,7 @@ NO_INTERVAL = ScoreInterval(math.nan, math.nan, math.nan)
 
 def score_intervals(
     points: Forecasts,
-    context: ScoreContext,
+    settings: SampleSettings,
     estimates: Mapping[str, Estimate],
     *,
     level: float,
@@ -73,7 +71,7 @@ def score_intervals(
 
     Args:
         points: the forecasts.
-        context: what scores of samples of them are computed with.
+        settings: what scores of samples of them are computed with.
         estimates: the scores of the data, by name.
         level: nominal coverage.
         n_bootstrap: number of replicates of the methods that draw some.
@@ -92,17 +90,12 @@ def score_intervals(
     found |= _of_base_rate(points, by_method[IntervalMethod.BASE_RATE], level)
     found |= _of_auroc(points, by_method[IntervalMethod.OBUCHOWSKI], level)
     jackknifed = by_method[IntervalMethod.JACKKNIFE]
-    found |= _by_jackknife(points, context, jackknifed, estimates, level, seed, workers)
-    for own, make in DEVIATION_SCORES.items():
-        if set(own).isdisjoint(by_method[IntervalMethod.INVERSION]):
-            continue
-        scores = make(points, context)
-        if scores is not None:
+    found |= _by_jackknife(points, settings, jackknifed, estimates, level, seed, workers)
+    for name in by_method[IntervalMethod.INVERSION]:
+        make = REGISTRY[name].deviations
+        if make is not None and (deviations := make(points, settings)) is not None:
             draws = response_weights(points.n_responses, n_bootstrap, seed)
-            columns = inverted_intervals(scores, draws, level)
-            for name, lower, upper, error in zip(own, *columns, strict=True):
-                if name in by_method[IntervalMethod.INVERSION]:
-                    found[name] = ScoreInterval(float(lower), float(upper), float(error))
+            found[name] = ScoreInterval(*inverted_intervals(deviations, draws, level))
     return {name: _told(name, found[name]) for name in estimates}
 
 
@@ -169,13 +162,15 @@ def _of_base_rate(
         IntervalSettings(IntervalMethod.DELTA, level=level),
     )
     lower, upper = float(rate.lower[0]), float(rate.upper[0])
-    total, own = float(points.weights.sum()), float(rate.estimate[0])
+    own = float(rate.estimate[0])
     found = {}
     for name in names:
+        of_base_rate = REGISTRY[name].of_base_rate
+        if of_base_rate is None:
+            continue
         # The uncertainty rises up to a base rate of one half and falls beyond it.
-        rates = np.array([lower, upper, min(max(0.5, lower), upper)])
-        values = uncertainty(name, rates, total)
-        step = uncertainty(name, np.clip(np.array([own - _STEP, own + _STEP]), 0, 1), total)
+        values = of_base_rate(np.array([lower, upper, min(max(0.5, lower), upper)]))
+        step = of_base_rate(np.clip(np.array([own - _STEP, own + _STEP]), 0, 1))
         error = abs(float(np.diff(step)[0])) / (2 * _STEP) * float(rate.standard_error[0])
         found[name] = ScoreInterval(float(values.min()), float(values.max()), error)
     return found
@@ -192,7 +187,7 @@ def _of_auroc(points: Forecasts, names: Sequence[str], level: float) -> dict[str
 
 def _by_jackknife(
     points: Forecasts,
-    context: ScoreContext,
+    settings: SampleSettings,
     names: Sequence[str],
     estimates: Mapping[str, Estimate],
     level: float,
@@ -202,7 +197,7 @@ def _by_jackknife(
     if not names:
         return {}
 
-    statistic = scores_of_samples(points, context, names, workers)
+    statistic = scores_of_samples(points, settings, names, workers)
     own = np.array([estimates[name].value for name in names])
     found, groups = left_out(statistic, points.n_responses, seed)
     error = jackknife_error(found)

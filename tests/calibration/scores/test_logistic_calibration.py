@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
-from calibration.forecasts import ScoreStatus, pooled
-from calibration.scores import calibration_line, flexible_calibration, score_table
-from calibration.scores.miscalibration.loess import loess_curve
-from calibration.scores.miscalibration.logistic import fit_logistic, sigmoid
-from calibration.scores.miscalibration.logistic_calibration import (
-    restricted_cubic_spline,
-    weighted_quantiles,
-)
+from calibration.forecasts import ScoreStatus
+from calibration.scores import ScoreRow, calibration_line, score_table
+from calibration.scores.logistic import fit_logistic, sigmoid
+from calibration.scores.logistic_calibration import restricted_cubic_spline, weighted_quantile
 from tests.calibration.references import r_claims, r_values
 from tests.refusals import refused
+
+
+def e90(p: Any, y: Any, **settings: Any) -> ScoreRow:
+    return score_table(p, y, scores=["e90"], n_bootstrap=0, **settings)[0]
 
 
 def test_hand_values() -> None:
@@ -28,16 +29,14 @@ def test_hand_values() -> None:
     assert line.intercept == pytest.approx(0, abs=1e-12)
     assert line.in_the_large == pytest.approx(0, abs=1e-12)
     # Every atom's distance is 1/4 - 1/5.
-    flexible = flexible_calibration(p, y)
-    for value in (flexible.ici, flexible.e50, flexible.e90, flexible.emax):
-        assert value == pytest.approx(0.05, abs=1e-12)
-    assert flexible.status == "ok"
+    assert e90(p, y).value == pytest.approx(0.05, abs=1e-12)
+    assert e90(p, y).status == "ok"
     # Constant forecasts: no slope, the difference of logits in the large, a curve at the share.
     line = calibration_line([0.2] * 4, [1, 1, 0, 0])
     assert line.status == "constant_forecast"
     assert math.isnan(line.slope)
     assert line.in_the_large == pytest.approx(math.log(4), abs=1e-12)
-    assert flexible_calibration([0.2] * 4, [1, 1, 0, 0]).ici == pytest.approx(0.3, abs=1e-12)
+    assert e90([0.2] * 4, [1, 1, 0, 0]).value == pytest.approx(0.3, abs=1e-12)
 
 
 def test_agreement_with_statsmodels_on_a_spline_with_weights() -> None:
@@ -54,14 +53,9 @@ def test_agreement_with_statsmodels_on_a_spline_with_weights() -> None:
     family = sm.families.Binomial()
     curve = sm.GLM(y, columns, family=family, freq_weights=weights).fit(tol=1e-14).predict(columns)
     distance = np.abs(curve - p)
-    flexible = flexible_calibration(p, y, weights=weights)
+    expected = np.quantile(np.repeat(distance, weights), 0.9, method="inverted_cdf")
     # Both solve to below 1e-10.
-    assert flexible.ici == pytest.approx(np.average(distance, weights=weights), abs=1e-9)
-    assert flexible.emax == pytest.approx(distance.max(), abs=1e-9)
-    repeated = np.repeat(distance, weights)
-    for share, value in ((0.5, flexible.e50), (0.9, flexible.e90)):
-        expected = np.quantile(repeated, share, method="inverted_cdf")
-        assert value == pytest.approx(expected, abs=1e-9)
+    assert e90(p, y, weights=weights).value == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_spline_is_linear_beyond_its_outer_knots() -> None:
@@ -83,8 +77,8 @@ def test_extreme_forecasts_are_clipped_and_said_to_be() -> None:
     assert line.slope == near.slope
     assert calibration_line(p, y, clip=0.01).slope != line.slope
     # A spline of four columns fits four atoms without error; it needs more of them.
-    assert flexible_calibration(p, y).status == "separated"
-    assert flexible_calibration(p * 3, [*y, 1, 0, 1, 0, *y]).status == "clipped"
+    assert e90(p, y).status == "separated"
+    assert e90(p * 3, [*y, 1, 0, 1, 0, *y]).status == "clipped"
 
 
 @pytest.mark.parametrize(
@@ -121,7 +115,7 @@ def test_newton_converges_from_far_away_and_stops_where_there_is_no_maximum() ->
 
 
 def test_rows_in_parts_give_the_same_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    import calibration.scores.miscalibration.logistic as module
+    import calibration.scores.logistic as module
 
     generator = np.random.default_rng(8)
     columns = np.stack([np.ones(1000), generator.normal(size=1000)])
@@ -141,10 +135,11 @@ def test_weighted_quantiles_are_those_of_repeated_values(seed: int) -> None:
     if seed == 2:
         values = np.round(values, 1)
     weight = generator.integers(0, 4, values.size)
-    found = weighted_quantiles(values, weight.astype(float), (0.01, 0.5, 0.9, 1.0))
+    shares = (0.01, 0.5, 0.9, 1.0)
+    found = [weighted_quantile(values, weight.astype(float), share) for share in shares]
     repeated = np.repeat(values, weight)
-    expected = np.quantile(repeated, [0.01, 0.5, 0.9, 1.0], method="inverted_cdf")
-    assert list(found) == expected.tolist()
+    expected = np.quantile(repeated, shares, method="inverted_cdf")
+    assert found == expected.tolist()
 
 
 def test_left_out_extremes_are_those_of_val_prob() -> None:
@@ -157,66 +152,27 @@ def test_left_out_extremes_are_those_of_val_prob() -> None:
     assert (line.intercept, line.slope) == pytest.approx((intercept, slope), abs=1e-6)
     assert (line.n_clipped, line.status) == (4, "ok")
     rest = np.delete(np.arange(y.size), [2, 49, 6, 89])
-    alone = flexible_calibration(p[rest], y[rest])
-    found = flexible_calibration(with_ends, y, extremes="leave-out")
-    for name in ("ici", "e50", "e90", "emax"):
-        assert getattr(found, name) == pytest.approx(getattr(alone, name), abs=1e-9)
+    found = e90(with_ends, y, extremes="leave-out")
+    assert found.value == pytest.approx(e90(p[rest], y[rest]).value, abs=1e-9)
     assert found.n_clipped == 4
     # Moved, the slope is a matter of where to.
     moved = [calibration_line(with_ends, y, clip=clip) for clip in (1e-9, 1e-6, 1e-2)]
     beyond = int(((with_ends < 0.01) | (with_ends > 0.99)).sum())
     assert [each.n_clipped for each in moved] == [4, 4, beyond]
     assert moved[0].slope < moved[1].slope < moved[2].slope
-    table = score_table(with_ends, y, n_bootstrap=0, scores=["calibration_slope", "ici", "brier"],
+    table = score_table(with_ends, y, n_bootstrap=0, scores=["calibration_slope", "e90", "brier"],
                         extremes="leave-out")  # fmt: skip
     assert [row.n_clipped for row in table] == [4, 4, 0]
     assert table[0].value == line.slope
-    assert table[1].value == pytest.approx(found.ici, rel=1e-12)
+    assert table[1].value == pytest.approx(found.value, rel=1e-12)
     nothing = calibration_line([0, 1, 0], [0, 1, 1], extremes="leave-out")
     assert (nothing.status, nothing.n_clipped) == ("one_class", 3)
 
 
-def test_loess_is_that_of_r() -> None:
-    p, _, y, _ = r_claims()
-    found = flexible_calibration(p, y, smoother="loess")
-    mean, median, ninety, largest = r_values("stats", "loess")
-    # Normal equations here, a QR decomposition there.
-    assert (found.ici, found.emax) == pytest.approx((mean, largest), abs=1e-10)
-    sample = pooled(p, y)
-    distance = np.abs(np.interp(p, sample.p, loess_curve(sample)) - p)
-    # R's quantiles are between two atoms, ours are of one.
-    assert np.quantile(distance, [0.5, 0.9]) == pytest.approx([median, ninety], abs=1e-10)
-    assert found.e50 == np.quantile(distance, 0.5, method="inverted_cdf")
-    assert (found.status, found.n_clipped) == ("ok", 0)
-    table = score_table(p, y, n_bootstrap=0, scores=["ici"], smoother="loess")
-    assert table[0].value == found.ici
-
-
-def test_loess_takes_a_weight_for_so_many_atoms_and_few_distinct_probabilities() -> None:
-    generator = np.random.default_rng(5)
-    p = np.round(generator.random(80), 1)
-    y = generator.random(80) < p
-    weights = generator.integers(0, 4, 80)
-    weighted = flexible_calibration(p, y, weights=weights, smoother="loess")
-    repeated = flexible_calibration(np.repeat(p, weights), np.repeat(y, weights), smoother="loess")
-    assert weighted.ici == pytest.approx(repeated.ici, abs=1e-10)
-    # At two probabilities the curve goes through both shares.
-    two = pooled([0.2] * 4 + [0.8] * 4, [1, 0, 0, 0, 1, 1, 1, 0])
-    np.testing.assert_allclose(loess_curve(two), [0.25, 0.75], atol=1e-9)
-    # A quadratic share is found without error, wherever it is not cut.
-    grid = np.repeat(np.linspace(0.05, 0.95, 40), 2)
-    shares = np.stack([1 - grid[::2] ** 2, grid[::2] ** 2], axis=1).ravel()
-    exact = pooled(grid, np.tile([0, 1], 40), shares * 9)
-    np.testing.assert_allclose(loess_curve(exact), exact.p**2, atol=1e-9)
-
-
 def test_a_curve_that_is_not_defined_says_why() -> None:
-    for smoother in ("spline", "loess"):
-        found = flexible_calibration([0.2, 0.8], [1, 1], smoother=smoother)
-        assert found.status == "one_class"
-        assert np.isnan(found.ici)
-    refused("smoother is 'lowess'; choose one of spline", flexible_calibration, [0.1], [1],
-            smoother="lowess")  # fmt: skip
+    found = e90([0.2, 0.8], [1, 1])
+    assert found.status == "one_class"
+    assert np.isnan(found.value)
     refused("extremes is 'drop'; choose one of clip, leave-out", calibration_line, [0.1], [1],
             extremes="drop")  # fmt: skip
 

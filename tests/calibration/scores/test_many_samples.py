@@ -7,11 +7,10 @@ import pytest
 from scipy.optimize import isotonic_regression
 
 from calibration.forecasts import Extremes, forecasts
-from calibration.scores.intervals.deviations import _isotonic_terms
-from calibration.scores.intervals.samples import COMPILED, scores_of_samples
-from calibration.scores.miscalibration.decomposition import expected_loss
-from calibration.scores.pointwise import LOSSES
-from calibration.scores.sample_scores import context_of, sample_scores
+from calibration.scores.decomposition import _isotonic_gains
+from calibration.scores.definition import SampleSettings
+from calibration.scores.many_samples import COMPILED, scores_of_samples
+from calibration.scores.registry import sample_scores
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -25,10 +24,10 @@ def test_compiled_scores_are_those_of_each_sample(seed: int, extremes: Extremes)
     weights = rng.choice([1.0, 2.0, 0.5], n) if seed % 2 else None
     points = forecasts(p, y, weights, rng.integers(0, n_responses, n))
     names = [*COMPILED, "log_loss", "auprc"][:: -1 if seed % 3 else 1]
-    context = context_of(points, names, extremes=extremes)
+    settings = SampleSettings(extremes=extremes)
     draws = rng.integers(0, 3, (25, points.n_responses)).astype(float)
     draws[0] = 0.0
-    found = scores_of_samples(points, context, names)(draws)
+    found = scores_of_samples(points, settings, names)(draws)
     assert np.isnan(found[0]).all()
     defined = 0
     for row, values in zip(draws[1:], found[1:], strict=True):
@@ -36,7 +35,7 @@ def test_compiled_scores_are_those_of_each_sample(seed: int, extremes: Extremes)
         if sample.total <= 0:
             assert np.isnan(values).all()
             continue
-        alone = sample_scores(sample, context, names)
+        alone = sample_scores(sample, settings, names)
         expected = np.array([alone[name].value for name in names])
         np.testing.assert_allclose(values, expected, rtol=1e-8, atol=1e-9)
         defined += int(np.isfinite(expected).sum())
@@ -52,12 +51,8 @@ def test_isotonic_gains_are_those_of_scipy(of_mean: bool) -> None:
     expected = []
     for row in rows:
         after = np.clip(isotonic_regression(row, weights=weight).x, 0, 1)
-        before = np.clip(np.full(30, row @ weight) if of_mean else forecast, 1e-12, 1 - 1e-12)
-        terms = []
-        for name in ("brier", "log_loss"):
-            if_true, if_false = LOSSES[name](before)
-            loss = (row * if_true + (1 - row) * if_false) @ weight
-            terms.append(loss - expected_loss(name, after) @ weight)
-        expected.append(terms)
-    found = _isotonic_terms(weight, rows.reshape(4, 10, 30), None if of_mean else forecast)
-    np.testing.assert_allclose(found.reshape(40, 2), expected, rtol=1e-9, atol=1e-12)
+        before = np.clip(np.full(30, row @ weight) if of_mean else forecast, 0, 1)
+        loss = row * (1 - before) ** 2 + (1 - row) * before**2
+        expected.append((loss - after * (1 - after)) @ weight)
+    found = _isotonic_gains(weight, rows.reshape(4, 10, 30), None if of_mean else forecast)
+    np.testing.assert_allclose(found.ravel(), expected, rtol=1e-9, atol=1e-12)

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.forecasts import Estimate, Sample, pooled
+from calibration.forecasts import Estimate, Forecasts, Sample, pooled
+from calibration.intervals import DeviationScores, IntervalMethod, Scale
 from calibration.labels import LabelPolicy
-from calibration.scores.miscalibration.mesh_sums import SPLINE, mesh_of
+from calibration.scores.cells import deviation_scores, residual_sums
+from calibration.scores.definition import SampleSettings, ScoreDefinition
+from calibration.scores.mesh_sums import SPLINE, mesh_of
 from calibration.validation import Floats, open_interval
 
 _CELLS = 1 << 14
@@ -51,8 +54,7 @@ def smooth_ece(
     return _error(_cosines(sample), bandwidth)
 
 
-def smooth_scores(sample: Sample) -> dict[str, Estimate]:
-    """Smooth calibration error of a sample."""
+def _smooth_scores(sample: Sample, _: SampleSettings) -> dict[str, Estimate]:
     return {"smooth_ece": Estimate(_chosen(sample))}
 
 
@@ -174,3 +176,42 @@ def _gaps(rows: Floats, smoothing: MeshSmoothing, at: int, ends: Floats) -> Floa
     """Error less bandwidth of each row of residuals at one of the bandwidths."""
     gaps: Floats = np.abs(rows @ smoothing.matrices[at]) @ ends - smoothing.widths[at]
     return gaps
+
+
+_LEAST_CELLS, _MOST_CELLS = 64, 512
+
+
+def mesh_cells(points: Forecasts) -> int:
+    """Number of cells of at most a quarter of the bandwidth, which is the error."""
+    value = points.remember("smooth error", lambda: _chosen(points.sample()))
+    wanted: int = 2 ** int(np.ceil(np.log2(4 / max(value, 1e-6))))
+    return min(max(wanted, _LEAST_CELLS), _MOST_CELLS)
+
+
+def mesh_deviations(points: Forecasts, n_cells: int) -> DeviationScores:
+    """Residuals on a mesh of so many cells."""
+    place = points.p * n_cells
+    below = np.minimum(place.astype(np.int64), n_cells - 1)
+    share = place - below
+    halves = [
+        residual_sums(points, number, n_cells + 1, points.p, part)
+        for number, part in ((below, 1 - share), (below + 1, share))
+    ]
+    smoothing = mesh_smoothing(n_cells)
+    return deviation_scores(
+        points, halves[0] + halves[1], lambda deviation: smooth_errors(deviation, smoothing)
+    )
+
+
+FAMILY = (
+    ScoreDefinition(
+        name="smooth_ece",
+        title="Smooth ECE",
+        meaning="calibration error smoothed by a kernel as wide as itself",
+        higher_is_better=False,
+        scale=Scale.NUMBER,
+        interval=IntervalMethod.INVERSION,
+        of_sample=_smooth_scores,
+        deviations=lambda points, _: mesh_deviations(points, mesh_cells(points)),
+    ),
+)

@@ -8,9 +8,10 @@ import numpy as np
 
 from calibration.forecasts import Extremes, Forecasts, Sample, clipped_logits
 from calibration.intervals import Statistic, of_samples
-from calibration.scores.miscalibration.binning import equal_width_starts
-from calibration.scores.miscalibration.logistic_calibration import MOST_POINTS
-from calibration.scores.sample_scores import ScoreContext, sample_scores
+from calibration.scores.binning import equal_width_starts
+from calibration.scores.definition import SampleSettings
+from calibration.scores.logistic_calibration import MOST_POINTS, line_start
+from calibration.scores.registry import sample_scores
 from calibration.scores.selective import verdict_ranking
 from calibration.validation import Floats
 
@@ -22,7 +23,7 @@ COMPILED = (
 
 
 def scores_of_samples(
-    points: Forecasts, context: ScoreContext, names: Sequence[str], workers: int = 1
+    points: Forecasts, settings: SampleSettings, names: Sequence[str], workers: int = 1
 ) -> Statistic:
     """Statistic whose columns are scores of samples, nan where they are not defined.
 
@@ -30,7 +31,7 @@ def scores_of_samples(
 
     Args:
         points: the forecasts.
-        context: as `context_of` gives it.
+        settings: what they are computed with.
         names: some of `SAMPLE_SCORES`.
         workers: number of threads for the scores that are computed sample by sample.
     """
@@ -39,7 +40,7 @@ def scores_of_samples(
     others = [name for name in names if name not in compiled]
 
     def one_by_one(sample: Sample) -> Floats:
-        found = sample_scores(sample, context, others)
+        found = sample_scores(sample, settings, others)
         return np.array([found[name].value for name in others])
 
     rest = of_samples(points, one_by_one, workers)
@@ -49,7 +50,7 @@ def scores_of_samples(
     columns = [[*compiled, *others].index(name) for name in names]
 
     def of_block(weights: Floats) -> Floats:
-        found = _compiled(points, context, places, weights)[:, places]
+        found = _compiled(points, settings, places, weights)[:, places]
         if others:
             found = np.concatenate([found, rest(weights)], axis=1)
         return np.asarray(found[:, columns])
@@ -58,24 +59,28 @@ def scores_of_samples(
 
 
 def _compiled(
-    points: Forecasts, context: ScoreContext, places: Sequence[int], multiplicity: Floats
+    points: Forecasts, settings: SampleSettings, places: Sequence[int], multiplicity: Floats
 ) -> Floats:
     """Every compiled score of samples, (n_samples, 7), of which some are wanted."""
-    from calibration.scores.intervals.kernels.samples import N_SCORES, score_samples
+    from calibration.scores.kernels.samples import N_SCORES, score_samples
 
     counted = np.ones(points.p.size)
-    if context.extremes is Extremes.LEAVE_OUT:
-        counted[(points.p < context.clip) | (points.p > 1 - context.clip)] = 0.0
+    if settings.extremes is Extremes.LEAVE_OUT:
+        counted[(points.p < settings.clip) | (points.p > 1 - settings.clip)] = 0.0
     ranking = verdict_ranking(points)
     scores = np.empty((len(multiplicity), N_SCORES))
     wanted = np.zeros(N_SCORES, dtype=np.bool_)
+    fits = {COMPILED.index(name) for name in COMPILED if name.startswith("calibration")}
+    start = np.zeros(2)
+    if not fits.isdisjoint(places):
+        start = line_start(points, settings).get("line", start)
     wanted[places] = True
     score_samples(
         points.p,
-        clipped_logits(points, context.clip),
+        clipped_logits(points, settings.clip),
         counted,
-        context.line_start.get("line", np.zeros(2)),
-        equal_width_starts(context.whole, context.n_bins),
+        start,
+        equal_width_starts(points.sample(), settings.n_bins),
         ranking.order,
         ranking.last,
         ranking.counts_false,

@@ -1,9 +1,8 @@
-"""Logistic calibration: slope and intercept, and a flexible calibration curve with its errors."""
+"""Logistic calibration: slope and intercept, and the errors of a flexible calibration curve."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -13,29 +12,30 @@ from calibration.forecasts import (
     LOGIT_CLIP,
     Estimate,
     Extremes,
+    Forecasts,
     Sample,
     ScoreStatus,
     clipped_logits,
     clipped_weight,
-    dot,
     extremes_named,
     logit_clip,
     pooled,
     undefined,
     was_clipped,
-    without_extremes,
 )
+from calibration.intervals import DeviationScores, IntervalMethod, Scale
 from calibration.labels import LabelPolicy
-from calibration.scores.miscalibration.loess import loess_curve
-from calibration.scores.miscalibration.logistic import (
+from calibration.scores.cells import Cells, neighbours
+from calibration.scores.definition import SampleSettings, ScoreDefinition
+from calibration.scores.logistic import (
     ROWS_AT_ONCE,
     LogisticFit,
     combined,
     fit_logistic,
     sigmoid,
 )
-from calibration.scores.miscalibration.mesh_sums import LAGRANGE, Mesh, mesh_of
-from calibration.validation import Floats, member_named
+from calibration.scores.mesh_sums import LAGRANGE, Mesh, mesh_of
+from calibration.validation import Floats
 
 KNOT_QUANTILES = (0.05, 0.35, 0.65, 0.95)
 """Where the knots of the flexible curve are among the atoms (Harrell 2015, section 2.4.6)."""
@@ -45,24 +45,6 @@ MOST_POINTS = 1 << 17
 
 N_CELLS = 1 << 15
 """Number of cells of that mesh of logits."""
-
-
-class Smoother(StrEnum):
-    """How the flexible calibration curve is fitted."""
-
-    SPLINE = "spline"
-    """Logistic regression on a restricted cubic spline of logit p (Harrell 2015)."""
-    LOESS = "loess"
-    """Local quadratic regression on p (Austin and Steyerberg 2019), which needs no logit."""
-
-
-def smoother_named(smoother: str) -> Smoother:
-    """Smoother of a name.
-
-    Raises:
-        InputError: if there is none of that name.
-    """
-    return member_named(Smoother, smoother, "smoother")
 
 
 @dataclass(frozen=True)
@@ -84,28 +66,6 @@ class CalibrationLine:
     in_the_large: float
     status: ScoreStatus
     in_the_large_status: ScoreStatus
-    n_clipped: float = 0
-
-
-@dataclass(frozen=True)
-class FlexibleCalibration:
-    """Distance of p from a flexible calibration curve; nan where `status` says why.
-
-    Attributes:
-        ici: integrated calibration index, the mean over atoms of |curve(p) - p|.
-        e50: its median.
-        e90: its 90 % quantile.
-        emax: its maximum.
-        status: ``ok``, ``clipped``, ``one_class`` or ``separated``.
-        n_clipped: number of atoms whose p is outside [clip, 1 - clip], moved or left out; 0 for
-            ``loess``.
-    """
-
-    ici: float
-    e50: float
-    e90: float
-    emax: float
-    status: ScoreStatus
     n_clipped: float = 0
 
 
@@ -135,79 +95,51 @@ def calibration_line(
     Raises:
         InputError: for bad arrays, lengths that differ, no labelled atom, or a bad setting.
     """
-    sample, clip = pooled(p, y, weights, unlabelled), logit_clip(clip)
-    n_clipped = clipped_weight(sample, clip)
-    if extremes_named(extremes) is Extremes.LEAVE_OUT:
-        sample = without_extremes(sample, clip)
-    scores = line_scores(sample, clip)
-    slope, large = scores["calibration_slope"], scores["calibration_in_the_large"]
-    intercept = scores["calibration_intercept"].value
-    return CalibrationLine(
-        slope.value, intercept, large.value, slope.status, large.status, n_clipped
-    )
-
-
-def flexible_calibration(
-    p: ArrayLike,
-    y: Any,
-    *,
-    weights: ArrayLike | None = None,
-    smoother: str = Smoother.SPLINE,
-    clip: float = LOGIT_CLIP,
-    extremes: str = Extremes.CLIP,
-    unlabelled: str = LabelPolicy.EXCLUDE,
-) -> FlexibleCalibration:
-    """ICI, E50, E90 and Emax (Austin and Steyerberg 2019) of a flexible calibration curve.
-
-    The curve is a logistic regression on a restricted cubic spline of logit p with four knots, at
-    the 5, 35, 65 and 95 % quantiles of the atoms; where fewer than three of them differ, on logit
-    p alone. Or it is R's loess of labels on p, cut at 0 and 1. Quantiles of the distance are the
-    least values that reach their share of the atoms.
-
-    Args:
-        p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False, None where unlabelled.
-        weights: how many atoms each counts as, (n,), or None.
-        smoother: ``spline`` or ``loess``.
-        clip: p is moved into [clip, 1 - clip] before the spline takes its logit.
-        extremes: what becomes of p outside: ``clip``, or ``leave-out``; not used by ``loess``.
-        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
-
-    Raises:
-        InputError: for bad arrays, lengths that differ, no labelled atom, or a bad setting.
-    """
-    chosen, clip = smoother_named(smoother), logit_clip(clip)
+    settings = SampleSettings(clip=logit_clip(clip), extremes=extremes_named(extremes))
     sample = pooled(p, y, weights, unlabelled)
-    n_clipped = 0.0
-    if chosen is Smoother.SPLINE:
-        n_clipped = clipped_weight(sample, clip)
-        if extremes_named(extremes) is Extremes.LEAVE_OUT:
-            sample = without_extremes(sample, clip)
-    scores = flexible_scores(sample, sample, clip, smoother=chosen)
-    return FlexibleCalibration(
-        ici=scores["ici"].value,
-        e50=scores["e50"].value,
-        e90=scores["e90"].value,
-        emax=scores["emax"].value,
-        status=scores["ici"].status,
-        n_clipped=n_clipped,
+    scores = line_scores(sample, settings)
+    slope, large = scores["calibration_slope"], scores["calibration_in_the_large"]
+    return CalibrationLine(
+        slope=slope.value,
+        intercept=scores["calibration_intercept"].value,
+        in_the_large=large.value,
+        status=slope.status,
+        in_the_large_status=large.status,
+        n_clipped=clipped_weight(sample, settings.clip),
     )
 
 
-def line_scores(
-    sample: Sample, clip: float, start: dict[str, Floats] | None = None
-) -> dict[str, Estimate]:
-    """Calibration slope, intercept and calibration in the large of a sample.
+def line_scores(sample: Sample, settings: SampleSettings) -> dict[str, Estimate]:
+    """Calibration slope, intercept and calibration in the large of a sample."""
+    start = line_start(sample.forecasts, settings)
+    return _line_scores(settings.with_logits(sample), settings.clip, start)
 
-    Args:
-        sample: the sample.
-        clip: bound on p before its logit is taken.
-        start: where the fits begin, by name, as `line_starts` returns; or None.
-    """
+
+def line_start(points: Forecasts, settings: SampleSettings) -> dict[str, Floats]:
+    """Where fits of a line to samples begin, by name: where those to the data ended."""
+
+    def build() -> dict[str, Floats]:
+        found = _line_scores(_whole(points, settings), settings.clip, {})
+        large, slope = found["calibration_in_the_large"].value, found["calibration_slope"].value
+        start = {} if np.isnan(large) else {"large": np.array([large])}
+        if not np.isnan(slope):
+            start["line"] = np.array([found["calibration_intercept"].value, slope])
+        return start
+
+    return points.remember(("line start", settings), build)
+
+
+def _whole(points: Forecasts, settings: SampleSettings) -> Sample:
+    """The data that samples are drawn from, as far as they have logits that count."""
+    return points.remember(
+        ("whole", settings.clip, settings.extremes), lambda: settings.with_logits(points.sample())
+    )
+
+
+def _line_scores(sample: Sample, clip: float, start: dict[str, Floats]) -> dict[str, Estimate]:
     names = ("calibration_slope", "calibration_intercept", "calibration_in_the_large")
     if sample.has_one_class:
         return dict.fromkeys(names, undefined(ScoreStatus.ONE_CLASS))
-    start = start or {}
     status = was_clipped(sample, clip)
     rows = _rows(sample, clip)
     large = fit_logistic(
@@ -235,51 +167,28 @@ def line_scores(
     }
 
 
-def flexible_scores(
-    sample: Sample,
-    whole: Sample,
-    clip: float,
-    start: Floats | None = None,
-    smoother: Smoother = Smoother.SPLINE,
-) -> dict[str, Estimate]:
-    """ICI, E50, E90 and Emax of a sample.
-
-    Args:
-        sample: the sample.
-        whole: the data that it is drawn from, whose quantiles are the knots.
-        clip: bound on p before its logit is taken.
-        start: coefficients with which the fit begins, or None.
-        smoother: how the curve is fitted.
-    """
-    names = ("ici", "e50", "e90", "emax")
-    curve, status = curve_of(sample, whole, clip, start, smoother)
+def _curve_scores(sample: Sample, settings: SampleSettings) -> dict[str, Estimate]:
+    """E90 (Austin and Steyerberg 2019): the least distance that reaches 90 % of the atoms."""
+    sample = settings.with_logits(sample)
+    curve, status = curve_of(sample, settings)
     if status not in (ScoreStatus.OK, ScoreStatus.CLIPPED):
-        return dict.fromkeys(names, undefined(status))
+        return {"e90": undefined(status)}
     distance = np.abs(curve - sample.p)
-    # Points without weight do not count for the largest distance.
-    distance[sample.weight == 0] = 0.0
-    median, ninety = weighted_quantiles(distance, sample.weight, (0.5, 0.9))
-    mean = dot(sample.weight, distance) / sample.total
-    values = (mean, median, ninety, float(distance.max()))
-    return {name: Estimate(value, status) for name, value in zip(names, values, strict=True)}
+    return {"e90": Estimate(weighted_quantile(distance, sample.weight, 0.9), status)}
 
 
-def curve_of(
-    sample: Sample,
-    whole: Sample,
-    clip: float,
-    start: Floats | None = None,
-    smoother: Smoother = Smoother.SPLINE,
-) -> tuple[Floats, ScoreStatus]:
+def curve_of(sample: Sample, settings: SampleSettings) -> tuple[Floats, ScoreStatus]:
     """Flexible curve of a sample at its points, (m,), nan where the status says why.
 
-    Arguments are those of `flexible_scores`.
+    It is a logistic regression on a restricted cubic spline of logit p with four knots, at the 5,
+    35, 65 and 95 % quantiles of the atoms of the data; where fewer than three of them differ, on
+    logit p alone (Harrell 2015).
     """
+    points, clip = sample.forecasts, settings.clip
+    whole, start = _whole(points, settings), curve_start(points, settings)
     nothing = np.full(sample.p.size, np.nan)
     if sample.has_one_class:
         return nothing, ScoreStatus.ONE_CLASS
-    if smoother is Smoother.LOESS:
-        return loess_curve(sample), ScoreStatus.OK
     fit = fit_curve(sample, whole, clip, start)
     if fit.status is not ScoreStatus.OK:
         return nothing, fit.status
@@ -290,6 +199,19 @@ def curve_of(
         rows = slice(begin, begin + ROWS_AT_ONCE)
         curve[rows] = sigmoid(combined(fit.coefficients, columns[:, rows]))
     return curve, was_clipped(sample, clip)
+
+
+def curve_start(points: Forecasts, settings: SampleSettings) -> Floats | None:
+    """Coefficients of the flexible curve of the data, with which fits to samples begin; or None."""
+
+    def build() -> Floats | None:
+        whole = _whole(points, settings)
+        if whole.has_one_class:
+            return None
+        fit = fit_curve(whole, whole, settings.clip)
+        return fit.coefficients if fit.status is ScoreStatus.OK else None
+
+    return points.remember(("curve start", settings), build)
 
 
 def fit_curve(
@@ -310,34 +232,29 @@ def fit_curve(
     return fit_logistic(columns, rows.weight, rows.true, start=start)
 
 
-def weighted_quantiles(
-    values: Floats, weight: Floats, shares: tuple[float, ...]
-) -> tuple[float, ...]:
-    """Least values that reach given shares of the weight, without sorting them all.
+def weighted_quantile(values: Floats, weight: Floats, share: float) -> float:
+    """Least value that reaches a share of the weight, without sorting them all.
 
     Args:
         values: numbers of at least 0, (m,).
         weight: their weights, (m,), at least 0.
-        shares: shares of the weight, in (0, 1].
+        share: share of the weight, in (0, 1].
     """
     scale = float(values.max())
     n_buckets = max(1, values.size // 64)
     place = values * (n_buckets / scale if scale > 0 else 0.0)
     bucket = np.minimum(place.astype(np.int64), n_buckets - 1)
     filled = np.cumsum(np.bincount(bucket, weights=weight, minlength=n_buckets))
-    quantiles = []
-    for share in shares:
-        # A sum of weights is rounded: an atom that reaches the share exactly must count.
-        target = share * filled[-1] * (1 - 1e-12)
-        found = int(np.searchsorted(filled, target))
-        inside = np.flatnonzero((bucket == found) & (weight > 0))
-        inside = inside[np.argsort(values[inside], kind="stable")]
-        reached = np.cumsum(weight[inside])
-        if found:
-            reached += filled[found - 1]
-        last = min(int(np.searchsorted(reached, target)), inside.size - 1)
-        quantiles.append(float(values[inside[last]]))
-    return tuple(quantiles)
+    # A sum of weights is rounded: an atom that reaches the share exactly must count.
+    target = share * filled[-1] * (1 - 1e-12)
+    found = int(np.searchsorted(filled, target))
+    inside = np.flatnonzero((bucket == found) & (weight > 0))
+    inside = inside[np.argsort(values[inside], kind="stable")]
+    reached = np.cumsum(weight[inside])
+    if found:
+        reached += filled[found - 1]
+    last = min(int(np.searchsorted(reached, target)), inside.size - 1)
+    return float(values[inside[last]])
 
 
 def restricted_cubic_spline(x: Floats, knots: Floats) -> Floats:
@@ -433,3 +350,79 @@ def threshold_parts(sample: Sample) -> tuple[bool, bool]:
     """
     true, false = np.flatnonzero(sample.true > 0), np.flatnonzero(sample.false > 0)
     return bool(true[0] >= false[-1]), bool(false[0] >= true[-1])
+
+
+def _curve_deviations(points: Forecasts, settings: SampleSettings) -> DeviationScores | None:
+    """Deviations of the coefficients of the flexible curve, linearised."""
+    coefficients, sample = curve_start(points, settings), _whole(points, settings)
+    if coefficients is None:
+        return None
+    columns = curve_columns(sample, settings.clip)[: coefficients.size]
+    calibrated = np.zeros(coefficients.size)
+    if coefficients.size > 1:
+        calibrated[1] = 1.0
+    else:
+        calibrated[0] = clipped_logits(points, settings.clip)[sample.present[0]]
+    curve = sigmoid(coefficients @ columns)
+    information = np.einsum("im,jm->ij", columns * (sample.weight * curve * (1 - curve)), columns)
+    index = np.repeat(np.arange(points.p.size), points.sizes)
+    counted = points.weights * (sample.weight > 0)[index]
+    weight = points.response_sums(counted)
+    residual = counted * (points.y - curve[index])
+    gradient = np.stack(
+        [points.response_sums(residual * column[index]) for column in columns], axis=1
+    )
+    influence = gradient @ np.linalg.pinv(information) * weight.sum()
+    deviation = coefficients - calibrated
+    groups = Cells(points, neighbours(points), counted)
+    design = groups.mean_of(columns)
+
+    # Not the mean p of the group: without a shift the distance is 0.
+    of_calibrated = sigmoid(calibrated @ design)
+
+    def scores(shift: Floats) -> Floats:
+        curves = sigmoid((calibrated + shift) @ design)
+        distance = np.abs(curves - of_calibrated)
+        order = np.argsort(distance, axis=-1)
+        reached = np.cumsum(groups.weight[order], axis=-1)
+        place = (reached < 0.9 - 1e-9).sum(axis=-1)[..., np.newaxis]
+        ranked = np.take_along_axis(distance, order, axis=-1)
+        return np.take_along_axis(ranked, place, -1)[..., 0]
+
+    return DeviationScores(
+        deviation, deviation, influence + weight[:, np.newaxis] * deviation, weight, scores, scores
+    )
+
+
+FAMILY = (
+    *(
+        ScoreDefinition(
+            name=name,
+            title=title,
+            meaning=meaning,
+            higher_is_better=None,
+            scale=Scale.NUMBER,
+            interval=IntervalMethod.JACKKNIFE,
+            range=(-np.inf, np.inf),
+            of_sample=line_scores,
+        )
+        for name, title, meaning in (
+            ("calibration_slope", "Slope", "slope of labels on logit p"),
+            ("calibration_intercept", "Intercept", "intercept of the same fit"),
+            ("calibration_in_the_large", "In the large", "intercept if the slope is 1"),
+        )
+    ),
+    ScoreDefinition(
+        name="e90",
+        title="E90",
+        meaning="90 % quantile of the distance of p from a flexible calibration curve",
+        higher_is_better=False,
+        scale=Scale.NUMBER,
+        interval=IntervalMethod.INVERSION,
+        of_sample=_curve_scores,
+        deviations=_curve_deviations,
+    ),
+)
+
+LOGIT_SCORES = frozenset(definition.name for definition in FAMILY)
+"""Names of the scores that take logits of p."""

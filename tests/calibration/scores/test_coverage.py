@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from calibration import compare_methods
-from calibration.intervals import IntervalMethod
 from calibration.scores import REGISTRY, score_table
-from calibration.scores.intervals.coverage import (
+from calibration.scores.coverage import (
     COVERAGE_GOAL,
     COVERS,
     MEASURED,
@@ -32,8 +31,8 @@ from tests.calibration.coverage_simulation import (
 )
 
 SCORES = (
-    *("brier", "ece", "ece_equal_mass", "smooth_ece", "corp_brier_miscalibration", "ici"),
-    *("calibration_slope", "auroc", "aurc", "murphy_resolution"),
+    *("brier", "ece", "ece_debiased", "smooth_ece", "corp_brier_miscalibration", "e90"),
+    *("calibration_slope", "auroc", "aurc"),
 )
 
 
@@ -50,7 +49,7 @@ def test_intervals_hold_the_truth() -> None:
 @pytest.mark.slow
 def test_intervals_of_differences_hold_the_truth() -> None:
     n = 40
-    names = ("brier", "ece", "ici", "corp_brier_miscalibration", "auroc")
+    names = ("brier", "ece", "e90", "corp_brier_miscalibration", "auroc")
     for cell in difference_coverage(n, 20, 0.1, "equal", n_bootstrap=100, scores=names, seed=1):
         # As above, of 40 simulations.
         assert cell.n == n, cell
@@ -60,7 +59,7 @@ def test_intervals_of_differences_hold_the_truth() -> None:
 @pytest.mark.slow
 def test_calibrated_forecasts_may_be_calibrated() -> None:
     # The interval of a calibration error begins at 0 for 97.5 % of calibrated forecasts.
-    errors = [name for name in SCORES if "ece" in name or name in ("ici", "murphy_reliability")]
+    errors = [name for name in SCORES if "ece" in name or name == "e90"]
     generator = np.random.default_rng(0)
     reached = dict.fromkeys(errors, 0)
     n = 30
@@ -80,8 +79,7 @@ def test_the_guide_and_the_warnings_are_of_the_simulation() -> None:
     assert guide_table(cells) in GUIDE.read_text(encoding="utf-8")
     assert measured(cells, OWN) == dict(MEASURED)
     assert measured(cells, DIFFERENCE) == dict(MEASURED_DIFFERENCES)
-    without = {name for name, one in REGISTRY.items() if one.interval is IntervalMethod.NONE}
-    assert set(MEASURED) == set(REGISTRY) - without
+    assert set(MEASURED) == set(REGISTRY)
 
 
 def test_a_warning_stands_beside_what_covers_too_little_or_too_much() -> None:
@@ -92,7 +90,6 @@ def test_a_warning_stands_beside_what_covers_too_little_or_too_much() -> None:
             assert math.isnan(found) if low <= share <= high else found == share
         assert math.isnan(coverage_warning(name, 19))
         assert math.isnan(coverage_warning(name, 50, level=0.9))
-    assert math.isnan(coverage_warning("hosmer_lemeshow", 50))
     of_differences = [name for name, held in MEASURED_DIFFERENCES.items() if held[0] < low]
     assert "smooth_ece" in of_differences
     first, second, y, responses = draw_two(np.random.default_rng(0), 20, 0.1, "equal")
@@ -111,9 +108,9 @@ def test_a_warning_stands_beside_what_covers_too_little_or_too_much() -> None:
     assert math.isnan(table.cell("a", "smooth_ece").difference_coverage)
     p, y, responses = draw(np.random.default_rng(0), 50)
     text = as_markdown(
-        compare_methods({"a": p, "b": p / 2}, y, responses, measures=["e50"], n_resamples=5)
+        compare_methods({"a": p, "b": p / 2}, y, responses, measures=["smooth_ece"], n_resamples=5)
     )
-    assert text.count(f"(covers {coverage_warning('e50', 50):.2f})") == 2
+    assert text.count(f"(covers {coverage_warning('smooth_ece', 50):.2f})") == 2
     assert COVERS in text
     for row in score_table(p, y, responses=responses, n_bootstrap=20, scores=SCORES):
         np.testing.assert_equal(row.coverage, coverage_warning(row.score, 50))

@@ -40,42 +40,35 @@ def isotonic_blocks(sums, weights, values, sizes):
 
 
 @kernel
-def isotonic_gains(weight, observed, if_true, if_false, of_mean, gains):
-    """What isotonic recalibration takes off the Brier score and the log loss of each row.
+def isotonic_gains(weight, observed, forecast, of_mean, gains):
+    """What isotonic recalibration takes off the Brier score of each row.
 
     Args:
         weight: share of each cell, (n_cells,).
         observed: shares of true atoms, (n_rows, n_cells), inside [0, 1] or not.
-        if_true: both losses of the forecast of each cell if true, (2, n_cells).
-        if_false: the same if false.
+        forecast: forecast of each cell, (n_cells,).
         of_mean: whether the forecast is the share of true atoms of all, whatever those are.
-        gains: the result, (n_rows, 2).
+        gains: the result, (n_rows,).
     """
     n_cells = len(weight)
     values, sizes, sums = np.empty(n_cells), np.empty(n_cells), np.empty(n_cells)
     total = weight.sum()
     for row in range(len(observed)):
-        brier = log_loss = mean = 0.0
+        brier = mean = 0.0
         for cell in range(n_cells):
             share = observed[row, cell]
             sums[cell] = weight[cell] * share
             mean += sums[cell]
             if not of_mean:
                 rest = weight[cell] - sums[cell]
-                brier += sums[cell] * if_true[0, cell] + rest * if_false[0, cell]
-                log_loss += sums[cell] * if_true[1, cell] + rest * if_false[1, cell]
+                brier += sums[cell] * (1 - forecast[cell]) ** 2 + rest * forecast[cell] ** 2
         if of_mean:
-            # Noise would make a loss infinite at certain forecasts that are right.
-            inside = min(max(mean, 1e-12), 1 - 1e-12)
+            inside = min(max(mean, 0.0), 1.0)
             brier = mean * (1 - inside) ** 2 + (total - mean) * inside**2
-            log_loss = -mean * math.log(inside) - (total - mean) * math.log1p(-inside)
         for block in range(isotonic_blocks(sums, weight, values, sizes)):
             share = min(max(values[block] / sizes[block], 0.0), 1.0)
-            if 0 < share < 1:
-                brier -= sizes[block] * share * (1 - share)
-                own = share * math.log(share) + (1 - share) * math.log1p(-share)
-                log_loss += sizes[block] * own
-        gains[row, 0], gains[row, 1] = brier, log_loss
+            brier -= sizes[block] * share * (1 - share)
+        gains[row] = brier
 
 
 @kernel

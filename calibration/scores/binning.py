@@ -56,11 +56,6 @@ def equal_width_starts(sample: Sample, n_bins: int) -> Integers:
     return sample.forecasts.remember(("equal width", n_bins), begin)
 
 
-def bin_numbers(values: Floats, n_bins: int) -> Integers:
-    """Number of the bin of equal width of each value in [0, 1], int64 (n,), as in `equal_width`."""
-    return np.searchsorted(_inner_edges(n_bins) + DECISION_TOLERANCE, values, side="left")
-
-
 def equal_mass(sample: Sample, n_bins: int) -> Binned:
     """Sums over bins of about equal weight, equal probabilities sharing a bin.
 

@@ -1,0 +1,215 @@
+"""CORP: the Brier score parted into miscalibration, discrimination and uncertainty.
+
+Dimitriadis, Gneiting and Jordan 2021: forecasts are recalibrated by isotonic regression, without
+bins.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.forecasts import Estimate, Forecasts, Sample, ScoreStatus, dot, pooled
+from calibration.intervals import DeviationScores, IntervalMethod, Scale
+from calibration.labels import LabelPolicy
+from calibration.scores.cells import Cells, neighbours
+from calibration.scores.definition import SampleSettings, ScoreDefinition
+from calibration.scores.logistic import sigmoid
+from calibration.scores.logistic_calibration import curve_columns, fit_curve
+from calibration.scores.pointwise import mean_loss
+from calibration.validation import Floats, Integers
+
+
+@dataclass(frozen=True)
+class CorpDecomposition:
+    """score = miscalibration - discrimination + uncertainty, none of the three below 0.
+
+    Attributes:
+        score: the Brier score of the forecasts.
+        miscalibration: score minus that of the recalibrated forecasts.
+        discrimination: uncertainty minus that of the recalibrated forecasts.
+        uncertainty: that of the base rate as the forecast of every atom.
+    """
+
+    score: float
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+
+
+@dataclass(frozen=True, eq=False)
+class IsotonicFit:
+    """Isotonic regression of labels on probabilities, as constant blocks of points.
+
+    Attributes:
+        value: float64 (b,), share of true atoms in each block, ascending.
+        weight: float64 (b,), weight of each block.
+        first: int64 (b,), position of each block's first point among the points of the sample
+            that have weight.
+    """
+
+    value: Floats
+    weight: Floats
+    first: Integers
+
+
+def isotonic_fit(sample: Sample) -> IsotonicFit:
+    """Isotonic regression of a sample's labels on its probabilities."""
+    from scipy.optimize import isotonic_regression
+
+    weight, true = sample.weight, sample.true
+    if sample.present.size < weight.size:
+        weight, true = weight[sample.present], true[sample.present]
+    fit = isotonic_regression(true / weight, weights=weight)
+    first = fit.blocks[:-1]
+    return IsotonicFit(
+        # Sums over blocks again: a block of true atoms alone is then 1 exactly.
+        value=np.add.reduceat(true, first) / np.add.reduceat(weight, first),
+        weight=np.asarray(fit.weights),
+        first=np.asarray(first, dtype=np.int64),
+    )
+
+
+def corp_decomposition(
+    p: ArrayLike, y: Any, *, weights: ArrayLike | None = None, unlabelled: str = LabelPolicy.EXCLUDE
+) -> CorpDecomposition:
+    """Brier = miscalibration - discrimination + uncertainty, by isotonic regression.
+
+    Recalibrated forecasts are the isotonic regression of the labels on p, which is optimal for
+    every proper score at once.
+
+    Args:
+        p: probabilities (n,) in [0, 1].
+        y: labels (n,), True or False, None where unlabelled.
+        weights: how many atoms each counts as, (n,), or None.
+        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
+
+    Raises:
+        InputError: for bad arrays, lengths that differ, or no labelled atom.
+    """
+    sample = pooled(p, y, weights, unlabelled)
+    return corp_terms(sample, isotonic_fit(sample))
+
+
+def corp_terms(sample: Sample, fit: IsotonicFit) -> CorpDecomposition:
+    """Decomposition of the Brier score, given the isotonic fit of the sample."""
+    score = mean_loss(sample, "brier")
+    recalibrated = dot(fit.weight, _brier_of_share(fit.value)) / sample.total
+    of_base_rate = float(_brier_of_share(np.array(sample.base_rate)))
+    return CorpDecomposition(score, score - recalibrated, of_base_rate - recalibrated, of_base_rate)
+
+
+def _brier_of_share(share: Floats) -> Floats:
+    """Brier score of the forecast `share` of atoms of which that share is true."""
+    return share * (1 - share) ** 2 + (1 - share) * share**2
+
+
+def _corp_scores(sample: Sample, _: SampleSettings) -> dict[str, Estimate]:
+    terms = corp_terms(sample, isotonic_fit(sample))
+    return {
+        "corp_brier_miscalibration": Estimate(terms.miscalibration),
+        "corp_brier_discrimination": Estimate(terms.discrimination),
+        "corp_brier_uncertainty": Estimate(terms.uncertainty),
+    }
+
+
+def _miscalibration(points: Forecasts, _: SampleSettings) -> DeviationScores:
+    cells = Cells(points, neighbours(points))
+
+    def scores(deviation: Floats) -> Floats:
+        return _isotonic_gains(cells.weight, cells.mean_p + deviation / cells.weight, cells.mean_p)
+
+    return _isotonic_direction(cells.from_calibration(scores), cells.weight, cells.mean_p)
+
+
+def _discrimination(points: Forecasts, settings: SampleSettings) -> DeviationScores:
+    """Populations with the smooth curve of the data, whose isotonic fit is biased as theirs is."""
+    whole, cells = points.sample(), Cells(points, neighbours(points))
+    base_rate = whole.base_rate
+
+    def scores(deviation: Floats) -> Floats:
+        return _isotonic_gains(cells.weight, base_rate + deviation / cells.weight, None)
+
+    found = cells.from_base_rate(base_rate, scores)
+    fit = None if whole.has_one_class else fit_curve(whole, whole, settings.clip)
+    if fit is None or fit.status is not ScoreStatus.OK:
+        return _isotonic_direction(found, cells.weight, base_rate)
+    columns = curve_columns(whole, settings.clip)[: fit.coefficients.size]
+    curve = sigmoid(fit.coefficients @ columns)
+    # Discrimination is of the order of the mean square: half a share more of it is that share more
+    # of the distance.
+    squared = np.repeat((curve - base_rate) ** 2, points.sizes)
+    mean = float((points.weights * squared).sum() / points.weights.sum())
+    size = points.weights * (squared / max(mean, 1e-12) - 1) / 2
+    return replace(
+        found,
+        direction=cells.weight * (cells.mean_of(curve) - base_rate),
+        sums=cells.residuals(curve),
+        size=points.response_sums(size),
+    )
+
+
+def _isotonic_direction(
+    scores: DeviationScores, weight: Floats, forecast: Floats | float
+) -> DeviationScores:
+    """The score of populations whose shares of true atoms are isotonic as the data's fit."""
+    from scipy.optimize import isotonic_regression
+
+    fit = isotonic_regression(forecast + scores.deviation / weight, weights=weight).x
+    return replace(scores, direction=weight * (fit - forecast))
+
+
+def _isotonic_gains(weight: Floats, observed: Floats, forecast: Floats | None) -> Floats:
+    """What isotonic recalibration takes off the Brier score, (...,).
+
+    Args:
+        weight: share of each cell, (n_cells,).
+        observed: shares of true atoms, (..., n_cells), which noise may bring out of [0, 1].
+        forecast: probability of each cell; None for the share of true atoms of all.
+    """
+    from calibration.scores.kernels.samples import isotonic_gains
+
+    rows = np.ascontiguousarray(observed.reshape(-1, weight.size))
+    gains = np.empty(len(rows))
+    before = np.zeros_like(weight) if forecast is None else forecast
+    isotonic_gains(weight, rows, before, forecast is None, gains)
+    return gains.reshape(observed.shape[:-1])
+
+
+FAMILY = (
+    ScoreDefinition(
+        name="corp_brier_miscalibration",
+        title="Miscalibration (Brier)",
+        meaning="Brier score that isotonic recalibration takes off",
+        higher_is_better=False,
+        scale=Scale.NUMBER,
+        interval=IntervalMethod.INVERSION,
+        of_sample=_corp_scores,
+        deviations=_miscalibration,
+    ),
+    ScoreDefinition(
+        name="corp_brier_discrimination",
+        title="Discrimination (Brier)",
+        meaning="Brier score of the base rate less the recalibrated one",
+        higher_is_better=True,
+        scale=Scale.NUMBER,
+        interval=IntervalMethod.INVERSION,
+        range=(0.0, 0.25),
+        of_sample=_corp_scores,
+        deviations=_discrimination,
+    ),
+    ScoreDefinition(
+        name="corp_brier_uncertainty",
+        title="Uncertainty (Brier)",
+        meaning="Brier score of the base rate",
+        higher_is_better=None,
+        scale=Scale.NUMBER,
+        interval=IntervalMethod.BASE_RATE,
+        range=(0.0, 0.25),
+        of_sample=_corp_scores,
+        of_base_rate=lambda rates: rates * (1 - rates),
+    ),
+)

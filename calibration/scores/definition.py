@@ -1,0 +1,171 @@
+"""What a score is: its name and meaning, how it is computed, and how its one interval is made.
+
+A score is defined once, in the tuple `FAMILY` of the file that computes it; the registry collects
+them. It has one name wherever it is asked for or given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.forecasts import (
+    LOGIT_CLIP,
+    Estimate,
+    Extremes,
+    Forecasts,
+    Sample,
+    ScoreStatus,
+    finite_or_infinite,
+    forecasts,
+    undefined,
+    without_extremes,
+)
+from calibration.grouping import Grouping
+from calibration.intervals import DeviationScores, IntervalMethod, RatioSums, Scale
+from calibration.scores.measures import verdicts
+from calibration.validation import Floats, Integers
+from factormodels.errors import InputError
+from factormodels.io.long_columns import piecewise
+
+POSITIVE = (0.0, np.inf)
+"""The range of what may be any number of at least 0."""
+
+
+@dataclass(frozen=True)
+class SampleSettings:
+    """What scores of a sample are computed with.
+
+    Attributes:
+        n_bins: number of bins.
+        clip: bound on p before its logit is taken.
+        extremes: what becomes of p outside [clip, 1 - clip] where a score needs its logit.
+    """
+
+    n_bins: int = 10
+    clip: float = LOGIT_CLIP
+    extremes: Extremes = Extremes.CLIP
+
+    def with_logits(self, sample: Sample) -> Sample:
+        """The atoms of a sample that scores of logits are taken of."""
+        leave_out = self.extremes is Extremes.LEAVE_OUT
+        return without_extremes(sample, self.clip) if leave_out else sample
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedClaims:
+    """The labelled claims of one method.
+
+    Attributes:
+        p: float64 (n_claims,), probabilities of being true.
+        y: float64 (n_claims,), labels 1 and 0.
+        grouping: which response each belongs to.
+        k: float64 (n_responses,), the K of F1@K.
+        folds: int64 (n_claims,), the fold of each if `p` is cross-fitted, else None: AUROC is
+            within folds.
+    """
+
+    p: Floats
+    y: Floats
+    grouping: Grouping
+    k: Floats
+    folds: Integers | None = None
+
+    @property
+    def supported(self) -> NDArray[np.bool_]:
+        """Whether each claim is judged true, P > 1/2."""
+        return verdicts(self.p) > 0
+
+    @cached_property
+    def forecasts(self) -> Forecasts:
+        """The claims as scores of samples take them."""
+        return forecasts(self.p, self.y, responses=self.grouping.index)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ScoreDefinition:
+    """What is known of a score.
+
+    Attributes:
+        name: its name.
+        title: what a table calls it.
+        meaning: what it is, in a line.
+        higher_is_better: which way is better; None where neither is.
+        needs_labels: whether it compares probabilities with labels.
+        scale: what values it takes.
+        interval: how its interval is made.
+        range: least and largest value that it can have.
+        ratio: its numerators and denominators per response, one cell, if it is a ratio of sums.
+        of_sample: what computes it of a sample of forecasts, maybe with others of its family.
+        deviations: its deviations from what would be perfect, if chance alone raises it.
+        of_base_rate: its values at base rates, if it depends on nothing else.
+        within_folds: its value if p are cross-fitted, where folds matter.
+    """
+
+    name: str
+    title: str
+    meaning: str
+    higher_is_better: bool | None
+    needs_labels: bool = True
+    scale: Scale = Scale.UNIT
+    interval: IntervalMethod = IntervalMethod.DELTA
+    range: tuple[float, float] = (0.0, 1.0)
+    ratio: Callable[[JudgedClaims], RatioSums] | None = None
+    of_sample: Callable[[Sample, SampleSettings], Mapping[str, Estimate]] | None = None
+    deviations: Callable[[Forecasts, SampleSettings], DeviationScores | None] | None = None
+    of_base_rate: Callable[[Floats], Floats] | None = None
+    within_folds: Callable[[JudgedClaims], float] | None = None
+
+    def sums(self, judged: JudgedClaims) -> RatioSums:
+        """Its numerators and denominators per response, one cell.
+
+        Raises:
+            InputError: if it is not a ratio of sums, or a sum is infinite.
+        """
+        if self.ratio is None:
+            raise InputError(f"{self.name} is not a ratio of sums over responses")
+        return self.ratio(judged)
+
+    def value(self, judged: JudgedClaims, extremes: Extremes = Extremes.CLIP) -> Estimate:
+        """Its value, and where it has none, why."""
+        if self.of_sample is None:
+            # F1 has no value where no claim is true and none judged so.
+            value = float(self.sums(judged).estimate()[0])
+        elif self.within_folds is not None and judged.folds is not None:
+            value = self.within_folds(judged)
+        else:
+            sample = judged.forecasts.sample()
+            return self.of_sample(sample, SampleSettings(extremes=extremes))[self.name]
+        return undefined(ScoreStatus.ONE_CLASS) if np.isnan(value) else finite_or_infinite(value)
+
+
+def per_claim(
+    values: Callable[[JudgedClaims], NDArray[Any]],
+) -> Callable[[JudgedClaims], RatioSums]:
+    """Sums of a mean over claims."""
+
+    def sums(judged: JudgedClaims) -> RatioSums:
+        sizes = piecewise(lambda each: each.astype(np.float64), judged.grouping.sizes)
+        return one_cell(judged.grouping.sums(values(judged)), sizes)
+
+    return sums
+
+
+def per_response(values: Callable[[JudgedClaims], Floats]) -> Callable[[JudgedClaims], RatioSums]:
+    """Sums of a mean over responses."""
+
+    def sums(judged: JudgedClaims) -> RatioSums:
+        own = values(judged)
+        return one_cell(own, piecewise(np.ones_like, own))
+
+    return sums
+
+
+def one_cell(above: Floats, below: Floats) -> RatioSums:
+    """A ratio of sums over responses, (n_responses,) each."""
+    return RatioSums(above[:, np.newaxis], below[:, np.newaxis])
