@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from experiments.assess.response import (
     METADATA_KEY,
@@ -18,6 +18,7 @@ from experiments.assess.response import (
     judged,
 )
 from experiments.assess.threads import OneAtATime, as_ready
+from experiments.settings import Option, Settings
 from factormodels.errors import InputError
 from factormodels.extraction.language_model.accounting import Account, charged_to
 from factormodels.extraction.pipeline import Stage, StageError, run_stages
@@ -25,7 +26,7 @@ from factormodels.extraction.stages.retrieval import METADATA_KEY as RETRIEVAL_K
 from factormodels.fact_graph import FactGraph
 from factormodels.io.appended_records import JournalErrors, KeyedJournal, open_keyed_journal
 from factormodels.io.fact_graph_json import fact_graph_text, parse_fact_graph
-from factormodels.io.files import atomic_path
+from factormodels.io.files import atomic_path, prepare_folder
 from factormodels.io.json_text import decode, encode
 from factormodels.object_repr import counted
 
@@ -33,6 +34,11 @@ CONSUMPTION_KEY = "consumption"
 
 FORMAT = "factormodels/assessment-journal"
 VERSION = 2
+GRAPHS = "graphs.jsonl"
+"""The responses with all that was found, in the folder of a batch."""
+
+_MOST_NAMED = 5
+
 SUFFIX = ".partial"
 _SETTINGS = "settings"
 """Key of the journal under which its settings stand, beside the hashes of responses."""
@@ -79,6 +85,20 @@ class Batch:
     failed: tuple[tuple[str, str], ...]
     spent: tuple[Mapping[str, Any], ...] = ()
 
+    def failures(self) -> Iterator[str]:
+        """What failed and why, a sentence per reason, and what can be done."""
+        by_reason: dict[str, list[str]] = {}
+        for name, reason in self.failed:
+            by_reason.setdefault(reason, []).append(name)
+        for reason, names in by_reason.items():
+            first, more = ", ".join(names[:_MOST_NAMED]), len(names) - _MOST_NAMED
+            yield f"{first}{f' and {more:,} more' if more > 0 else ''} failed: {reason}."
+        if self.failed:
+            yield (
+                f"{counted(len(self.failed), 'response')} without a result: the same command asks "
+                "for what is missing of them, and for nothing that was answered."
+            )
+
 
 @dataclass(frozen=True)
 class _Failed:
@@ -115,6 +135,30 @@ class BatchOptions:
     retry_failed: bool = False
     partial: bool = False
     prepare: Callable[[], None] = lambda: None
+
+
+class BatchSettings(Settings):
+    """How a batch is run."""
+
+    out: Annotated[Path | None, Option("DIR", command_line=False)] = None
+    """Folder of what is written; an interrupted batch goes on from a journal in it."""
+
+    retry_failed: bool = False
+    """Ask again for what an interrupted batch recorded as failed or missing."""
+
+    partial: bool = False
+    """Judge responses that an outage cut off by whatever was obtained."""
+
+    def options(self, concurrency: int, prepare: Callable[[], None] = lambda: None) -> BatchOptions:
+        """How a batch is run, its folder made.
+
+        Raises:
+            InputError: if the folder cannot be made.
+        """
+        if self.out is not None:
+            prepare_folder(self.out)
+        written = None if self.out is None else self.out / GRAPHS
+        return BatchOptions(written, concurrency, self.retry_failed, self.partial, prepare)
 
 
 ALONE = BatchOptions()

@@ -6,12 +6,13 @@ Source: Core, section 3: a decorator between decomposition and score.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Annotated, Any
 
 from experiments.assess.response import CORE_KEY
 from experiments.assess.setup import AssessmentOptions, AssessmentPlan, relation_model
 from experiments.assess.threads import LocalRelations
+from experiments.settings import Option, Settings
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.pipeline import Stage
@@ -29,20 +30,21 @@ from factormodels.selection import (
 )
 
 
-@dataclass(frozen=True)
-class CoreSettings:
-    """How claims that were judged are selected.
+class CoreSettings(Settings):
+    """Claims that count."""
 
-    Attributes:
-        faithfulness: whether every claim that counts must be entailed by its sentence, as in the
-            code that Core's authors released.
-        relations: who entails whom: ``lexical``, ``model``, ``nli:FOLDER`` or ``recorded:FILE``.
-        domain: domain of the bleached claims.
-    """
+    core: bool = False
+    """Also score only the claims that count: informative, not repeated, faithful."""
 
     faithfulness: bool = True
-    relations: str = "lexical"
-    domain: str = "people"
+    """With --core: require that a claim is entailed by its sentence, as in the code that Core's
+    authors released."""
+
+    core_relations: Annotated[str, Option("NAME")] = "lexical"
+    """With --core: what decides entailment: lexical, model, nli:FOLDER or recorded:FILE."""
+
+    domain: Annotated[str, Option("NAME")] = "people"
+    """With --core: domain of the bleached claims."""
 
 
 def core_settings(core: CoreSettings | bool) -> CoreSettings | None:
@@ -74,17 +76,17 @@ def core_stage(
     bare = [graph for graph in graphs if not graph.response.strip()]
     if settings.faithfulness and bare:
         raise InputError(
-            f"--select core: the response {bare[0].id!r} has no text to compare "
+            f"--core: the response {bare[0].id!r} has no text to compare "
             "its claims with; add --no-faithfulness"
         )
     if given and any(not atom.text.strip() for graph in graphs for atom in graph.atoms):
         raise InputError(
-            "--select core: it compares the texts of claims, and these have none; leave it out"
+            "--core: it compares the texts of claims, and these have none; leave it out"
         )
     templates = templates_of(settings.domain)
     relations: RelationModel
-    relations, facts = relation_model(settings.relations, AssessmentOptions(model=model))
-    if settings.relations != "model":
+    relations, facts = relation_model(settings.core_relations, AssessmentOptions(model=model))
+    if settings.core_relations != "model":
         relations = LocalRelations(relations)
     share = 1.0 if settings.faithfulness else None
 
@@ -97,12 +99,17 @@ def core_stage(
             "status": found.solution.status,
             "missing": found.missing,
             "share": share,
-            "relations": settings.relations,
+            "relations": settings.core_relations,
             "domain": settings.domain,
         }
         return replace(graph, metadata={**graph.metadata, CORE_KEY: told})
 
-    asked = {"share": share, "relations": settings.relations, "domain": settings.domain, **facts}
+    asked = {
+        "share": share,
+        "relations": settings.core_relations,
+        "domain": settings.domain,
+        **facts,
+    }
     return stage, {CORE_KEY: asked}
 
 

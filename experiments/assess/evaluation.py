@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any
 
 from calibration.scores.measures import entropy_warnings
 from calibration.table_markup import csv_text
@@ -19,7 +19,7 @@ from experiments.assess.batch import (
     responses_under_way,
 )
 from experiments.assess.core import CoreSettings, core_settings, kept_claims, with_selection
-from experiments.assess.inputs import load_responses
+from experiments.assess.inputs import Texts, load_responses
 from experiments.assess.open_relations import RANGED
 from experiments.assess.response import (
     METADATA_KEY,
@@ -28,9 +28,9 @@ from experiments.assess.response import (
     summarise_judged,
     with_core,
 )
-from experiments.assess.response_columns import GUESSED, ResponseColumns, responses_of_table
+from experiments.assess.response_columns import GUESSED, ResponseColumns
+from experiments.assess.retrievers_by_name import Documents, as_documents
 from experiments.assess.setup import AssessmentOptions, make_plan
-from experiments.study.inputs import graphs_of, is_dataset
 from factormodels.claims import RelationKind
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError, options_as_arguments, unknown_name
@@ -44,12 +44,10 @@ from factormodels.extraction.language_model.accounting import (
 from factormodels.extraction.language_model.limits import Budget
 from factormodels.extraction.language_model.litellm_model import LitellmSettings
 from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
-from factormodels.extraction.retrieval.documents import Document
 from factormodels.extraction.stages.duplicates import every_atom
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import write_fact_graphs
 from factormodels.io.files import prepare_folder, write_text
-from factormodels.io.tables import DataTable
 from factormodels.object_repr import Preview, Previewed, counted
 from factormodels.recorded_verdicts import ASSESSORS_KEY
 from inference import Backend
@@ -58,16 +56,6 @@ from inference.warm_up import warm_up
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Text = str | FactGraph | Mapping[str, Any]
-"""A response: its text, a fact graph, or a row of a table with its text, such as
-``{"response": ..., "question": ..., "id": ...}``."""
-
-Texts: TypeAlias = "Text | os.PathLike[str] | Iterable[Text] | pd.DataFrame"
-"""Responses: one, several, a file or folder (a path, not a text), or a data frame of rows."""
-
-Documents = str | os.PathLike[str] | Sequence[str] | Mapping[str, str]
-"""Passages to search: a folder or file, an embedded dataset, texts, or texts by title."""
 
 CACHE = Path("answers.sqlite")
 
@@ -310,73 +298,8 @@ def as_responses(
     topic: str | None = None,
     columns: ResponseColumns = GUESSED,
 ) -> tuple[FactGraph, ...]:
-    """The responses that texts, files or graphs stand for.
-
-    Raises:
-        InputError: for an empty text, a name in place of a text, a file that cannot be read, or
-            columns that are not there.
-    """
-    if isinstance(texts, os.PathLike):
-        return load_responses(Path(texts), query=query, topic=topic, columns=columns).graphs
-    several = _listed(texts)
-    if several and all(isinstance(one, Mapping) for one in several):
-        rows = cast("list[Mapping[str, Any]]", several)
-        names = tuple(dict.fromkeys(name for row in rows for name in row))
-        table = DataTable("response", "rows", names, tuple(rows), (None,) * len(rows))
-        several = list(responses_of_table(table, columns)[0])
-    elif columns != GUESSED:
-        raise InputError(
-            "--response, --question and --id name columns, and there is no table; leave them out"
-        )
-    graphs = []
-    for number, one in enumerate(several, 1):
-        if not isinstance(one, str):
-            graphs.append(one)
-            continue
-        text = one.strip()
-        if not text:
-            raise InputError(f"text {number} is empty; give the text of a response")
-        # A response is more than a word; a name given in its place would be assessed as one.
-        if len(text.split()) == 1 and (is_dataset(Path(text)) or Path(text).exists()):
-            raise InputError(
-                f"{text!r} names a file or an embedded dataset, and a text is assessed as it is; "
-                f"give Path({text!r}) to read it"
-            )
-        graphs.append(FactGraph(f"response-{number}", (), response=text))
-    return tuple(
-        replace(
-            graph,
-            query=graph.query if query is None else query,
-            topic=graph.topic if topic is None else topic,
-        )
-        for graph in graphs_of(cast("list[FactGraph]", graphs))
-    )
-
-
-def _listed(texts: Text | Iterable[Text] | pd.DataFrame) -> list[Text]:
-    """The responses, one by one."""
-    if isinstance(texts, str | FactGraph | Mapping):
-        return [texts]
-    # A data frame yields the names of its columns, and has rows of its own.
-    rows: Any = getattr(texts, "to_dict", None)
-    return list(cast("Iterable[Text]", texts)) if rows is None else rows("records")
-
-
-def as_documents(documents: Documents | None) -> Path | tuple[Document, ...] | None:
-    """The documents that texts stand for, or the path where they are.
-
-    Raises:
-        InputError: if there is none.
-    """
-    if documents is None:
-        return None
-    if isinstance(documents, str | os.PathLike):
-        return Path(documents)
-    titled = documents.items() if isinstance(documents, Mapping) else (("", d) for d in documents)
-    found = tuple(Document(title, "", text) for title, text in titled)
-    if not found:
-        raise InputError("there are no documents; give at least one text")
-    return found
+    """The responses that texts, files or graphs stand for, as `load_responses`."""
+    return load_responses(texts, query=query, topic=topic, columns=columns).graphs
 
 
 def metered_model(

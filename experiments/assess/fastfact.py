@@ -1,32 +1,21 @@
-"""FaStfact on one's own responses: durable, counted by stage, scored against people's counts."""
+"""FaStfact on one's own responses: durable, counted by stage, scored against people's counts.
+
+Source: FaStfact, sections 4 and 5.
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from experiments.assess.batch import (
-    ALONE,
-    BatchOptions,
-    Report,
-    assess_responses,
-    responses_under_way,
-)
-from experiments.assess.core import CoreSettings, core_settings, core_stage
-from experiments.assess.evaluation import (
-    CACHE,
-    CONCURRENCY,
-    Documents,
-    Texts,
-    as_documents,
-    as_responses,
-    metered_model,
-    save_tables,
-)
+from pydantic import Field
+
+from experiments.asking.session import Session, asking
+from experiments.asking.settings import AskingSettings, WebSettings
+from experiments.assess.batch import Batch, BatchSettings, assess_responses, responses_under_way
+from experiments.assess.core import CoreSettings, core_stage
+from experiments.assess.costs import CLAIMS_PER_SENTENCE
 from experiments.assess.fastfact_tables import (
     audit_table,
     claim_table,
@@ -34,389 +23,340 @@ from experiments.assess.fastfact_tables import (
     cost_table,
     curve_table,
     failure_table,
+    guaranteed_threshold,
     leaderboard,
     method_table,
     response_table,
+    shown_table,
 )
-from experiments.assess.response_columns import ResponseColumns
+from experiments.assess.inputs import LoadedResponses, ResponseSettings
 from experiments.assess.retrievers_by_name import (
     RETRIEVERS,
+    DocumentSource,
     WebAccess,
     document_digest,
     read_sources,
     web_retriever,
 )
-from experiments.assess.setup import stride_of
-from factormodels.errors import InputError, options_as_arguments, unknown_name
+from experiments.assess.setup import Stride, stride_of
+from experiments.findings.findings import Findings
+from experiments.findings.table import Table, data_frame
+from experiments.findings.text import counted, number
+from experiments.settings import ColumnNames, Option, front_door
+from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.claim_failures import claim_failures_stage
 from factormodels.extraction.fastfact import FastFactSettings, fastfact_stage
-from factormodels.extraction.language_model import LanguageModel
-from factormodels.extraction.language_model.accounting import Consumption, Ledger
-from factormodels.extraction.language_model.litellm_model import LitellmSettings
-from factormodels.extraction.preverification import ShownContext
-from factormodels.extraction.prompts.replaced import Prompts, WithPrompts, prompts_of, read_prompts
+from factormodels.extraction.pipeline import Stage
+from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.chunks import ChunkSettings
-from factormodels.extraction.retrieval.documents import Document
+from factormodels.extraction.sentences import split_chunks, split_sentences
 from factormodels.fact_graph import FactGraph
-from factormodels.object_repr import Preview, Previewed, counted
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from experiments.assess.inputs import Texts
 
+COMMAND = "fastfact"
 
 PAGE_RETRIEVERS = tuple(name for name, entry in RETRIEVERS.items() if entry.by_pages)
 """Names of the retrievers that find the pages of which the best pieces are read."""
-
-KPrime = float | str | Mapping[str, float] | None
-"""K' of every response, the column that holds it, K' by id of response; or nobody counted."""
 
 DEFAULT_K_PRIME = "k_prime"
 """The column that is looked for where none is named."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PageEvidence(WebAccess):
-    """Where evidence is searched, and how much of it is read.
+class FastFactRun(ResponseSettings, AskingSettings, WebSettings, CoreSettings, BatchSettings):
+    """FaStfact."""
 
-    Attributes:
-        retriever: one of `PAGE_RETRIEVERS`; None: local where there are documents.
-        documents: folder or file of documents, or the documents; None: the input's own passages.
-        pages: pages that are read per claim.
-        pieces: pieces of these that are shown to the verifier, the best by BM25.
-        words: the longest piece.
-        overlap: words that neighbouring pieces share, at most.
+    stride: Stride = "all"
+    """Sentences per call that lists claims, or all."""
 
-    Source: FaStfact, sections 4.2 and 4.3; the numbers as its authors run it.
-    """
+    context: Literal["chunk", "response"] = "chunk"
+    """What such a call sees beside the question: only its chunk of sentences, or the whole response
+    too."""
 
-    retriever: str | None = None
-    documents: Path | tuple[Document, ...] | None = None
-    pages: int = 5
-    pieces: int = 10
-    words: int = 250
-    overlap: int = 40
+    theta: Annotated[float, Field(ge=0, le=1)] = 0.995
+    """Confidence above which a claim is skipped."""
 
+    audit: Annotated[float, Field(ge=0, le=1), Option("SHARE")] = 0.0
+    """Share of skipped claims to verify anyway."""
 
-@dataclass(frozen=True)
-class Scoring:
-    """How claims become a score.
+    target_error: Annotated[float | None, Field(gt=0, lt=1)] = None
+    """With --audit 1: find the theta at which at most this share of skipped claims is wrong."""
 
-    Attributes:
-        k_prime: the number of claims that people find in each response.
-        gamma: of recall at K', above 0.
-        by: columns of the input by which responses are grouped, where it has them.
-    """
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Seed for drawing the audited claims."""
 
-    k_prime: KPrime = None
-    gamma: float = 0.1
-    by: tuple[str, ...] = ("model", "benchmark")
+    failure_types: bool = False
+    """Also judge which extracted claims are unverifiable, redundant or missing."""
 
+    retriever: Annotated[str | None, Option("NAME")] = None
+    """Evidence: local (--documents, or the input's own passages), wikipedia, or google (key in
+    SERPER_API_KEY)."""
 
-@dataclass(frozen=True, eq=False, repr=False)
-class FastFactEvaluation(Previewed):
-    """What FaStfact says of responses; shown as its table of responses.
+    documents: DocumentSource = None
+    """Documents to search: .txt, .md, .html, .jsonl; or a dataset."""
 
-    Attributes:
-        responses: a row per response: `supported` S, `unsupported` N, `irrelevant`, `missing`
-            (claims without a verdict, in neither), `missing_chunks` and `unread_lines` (of answers
-            that list claims); `precision`, `k_prime`,
-            `recall`, `f1` (missing where nobody counted K'); `sentences`, `claims`,
-            `verified_share` p, calls by stage, `searches`, `pages`, tokens and `cost`.
-        claims: a row per claim: what the extracting model said of it and how surely, whether it
-            was skipped or audited, its verdict and the type that counts, or why it is missing.
-        summary: a row per group, or one for all: numbers of responses, mean F1@K' with a 95%
-            interval over responses, precision, claims per response, what is missing.
-        curve: means over responses of precision, recall and F1@K' for each K' from 1; what there
-            is to say where nobody counted.
-        cost: a row per stage: what was asked anew, taken from the cache or failed, tokens and
-            cost of all answers, those about responses that failed among them, per response, and
-            the calls of table 6.
-        methods: calls and searches of other methods for these responses, by table 6.
-        audit: how often skipping was wrong, of the skipped claims that were verified anyway.
-        claim_failures: what is wrong with extracted claims (figure 5 and table 5), a row per group
-            and kind; None where that was not asked.
-        failures: (id, reason) of every response that was not taken apart.
-        graphs: the responses with their claims, evidence and verdicts.
-    """
+    pages: Annotated[int, Field(ge=1)] = 5
+    """Pages read per claim."""
 
-    responses: pd.DataFrame
-    claims: pd.DataFrame
-    summary: pd.DataFrame
-    curve: pd.DataFrame
-    cost: pd.DataFrame
-    methods: pd.DataFrame
-    audit: pd.DataFrame
-    claim_failures: pd.DataFrame | None
-    failures: tuple[tuple[str, str], ...]
-    graphs: tuple[FactGraph, ...]
+    pieces: Annotated[int, Field(ge=1)] = 10
+    """Pieces of the pages shown to the verifier."""
 
-    def tables(self) -> dict[str, pd.DataFrame]:
-        """The tables by name."""
-        names = ("responses", "claims", "summary", "curve", "cost", "methods", "audit")
-        found = {name: getattr(self, name) for name in names}
-        if self.claim_failures is not None:
-            found["claim_failures"] = self.claim_failures
-        return found
+    words: Annotated[int, Field(ge=1)] = 250
+    """Words per piece."""
 
-    def save(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write the tables as CSV, and the graphs as graphs.jsonl, which every command reads.
+    overlap: Annotated[int, Field(ge=0)] = 40
+    """Words shared by neighbouring pieces."""
 
-        Returns:
-            The files.
+    k_prime: Annotated[Any, Option("K")] = None
+    """How many claims people find in a response: a number, or the column that holds it (k_prime by
+    default, if there is one)."""
 
-        Raises:
-            InputError: if the folder cannot be made or written.
-        """
-        return save_tables(folder, self.tables(), self.graphs)
+    gamma: Annotated[float, Field(gt=0)] = 0.1
+    """How fast recall falls off from K'."""
 
-    def preview(self, most: int) -> Preview:
-        """How much was judged, and the first responses."""
-        heading = (
-            f"FaStfact of {counted(len(self.responses), 'response')}: "
-            f"{counted(len(self.claims), 'claim')}"
-        )
-        if self.failures:
-            heading += f"; {counted(len(self.failures), 'response')} failed"
-        names = ("response", "supported", "unsupported", "missing", "precision", "f1")
-        rows = [
-            tuple(_shown(row[name]) for name in names)
-            for row in self.responses.head(most).to_dict("records")
-        ]
-        return Preview(heading, names, rows, len(self.responses))
+    by: ColumnNames = ("model", "benchmark")
+    """Column to group by; repeatable."""
+
+    @property
+    def pipeline(self) -> FastFactSettings:
+        """How the pipeline runs."""
+        stride = stride_of(self.stride, "--stride")
+        return FastFactSettings(stride, self.context, self.theta, self.audit, self.seed)
 
 
-@dataclass(frozen=True)
-class FastFactPlan:
-    """What is done with responses, checked and ready.
+@front_door
+def fastfact(texts: Texts, settings: FastFactRun) -> Findings:
+    """Judge responses as FaStfact does: F1@K', with calls, searches and cost by stage.
 
-    Attributes:
-        graphs: the responses.
-        settings: how the pipeline runs.
-        retriever: what is searched.
-        searched: JSON values that its answers depend on.
-        k_prime: K' by id of response, of those that people counted.
-        scoring: how claims become a score.
-    """
+    One call splits a chunk of sentences into claims and says what the model knows about each;
+    claims it is sure of are skipped. For the others it searches, shows the best pieces of the pages
+    to a verifier, and gets one of five labels. F1@K' needs a K' counted by people; without it,
+    precision and the curve of recall over K' are shown instead. With --out you can interrupt a run
+    at any time: the same command continues where it stopped.
 
-    graphs: tuple[FactGraph, ...]
-    settings: FastFactSettings
-    retriever: Retriever
-    searched: dict[str, Any]
-    k_prime: Mapping[str, float]
-    scoring: Scoring
+    Examples::
 
+        factormodels fastfact answers.jsonl --model openai/NAME --documents notes
+        factormodels fastfact answers.jsonl --model openai/NAME \\
+            --retriever google --k-prime 22 --out judged
+        factormodels fastfact answers.jsonl --model openai/NAME \\
+            --documents notes --stride 10 --audit 0.2 --report judged.html
+        factormodels fastfact answers.jsonl --model openai/NAME \\
+            --documents notes --dry-run
 
-def plan_fastfact(
-    graphs: Sequence[FactGraph],
-    settings: FastFactSettings,
-    evidence: PageEvidence,
-    scoring: Scoring,
-) -> FastFactPlan:
-    """Check what FaStfact is to do.
+    Args:
+        texts: Responses: a text, a table of any kind, a folder of texts, fact graphs, or an
+            embedded dataset. Use - for standard input. In Python a path, or texts, fact graphs
+            (whose texts are taken) or rows of a table themselves.
+        settings: how; in Python the fields may be named instead. `documents` are then also texts,
+            or texts by title, `model` also an object with the methods of `LanguageModel`, `k_prime`
+            also K' by id of response. Without log-probabilities no claim is skipped.
 
     Raises:
-        InputError: for what does not fit the input or each other.
-        MissingDependencyError: if the retriever needs a library that is not installed.
+        InputError: for an unknown name, or options that do not fit the input or each other.
+        LimitReachedError: if no more may be asked; what was answered is kept.
+        MissingDependencyError: if a library that is needed is not installed.
     """
+    if settings.target_error is not None and settings.audit < 1:
+        raise InputError("--target-error needs every skipped claim verified; add --audit 1")
+    loaded = settings.load(texts)
+    graphs = loaded.graphs
     for graph in graphs:
         if not graph.response.strip():
             raise InputError(
                 f"the response {graph.id!r} has no text to take claims from; give its text"
             )
-    if not scoring.gamma > 0:
-        raise InputError(f"gamma is {scoring.gamma}; give a number above 0")
-    retriever, searched = _retriever(graphs, evidence)
-    k_prime = _k_primes(graphs, scoring.k_prime)
-    return FastFactPlan(tuple(graphs), settings, retriever, searched, k_prime, scoring)
-
-
-def run_fastfact(
-    plan: FastFactPlan,
-    model: Consumption,
-    ledger: Ledger,
-    prompts: Prompts,
-    options: BatchOptions = ALONE,
-    monitor: AbstractContextManager[Report] | None = None,
-    core: CoreSettings | None = None,
-    failure_types: bool = False,
-) -> FastFactEvaluation:
-    """FaStfact's verdicts on responses, durably where there is an output.
-
-    Args:
-        plan: what is done.
-        model: the language model that extracts and verifies.
-        ledger: where its answers are counted.
-        prompts: what it is asked with.
-        options: where they are written, as `assess_responses` does, and how many are under way.
-        monitor: a context with what is called after every response.
-        core: how claims that count are selected; None selects none.
-        failure_types: whether the model also judges what is wrong with the claims it extracted.
-
-    Raises:
-        InputError: as `assess_responses` and `core_stage`.
-    """
-    asked = WithPrompts(model, prompts)
-    found: list[FactGraph] = []
-    settings = {
-        "method": "fastfact",
-        "model": model.name,
-        "prompts": prompts_of(asked).digests(),
-        **asdict(plan.settings),
-        **plan.searched,
-    }
-    stages = [fastfact_stage(asked, plan.retriever, plan.settings)]
-    if core is not None:
-        stage, facts = core_stage(plan.graphs, core, asked, given=False)
-        stages.append(stage)
-        settings |= facts
-    if failure_types:
-        stages.append(claim_failures_stage(asked))
-        settings["failure_types"] = True
-    with monitor or nullcontext(_unseen) as report:
-        batch = assess_responses(
-            plan.graphs, stages, (), settings, options, report=report, keep=found.append
-        )
-    responses = response_table(found, plan.k_prime, plan.scoring.gamma, plan.scoring.by)
-    return FastFactEvaluation(
-        responses=responses,
-        claims=claim_table(found),
-        summary=leaderboard(responses, plan.scoring.by),
-        curve=curve_table(responses, plan.scoring.gamma),
-        cost=cost_table(found, ledger, batch.spent),
-        methods=method_table(found),
-        audit=audit_table(found),
-        claim_failures=failure_table(found, plan.scoring.by) if failure_types else None,
-        failures=batch.failed,
+    k_prime = _k_primes(graphs, settings.k_prime)
+    with asking(settings) as session:
+        stages, facts = _stages(graphs, settings, session)
+        if settings.dry_run:
+            return _bound(loaded, settings)
+        found: list[FactGraph] = []
+        options = settings.options(responses_under_way(session.calls))
+        with session.responses(len(graphs)) as report:
+            batch = assess_responses(
+                graphs, stages, (), facts, options, report=report, keep=found.append
+            )
+    tables = _tables(found, batch, settings, k_prime, session)
+    return Findings(
+        command=COMMAND,
+        source=loaded.source,
+        sentences=(*loaded.remarks, *_sentences(tables, batch, settings)),
+        tables=tables,
+        settings=settings.given(),
+        unshown=tuple(
+            name
+            for name, table in tables.items()
+            if not len(table.frame)
+            or (name == "claims" and len(found) > 1)
+            or (name == "audit" and not table.frame["claims"].any())
+            or (name == "summary" and not table.frame["scored"].any())
+        ),
+        incomplete=bool(batch.failed),
         graphs=tuple(found),
     )
 
 
-def fastfact(
-    texts: Texts,
-    *,
-    model: str | LitellmSettings | LanguageModel,
-    api_base: str | None = None,
-    documents: Documents | None = None,
-    retriever: str | None = None,
-    query: str | None = None,
-    topic: str | None = None,
-    response: str | None = None,
-    question: str | None = None,
-    id: str | None = None,
-    k_prime: KPrime = None,
-    gamma: float = 0.1,
-    by: Sequence[str] = ("model", "benchmark"),
-    stride: int | str = "all",
-    context: ShownContext = "chunk",
-    theta: float = 0.995,
-    audit: float = 0.0,
-    seed: int = 0,
-    pages: int = 5,
-    pieces: int = 10,
-    words: int = 250,
-    overlap: int = 40,
-    prompts: str | os.PathLike[str] | None = None,
-    cache: str | os.PathLike[str] = CACHE,
-    replay: bool = False,
-    out: str | os.PathLike[str] | None = None,
-    core: CoreSettings | bool = False,
-    failure_types: bool = False,
-) -> FastFactEvaluation:
-    """Evaluate the factuality of responses as FaStfact does.
+def _stages(
+    graphs: Sequence[FactGraph], settings: FastFactRun, session: Session
+) -> tuple[list[Stage], dict[str, Any]]:
+    """What is done with a response, and the facts that results depend on."""
+    model = session.needed_model("FaStfact asks")
+    retriever, searched = _retriever(graphs, settings, session)
+    pipeline = settings.pipeline
+    stages: list[Stage] = [fastfact_stage(model, retriever, pipeline)]
+    facts = {
+        "method": COMMAND,
+        "model": model.name,
+        "prompts": prompts_of(model).digests(),
+        **asdict(pipeline),
+        **searched,
+    }
+    if settings.core:
+        stage, selected = core_stage(graphs, settings, model, given=False)
+        stages.append(stage)
+        facts |= selected
+    if settings.failure_types:
+        stages.append(claim_failures_stage(model))
+        facts["failure_types"] = True
+    return stages, facts
 
-    from experiments import fastfact
-    fastfact("It opened in 1890.", model="openai/NAME", documents="notes", k_prime=1).summary
 
-    This is the command `factormodels fastfact`. A language model lists the claims of chunks of
-    sentences with its own verdict on each; what it is sure of needs no search. The others are
-    searched and verified: supported, refuted, conflicting, insufficient or unverifiable.
+def _tables(
+    found: Sequence[FactGraph],
+    batch: Batch,
+    settings: FastFactRun,
+    k_prime: Mapping[str, float],
+    session: Session,
+) -> dict[str, Table]:
+    responses = response_table(found, k_prime, settings.gamma, settings.by)
+    frames = {
+        "responses": responses,
+        "summary": leaderboard(responses, settings.by),
+        "claims": claim_table(found),
+    }
+    if responses["k_prime"].isna().any():
+        frames["curve"] = curve_table(responses, settings.gamma)
+    if settings.core:
+        part = responses.filter(regex="^(response$|core_)")
+        frames["core"] = part.rename(columns=lambda name: name.removeprefix("core_"))
+    if settings.failure_types:
+        frames["claim_failures"] = failure_table(found, settings.by)
+    frames["cost"] = cost_table(found, session.ledger, batch.spent)
+    frames["methods"] = method_table(found)
+    frames["audit"] = audit_table(found)
+    return {name: shown_table(name, frame) for name, frame in frames.items()}
 
-    Args:
-        texts: the text of a response, or several; a path of a file of responses (as a `Path`); a
-            fact graph, or several, whose texts are taken.
-        model: the language model, as litellm spells it, its key in the environment; or settings of
-            litellm, or an object with the methods of `LanguageModel`. It should give
-            log-probabilities: without them no claim is skipped.
-        api_base: address of a compatible server, for a model that is given by its name.
-        documents: what is searched on this disk: a folder or file, an embedded dataset, a list of
-            texts, or a dict of texts by title; None: the passages of `texts`.
-        retriever: local, wikipedia or google.
-        query: what was asked.
-        topic: what the responses are about; searched with each claim.
-        response: of a table, the column of the responses; None: recognised by its name.
-        question: of a table, the column of the questions.
-        id: of a table, the column of the ids.
-        k_prime: the number of claims that people find in a response: one for all, by id of
-            response, or the column that holds it; None: the column k_prime, if there is one.
-        gamma: how fast recall falls with the distance from K'.
-        by: columns by which the summary groups responses, where the input has them.
-        stride: sentences per extracting call, or "all".
-        context: "chunk" shows the extracting model these sentences, "response" all of the response.
-        theta: the confidence above which a definite label spares the search.
-        audit: share of the skipped claims that are verified anyway.
-        seed: seed of the audit's draw.
-        pages: pages that are read per claim.
-        pieces: pieces of these pages that are shown to the verifier.
-        words: the longest piece, in words.
-        overlap: words that neighbouring pieces share, at most.
-        prompts: folder of templates that replace ours by name.
-        cache: file of answers and searches, none of which is repeated.
-        replay: whether every answer and search is taken from there.
-        out: file of the judged responses; an interrupted run goes on from a journal beside it.
-        core: whether to score the claims that count (Core) beside all claims, or how to select
-            them.
-        failure_types: whether the model also judges what is wrong with the claims it extracted.
 
-    Raises:
-        InputError: for an unknown name, or options that do not fit the input or each other.
-        MissingDependencyError: if a library that is needed is not installed.
-
-    Source: FaStfact, section 4.
-    """
-    ledger = Ledger()
-    kept = Path(cache)
-    with options_as_arguments():
-        settings = FastFactSettings(stride_of(str(stride), "--stride"), context, theta, audit, seed)
-        chunked = PageEvidence(
-            retriever=retriever,
-            documents=as_documents(documents),
-            pages=pages,
-            pieces=pieces,
-            words=words,
-            overlap=overlap,
-            cache=kept,
-            replay=replay,
+def _sentences(tables: Mapping[str, Table], batch: Batch, settings: FastFactRun) -> Iterable[str]:
+    """What was found, and what is missing, in words."""
+    responses, claims = tables["responses"].frame, tables["claims"].frame
+    yield (
+        f"{counted(len(responses), 'response')}, {counted(len(claims), 'claim')}, of which "
+        f"{int(responses['missing'].sum()):,} have no verdict."
+    )
+    lacking = responses[["missing", "missing_chunks", "unread_lines"]]
+    verdicts, chunks, lines = map(int, lacking.sum())
+    if verdicts or chunks or lines:
+        some = int((lacking > 0).any(axis=1).sum())
+        yield (
+            f"Missing in {counted(some, 'response')}: {counted(verdicts, 'verdict')}, the claims "
+            f"of {counted(chunks, 'chunk')} and {counted(lines, 'line')} of claims that could not "
+            "be read; they count neither as supported nor as false."
         )
-        scoring = Scoring(k_prime, gamma, tuple(by))
-        graphs = as_responses(texts, query, topic, ResponseColumns(response, question, id))
-        plan = plan_fastfact(graphs, settings, chunked, scoring)
-        asked = Consumption(metered_model(model, kept, ledger, replay, api_base=api_base))
-        calls = model.concurrency if isinstance(model, LitellmSettings) else CONCURRENCY
-        written = None if out is None else Path(out)
-        options = BatchOptions(written, responses_under_way(calls))
-        return run_fastfact(
-            plan,
-            asked,
-            ledger,
-            read_prompts(prompts),
-            options,
-            core=core_settings(core),
-            failure_types=failure_types,
+    if uncounted := int(responses["k_prime"].isna().sum()):
+        yield (
+            f"K', the number of claims that people find, is not known of "
+            f"{counted(uncounted, 'response')} (--k-prime): there is no F1@K', and a curve over "
+            "every K' that it could be in its place."
         )
+    if settings.core and len(responses):
+        means = {name: number(responses[name].mean()) for name in (
+            "precision", "core_precision", "f1", "core_f1")}  # fmt: skip
+        yield (
+            f"Mean precision {means['precision']}, with Core {means['core_precision']}; F1@K' "
+            f"{means['f1']}, with Core {means['core_f1']}."
+        )
+    if len(claims) and claims["confidence"].isna().all():
+        yield "The model gives no log-probabilities: no claim was skipped."
+    if "claim_failures" in tables and tables["claim_failures"].frame["unanswered"].any():
+        yield "Some questions of the judge have no answer: their claims are left out."
+    if settings.target_error is not None:
+        chosen = guaranteed_threshold(claims, settings.target_error)
+        yield (
+            f"Theta {chosen.value:.4g}: {chosen.skipped} claims skipped, {chosen.error:.3f} of "
+            f"them wrong, at most {chosen.upper:.3f} (95% sure, if claims err independently)."
+            if chosen.skipped
+            else f"No theta keeps the error of skipping below {settings.target_error:g} for "
+            "certain enough."
+        )
+    yield from batch.failures()
 
 
-def _unseen(_: object) -> None:
-    """Nobody is told of the progress."""
+def _bound(loaded: LoadedResponses, settings: FastFactRun) -> Findings:
+    """What would be asked at most: a dry run sends nothing."""
+    sentences = [split_sentences(graph.response) for graph in loaded.graphs]
+    stride = settings.pipeline.stride
+    claims = round(CLAIMS_PER_SENTENCE * sum(map(len, sentences)))
+    calls = {
+        "pre-verification": sum(len(split_chunks(each, stride)) for each in sentences),
+        "fastfact": claims,
+        "searches": claims,
+    }
+    frame = data_frame([{"stage": stage, "calls": count} for stage, count in calls.items()])
+    return Findings(
+        command=COMMAND,
+        source=loaded.source,
+        sentences=(
+            *loaded.remarks,
+            f"Nothing was sent. Claims are not yet known: {CLAIMS_PER_SENTENCE:g} per sentence are "
+            "taken, and those that are skipped are neither searched nor verified.",
+        ),
+        tables={"calls": shown_table("calls", frame)},
+        settings=settings.given(),
+    )
 
 
-def _shown(value: Any) -> str:
-    if isinstance(value, float):
-        return "" if value != value else f"{value:.3f}"
-    return "" if value is None else str(value)
+def _retriever(
+    graphs: Sequence[FactGraph], settings: FastFactRun, session: Session
+) -> tuple[Retriever, dict[str, Any]]:
+    """What is searched, with the facts of it that results depend on."""
+    chunks = ChunkSettings(settings.words, settings.overlap)
+    own = any(graph.contexts for graph in graphs)
+    name = settings.retriever or ("local" if own or settings.documents is not None else "")
+    if not name:
+        raise InputError(
+            "there is no evidence: name a folder with --documents, or a source with --retriever "
+            "wikipedia or google"
+        )
+    if name not in PAGE_RETRIEVERS:
+        raise InputError(unknown_name(f"--retriever {name!r}", name, PAGE_RETRIEVERS))
+    size = {"pages": settings.pages, "pieces": settings.pieces, **asdict(chunks)}
+    facts = {"retriever": name, **size}
+    if name == "local":
+        from factormodels.extraction.retrieval.document_pages import build_document_pages
+
+        documents = read_sources(settings.documents, graphs)
+        local = build_document_pages(
+            documents, pages=settings.pages, top_k=settings.pieces, chunks=chunks
+        )
+        return local, {**facts, "documents_sha256": document_digest(documents)}
+    if settings.documents is not None:
+        raise InputError(f"--documents is for --retriever local, not for {name}; leave one out")
+    searcher = web_retriever(
+        name,
+        WebAccess.of(settings, session, retry_failed=settings.retry_failed),
+        top_k=settings.pieces,
+        pages=settings.pages,
+        reading="chunks",
+        chunks=chunks,
+    )
+    return searcher, facts
 
 
-def _k_primes(graphs: Sequence[FactGraph], given: KPrime) -> dict[str, float]:
+def _k_primes(graphs: Sequence[FactGraph], given: Any) -> dict[str, float]:
     """K' by id of response, of those that have one."""
     if given is None or (isinstance(given, str) and not _is_number(given)):
         column = given or DEFAULT_K_PRIME
@@ -449,40 +389,3 @@ def _is_number(value: object) -> bool:
         return abs(float(str(value))) < float("inf")
     except ValueError:
         return False
-
-
-def _retriever(
-    graphs: Sequence[FactGraph], evidence: PageEvidence
-) -> tuple[Retriever, dict[str, Any]]:
-    """What is searched, with the facts of it that results depend on."""
-    chunks = ChunkSettings(evidence.words, evidence.overlap)
-    own = any(graph.contexts for graph in graphs)
-    name = evidence.retriever or ("local" if own or evidence.documents is not None else "")
-    if not name:
-        raise InputError(
-            "there is no evidence: name a folder with --documents, or a source with --retriever "
-            "wikipedia or google"
-        )
-    if name not in PAGE_RETRIEVERS:
-        raise InputError(unknown_name(f"--retriever {name!r}", name, PAGE_RETRIEVERS))
-    size = {"pages": evidence.pages, "pieces": evidence.pieces, **asdict(chunks)}
-    facts = {"retriever": name, **size}
-    if name == "local":
-        from factormodels.extraction.retrieval.document_pages import build_document_pages
-
-        documents = read_sources(evidence.documents, graphs)
-        local = build_document_pages(
-            documents, pages=evidence.pages, top_k=evidence.pieces, chunks=chunks
-        )
-        return local, {**facts, "documents_sha256": document_digest(documents)}
-    if evidence.documents is not None:
-        raise InputError(f"--documents is for --retriever local, not for {name}; leave one out")
-    searcher = web_retriever(
-        name,
-        evidence,
-        top_k=evidence.pieces,
-        pages=evidence.pages,
-        reading="chunks",
-        chunks=chunks,
-    )
-    return searcher, facts

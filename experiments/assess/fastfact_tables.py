@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,8 @@ from calibration.intervals import mean_interval
 from experiments.assess.batch import CONSUMPTION_KEY
 from experiments.assess.core import kept_claims
 from experiments.assess.costs import METHODS, Load
+from experiments.findings.table import Column, Table, interval_column
+from experiments.findings.text import ABSENT
 from factormodels.extraction.claim_failures import CATEGORIES, MISSING
 from factormodels.extraction.claim_failures import METADATA_KEY as FAILURES_KEY
 from factormodels.extraction.fastfact import CLAIM_TYPES, FASTFACT_KEY, audit_of
@@ -48,6 +51,116 @@ _FIRST = (
     *_EFFORT,
     *("pages", "prompt_tokens", "completion_tokens", "cost"),
 )
+
+
+_TITLES = {
+    "supported": ("S", 0),
+    "unsupported": ("N", 0),
+    "irrelevant": ("I", 0),
+    "missing": ("missing", 0),
+    "precision": ("precision", 3),
+    "k_prime": ("K'", 0),
+    "recall": ("R_K'", 3),
+    "f1": ("F1@K'", 3),
+    "claims": ("claims", 0),
+    "verified_share": ("p", 3),
+    "searches": ("searches", 0),
+    "pages": ("pages", 0),
+    "cost": ("cost (US$)", 4),
+    "responses": ("responses", 0),
+    "scored": ("scored", 0),
+    "confidence": ("confidence", 3),
+    "count": ("count", 0),
+    "share": ("share", 3),
+    "needed": ("needed", 0),
+    "formula": ("formula", 0),
+    "audit": ("of them audit", 0),
+    "calls": ("calls", 0),
+    "cached": ("cached", 0),
+    "failures": ("failed", 0),
+    "prompt_tokens": ("tokens in", 0),
+    "completion_tokens": ("out", 0),
+    "per_response": ("per response", 4),
+    "extracting": ("extracting", 0),
+    "verifying": ("verifying", 0),
+    "skipped": ("skipped", 0),
+    "wrong": ("wrong", 0),
+}
+"""Title of each number, and its decimals."""
+
+_SHOWN = {
+    "responses": (
+        "FaStfact's counts and scores of responses.",
+        (
+            *("response", "supported", "unsupported", "irrelevant", "missing", "precision"),
+            *("k_prime", "recall", "f1", "claims", "verified_share", "searches", "pages", "cost"),
+        ),
+    ),
+    "core": (
+        "The claims that count alone (Core).",
+        ("response", "claims", "supported", "unsupported", "precision", "recall", "f1"),
+    ),
+    "summary": ("F1@K', means over responses, with 95% intervals.", ()),
+    "claims": ("Claims.", ("claim", "prelabel", "confidence", "verdict", "text")),
+    "curve": (
+        "Means over responses for every K' that people could have found.",
+        ("k_prime", "precision", "recall", "f1"),
+    ),
+    "claim_failures": ("Failures of extracted claims, judged by the model.", ()),
+    "cost": (
+        "Calls, searches and cost by stage, beside FaStfact's table 6.",
+        (
+            *("stage", "needed", "formula", "audit", "calls", "cached", "failures"),
+            *("prompt_tokens", "completion_tokens", "cost", "per_response"),
+        ),
+    ),
+    "methods": (
+        "What methods need for these responses, by the formulas of table 6.",
+        ("method", "extracting", "verifying", "searches", "calls"),
+    ),
+    "audit": ("Skipped claims that were verified anyway.", ("skipped", "claims", "wrong", "share")),
+    "calls": ("What would be asked at most.", ("stage", "calls")),
+}
+"""Caption of each table, and the columns that are shown; none: every one."""
+
+_DATA_ONLY = ("f1_lower", "f1_upper", "missing_chunks", "unread_lines", "unanswered")
+
+_NOTE = (
+    "Tokens and cost are of all answers, those from the cache, of no use and about responses that "
+    "failed too."
+)
+
+_CURVE = (1, 2, 5, 10, 15, 20, 30, 40, 50, 75, 100, 150, 200)
+"""K' of which the curve is shown."""
+
+
+def shown_table(name: str, frame: pd.DataFrame) -> Table:
+    """A table of the evaluation as it is shown; columns that are not are data."""
+    caption, names = _SHOWN[name]
+    named = names or [column for column in frame.columns if column not in _DATA_ONLY]
+    columns = [_column(column) for column in named if column in frame]
+    note = ""
+    if name == "cost":
+        unknown = "unpriced" in frame and bool(frame["unpriced"].fillna(0).sum())
+        note = _NOTE + " Of some answers no price is known." * unknown
+    if name == "summary":
+        changed = {
+            "claims": replace(_column("claims"), digits=1),
+            "f1": interval_column("f1", "F1@K'", 3),
+        }
+        columns = [changed.get(each.name, each) for each in columns]
+    return Table(frame, tuple(columns), caption, note=note)
+
+
+def _column(name: str) -> Column:
+    if name not in _TITLES:
+        return Column(name, name.replace("_", " "), show=_text)
+    title, digits = _TITLES[name]
+    return Column(name, title, digits=digits)
+
+
+def _text(value: Any) -> str:
+    return ABSENT if value is None or value != value else str(value)
 
 
 def columns_of(graph: FactGraph) -> dict[str, Any]:
@@ -177,7 +290,7 @@ def leaderboard(responses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
 
 
 def curve_table(responses: pd.DataFrame, gamma: float) -> pd.DataFrame:
-    """Precision, recall and F1@K', means over responses, for every K' up to twice their claims.
+    """Precision, recall and F1@K', means over responses, for some K' up to twice their claims.
 
     One K' stands for all responses. Nobody's count is needed, and none is put in its place.
     """
@@ -188,7 +301,7 @@ def curve_table(responses: pd.DataFrame, gamma: float) -> pd.DataFrame:
     longest = max(10, 2 * int((s + n).max(initial=0)))
     precision = responses["precision"].mean()
     rows = []
-    for k in range(1, longest + 1):
+    for k in (*(k for k in _CURVE if k < longest), longest):
         recall, f1 = recall_at_k_prime(s, k, gamma), f1_at_k_prime(s, n, k, gamma)
         some = bool(len(s))
         rows.append(

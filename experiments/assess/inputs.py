@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 from experiments.assess.response_columns import (
     GUESSED,
@@ -13,7 +15,8 @@ from experiments.assess.response_columns import (
     guessed_column,
     responses_of_table,
 )
-from experiments.study.inputs import is_dataset, read_graphs
+from experiments.settings import ColumnName, Option, Settings, Words
+from experiments.study.inputs import graphs_of, is_dataset, read_graphs
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.arrow_files import is_binary_table
@@ -31,6 +34,16 @@ from factormodels.io.tables import (
     read_table,
 )
 from factormodels.io.workbooks import is_workbook
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Text = str | FactGraph | Mapping[str, Any]
+"""A response: its text, a fact graph, or a row of a table with its text, such as
+``{"response": ..., "question": ..., "id": ...}``."""
+
+Texts: TypeAlias = "Text | os.PathLike[str] | Iterable[Text] | pd.DataFrame"
+"""Responses: one, several, a file or folder (a path, not a text), or a data frame of rows."""
 
 STANDARD_INPUT = Path("-")
 
@@ -53,14 +66,52 @@ class LoadedResponses:
     Attributes:
         graphs: the responses.
         remarks: what was guessed of them, a sentence each.
+        source: what they are called.
     """
 
     graphs: tuple[FactGraph, ...]
     remarks: tuple[str, ...] = ()
+    source: str = ""
+
+
+class ResponseSettings(Settings):
+    """Responses."""
+
+    query: str | None = None
+    """The question that was asked."""
+
+    topic: str | None = None
+    """The topic of the response, added to the search for each claim."""
+
+    response: Annotated[str | None, Option("NAME")] = None
+    """In a table, the column of the responses; if there is no such column, the same as --take."""
+
+    question: ColumnName = None
+    """In a table, the column of the questions."""
+
+    id: ColumnName = None
+    """In a table, the column of the ids."""
+
+    take: Annotated[Words, Option("ID")] = ()
+    """Id of a response to use; repeatable."""
+
+    passages: Path | None = None
+    """Passages for FActScore's atoms, as JSON Lines."""
+
+    def load(self, texts: Texts) -> LoadedResponses:
+        """The responses that texts, files or graphs stand for, those that are wanted of them."""
+        return load_responses(
+            texts,
+            query=self.query,
+            topic=self.topic,
+            columns=ResponseColumns(self.response, self.question, self.id),
+            take=self.take,
+            passages=self.passages,
+        )
 
 
 def load_responses(
-    source: Path,
+    texts: Texts,
     *,
     query: str | None = None,
     topic: str | None = None,
@@ -75,7 +126,8 @@ def load_responses(
     and the other formats that `factormodels.read_many` knows.
 
     Args:
-        source: the file or folder; "-" is standard input; or the name of an embedded dataset.
+        texts: the file or folder, as a path; "-" is standard input; or the name of an embedded
+            dataset. Otherwise responses themselves.
         query: the question, in place of what the input says.
         topic: what the responses are about, in place of what the input says.
         columns: columns of a table. A `response` that names no column is the id of the one response
@@ -86,7 +138,12 @@ def load_responses(
     Raises:
         InputError: if the input cannot be read, is malformed or empty, or lacks such a response.
     """
-    graphs, remark, columns_used = _read(source, columns)
+    if isinstance(texts, os.PathLike):
+        source: object = Path(texts)
+        graphs, remark, columns_used = _read(Path(texts), columns)
+    else:
+        source = "the responses"
+        graphs, remark, columns_used = _of_texts(texts, columns)
     if passages is not None:
         from factormodels.io.published.factscore import with_passages
 
@@ -109,7 +166,51 @@ def load_responses(
             if not wanted or graph.id in wanted
         ),
         (remark,) if remark else (),
+        source.name if isinstance(source, Path) else str(source),
     )
+
+
+def _of_texts(
+    texts: Text | Iterable[Text] | pd.DataFrame, columns: ResponseColumns
+) -> tuple[Sequence[FactGraph], str, bool]:
+    """Responses that are given themselves."""
+    several = _listed(texts)
+    remark = ""
+    if several and all(isinstance(one, Mapping) for one in several):
+        rows = cast("list[Mapping[str, Any]]", several)
+        names = tuple(dict.fromkeys(name for row in rows for name in row))
+        table = DataTable("response", "rows", names, tuple(rows), (None,) * len(rows))
+        found, remark = responses_of_table(table, columns)
+        several = list(found)
+    elif columns != GUESSED:
+        raise InputError(
+            "--response, --question and --id name columns, and there is no table; leave them out"
+        )
+    graphs = []
+    for number, one in enumerate(several, 1):
+        if not isinstance(one, str):
+            graphs.append(one)
+            continue
+        text = one.strip()
+        if not text:
+            raise InputError(f"text {number} is empty; give the text of a response")
+        # A response is more than a word; a name given in its place would be assessed as one.
+        if len(text.split()) == 1 and (is_dataset(Path(text)) or Path(text).exists()):
+            raise InputError(
+                f"{text!r} names a file or an embedded dataset, and a text is assessed as it is; "
+                f"give Path({text!r}) to read it"
+            )
+        graphs.append(FactGraph(f"response-{number}", (), response=text))
+    return graphs_of(cast("list[FactGraph]", graphs)), remark, True
+
+
+def _listed(texts: Text | Iterable[Text] | pd.DataFrame) -> list[Text]:
+    """The responses, one by one."""
+    if isinstance(texts, str | FactGraph | Mapping):
+        return [texts]
+    # A data frame yields the names of its columns, and has rows of its own.
+    rows: Any = getattr(texts, "to_dict", None)
+    return list(cast("Iterable[Text]", texts)) if rows is None else rows("records")
 
 
 def _read(source: Path, columns: ResponseColumns) -> tuple[Sequence[FactGraph], str, bool]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
+
+from pydantic import BeforeValidator, PlainSerializer
 
 from experiments.assess.relation_models_by_name import content_hash
+from experiments.settings import Option
 from experiments.study.inputs import is_dataset, read_graphs
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model.limits import Budget
@@ -22,11 +26,17 @@ from factormodels.extraction.retrieval.documents import (
 )
 from factormodels.extraction.retrieval.http import HttpSettings
 from factormodels.fact_graph import FactGraph
+from factormodels.object_repr import counted
 
 if TYPE_CHECKING:
+    from experiments.asking.session import Session
+    from experiments.asking.settings import WebSettings
     from factormodels.extraction.language_model.accounting import Ledger
     from factormodels.extraction.retrieval.embeddings import Embedder
     from factormodels.extraction.retrieval.web import WebRetriever
+
+Documents = str | os.PathLike[str] | Sequence[str] | Mapping[str, str]
+"""Passages to search: a folder or file, an embedded dataset, texts, or texts by title."""
 
 GIVEN = "given"
 """In place of a retriever: the passages of the input."""
@@ -53,6 +63,19 @@ class WebAccess:
     retry_failed: bool = False
     budget: Budget | None = None
     price_search: float | None = None
+
+    @classmethod
+    def of(cls, web: WebSettings, session: Session, **options: Any) -> Self:
+        """How a session searches the web; what else there is, by name."""
+        return cls(
+            search_base=web.search_base,
+            http=web.http,
+            cache=session.cache,
+            replay=session.settings.replay,
+            budget=session.budget,
+            price_search=web.price_search,
+            **options,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -271,6 +294,38 @@ RETRIEVERS: Mapping[str, RetrieverEntry] = MappingProxyType(
     }
 )
 """Every retriever by its name."""
+
+
+def as_documents(documents: Documents | None) -> Path | tuple[Document, ...] | None:
+    """The documents that texts stand for, or the path where they are.
+
+    Raises:
+        InputError: if there is none.
+    """
+    if documents is None:
+        return None
+    if isinstance(documents, tuple) and all(isinstance(each, Document) for each in documents):
+        return documents
+    if isinstance(documents, str | os.PathLike):
+        return Path(documents)
+    titled = documents.items() if isinstance(documents, Mapping) else (("", d) for d in documents)
+    found = tuple(Document(title, "", text) for title, text in titled)
+    if not found:
+        raise InputError("there are no documents; give at least one text")
+    return found
+
+
+def _shown_documents(documents: Path | tuple[Document, ...] | None) -> str | None:
+    """What documents are called in what is said of settings."""
+    if isinstance(documents, tuple):
+        return counted(len(documents), "document")
+    return None if documents is None else str(documents)
+
+
+DocumentSource = Annotated[
+    Any, Option("DIR"), BeforeValidator(as_documents), PlainSerializer(_shown_documents)
+]
+"""Documents to search, as `as_documents` takes them."""
 
 
 def read_sources(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
 
 from experiments.assess.relation_models_by_name import build_relation_model, relation_model_facts
 from experiments.assess.response import AssessmentView
@@ -16,6 +18,7 @@ from experiments.assess.retrievers_by_name import (
     build_retriever,
 )
 from experiments.assess.threads import LocalRelations
+from experiments.settings import Option
 from factormodels.encodings import get_encoding
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import LanguageModel
@@ -355,6 +358,10 @@ def _model_facts(options: AssessmentOptions, model: LanguageModel, revise: bool)
         "method": options.method,
         "prompts": prompts_of(model).digests(),
     }
+
+
+Stride = Annotated[str, Option("W"), BeforeValidator(str)]
+"""Sentences per call: a number, or "all"."""
 
 
 def stride_of(text: str, option: str) -> int | None:

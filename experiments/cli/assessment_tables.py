@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 _MOST_SHOWN = 50
 """Responses that the terminal shows; the output has them all."""
 
-_MOST_NAMED = 5
-"""Responses that are named where many failed for one reason."""
-
 
 def show_responses(
     console: Console,
@@ -87,21 +84,3 @@ def show_unanswered(
                 f"{lacking[0].response}: {lacking[0].errors[view.variant]}",
                 soft_wrap=True,
             )
-
-
-def show_failed(console: Console, failed: Sequence[tuple[str, str]]) -> None:
-    """Print the responses that have no result, with the reasons, and what can be done."""
-    by_reason: dict[str, list[str]] = {}
-    for name, reason in failed:
-        by_reason.setdefault(reason, []).append(name)
-    for reason, names in by_reason.items():
-        first = ", ".join(names[:_MOST_NAMED])
-        more = len(names) - _MOST_NAMED
-        who = f"{first} and {more:,} more" if more > 0 else first
-        console.print(f"{who} failed: {reason}", soft_wrap=True)
-    if failed:
-        console.print(
-            f"{counted(len(failed), 'response')} without a result: the same command asks for what "
-            "is missing of them, and for nothing that was answered",
-            soft_wrap=True,
-        )

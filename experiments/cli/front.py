@@ -82,6 +82,9 @@ def command_of(function: Callable[..., Findings]) -> App:
                 found[each.name] = given.pop(each.name)
         out, report = given.pop("out", None), given.pop("report", None)
         as_json = given.pop("json", False)
+        if "out" in kind.model_fields:
+            # What goes on where it was stopped writes as it goes.
+            given["out"] = out
         watcher = TerminalWatcher(messages())
         with watcher.shown(), watched(watcher):
             findings = plain(**found, settings=kind.of(given))
@@ -147,11 +150,13 @@ def _argument(parameter: inspect.Parameter, meant: str) -> inspect.Parameter:
     several = parameter.kind is inspect.Parameter.VAR_POSITIONAL
     name = parameter.name.strip("_").upper()
     note = Parameter(name=[name], help=" ".join(meant.split()), show_default=False)
+    # In Python a text may be data themselves; a person at a terminal names where they are.
+    given_as = str if parameter.annotation == "str" else Path
     return inspect.Parameter(
         parameter.name,
         inspect.Parameter.VAR_POSITIONAL if several else inspect.Parameter.POSITIONAL_ONLY,
         default=parameter.default,
-        annotation=Annotated[str, note],
+        annotation=Annotated[given_as, note],
     )
 
 
@@ -159,13 +164,15 @@ def _option(kind: type[Settings], field: str, panel: Group) -> inspect.Parameter
     info, option = kind.model_fields[field], option_of(kind, field)
     hint = info.annotation
     many = get_origin(hint) in (tuple, list, frozenset, dict)
-    given_as: Any = bool if hint is bool else list[str] if many else str
+    is_flag = hint is bool or hint == bool | None
+    given_as: Any = bool if is_flag else list[str] if many else str
+    default = info.get_default(call_default_factory=True)
     note = Parameter(
         name=f"--{option.name}",
-        help=_meaning(info.description or "", hint, info.get_default(call_default_factory=True)),
-        metavar="" if hint is bool else option.metavar or _word(hint),
+        help=_meaning(info.description or "", hint, default),
+        metavar="" if is_flag else option.metavar or _word(hint),
         group=panel,
-        negative=(),
+        negative=f"--no-{option.name}" if is_flag and default is not False else (),
         show_default=False,
         # What stands behind an option is its value, whatever it begins with.
         allow_leading_hyphen=True,

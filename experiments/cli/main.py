@@ -32,7 +32,6 @@ from experiments.cli.commands import (
     diff,
     draw,
     explore,
-    fastfact,
     fit,
     infer,
     positions,
@@ -187,7 +186,7 @@ def _factormodels(
 
 
 _COMMANDS = (
-    *(infer, assess, fastfact, run, report, fit, diff, positions, self_knowledge),
+    *(infer, assess, run, report, fit, diff, positions, self_knowledge),
     *(align, costs),
     *(draw, explore, convert, backends, schema, prompts, bench, references),
 )
@@ -199,7 +198,7 @@ for _command in _COMMANDS:
     )
 app.add_typer(datasets.app, name="datasets")
 
-FRONT_DOOR = ("score", "select")
+FRONT_DOOR = ("fastfact", "score", "select")
 """Commands that are functions of the front door, by name."""
 
 

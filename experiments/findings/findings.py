@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 from experiments.findings.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
 from experiments.findings.table import Table, blocks
 from factormodels.errors import InputError, unknown_name
+from factormodels.io.fact_graph_json import write_fact_graphs
 from factormodels.io.files import results_folder, write_text
 from factormodels.io.plain_yaml import jsonable, plain_hash
 from factormodels.object_repr import Preview, Previewed
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from factormodels.fact_graph import FactGraph
 
 
 def no_figures() -> Mapping[str, PaperFigure]:
@@ -39,6 +42,7 @@ class Findings(Previewed):
         draw: makes the figures, by name.
         unshown: names of tables that are kept and neither printed nor on the page.
         incomplete: whether something that was asked for is missing, as the sentences say.
+        graphs: responses with what was found of each, which every command reads.
     """
 
     command: str
@@ -49,6 +53,7 @@ class Findings(Previewed):
     draw: Callable[[], Mapping[str, PaperFigure]] = field(default=no_figures)
     unshown: tuple[str, ...] = ()
     incomplete: bool = False
+    graphs: tuple[FactGraph, ...] = ()
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         """Numbers of a table, a row per line.
@@ -67,7 +72,7 @@ class Findings(Previewed):
         return Origin(self.command, plain_hash(asked))
 
     def save(self, folder: str | os.PathLike[str]) -> list[Path]:
-        """Write the tables (CSV, LaTeX, Markdown), the figures (PDF, PNG, CSV) and findings.json.
+        """Write tables (CSV, LaTeX, Markdown), figures (PDF, PNG, CSV), findings.json and graphs.
 
         Returns:
             The files.
@@ -81,6 +86,9 @@ class Findings(Previewed):
             paths = list(write_artefacts(found, place, self.origin))
             paths.append(place / "findings.json")
             write_text(paths[-1], self.as_json())
+            if self.graphs:
+                paths.append(place / "graphs.jsonl")
+                write_fact_graphs(self.graphs, paths[-1])
         return paths
 
     def report(self, path: str | os.PathLike[str]) -> Path:

@@ -34,10 +34,10 @@ from experiments.assess.batch import BatchOptions, responses_under_way
 from experiments.assess.evaluation import (
     CACHE,
     CONCURRENCY,
-    as_documents,
     as_responses,
     metered_model,
 )
+from experiments.assess.retrievers_by_name import as_documents
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns
@@ -58,7 +58,8 @@ from factormodels.extraction.prompts.replaced import read_prompts
 
 if TYPE_CHECKING:
     from experiments.analyses.papers.self_judgement import FigureName
-    from experiments.assess.evaluation import Documents, Texts
+    from experiments.assess.inputs import Texts
+    from experiments.assess.retrievers_by_name import Documents
     from experiments.methods.inputs import Data
     from factormodels.extraction.language_model import LanguageModel
     from factormodels.extraction.language_model.litellm_model import LitellmSettings

@@ -106,7 +106,7 @@ def command(
           --retriever wikipedia --out out.jsonl
       factormodels assess demonstration --variant FR1 --variant FR2 --variant FR3
       factormodels assess demonstration --model openai/NAME --assessor factscore
-      factormodels assess demonstration --retriever local --select core \\
+      factormodels assess demonstration --retriever local --core \\
           --domain things --no-faithfulness
     """
     from collections import Counter
@@ -119,7 +119,7 @@ def command(
     from experiments.assess.estimate import estimate
     from experiments.assess.setup import AssessmentOptions, make_plan
     from experiments.assess.stage_remarks import stage_remarks
-    from experiments.cli.assessment_tables import show_failed, show_responses, show_unanswered
+    from experiments.cli.assessment_tables import show_responses, show_unanswered
     from experiments.cli.progress import announced, response_progress, step_progress
     from experiments.cli.tables import ledger_at_limit, show_ledger
     from experiments.study.backend_settings import build_backend, parse_settings
@@ -241,7 +241,7 @@ def command(
     if len(graphs) > 1 and batch.responses:
         show_responses(console, batch.responses, plan.views, plan.choices.options.assessors)
     _show_measures(console, batch.responses, plan.views, plan.choices.options.assessors)
-    if core.select is not None:
+    if core.core:
         _show_core(console, batch.responses, plan.views, plan.choices.options.assessors)
     show_ledger(console, ledger)
     if plan.choices.relations == "model":
@@ -283,7 +283,8 @@ def command(
             soft_wrap=True,
         )
     show_unanswered(remarks, batch.responses, plan.views)
-    show_failed(remarks, batch.failed)
+    for line in batch.failures():
+        remarks.print(line, soft_wrap=True)
     if output_to.out is not None and batch.responses:
         remarks.print(
             f"wrote {output_to.out}: {counted(len(batch.responses), 'response')}", soft_wrap=True

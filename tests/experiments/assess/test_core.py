@@ -13,7 +13,6 @@ import pytest
 from experiments import evaluate, fastfact
 from experiments.assess.core import CoreSettings, core_stage
 from experiments.assess.response import AssessedResponse, with_core
-from experiments.cli.options.core import CoreOptions
 from factormodels import Atom, FactGraph, read_many
 from tests.experiments.assess.test_assess_model import arguments, notes, provider, stage_of
 from tests.experiments.assess.test_fastfact import answer
@@ -52,8 +51,7 @@ def test_what_is_repeated_or_unfaithful_does_not_count() -> None:
 def test_what_cannot_be_selected_is_refused() -> None:
     bare = replace(REPEATED, response="")
     refused("add --no-faithfulness", core_stage, [bare], CoreSettings(), None)
-    refused("--select 'corr' is unknown", CoreOptions("corr").settings)
-    asked = CoreSettings(relations="model")
+    asked = CoreSettings(core_relations="model")
     refused("needs a language model", core_stage, [REPEATED], asked, None)
 
 
@@ -91,12 +89,13 @@ def test_fastfact_gives_both_scores(tmp_path: Path) -> None:
         documents=["Birch, cedar and fig."],
         k_prime=2,
         cache=tmp_path / "answers.sqlite",
-        core=CoreSettings(domain="things"),
+        core=True,
+        domain="things",
     )
-    row = found.responses.iloc[0]
+    row, claims = found["responses"].iloc[0], found["claims"]
     assert (row["supported"], row["unsupported"]) == (1, 2)
     selected = found.graphs[0].metadata["core"]["kept"]
-    own = found.claims[found.claims["claim"].isin(selected)]["type"]
+    own = claims[claims["claim"].isin(selected)]["type"]
     assert row["core_claims"] == len(selected) >= 1
     assert row["core_supported"] == (own == "supported").sum()
     assert row["core_unsupported"] == (own == "non-supported").sum()
@@ -106,7 +105,7 @@ def test_fastfact_gives_both_scores(tmp_path: Path) -> None:
 def test_calls_for_selection_are_those_that_the_server_counts(notes: Path) -> None:
     text = "Trains cross the bridge. Cars cross it."
     (notes / "batch.jsonl").write_text(json.dumps({"id": "r0", "response": text}))
-    core = ("--select", "core", "--domain", "things", "--select-relations", "model")
+    core = ("--core", "--domain", "things", "--core-relations", "model")
     with ScriptedServer(provider) as server:
         invoke(*arguments(server.url, "plain.jsonl", "--cache", "a.sqlite"))
         without = Counter(map(stage_of, server.requests))

@@ -14,7 +14,6 @@ import pytest
 
 from experiments import fastfact
 from experiments.assess.fastfact_tables import guaranteed_threshold
-from experiments.methods.fastfact import fastfact_findings
 from factormodels import FactGraph, InputError, read_many
 from factormodels.extraction.fastfact import FASTFACT_KEY
 from factormodels.extraction.language_model import Completion, Failure, Request, Token
@@ -112,7 +111,7 @@ def arguments(url: str, *more: str) -> list[str]:
 
 
 def rows_of(result: Any, table: str, key: str) -> dict[str, Any]:
-    return {row[key]: row for row in json.loads(result.stdout)[table]}
+    return {row[key]: row for row in json.loads(result.stdout)["tables"][table]}
 
 
 @pytest.mark.service
@@ -202,7 +201,7 @@ def test_the_terminal_shows_scores_failures_and_costs() -> None:
     # r0: one supported, two not, one irrelevant; r1: one supported, one not, one not read.
     assert re.search(r"^r0 +1 +2 +1 +0 +0\.333 +3 ", result.stdout, re.M)
     assert re.search(r"^r1 +1 +1 +0 +1 +0\.500 +3 ", result.stdout, re.M)
-    assert "missing in 1 response: 1 verdict, the claims of 0 chunks and 0 lines" in result.stdout
+    assert "Missing in 1 response: 1 verdict, the claims of 0 chunks and 0 lines" in result.stdout
     assert re.search(r"^pre-verification +2 +2 +0 +2 +0 +0 +200 +60 ", result.stdout, re.M)
     # What could not be read was asked for once more, in vain, and was paid for twice.
     assert re.search(r"^fastfact +4 +4 +0 +3 +0 +1 +250 +25 ", result.stdout, re.M)
@@ -216,7 +215,7 @@ def test_the_terminal_shows_scores_failures_and_costs() -> None:
 @pytest.mark.service
 def test_without_a_count_by_people_there_is_a_curve_and_no_score(notes: Path) -> None:
     with ScriptedServer(provider) as server:
-        result = invoke(*arguments(server.url, "--tables", "tables"))
+        result = invoke(*arguments(server.url, "--out", "tables"))
     assert "K', the number of claims that people find, is not known of 2 responses" in result.stdout
     header, *lines = (notes / "tables" / "responses.csv").read_text().splitlines()
     place = header.split(",").index("f1")
@@ -240,16 +239,16 @@ def test_a_run_goes_on_where_it_was_left(notes: Path) -> None:
         return provider(request, number)
 
     with ScriptedServer(failing) as server:
-        result = invoke(*arguments(server.url, "--out", "o.jsonl"), code=1)
-    assert "r1 failed: no claims were extracted" in result.stderr
-    assert [graph.id for graph in read_many(notes / "o.jsonl")] == ["r0"]
+        result = invoke(*arguments(server.url, "--out", "o"), code=1)
+    assert "r1 failed: no claims were extracted" in result.stdout
+    assert [graph.id for graph in read_many(notes / "o" / "graphs.jsonl")] == ["r0"]
     (notes / "answers.sqlite").unlink()
     with ScriptedServer(provider) as server:
-        result = invoke(*arguments(server.url, "--out", "o.jsonl"))
+        result = invoke(*arguments(server.url, "--out", "o"))
         questions = [question_of(one) for one in server.requests]
     # The first response is taken from the journal, so that only the second is asked about.
     assert not any("Alder is tall" in question for question in questions)
-    graphs = read_many(notes / "o.jsonl")
+    graphs = read_many(notes / "o" / "graphs.jsonl")
     assert [graph.id for graph in graphs] == ["r0", "r1"]
     said = graphs[1].metadata[FASTFACT_KEY]["claims"]
     assert [one["verdict"] for one in said.values()] == ["insufficient", "supported", ""]
@@ -274,13 +273,13 @@ def test_searches_of_the_web_are_those_that_its_server_counts(
     command = ["fastfact", "batch.jsonl", "--model", "openai/scripted", "--retriever", "google"]
     with ScriptedServer(readable) as server, web_server(web) as searched:
         command += ["--api-base", server.url, "--search-base", f"{searched.url}/search"]
-        result = invoke(*command, "--allow-private-hosts", "--out", "o.jsonl", "--json")
+        result = invoke(*command, "--allow-private-hosts", "--out", "o", "--json")
         cost = rows_of(result, "cost", "stage")
         assert cost["searches"]["needed"] == searched.paths().count("/search") == 4
         # Five pages per claim, all claims finding the same, each fetched once.
         pages = [path for path in searched.paths() if path.startswith("/page")]
         assert len(pages) == len(set(pages)) == 5
-    for graph in read_many(notes / "o.jsonl"):
+    for graph in read_many(notes / "o" / "graphs.jsonl"):
         for atom in graph.atoms:
             shown = [one for one in graph.contexts if atom.id in one.retrieved_for]
             assert len(shown) <= 10
@@ -303,18 +302,18 @@ def test_theta_says_what_is_skipped_and_the_audit_what_that_costs() -> None:
         graphs = [FactGraph(name, (), response=text) for name, text in RESPONSES.items()]
         return fastfact(graphs, model=AnsweringModel(answer), documents=NOTES, **options)
 
-    assert found(theta=0.995).claims["skipped"].sum() == 3
-    assert found(theta=1.0).claims["skipped"].sum() == 0
-    assert found(theta=0.45).claims["skipped"].sum() == 5
+    assert found(theta=0.995)["claims"]["skipped"].sum() == 3
+    assert found(theta=1.0)["claims"]["skipped"].sum() == 0
+    assert found(theta=0.45)["claims"]["skipped"].sum() == 5
     audited = found(audit=1.0)
     # Cedar was skipped as wrong and Damson as irrelevant; the verifier supports both.
-    (row,) = audited.audit.to_dict("records")
+    (row,) = audited["audit"].to_dict("records")
     assert (row["skipped"], row["claims"], row["wrong"]) == (3, 3, 2)
     assert row["share"] == pytest.approx(2 / 3)
-    types = audited.claims.set_index("text")["type"]
+    types = audited["claims"].set_index("text")["type"]
     assert (types["Cedar is red."], types["Damson is sweet."]) == ("supported", "supported")
     # Of four definite labels that were verified two are wrong: no theta keeps that below 1%.
-    assert guaranteed_threshold(audited.claims, 0.01).skipped == 0
+    assert guaranteed_threshold(audited["claims"], 0.01).skipped == 0
 
 
 def test_what_is_missing_is_no_false_claim() -> None:
@@ -327,14 +326,14 @@ def test_what_is_missing_is_no_false_claim() -> None:
     found = fastfact(
         RESPONSES["r1"], model=AnsweringModel(lost), documents=NOTES, k_prime=3, theta=1.0
     )
-    (row,) = found.responses.to_dict("records")
+    (row,) = found["responses"].to_dict("records")
     assert (row["supported"], row["unsupported"], row["missing"]) == (0, 0, 3)
     assert math.isnan(row["f1"])
     assert math.isnan(row["precision"])
     part = fastfact(
         RESPONSES["r0"], model=AnsweringModel(lost), documents=NOTES, k_prime=1, stride=2
     )
-    (row,) = part.responses.to_dict("records")
+    (row,) = part["responses"].to_dict("records")
     assert (row["missing_chunks"], row["supported"], row["missing"]) == (1, 1, 1)
     assert row["f1"] == 1.0
 
@@ -351,7 +350,7 @@ def test_models_are_ranked_with_intervals_by_what_people_counted() -> None:
         for number in range(3)
     ]
     found = fastfact(graphs, model=AnsweringModel(answer), documents=NOTES, k_prime="people")
-    whole = found.summary[found.summary["benchmark"] == "all"].set_index("model")
+    whole = found["summary"][found["summary"]["benchmark"] == "all"].set_index("model")
     for model, precision in (("one", 1 / 3), ("two", 1 / 2)):
         recalls = [2 / (1 + math.exp(0.1 * abs(1 - k))) for k in (2, 3, 4)]
         f1 = [2 * precision * r / (precision + r) for r in recalls]
@@ -362,8 +361,8 @@ def test_models_are_ranked_with_intervals_by_what_people_counted() -> None:
         # No resample of three responses is above the best of them.
         upper = min(mean + 4.302653 * spread, max(f1))
         assert whole.loc[model, "f1_upper"] == pytest.approx(upper, abs=1e-6)
-    assert len(found.summary) == 2 + 6
-    assert found.summary["f1"].is_monotonic_decreasing
+    assert len(found["summary"]) == 2 + 6
+    assert found["summary"]["f1"].is_monotonic_decreasing
 
 
 def test_padding_does_not_pay_as_nobody_counted_it() -> None:
@@ -385,10 +384,10 @@ def test_padding_does_not_pay_as_nobody_counted_it() -> None:
 
     texts = [response(80, 2), response(9, 1)]
     found = fastfact(texts, model=AnsweringModel(many), documents=["It."], k_prime=10)
-    assert found.responses["f1"].tolist() == pytest.approx([padded, honest])
+    assert found["responses"]["f1"].tolist() == pytest.approx([padded, honest])
     unknown = fastfact(texts, model=AnsweringModel(many), documents=["It."])
-    assert unknown.responses["f1"].isna().all()
-    assert unknown.summary["f1"].isna().all()
+    assert unknown["responses"]["f1"].isna().all()
+    assert unknown["summary"]["f1"].isna().all()
 
 
 def test_documents_are_read_as_pages_and_pieces() -> None:
@@ -408,11 +407,11 @@ def test_documents_are_read_as_pages_and_pieces() -> None:
 
 def test_an_evaluation_is_saved_and_read_back(tmp_path: Path) -> None:
     found = fastfact(RESPONSES["r0"], model=AnsweringModel(answer), documents=NOTES, k_prime=3)
-    assert repr(found).startswith("FaStfact of 1 response: 4 claims")
+    assert repr(found).startswith("fastfact: the responses\n1 response, 4 claims")
     files = found.save(tmp_path / "kept")
     assert {file.name for file in files} >= {"responses.csv", "claims.csv", "graphs.jsonl"}
     (graph,) = read_many(tmp_path / "kept" / "graphs.jsonl")
-    assert [atom.text for atom in graph.atoms] == found.claims["text"].tolist()
+    assert [atom.text for atom in graph.atoms] == found["claims"]["text"].tolist()
 
 
 @pytest.mark.usefixtures("notes")
@@ -423,13 +422,19 @@ def test_an_evaluation_is_saved_and_read_back(tmp_path: Path) -> None:
         (["--model", "openai/x", "--target-error", "0.1"], "add --audit 1"),
         (["--model", "openai/x"], "there is no evidence: name a folder with --documents"),
         (["--model", "openai/x", "--retriever", "given"], "--retriever 'given' is unknown"),
-        (["--model", "openai/x", "--documents", "notes", "--context", "x"], "context 'x' is unkno"),
+        (
+            ["--model", "openai/x", "--documents", "notes", "--context", "x"],
+            "--context x is unknown",
+        ),
         (
             ["--model", "openai/x", "--documents", "notes", "--k-prime", "kp"],
             "'kp' is not a number",
         ),
         (["--model", "openai/x", "--documents", "notes", "--overlap", "300"], "make overlap small"),
-        (["--model", "openai/x", "--documents", "notes", "--gamma", "0"], "gamma is 0.0; give"),
+        (
+            ["--model", "openai/x", "--documents", "notes", "--gamma", "0"],
+            "--gamma 0: give more than 0",
+        ),
         (["--model", "openai/x", "--documents", "notes", "--stride", "0"], "--stride '0'"),
         (["--model", "openai/x", "--documents", "notes", "--prompts", "notes"], "holds no prompt"),
         (["--model", "openai/x", "--retriever", "google", "--max-cost", "1"], "--price-search"),
@@ -458,7 +463,7 @@ def test_what_was_recorded_can_be_judged_again(tmp_path: Path) -> None:
     found = fastfact(RESPONSES["r0"], model=AnsweringModel(answer), documents=NOTES)
     write_fact_graphs(found.graphs, tmp_path / "g.jsonl")
     again = fastfact(tmp_path / "g.jsonl", model=AnsweringModel(answer), documents=NOTES)
-    assert again.claims.equals(found.claims)
+    assert again["claims"].equals(found["claims"])
 
 
 FAILURES = [
@@ -484,7 +489,7 @@ def test_failures_of_extracted_claims_are_counted_and_shown_on_a_page(tmp_path: 
     options: dict[str, Any] = {"documents": ["Fig."], "cache": tmp_path / "a.sqlite"}
     found = fastfact(graph, model=model, failure_types=True, **options)
     rows = {(row["category"], row["failure"]): row
-            for row in found.claim_failures.to_dict("records")}  # type: ignore[union-attr]  # fmt: skip
+            for row in found["claim_failures"].to_dict("records")}  # fmt: skip
     counts = {key: row["count"] for key, row in rows.items()}
     # A claim with two failures of a category counts once in it.
     assert counts["unverifiable", "all"] == 2
@@ -493,10 +498,9 @@ def test_failures_of_extracted_claims_are_counted_and_shown_on_a_page(tmp_path: 
     assert counts["redundant", "all"] == counts["redundant", "inter-sentence"] == 1
     assert rows["missing", "extractor"]["share"] == pytest.approx(1 / 3)
     assert sum(request.stage == "claim failures" for request in model.asked) == 2
-    page = fastfact_findings(found, "r1", {"theta": 0.995}).report(tmp_path / "page.html")
-    text = page.read_text()
+    text = found.report(tmp_path / "page.html").read_text()
     assert "Gorse is yellow." in text
-    assert "Nobody counted K" in text
+    assert "that people find, is not known" in text
 
 
 def test_a_judge_that_leaves_a_claim_out_is_not_believed(tmp_path: Path) -> None:
@@ -508,7 +512,7 @@ def test_a_judge_that_leaves_a_claim_out_is_not_believed(tmp_path: Path) -> None
     graph = FactGraph("r1", (), response=RESPONSES["r1"])
     options: dict[str, Any] = {"documents": ["Fig."], "cache": tmp_path / "a.sqlite"}
     found = fastfact(graph, model=AnsweringModel(short), failure_types=True, **options)
-    table = found.claim_failures
+    table = found["claim_failures"]
     assert table is not None
     assert table["unanswered"].tolist() == [1] * len(table)
     assert table.loc[table["category"] == "redundant", "claims"].tolist() == [0, 0, 0]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import typer
 
-from experiments.cli.main import app
+from experiments.cli.main import FRONT_DOOR, app
 from factormodels.errors import InputError, LimitReachedError, MissingDependencyError
 from tests.experiments.conftest import invoke
 from tests.test_architecture import ROOT
@@ -83,6 +83,8 @@ def exits(path: Path) -> set[str]:
 def test_no_command_ends_with_a_code_of_its_own() -> None:
     folder = ROOT / "experiments" / "cli" / "commands"
     found = {path.stem.replace("_", "-"): exits(path) for path in folder.glob("*.py")}
-    assert {name for name, codes in found.items() if "INCOMPLETE" in codes} == NOT_FINDING_ALL
+    assert {name for name, codes in found.items() if "INCOMPLETE" in codes} == (
+        NOT_FINDING_ALL - set(FRONT_DOOR)
+    )
     assert set().union(*found.values()) == {"INCOMPLETE", "2"}
     assert found["datasets"] == {"2"}
