@@ -24,10 +24,10 @@ from inference.backend import (
 from inference.exact.batch import solve_each
 from inference.exact.conditioning import Conditioning, condition, conditioning
 from inference.exact.kernels.beliefs import factor_beliefs
-from inference.exact.kernels.cluster_tree import ClusterTree, Cost
+from inference.exact.kernels.cluster_tree import ClusterTree
 from inference.exact.kernels.program import TreeProgram
 from inference.exact.kernels.propagation import DONE, ZERO
-from inference.exact.kernels.solve import plan
+from inference.exact.orders import plan
 from inference.exact.plans import KEPT, Key, Plan, Run, posterior_of
 from inference.exact.prediction import (
     BYTES_PER_ENTRY,
@@ -289,7 +289,7 @@ class Exact(Backend):
             restarts,
             self.effort(),
         )
-        return Prediction.of(Cost(*cost))
+        return Prediction.of(cost)
 
     def _refusal(self, prediction: Prediction, allowed: MemoryAllowance) -> TooLargeError:
         seconds = prediction.seconds

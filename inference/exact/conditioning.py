@@ -61,7 +61,10 @@ def conditioning(graph: FactorGraph) -> Conditioning | None:
     cover in the place of a loop cutset.
     """
     scopes = (graph.scope_starts, graph.scope_variables)
-    if not may_have_a_cover(graph.n_variables, *scopes, FEWEST_FACTORS):
+    # Asked here as well, so that nothing is compiled for a small graph.
+    if graph.n_factors < FEWEST_FACTORS or not may_have_a_cover(
+        graph.n_variables, *scopes, FEWEST_FACTORS
+    ):
         return None
     starts, neighbours = interaction_graph(graph.cardinalities, *scopes)
     suits, cover = pairwise_cover(graph.cardinalities, graph.scope_starts, starts, neighbours)

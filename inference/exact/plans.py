@@ -16,15 +16,24 @@ from factormodels.factor_graph import FactorGraph
 from inference.backend import Result, zero_partition
 from inference.exact.conditioning import FEWEST_FACTORS
 from inference.exact.kernels.cluster_tree import ClusterTree, Cost
+from inference.exact.kernels.joins import LOG2_SMALLEST_JOINED
+from inference.exact.kernels.log_propagation import propagate_log
 from inference.exact.kernels.program import TreeProgram
-from inference.exact.kernels.propagation import ZERO, Workspace, new_workspace
+from inference.exact.kernels.propagation import (
+    UNDERFLOW,
+    ZERO,
+    Workspace,
+    new_workspace,
+    propagate,
+)
 from inference.exact.kernels.solve import (
     APART,
+    join_program,
     plan_and_run_each,
     plant_program,
     run_for_each,
-    run_program,
 )
+from inference.exact.orders import planned_order
 from inference.exact.parallel import LOG2_CHUNKED_TABLE, run_in_chunks
 from inference.exact.prediction import Prediction
 from inference.exact.workspaces import SPARE, large_workspace
@@ -91,24 +100,22 @@ class Plan:
     def of(
         cls, graph: FactorGraph, seed: int, restarts: int, effort: float, max_entries: float
     ) -> Plan:
-        """Plan for a graph without evidence; see `kernels.solve.plant` for the settings."""
-        fits, tree, program, cost = plant_program(
-            graph.cardinalities,
-            graph.scope_starts,
-            graph.scope_variables,
-            graph.table_starts,
-            seed,
-            restarts,
-            effort,
-            max_entries,
-        )
-        arrays = graph.cardinalities, graph.table_starts
+        """Plan for a graph without evidence; see `elimination_order` for the settings."""
+        structure = (graph.cardinalities, graph.scope_starts, graph.scope_variables)
+        order = planned_order(*structure, seed, restarts, effort)
+        arrays = (*structure, graph.table_starts)
+        fits, tree, program, cost = plant_program(*arrays, order, max_entries)
+        prediction = Prediction.of(Cost(*cost))
+        # A table of that many entries, by rounding too.
+        if fits and prediction.log2_largest_table > LOG2_SMALLEST_JOINED - 1e-6:
+            tree, program = join_program(*arrays, ClusterTree(*tree))
         return cls(
             fits,
             ClusterTree(*tree),
             TreeProgram(*program),
-            Prediction.of(Cost(*cost)),
-            *arrays,
+            prediction,
+            graph.cardinalities,
+            graph.table_starts,
             int(graph.cardinalities.sum()),
         )
 
@@ -185,14 +192,14 @@ class Plan:
 
     def _run(self, log_values: NDArray[np.float64], work: Workspace) -> Run:
         marginals = np.empty(self.n_states)
-        code, log_z, scaled = run_program(
-            self.program,
-            self.table_starts,
-            log_values,
-            self.tree.constant_factors,
-            work,
-            marginals,
-        )
+        program, table_starts = self.program, self.table_starts
+        code, log_z = propagate(program, table_starts, log_values, work, marginals)
+        scaled = code != UNDERFLOW
+        if not scaled:
+            constants = self.tree.constant_factors
+            code, log_z = propagate_log(
+                program, table_starts, log_values, constants, work, marginals
+            )
         return Run(code, log_z, marginals, scaled)
 
 

@@ -23,7 +23,7 @@ from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.backend import InferenceError, ZeroPartitionError
 from inference.evidence import with_observed
 from inference.exact.backend import Exact
-from inference.exact.kernels.solve import plan
+from inference.exact.orders import plan
 from inference.possible_states import assignment, entries_within, possible_states
 from inference.posterior import Marginals
 from inference.stop import Stop

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
-from inference.exact.kernels.cluster_tree import Cost
-from inference.exact.kernels.solve import plan
+from inference.exact.orders import plan
 from inference.exact.prediction import STEPS_PER_SECOND
 from inference.memory import allowance
 from inference.mini_buckets.kernels.partition import LARGEST_OVERLAP
@@ -47,7 +46,7 @@ def elimination(
     scopes = (graph.cardinalities, graph.scope_starts, graph.scope_variables)
     steps = min(_SEARCH_STEPS, seconds * STEPS_PER_SECOND)
     order, _, cost = plan(*scopes, seed, restarts, steps)
-    return order, int(Cost(*cost).width)
+    return order, int(cost.width)
 
 
 def narrowed(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from factormodels.factor_graph import FactorGraph
 from inference.exact.backend import Exact
 from inference.exact.kernels.cluster_tree import Buckets, buckets_of
-from inference.exact.kernels.ordering import elimination_order
+from inference.exact.orders import elimination_order
 from inference.kernels.interaction import interaction_graph
 from inference.tasks.requests import listed, require_memory
 

@@ -16,7 +16,7 @@ from inference.backend import TooLargeError, zero_partition
 from inference.exact.backend import Exact
 from inference.exact.kernels.cluster_tree import Buckets, buckets_of, build_tree
 from inference.exact.kernels.joins import with_joins
-from inference.exact.kernels.ordering import elimination_order
+from inference.exact.orders import elimination_order
 from inference.kernels.interaction import interaction_graph
 from inference.peers.toulbar2_search import check_search, search_toulbar2
 from inference.posterior import Status

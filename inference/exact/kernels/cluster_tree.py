@@ -76,18 +76,22 @@ class Cost(NamedTuple):
 
 @inlined_kernel
 def _sort_descending(values, size):
-    """Sort the first `size` values, largest first."""
-    if size > 32:
-        values[:size].sort()
-        values[:size] = values[:size][::-1].copy()
-    else:
-        for i in range(1, size):
+    """Sort the first `size` values, largest first.
+
+    By insertion, in steps for many (Shell 1959): NumPy's own sort takes long to compile.
+    """
+    gap = 1
+    while gap < size // 32:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, size):
             item = values[i]
-            j = i - 1
+            j = i - gap
             while j >= 0 and values[j] < item:
-                values[j + 1] = values[j]
-                j -= 1
-            values[j + 1] = item
+                values[j + gap] = values[j]
+                j -= gap
+            values[j + gap] = item
+        gap //= 3
 
 
 @kernel
@@ -137,9 +141,11 @@ def buckets_of(cardinalities, scope_starts, scope_variables, order):
         _sort_descending(bucket, size)
         if starts[i] + size > len(places):
             larger = np.empty(2 * len(places) + size, dtype=np.int64)
-            larger[: starts[i]] = places[: starts[i]]
+            for entry in range(starts[i]):
+                larger[entry] = places[entry]
             places = larger
-        places[starts[i] : starts[i] + size] = bucket[:size]
+        for entry in range(size):
+            places[starts[i] + entry] = bucket[entry]
         starts[i + 1] = starts[i] + size
         if size > 1:
             parent[i] = bucket[size - 2]

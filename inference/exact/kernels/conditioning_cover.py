@@ -26,8 +26,15 @@ def may_have_a_cover(n_variables, scope_starts, scope_variables, fewest_factors)
             pairs += 1
             for slot in range(scope_starts[factor], scope_starts[factor + 1]):
                 degrees[scope_variables[slot]] += 1
-    degrees.sort()
-    return np.sum(degrees[-LARGEST_COVER:]) >= pairs
+    with_degree = np.zeros(pairs + 1, dtype=np.int64)
+    for degree in degrees:
+        with_degree[degree] += 1
+    left, covered = LARGEST_COVER, 0
+    for degree in range(pairs, 0, -1):
+        taken = min(left, with_degree[degree])
+        covered += taken * degree
+        left -= taken
+    return covered >= pairs
 
 
 @kernel

@@ -15,8 +15,10 @@ from inference.exact.kernels.cluster_tree import ClusterTree
 from inference.kernels.compiled import kernel
 from inference.kernels.grouping import by_descending, group
 
-_SMALLEST_TABLE = 4096.0
-"""Clusters below this are walked faster than they are rearranged."""
+LOG2_SMALLEST_JOINED = 12.0
+"""Log2 of the entries below which clusters are walked faster than they are rearranged."""
+
+_SMALLEST_TABLE = 2.0**LOG2_SMALLEST_JOINED
 
 _LOG2_SAVING = 5.0
 """A join has at most 2**-5 of the entries of its cluster, so it costs next to nothing."""

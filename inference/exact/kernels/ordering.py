@@ -10,10 +10,12 @@ the clock, so that the order is the same on every run; no memory limit plays a p
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
+from numba import types
+from numba.extending import intrinsic
 
-from inference.exact.kernels.sparse_ordering import minimum_degree_order
 from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.random_numbers import next_word
 
@@ -26,15 +28,16 @@ _LARGEST_MATRIX = 16_384
 """Components of more variables are ordered without a bit matrix, which would pass 32 MB here."""
 
 
-@inlined_kernel
-def _population_count(word):
-    # Numba has no intrinsic for it; LLVM turns this idiom into one instruction.
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + (
-        (word >> np.uint64(2)) & np.uint64(0x3333333333333333)
-    )
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+def _one_instruction(typing_context, word):  # noqa: ARG001 - as Numba calls it
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), generate
+
+
+_population_count: Any = intrinsic(_one_instruction)
+"""How many bits of a word are set."""
 
 
 @inlined_kernel
@@ -52,27 +55,6 @@ def _members(rows, vertex, out):
 
 
 @inlined_kernel
-def _fill_edges(rows, vertex, members):
-    """(Number of neighbour pairs of `vertex` that are not joined, its degree)."""
-    degree = _members(rows, vertex, members)
-    joined = 0
-    for i in range(degree):
-        other = members[i]
-        for w in range(rows.shape[1]):
-            joined += _population_count(rows[other, w] & rows[vertex, w])
-    return (degree * (degree - 1) - joined) // 2, degree
-
-
-@inlined_kernel
-def _log2_table(rows, vertex, log2_card, members):
-    """Log2 of the size of the table that eliminating `vertex` makes."""
-    total = log2_card[vertex]
-    for i in range(_members(rows, vertex, members)):
-        total += log2_card[members[i]]
-    return total
-
-
-@kernel
 def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
     """Eliminate every vertex greedily; return (order, total table size, effort).
 
@@ -86,19 +68,35 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
     second = np.empty(n, dtype=np.int64)
     order = np.empty(n, dtype=np.int64)
     alive = np.ones(n, dtype=np.bool_)
-    stale = np.zeros(n, dtype=np.bool_)
-    touched = np.empty(n, dtype=np.int64)
+    stale = np.ones(n, dtype=np.bool_)
+    # Whose scores are stale: in the beginning all. They are found in one place, since what is
+    # written out there is compiled anew wherever it stands.
+    touched = np.arange(n)
+    count = n
     score = np.empty(n, dtype=np.float64)
     random = np.array([seed], dtype=np.uint64)
     total = 0.0
     spent = 2.0 * n * words
-    for v in range(n):
-        if criterion == MIN_FILL:
-            score[v], degree = _fill_edges(rows, v, members)
-            spent += degree * words
-        else:
-            score[v] = _log2_table(rows, v, log2_card, members)
     for step in range(n):
+        for i in range(count):
+            u = touched[i]
+            stale[u] = False
+            others = _members(rows, u, second)
+            if criterion == MIN_FILL:
+                # How many pairs of its neighbours are not joined.
+                joined = 0
+                for j in range(others):
+                    for w in range(words):
+                        joined += _population_count(rows[second[j], w] & rows[u, w])
+                score[u] = (others * (others - 1) - joined) // 2
+                spent += (others + (6 if step > 0 else 0)) * words
+            else:
+                # Log2 of the size of the table that eliminating it makes.
+                score[u] = log2_card[u]
+                for j in range(others):
+                    score[u] += log2_card[second[j]]
+                spent += (4 if step > 0 else 0) * words
+        count = 0
         best = -1
         ties = 0
         for v in range(n):
@@ -111,29 +109,39 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
                 ties += 1
                 if next_word(random) % np.uint64(ties) == np.uint64(0):
                     best = v
-        size = _log2_table(rows, best, log2_card, members)
+        degree = _members(rows, best, members)
+        size = log2_card[best]
+        for i in range(degree):
+            size += log2_card[members[i]]
         total += math.exp2(size)
         order[step] = best
         alive[best] = False
         spent += 5.0 * n + words
         if total > bound:
-            return order, np.inf, spent
-        degree = _members(rows, best, members)
+            total = np.inf
+            break
         if degree == n - step - 1:
             # Its neighbours are all that is left, and a clique: the widest variables go first.
-            rest = members[:degree][np.argsort(-log2_card[members[:degree]], kind="mergesort")]
             for i in range(degree):
-                order[step + 1 + i] = rest[i]
-                size -= log2_card[best] if i == 0 else log2_card[rest[i - 1]]
+                place = step + 1 + i
+                while place > step + 1 and log2_card[order[place - 1]] < log2_card[members[i]]:
+                    order[place] = order[place - 1]
+                    place -= 1
+                order[place] = members[i]
+            for i in range(step, n - 1):
+                size -= log2_card[order[i]]
                 total += math.exp2(size)
-            return order, total if total <= bound else np.inf, spent
+            if total > bound:
+                total = np.inf
+            break
         if spent > effort and criterion == MIN_FILL:
             criterion = MIN_WEIGHT
             for v in range(n):
                 if alive[v]:
-                    score[v] = _log2_table(rows, v, log2_card, second)
+                    stale[v] = True
+                    touched[count] = v
+                    count += 1
         adds_edges = criterion == MIN_WEIGHT or score[best] > 0
-        count = 0
         for i in range(degree):
             u = members[i]
             rows[u, best // _WORD] &= ~(np.uint64(1) << np.uint64(best % _WORD))
@@ -142,9 +150,10 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
                     rows[u, w] |= rows[best, w]
                 rows[u, u // _WORD] &= ~(np.uint64(1) << np.uint64(u % _WORD))
                 rows[u, best // _WORD] &= ~(np.uint64(1) << np.uint64(best % _WORD))
-            stale[u] = True
-            touched[count] = u
-            count += 1
+            if not stale[u]:
+                stale[u] = True
+                touched[count] = u
+                count += 1
         if criterion == MIN_FILL and adds_edges:
             # A fill edge between two neighbours of x changes the fill of x as well.
             for i in range(degree):
@@ -154,24 +163,13 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
                         stale[u] = True
                         touched[count] = u
                         count += 1
-        for i in range(count):
-            u = touched[i]
-            stale[u] = False
-            if criterion == MIN_FILL:
-                score[u], others = _fill_edges(rows, u, second)
-                spent += (others + 6) * words
-            else:
-                score[u] = _log2_table(rows, u, log2_card, second)
-                spent += 4 * words
     return order, total, spent
 
 
-@kernel
+@inlined_kernel
 def _order_component(vertices, starts, neighbours, local, cardinalities, seed, restarts, effort):
-    """(Best order found of one connected component, as indices of variables, effort spent)."""
+    """(Best order found of one connected component, as indices of `vertices`, effort spent)."""
     n = len(vertices)
-    if n > _LARGEST_MATRIX:
-        return minimum_degree_order(vertices, starts, neighbours, local, effort)
     words = (n + _WORD - 1) // _WORD
     rows = np.zeros((n, words), dtype=np.uint64)
     log2_card = np.empty(n, dtype=np.float64)
@@ -182,32 +180,36 @@ def _order_component(vertices, starts, neighbours, local, cardinalities, seed, r
             j = local[neighbours[entry]]
             if j >= 0:
                 rows[i, j // _WORD] |= np.uint64(1) << np.uint64(j % _WORD)
-    best, total, spent = _greedy(rows, log2_card, MIN_FILL, np.uint64(0), np.inf, effort)
-    for attempt in range(1, restarts + 1):
+    best = np.arange(n)
+    total = np.inf
+    spent = 0.0
+    for attempt in range(restarts + 1):
         # A further search costs about n * words * 64 steps: worth it only where tables cost more.
-        if total < 8.0 * attempt * n * words * _WORD or spent > effort:
+        if attempt > 0 and (total < 8.0 * attempt * n * words * _WORD or spent > effort):
             break
         criterion = MIN_WEIGHT if attempt % 4 == 1 else MIN_FILL
-        mixed = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(attempt)
+        mixed = np.uint64(0)
+        if attempt > 0:
+            mixed = np.uint64(seed) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(attempt)
         order, other, more = _greedy(rows, log2_card, criterion, mixed, total, effort - spent)
         spent += more
-        if other < total:
+        if attempt == 0 or other < total:
             best, total = order, other
-    return vertices[best], spent
+    return best, spent
 
 
 @kernel
-def elimination_order(cardinalities, starts, neighbours, seed, restarts, effort):
-    """Elimination order of all variables.
+def order_components(cardinalities, starts, neighbours, seed, restarts, effort):
+    """Elimination order, but for components of so many variables that no matrix holds them.
 
     Args:
-        cardinalities: int64 (n,), numbers of states.
-        starts, neighbours: the interaction graph.
-        seed: seed of the restarts; ties of the first search go to the earliest variable.
-        restarts: how many further searches may be made; fewer are made where tables are so small
-            that searching would cost more than it saves.
-        effort: steps of about a nanosecond after which no further search begins, and the one under
-            way goes on by the cheaper criterion.
+        cardinalities, starts, neighbours, seed, restarts, effort: as `elimination_order` of
+            `inference.exact.orders` takes them.
+
+    Returns:
+        order: int64 (n,), in which the variables of such a component stand next to each other.
+        large: int64 (n_large, 2), where each begins and ends.
+        effort: what is left of it.
     """
     n = len(cardinalities)
     order = np.empty(n, dtype=np.int64)
@@ -236,6 +238,8 @@ def elimination_order(cardinalities, starts, neighbours, seed, restarts, effort)
                 break
     local = np.full(n, -1, dtype=np.int64)
     vertices = np.empty(n - queued, dtype=np.int64)
+    large = np.empty((n // _LARGEST_MATRIX, 2), dtype=np.int64)
+    n_large = 0
     for root in range(n):
         if not alive[root] or local[root] >= 0:
             continue
@@ -252,11 +256,17 @@ def elimination_order(cardinalities, starts, neighbours, seed, restarts, effort)
                     local[u] = size
                     vertices[size] = u
                     size += 1
-        found, spent = _order_component(
-            vertices[:size], starts, neighbours, local, cardinalities, seed, restarts, effort
-        )
-        effort -= spent
-        for i in range(size):
-            order[queued] = found[i]
-            queued += 1
-    return order
+        if size > _LARGEST_MATRIX:
+            for i in range(size):
+                order[queued + i] = vertices[i]
+            large[n_large, 0], large[n_large, 1] = queued, queued + size
+            n_large += 1
+        else:
+            found, spent = _order_component(
+                vertices[:size], starts, neighbours, local, cardinalities, seed, restarts, effort
+            )
+            effort -= spent
+            for i in range(size):
+                order[queued + i] = vertices[found[i]]
+        queued += size
+    return order, large[:n_large], effort

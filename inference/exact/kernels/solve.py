@@ -6,12 +6,12 @@ import numpy as np
 
 from inference.exact.kernels.cluster_tree import Buckets, buckets_of, build_tree, cost_of
 from inference.exact.kernels.conditioning_cover import may_have_a_cover
-from inference.exact.kernels.joins import with_joins
+from inference.exact.kernels.joins import LOG2_SMALLEST_JOINED, with_joins
 from inference.exact.kernels.log_propagation import propagate_log
-from inference.exact.kernels.ordering import elimination_order
+from inference.exact.kernels.ordering import order_components
 from inference.exact.kernels.program import write_program
 from inference.exact.kernels.propagation import UNDERFLOW, new_workspace, propagate
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.interaction import interaction_graph
 
 _MERGE_LIMIT = 64
@@ -21,58 +21,51 @@ APART = -1
 """Code of a graph that `plan_and_run_each` leaves to be solved apart."""
 
 
-@kernel
-def plan(cardinalities, scope_starts, scope_variables, seed, restarts, effort):
-    """(order, fields of its `Buckets`, those of its `Cost`) of the best elimination order found."""
-    order, buckets, cost = _plan(
-        cardinalities, scope_starts, scope_variables, seed, restarts, effort
-    )
-    return order, buckets[:], cost[:]
-
-
-@kernel
-def _plan(cardinalities, scope_starts, scope_variables, seed, restarts, effort):
-    """(order, buckets, cost) of the best elimination order found."""
-    starts, neighbours = interaction_graph(cardinalities, scope_starts, scope_variables)
-    order = elimination_order(cardinalities, starts, neighbours, seed, restarts, effort)
+@inlined_kernel
+def _plant(cardinalities, scope_starts, scope_variables, table_starts, order, max_entries):
+    """(whether it fits, cluster tree, its program, cost) of an order; see `plant_program`."""
     buckets = buckets_of(cardinalities, scope_starts, scope_variables, order)
-    return order, buckets, cost_of(cardinalities, order, buckets)
-
-
-@kernel
-def plant(cardinalities, scope_starts, scope_variables, seed, restarts, effort, max_entries):
-    """Cluster tree of the best order found, and what it would cost.
-
-    Returns:
-        fits: whether tables and messages stay within `max_entries`; if not, the tree is empty.
-        tree: the cluster tree.
-        cost: the `Cost` of the order.
-    """
-    order, buckets, cost = _plan(
-        cardinalities, scope_starts, scope_variables, seed, restarts, effort
-    )
+    cost = cost_of(cardinalities, order, buckets)
     fits = cost.entries <= max_entries
     if not fits:
         order = order[:0]
         buckets = Buckets(buckets.owner[:0], buckets.starts, buckets.places, buckets.parents)
     tree = build_tree(cardinalities, order, buckets, _MERGE_LIMIT)
-    if fits:
-        # Twice, since the joins of the largest clusters are large clusters themselves.
-        tree = with_joins(cardinalities, scope_starts, scope_variables, tree)
-        tree = with_joins(cardinalities, scope_starts, scope_variables, tree)
-    return fits, tree, cost
+    program = write_program(cardinalities, scope_starts, scope_variables, table_starts, tree)
+    return fits, tree, program, cost
 
 
 @kernel
-def plant_program(
-    cardinalities, scope_starts, scope_variables, table_starts, seed, restarts, effort, max_entries
-):
-    """What `plant` returns, with the program of the tree after it; of each its fields."""
-    fits, tree, cost = plant(
-        cardinalities, scope_starts, scope_variables, seed, restarts, effort, max_entries
+def plant_program(cardinalities, scope_starts, scope_variables, table_starts, order, max_entries):
+    """Cluster tree of an order, as a program, and what it would cost.
+
+    Returns:
+        fits: whether tables and messages stay within `max_entries`; if not, the tree is empty.
+        tree, program, cost: the fields of its `ClusterTree`, `TreeProgram` and `Cost`.
+    """
+    fits, tree, program, cost = _plant(
+        cardinalities, scope_starts, scope_variables, table_starts, order, max_entries
     )
-    program = write_program(cardinalities, scope_starts, scope_variables, table_starts, tree)
     return fits, tree[:], program[:], cost[:]
+
+
+@inlined_kernel
+def _join(cardinalities, scope_starts, scope_variables, table_starts, tree):
+    """(tree, program) with joins before large clusters."""
+    # Twice, since the joins of the largest clusters are large clusters themselves.
+    for _ in range(2):
+        tree = with_joins(cardinalities, scope_starts, scope_variables, tree)
+    return tree, write_program(cardinalities, scope_starts, scope_variables, table_starts, tree)
+
+
+@kernel
+def join_program(cardinalities, scope_starts, scope_variables, table_starts, tree):
+    """Fields of the tree with joins before large clusters, and of its program.
+
+    It stands apart from `plant_program` since few graphs need it, and it takes long to compile.
+    """
+    tree, program = _join(cardinalities, scope_starts, scope_variables, table_starts, tree)
+    return tree[:], program[:]
 
 
 @kernel
@@ -130,7 +123,7 @@ def plan_and_run_each(
     Args:
         all_cardinalities, all_scope_starts, all_scope_variables, all_table_starts, all_log_values,
             places, state_starts: the graphs, as `inference.stacked_graphs.Stacked` has them.
-        seed, restarts, effort: of the search for an order, as `plant` takes them.
+        seed, restarts, effort: of the search for an order.
         most_entries, largest_table: entries of all tables, and log2 of those of the largest, from
             which on a graph is left.
         fewest_factors: from which on it may be left for conditioning.
@@ -163,13 +156,18 @@ def plan_and_run_each(
             end += 1
         codes[k:end] = APART
         if not may_have_a_cover(len(cardinalities), scope_starts, scope_variables, fewest_factors):
-            fits, tree, cost = plant(
-                cardinalities, scope_starts, scope_variables, seed, restarts, effort, most_entries
+            starts, neighbours = interaction_graph(cardinalities, scope_starts, scope_variables)
+            order, large, _ = order_components(
+                cardinalities, starts, neighbours, seed, restarts, effort
             )
-            if fits and cost.log2_largest < largest_table:
-                program = write_program(
-                    cardinalities, scope_starts, scope_variables, table_starts, tree
-                )
+            fits, tree, program, cost = _plant(
+                cardinalities, scope_starts, scope_variables, table_starts, order, most_entries
+            )
+            if fits and cost.log2_largest < largest_table and len(large) == 0:
+                if cost.log2_largest > LOG2_SMALLEST_JOINED - 1e-6:
+                    tree, program = _join(
+                        cardinalities, scope_starts, scope_variables, table_starts, tree
+                    )
                 space = new_workspace(program, table_starts)
                 for j in range(k, end):
                     values = all_log_values[places[j, 4, 0] : places[j, 4, 1]]
