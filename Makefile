@@ -125,13 +125,13 @@ browser:
 	echo 'The tests that open a report in a browser will be skipped: there is no Chromium;' \
 	  'install the package chromium of your system to run them'
 
-# Tests compile every table. This is the least that has what they need: siunitx is in -science, beamer
-# and booktabs in -recommended, pgf, which beamer takes, in -pictures.
-LATEX := texlive-latex-recommended texlive-pictures texlive-science
+# Tests compile every table. This is the least that has what they need: beamer and booktabs in
+# -recommended, pgf, which beamer takes, in -pictures.
+LATEX := texlive-latex-recommended texlive-pictures
 
 latex:
 	@if command -v pdflatex > /dev/null \
-	    && kpsewhich siunitx.sty > /dev/null && kpsewhich beamer.cls > /dev/null \
+	    && kpsewhich beamer.cls > /dev/null \
 	    && kpsewhich pgfmath.sty > /dev/null && kpsewhich booktabs.sty > /dev/null; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
 	  echo 'Installing LaTeX for the tests that compile tables: 150 MB'; \
@@ -139,8 +139,8 @@ latex:
 	  apt-get update -qq && apt-get install -y -qq --no-install-recommends $(LATEX) > /dev/null \
 	    && exit 0; \
 	fi; \
-	echo 'The tests that compile tables will be skipped: there is no LaTeX with siunitx, beamer and' \
-	  'pgf; install the packages $(LATEX) of your system to run them'
+	echo 'The tests that compile tables will be skipped: there is no LaTeX with beamer and pgf;' \
+	  'install the packages $(LATEX) of your system to run them'
 
 # Compiled ahead, so that the first run starts at once; again when a kernel has changed. What the
 # embedded comparison runs is compiled for `make run`, everything else for the tests.

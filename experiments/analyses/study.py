@@ -15,10 +15,10 @@ from pydantic.dataclasses import dataclass
 from experiments.analyses.context import AnalysisContext, Tracker, untracked
 from experiments.analyses.registry import Analysis, analysis, names
 from experiments.findings.artefacts import Artefacts, Origin, write_artefacts
-from experiments.findings.table import TableWidth
+from experiments.findings.venues import DEFAULT_VENUE, venue_named
 from experiments.results.files import MANIFEST, publish, temporary_folder
 from experiments.results.manifest import environment, file_hash, manifest_text
-from experiments.study.config import STRICT, Seed, file_name, known
+from experiments.study.config import STRICT, Seed, VenueName, file_name, known
 from experiments.study.reading import RawStudy, expand_shorthands, model_of
 from factormodels.io.files import write_text
 from factormodels.io.plain_yaml import plain_hash
@@ -33,7 +33,8 @@ class AnalysisStudy:
         analysis: which analysis.
         description: what it is for.
         seed: seed of whatever is drawn.
-        width: what the LaTeX tables fit: a column of two, a page, or a slide.
+        venue: what LaTeX tables and figures fit: article, acl, icml, neurips, iclr, aaai, slides,
+            or widths of a column and of the text in points, such as 219x455.
         settings: settings of the analysis.
     """
 
@@ -41,7 +42,7 @@ class AnalysisStudy:
     analysis: Annotated[str, known(names, "analysis")]
     description: str = ""
     seed: Seed = 0
-    width: TableWidth = "page"
+    venue: VenueName = DEFAULT_VENUE
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -116,7 +117,7 @@ def run_analysis(
     artefacts = loaded.analysis.run(loaded.settings, context)
     asked = {name: model.take() for name, model in context.models.items()}
     with temporary_folder(folder) as place:
-        files = list(write_artefacts(artefacts, place, loaded.origin(), loaded.study.width))
+        files = list(write_artefacts(artefacts, place, loaded.origin(), venue_named(study.venue)))
         document = {
             "format": "factormodels/manifest",
             "version": 2,

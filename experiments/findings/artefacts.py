@@ -10,8 +10,9 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from calibration.table_markup import csv_text
-from experiments.findings import table as latex_table
-from experiments.findings.table import Table, TableWidth
+from experiments.findings.latex import latex, latex_figure
+from experiments.findings.table import Table, markdown
+from experiments.findings.venues import DEFAULT_VENUE, VENUES, Venue, fitted
 from factormodels.errors import InputError
 from factormodels.io.files import write_text
 
@@ -76,7 +77,7 @@ def write_table(
     folder: str | os.PathLike[str],
     stem: str,
     origin: Origin,
-    width: TableWidth = "page",
+    venue: Venue = VENUES[DEFAULT_VENUE],
 ) -> tuple[Path, ...]:
     """Write a table as STEM.csv (all columns of its frame), STEM.tex and STEM.md.
 
@@ -85,7 +86,7 @@ def write_table(
         folder: an existing folder.
         stem: the name of the files without suffix.
         origin: where it comes from; the table's texts carry it in a comment.
-        width: what the LaTeX table fits.
+        venue: where it is printed.
 
     Returns:
         The paths of the files, each whole.
@@ -97,8 +98,8 @@ def write_table(
     comments = origin.comments()
     texts = {
         f"{stem}.csv": csv_text(table.frame),
-        f"{stem}.tex": latex_table.latex(table, comments, width),
-        f"{stem}.md": latex_table.markdown(table, comments),
+        f"{stem}.tex": latex(table, stem, comments, venue),
+        f"{stem}.md": markdown(table, comments),
     }
     for name, text in texts.items():
         write_text(base / name, text)
@@ -106,22 +107,20 @@ def write_table(
 
 
 def write_figure(
-    figure: Figure,
-    data: pd.DataFrame,
+    shown: PaperFigure,
     folder: str | os.PathLike[str],
     stem: str,
     origin: Origin,
-    title: str = "",
+    venue: Venue = VENUES[DEFAULT_VENUE],
 ) -> tuple[Path, ...]:
-    """Write a figure as STEM.pdf and STEM.png, and the data behind it as STEM.csv.
+    """Write a figure as STEM.pdf and STEM.png, as a float in STEM.tex, and its data as STEM.csv.
 
     Args:
-        figure: the figure.
-        data: the numbers that it shows, one row per point, line or bar.
+        shown: the figure, with its data and its title.
         folder: an existing folder.
         stem: the name of the files without suffix.
         origin: where it comes from; the metadata of the figure carry it.
-        title: what it shows, for the metadata.
+        venue: where it is printed.
 
     Returns:
         The paths of the files, each whole.
@@ -132,17 +131,24 @@ def write_figure(
     from calibration.figures import save_figure
 
     base = Path(folder)
-    subject = {"Subject": title} if title else {}
-    paths = save_figure(figure, base / stem, metadata={**origin.metadata(), **subject})
-    write_text(base / f"{stem}.csv", csv_text(data))
-    return (*paths, base / f"{stem}.csv")
+    subject = {"Subject": shown.title} if shown.title else {}
+    with fitted(shown.figure, venue) as wide:
+        metadata = {**origin.metadata(), **subject}
+        paths = save_figure(shown.figure, base / stem, metadata=metadata)
+    texts = {
+        f"{stem}.tex": latex_figure(stem, shown.title, origin.comments(), wide=wide),
+        f"{stem}.csv": csv_text(shown.data),
+    }
+    for name, text in texts.items():
+        write_text(base / name, text)
+    return (*paths, *(base / name for name in texts))
 
 
 def write_artefacts(
     artefacts: Artefacts,
     folder: str | os.PathLike[str],
     origin: Origin,
-    width: TableWidth = "page",
+    venue: Venue = VENUES[DEFAULT_VENUE],
 ) -> tuple[Path, ...]:
     """Write every table and figure, and return the paths of the files.
 
@@ -156,7 +162,7 @@ def write_artefacts(
         )
     paths: list[Path] = []
     for stem, table in artefacts.tables.items():
-        paths += write_table(table, folder, stem, origin, width)
-    for stem, each in artefacts.figures.items():
-        paths += write_figure(each.figure, each.data, folder, stem, origin, each.title)
+        paths += write_table(table, folder, stem, origin, venue)
+    for stem, shown in artefacts.figures.items():
+        paths += write_figure(shown, folder, stem, origin, venue)
     return tuple(paths)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from experiments.findings.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
-from experiments.findings.table import Table, blocks
+from experiments.findings.table import Table, blocks, is_right, presented
+from experiments.findings.venues import DEFAULT_VENUE, venue_named
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.fact_graph_json import write_fact_graphs
 from factormodels.io.files import results_folder, write_text
@@ -71,19 +72,41 @@ class Findings(Previewed):
         asked = {"command": self.command, "source": self.source, **jsonable(dict(self.settings))}
         return Origin(self.command, plain_hash(asked))
 
-    def save(self, folder: str | os.PathLike[str]) -> list[Path]:
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        venue: str = DEFAULT_VENUE,
+        names: Mapping[str, str] = MappingProxyType({}),
+        chosen: Sequence[str] = (),
+    ) -> list[Path]:
         """Write tables (CSV, LaTeX, Markdown), figures (PDF, PNG, CSV), findings.json and graphs.
+
+        Args:
+            folder: where they go; it is made if it does not exist.
+            venue: what LaTeX tables and figures fit, as `venue_named` takes it.
+            names: what readers call models, data and so on, wherever a table names them.
+            chosen: columns of numbers that tables show, by name or title, in this order.
 
         Returns:
             The files.
 
         Raises:
-            InputError: if the folder cannot be made or written.
+            InputError: if the folder cannot be made or written, the venue is unknown, or no table
+                has a column that is chosen.
         """
+        printed = venue_named(venue)
+        columns = [column for table in self.tables.values() for column in table.columns]
+        known = dict.fromkeys(column.name for column in columns if is_right(column))
+        titles = {column.title for column in columns}
+        for name in chosen:
+            if name not in known and name not in titles:
+                raise InputError(unknown_name(f"the column {name!r}", name, known))
+        tables = {n: presented(table, names, chosen) for n, table in self.tables.items()}
         place = Path(folder)
         with results_folder(place):
-            found = Artefacts(self.tables, self.draw(), self.sentences)
-            paths = list(write_artefacts(found, place, self.origin))
+            found = Artefacts(tables, self.draw(), self.sentences)
+            paths = list(write_artefacts(found, place, self.origin, printed))
             paths.append(place / "findings.json")
             write_text(paths[-1], self.as_json())
             if self.graphs:
@@ -110,14 +133,15 @@ class Findings(Previewed):
     def as_json(self) -> str:
         """All but the figures as one JSON object on one line, ending in a newline.
 
-        Keys: command, source, settings, findings (sentences), tables {name: [row]}. A number that
-        is not defined is null.
+        Keys: command, source, settings, findings (sentences), incomplete (what is lacking; empty:
+        nothing), tables {name: [row]}. A number that is not defined is null.
         """
         document = {
             "command": self.command,
             "source": self.source,
             "settings": jsonable(dict(self.settings)),
             "findings": list(self.sentences),
+            "incomplete": self.incomplete,
             "tables": {
                 name: jsonable(table.frame.to_dict("records"))
                 for name, table in self.tables.items()

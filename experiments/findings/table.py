@@ -1,35 +1,22 @@
-"""A table of a paper: as LaTeX (booktabs, siunitx), as Markdown, and on a terminal."""
+"""A table: a frame, the columns of it that are shown, and what is said of them; as Markdown."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Literal
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
-from calibration.table_markup import (
-    Latex,
-    escape_latex,
-    escape_markdown,
-    latex_comments,
-    latex_table,
-    markdown_table,
-)
+from calibration.table_markup import escape_markdown, markdown_table
 from experiments.findings.text import ABSENT, interval, number
 from factormodels.control_characters import printable
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from experiments.findings.table_width import Form
-
-TableWidth = Literal["column", "page", "slides"]
-"""Of two columns (ACL's style), of a page (article), of a slide (beamer)."""
-
-PACKAGES = (r"\usepackage{array, booktabs, siunitx}", r"\sisetup{detect-weight = true}")
-"""What the preamble of a document that takes the tables in must say."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +112,51 @@ class Table:
     note: str = ""
 
 
+def presented(
+    table: Table, names: Mapping[str, str] = MappingProxyType({}), chosen: Sequence[str] = ()
+) -> Table:
+    """A table with the names that readers know, and those of its numbers that are wanted.
+
+    Args:
+        table: the table.
+        names: what stands in place of a name wherever a text holds it as a whole word.
+        chosen: columns of numbers to show, by name or title, in this order; none: all of them.
+            A table that has none of them stays as it is.
+    """
+    texts = [column for column in table.columns if not is_right(column)]
+    numbers = [
+        column
+        for wanted in chosen
+        for column in table.columns
+        if is_right(column) and wanted in (column.name, column.title)
+    ]
+    columns = (*texts, *numbers) if numbers else table.columns
+    if not names:
+        return replace(table, columns=columns)
+    longest_first = sorted(map(re.escape, names), key=len, reverse=True)
+    words = re.compile(rf"(?<![\w-])(?:{'|'.join(longest_first)})(?![\w-])")
+
+    def named(text: str) -> str:
+        return words.sub(lambda match: names[match[0]], text)
+
+    frame = table.frame
+    if table.group:
+        frame = frame.assign(**{table.group: [named(str(text)) for text in frame[table.group]]})
+    titled = tuple(
+        replace(
+            column,
+            title=named(column.title),
+            show=column.show if is_right(column) else partial(_named, column, named),
+        )
+        for column in columns
+    )
+    return replace(table, frame=frame, columns=titled, caption=named(table.caption))
+
+
+def _named(column: Column, named: Callable[[str], str], value: Any) -> str:
+    return named(column.text(value))
+
+
 @dataclass(frozen=True)
 class Cell:
     """What a table shows at one place.
@@ -155,124 +187,6 @@ def blocks(table: Table) -> Iterator[Block]:
 def is_right(column: Column) -> bool:
     """Whether a column is aligned to the right."""
     return column.right or column.digits is not None
-
-
-def latex(table: Table, comments: Sequence[str] = (), width: TableWidth | None = None) -> Latex:
-    """A table as LaTeX, to be taken in by a document whose preamble says `PACKAGES`.
-
-    Args:
-        table: the table.
-        comments: plain texts for the head of the file, such as its origin.
-        width: what it is to fit; as wide as it gets if None.
-    """
-    from experiments.findings.table_width import fitted, interval_size
-
-    head = [*comments, *PACKAGES, table.caption, table.note]
-    if width is None:
-        columns = table.columns
-        return latex_table(
-            " ".join(_specification(table, column) for column in columns),
-            [_latex_heading(column) for column in columns],
-            [
-                (escape_latex(title), [list(map(_latex_value, columns, row)) for row in rows])
-                for title, rows in blocks(table)
-            ],
-            # An interval is a column of its own in LaTeX, so that siunitx aligns the value alone.
-            width=sum(1 + column.interval for column in columns),
-            comments=head,
-        )
-    form = fitted(table, width)
-    shown = form.table
-    # Below its number an interval is no column of its own.
-    columns = tuple(
-        replace(column, lower="", upper="") if form.below else column for column in shown.columns
-    )
-    specification = " ".join(
-        _specification(shown, column)
-        if cap is None
-        else rf">{{\raggedright\arraybackslash}}p{{{cap:.1f}pt}}"
-        for column, cap in zip(columns, form.caps, strict=True)
-    )
-    n_columns = sum(1 + column.interval for column in columns)
-    headings = [_latex_heading(column) for column in columns]
-    points = interval_size(form.measure, form.below)
-    small = rf"\fontsize{{{points:g}}}{{{points + 1:g}}}\selectfont"
-    texts = []
-    for part in _parts(form):
-        parts = []
-        for title, rows in part:
-            lines: list[list[Latex]] = []
-            for row in rows:
-                lines.append(
-                    [
-                        _latex_value(column, cell, small)
-                        if cap is None
-                        else _breakable(cell, cap, form)
-                        for column, cell, cap in zip(columns, row, form.caps, strict=True)
-                    ]
-                )
-                if form.below and any(cell.interval for cell in row):
-                    lines.append(
-                        [
-                            Latex(f"{{{small} {cell.interval}}}" if cell.interval else "")
-                            for cell in row
-                        ]
-                    )
-            parts.append((escape_latex(title), lines))
-        texts.append(
-            latex_table(
-                rf"@{{}}{specification}@{{}}",
-                headings,
-                parts,
-                width=n_columns,
-                heading_width=form.measure.width - 1.0,
-            )
-        )
-    size, separation = form.measure.size, form.measure.separation
-    # Between parts a page may break; in braces, so that size and spaces end with the table.
-    body = "\n\\par\\medskip\\noindent\n".join(texts)
-    note = rf"\par\smallskip\noindent {escape_latex(form.note)}" if form.note else ""
-    return Latex(
-        f"{latex_comments(head)}{{\\fontsize{{{size:g}}}{{{1.2 * size:g}}}\\selectfont"
-        f"\\setlength{{\\tabcolsep}}{{{separation:g}pt}}\\sloppy\\noindent\n{body}{note}\\par}}\n"
-    )
-
-
-def _parts(form: Form) -> Iterator[list[Block]]:
-    """Yield the blocks of each part of a table that is too long for one."""
-    part: list[Block] = []
-    used = 0
-    for title, rows in blocks(form.table):
-        heading = title
-        own: list[list[Cell]] = []
-        used += 2 if title else 0
-        for row in rows:
-            lines = form.lines(row)
-            if used + lines > form.measure.lines and used:
-                if own:
-                    part.append((heading, own))
-                yield part
-                part, own, used = [], [], 2
-                heading = f"{title} (continued)" if title else ""
-            own.append(row)
-            used += lines
-        if own:
-            part.append((heading, own))
-    yield part
-
-
-def _breakable(cell: Cell, cap: float, form: Form) -> Latex:
-    """A text of which no word is wider than its column."""
-    from experiments.findings.table_width import text_width
-
-    words = []
-    for word in cell.text.split(" "):
-        if text_width(word, form.measure.size, bold=cell.bold) > 0.95 * cap:
-            words.append(r"\allowbreak{}".join(map(escape_latex, word)))
-        else:
-            words.append(escape_latex(word))
-    text = " ".join(words)
-    return Latex(rf"\textbf{{{text}}}" if cell.bold else text)
 
 
 def markdown(table: Table, comments: Sequence[str] = ()) -> str:
@@ -323,44 +237,6 @@ def _interval(column: Column, row: dict[Hashable, Any]) -> str:
     if any(end is None or math.isnan(end) for end in (lower, upper)):
         return ""
     return interval(lower, upper, column.digits or 0)
-
-
-def _specification(table: Table, column: Column) -> str:
-    """The specification of a column, a number's with the digits that it needs."""
-    if column.digits is None:
-        return "r" if column.right else "l"
-    texts = [number(value, column.digits) for value in table.frame[column.name]]
-    whole = [text.lstrip("-").partition(".")[0] for text in texts if text != ABSENT]
-    sign = "-" if any(text.startswith("-") and text != ABSENT for text in texts) else ""
-    # siunitx aligns at the decimal point only if it is told the longest number.
-    places = f"{sign}{max(map(len, whole), default=1)}.{column.digits}"
-    after = ", table-space-text-post = {***}" if column.stars else ""
-    decimals = f"S[table-format = {places}{after}]"
-    return rf"{decimals}@{{\,}}l" if column.interval else decimals
-
-
-def _latex_heading(column: Column) -> Latex:
-    title = column.latex or escape_latex(column.title)
-    if column.interval:
-        return Latex(rf"\multicolumn{{2}}{{c}}{{{title}}}")
-    # In braces, or siunitx would read the heading as a number.
-    return Latex(f"{{{title}}}" if column.digits is not None else title)
-
-
-def _latex_value(column: Column, cell: Cell, small: str = r"\footnotesize") -> Latex:
-    value: str = escape_latex(cell.text)
-    if column.digits is None:
-        return Latex(rf"\textbf{{{value}}}" if cell.bold else value)
-    if cell.text == ABSENT:
-        # In braces, as it is not a number either.
-        value = f"{{{ABSENT}}}"
-    elif cell.bold:
-        value = rf"\bfseries {value}"
-    if cell.stars:
-        value += rf"{{\,{escape_latex(cell.stars)}}}"
-    if not column.interval:
-        return Latex(value)
-    return Latex(rf"{value} & {{{small} {cell.interval}}}" if cell.interval else f"{value} &")
 
 
 def _markdown_value(cell: Cell) -> str:

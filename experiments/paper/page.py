@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -16,7 +16,8 @@ from typing import Any
 
 from calibration.table_markup import escape_latex, latex_comments
 from experiments.findings.artefacts import Origin
-from experiments.findings.table import PACKAGES, Table, blocks, is_right
+from experiments.findings.latex import PACKAGES
+from experiments.findings.table import Table, blocks, is_right
 from factormodels.errors import InputError
 from factormodels.extraction.optional_libraries import optional_module
 from factormodels.io.files import atomic_path, write_text
@@ -106,7 +107,6 @@ def latex_document(paper: Paper, origin: Origin) -> str:
         latex_comments(origin.comments()).rstrip("\n"),
         r"\documentclass[10pt]{article}",
         r"\usepackage[a4paper, hmargin = 2cm, vmargin = 1.7cm]{geometry}",
-        r"\usepackage{graphicx}",
         *PACKAGES,
         r"\setlength{\belowcaptionskip}{4pt}",
         r"\setlength{\intextsep}{8pt}",
@@ -136,22 +136,13 @@ def _latex_section(section: PaperSection) -> Iterator[str]:
         yield rf"\section*{{{escape_latex(section.title)}}}"
     for paragraph in section.paragraphs:
         yield f"{escape_latex(paragraph)}\n"
-    for stem, table in section.tables.items():
-        yield r"\begin{table}[!htbp]\centering\small"
-        yield rf"\caption{{{escape_latex(table.caption)}}}"
-        yield rf"\fitted{{\input{{{stem}.tex}}\unskip}}"
-        yield from _latex_note(table)
-        yield r"\end{table}"
+    for stem in section.tables:
+        yield rf"\input{{{stem}.tex}}"
     for stem, caption in section.figures.items():
         yield r"\begin{figure}[!htbp]\centering"
         yield rf"\fitted{{\includegraphics{{{stem}.pdf}}}}"
         yield rf"\caption{{{escape_latex(caption)}}}"
         yield r"\end{figure}"
-
-
-def _latex_note(table: Table) -> Sequence[str]:
-    note = rf"\par\smallskip\raggedright\footnotesize {escape_latex(table.note)}"
-    return [note] if table.note else []
 
 
 def _origin_line(origin: Origin) -> str:

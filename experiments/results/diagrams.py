@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.findings.artefacts import Origin, write_figure
+from experiments.findings.artefacts import Origin, PaperFigure, write_figure
+from experiments.findings.venues import DEFAULT_VENUE, VENUES, Venue
 from experiments.results.judgements import read_judgements
 from experiments.results.rows import UNANSWERED, CellRows, RowsFile
 from experiments.results.summary import REFERENCE
@@ -77,6 +78,7 @@ def write_diagrams(
     binning: Reliability,
     seed: int,
     origin: Origin,
+    venue: Venue = VENUES[DEFAULT_VENUE],
     kept: dict[str, Any] | None = None,
 ) -> list[Path]:
     """Write the reliability diagrams of a study, with their points as CSV.
@@ -88,6 +90,7 @@ def write_diagrams(
         binning: bins of the diagrams.
         seed: seed of the bootstrap over responses.
         origin: where they come from.
+        venue: where they are printed.
         kept: what `drawn_diagrams` finds them in again; None: they are not kept.
 
     Returns:
@@ -98,7 +101,8 @@ def write_diagrams(
     for one in diagrams(rows, policy=policy, binning=binning, seed=seed):
         if kept is not None:
             drawn.append(one)
-        paths += write_figure(one.figure, _points(one.bins), folder, one.stem, origin, one.title)
+        shown = PaperFigure(one.figure, _points(one.bins), one.title)
+        paths += write_figure(shown, folder, one.stem, origin, venue)
     if kept is not None:
         kept[_DRAWN] = drawn
     return paths

@@ -19,8 +19,10 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from calibration.table_markup import csv_text
-from experiments.findings import table as latex_table
 from experiments.findings.artefacts import Origin
+from experiments.findings.latex import latex
+from experiments.findings.table import markdown
+from experiments.findings.venues import venue_named
 from experiments.paper import study_table as tables
 from experiments.results import significance
 from experiments.results.agreement import AgreeingCells, agreeing_cells, short_table
@@ -45,7 +47,7 @@ from experiments.run.resumption import FinishedUnits
 from experiments.run.selections import Selections, remarks_of, selections_table
 from experiments.run.text_models import TextUse, facts_of
 from experiments.study.cell_names import CELL
-from experiments.study.config import EVERYTHING, Reliability, Study, config_hash
+from experiments.study.config import EVERYTHING, Study, config_hash
 from experiments.study.data import StudyData
 from experiments.study.design import StudyCell, absent_backends
 from experiments.study.stored_graphs import KnownClaims
@@ -160,9 +162,7 @@ def write_results(
         # From here on everything is computed from the file as written, as a reader of it would.
         rows = RowsFile(place / ROWS)
         diagrams = (
-            helper.ask(_draw, rows.path, origin, study.unlabelled, study.reliability, study.seed)
-            if "reliability" in study.outputs
-            else list
+            helper.ask(_draw, rows.path, origin, study) if "reliability" in study.outputs else list
         )
         if "csv" in study.outputs:
             write_csv(rows, file("rows.csv"))
@@ -195,10 +195,10 @@ def write_results(
             papers["significance"] = significance.paper(tests, study)
         for stem, table in papers.items():
             if "latex" in study.outputs:
-                latex = latex_table.latex(table, origin.comments(), study.width)
-                write_text(file(f"{stem}.tex"), latex)
+                text = latex(table, stem, origin.comments(), venue_named(study.venue))
+                write_text(file(f"{stem}.tex"), text)
             if "markdown" in study.outputs:
-                write_text(file(f"{stem}.md"), latex_table.markdown(table, origin.comments()))
+                write_text(file(f"{stem}.md"), markdown(table, origin.comments()))
         sizes = {dataset.name: len(dataset.graphs) for dataset in data}
         missing = sum(sizes[cell.dataset] for cell in cells) - finished.table.num_rows
         # Before the report, since its pages show the manifest; the files' hashes come afterwards.
@@ -248,17 +248,16 @@ def get_ready(kept: dict[str, Any]) -> None:  # noqa: ARG001
         import_module(name)
 
 
-def _draw(
-    kept: dict[str, Any], rows: Path, origin: Origin, policy: str, binning: Reliability, seed: int
-) -> list[Path]:
+def _draw(kept: dict[str, Any], rows: Path, origin: Origin, study: Study) -> list[Path]:
     """Write the reliability diagrams beside the rows, and keep them for the report."""
     return write_diagrams(
         RowsFile(rows),
         rows.parent,
-        policy=policy,
-        binning=binning,
-        seed=seed,
+        policy=study.unlabelled,
+        binning=study.reliability,
+        seed=study.seed,
         origin=origin,
+        venue=venue_named(study.venue),
         kept=kept,
     )
 

@@ -31,7 +31,7 @@ from pydantic_core import ArgsKwargs
 
 from calibration.scores.registry import DEFAULT_MEASURES, REGISTRY
 from calibration.significance.comparison import MEANS_OVER_RESPONSES
-from experiments.findings.table import TableWidth
+from experiments.findings.venues import DEFAULT_VENUE, venue_named
 from experiments.study.cell_names import NO_GRAPH, RECORDED
 from factormodels import datasets
 from factormodels.encodings import DEFAULT_ENCODING, ENCODINGS
@@ -95,6 +95,16 @@ def file_name(name: str) -> str:
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
         raise ValueError("it names files: use letters, digits, '.', '_' and '-', no space")
+    return name
+
+
+def venue_name(name: str) -> str:
+    """The name of a venue, or its widths.
+
+    Raises:
+        InputError: if it is neither.
+    """
+    venue_named(name)
     return name
 
 
@@ -189,6 +199,7 @@ Variant = Annotated[str, known(lambda: VARIANTS, "variant")]
 Encoding = Annotated[str, known(lambda: ENCODINGS, "encoding")]
 BackendName = Annotated[str, known(entries, "backend")]
 MeasureName = Annotated[str, known(lambda: REGISTRY, "measure")]
+VenueName = Annotated[str, AfterValidator(venue_name)]
 
 # --- Data -------------------------------------------------------------------------------------
 
@@ -888,6 +899,7 @@ PRESENTATION = (
     "significance",
     "reliability",
     "report",
+    "venue",
     "outputs",
 )
 """Keys that no posterior depends on: they may change between a run and its resumption."""
@@ -925,7 +937,8 @@ class Study:
         significance: pairs to be tested.
         reliability: bins of the reliability diagram.
         report: what the HTML report shows.
-        width: what the LaTeX tables fit: a column of two, a page, or a slide.
+        venue: what LaTeX tables and figures fit: article, acl, icml, neurips, iclr, aaai, slides,
+            or widths of a column and of the text in points, such as 219x455.
         outputs: artefacts to make beside the rows, the summary and the manifest.
     """
 
@@ -964,7 +977,7 @@ class Study:
     significance: Significance = field(default_factory=Significance)
     reliability: Reliability = field(default_factory=Reliability)
     report: Report = field(default_factory=Report)
-    width: TableWidth = "page"
+    venue: VenueName = DEFAULT_VENUE
     outputs: Annotated[
         tuple[Literal["csv", "latex", "markdown", "reliability", "report"], ...],
         AfterValidator(distinct),

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 from experiments.findings.table import Column, Table, blocks, data_frame
-from experiments.findings.table_width import text_width
 
 KEPT = Path(__file__).with_suffix(".json")
 
@@ -49,7 +48,7 @@ def plain(table: Table) -> dict[str, Any]:
         frame[table.group] = table.frame[table.group].tolist()
     whole = replace(table, frame=data_frame(frame), columns=tuple(columns))
     rows = [row for _, own in blocks(whole) for row in own]
-    widths = [[text_width(cell.text + cell.interval, 10.0) for cell in row] for row in rows]
+    widths = [[len(cell.text + cell.interval) for cell in row] for row in rows]
     order = sorted(range(len(rows)), key=lambda at: -sum(widths[at]))
     # Of every column the widest row, then those that are widest on the whole.
     widest = [int(np.argmax(column)) for column in zip(*widths, strict=True)]

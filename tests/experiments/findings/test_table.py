@@ -12,7 +12,6 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 
 from experiments.cli.tables import show_paper_table
-from experiments.findings import table as latex_table
 from experiments.findings.artefacts import (
     Artefacts,
     Origin,
@@ -21,7 +20,8 @@ from experiments.findings.artefacts import (
     write_figure,
     write_table,
 )
-from experiments.findings.table import Column, Table
+from experiments.findings.latex import latex
+from experiments.findings.table import Column, Table, markdown
 from factormodels.errors import InputError
 
 ORIGIN = Origin("a-study", "ab" * 32)
@@ -50,30 +50,26 @@ def table() -> Table:
 
 
 def test_latex_aligns_numbers_and_bolds_the_best_alone() -> None:
-    text = latex_table.latex(table(), ORIGIN.comments())
+    text = latex(table(), "results", ORIGIN.comments())
     lines = text.splitlines()
     assert lines[:2] == ["% study a-study", f"% config sha256 {'ab' * 32}"]
-    assert r"% \usepackage{array, booktabs, siunitx}" in lines
-    specification = (
-        r"\begin{tabular}{l S[table-format = 1.3]@{\,}l "
-        r"S[table-format = 1.1, table-space-text-post = {***}] r}"
-    )
-    assert specification in lines
-    assert r"Method & \multicolumn{2}{c}{Brier} & {again} & $n$ \\" in lines
-    assert r"\multicolumn{5}{l}{\textit{first\_set}} \\" in lines
+    assert r"% \usepackage{array, booktabs, graphicx}" in lines
+    assert r"\caption{What a table shows.}\label{tab:results}" in lines
+    assert r"Method & Brier & again & $n$ \\" in lines
+    assert r"\multicolumn{4}{@{}l@{}}{\textit{first\_set}} \\" in lines
+    small = r"\,{\fontsize{6.4}{8}\selectfont "
     assert (
-        r"A \& B & \bfseries 0.097 & {\footnotesize [0.080, 0.110]} & 0.1{\,***} & 1,234 \\"
+        rf"A \& B & \textbf{{0.097}}{small}[0.080, 0.110]}} & 0.1\textsuperscript{{***}} & 1,234 \\"
         in lines
     )
-    assert r"50\% & {--} & & {--} & 0 \\" in lines
-    assert text.count(r"\bfseries") == 1
-    # As many columns in every line as are specified, blocks and rules aside.
-    rows = [line for line in lines if line.endswith(r"\\") and "multicolumn{5}" not in line]
-    assert {line.count("&") - line.count(r"\&") for line in rows[1:]} == {4}
+    # What others have behind their numbers is kept free, so that all numbers end alike.
+    interval, stars = rf"\hphantom{{{small}{'0' * 14}}}}}", r"\hphantom{\textsuperscript{000}}"
+    assert rf"50\% & --{interval} & --{stars} & 0 \\" in lines
+    assert text.count(r"\textbf") == 1
 
 
 def test_markdown_shows_the_same_numbers() -> None:
-    lines = latex_table.markdown(table(), ORIGIN.comments()).splitlines()
+    lines = markdown(table(), ORIGIN.comments()).splitlines()
     assert lines[0] == f"<!-- study a-study; config sha256 {'ab' * 32} -->"
     assert "What a table shows." in lines
     assert r"| A & B | **0.097** [0.080, 0.110] | 0.1\*\*\* | 1,234 |" in lines
@@ -118,10 +114,9 @@ def test_a_long_table_says_how_much_of_it_is_left_out() -> None:
     assert "and 1 more of 3 rows" in stream.getvalue()
 
 
-def test_a_negative_number_gets_its_place() -> None:
+def test_a_negative_number_has_a_minus_sign() -> None:
     frame = pd.DataFrame({"x": [-12.25, 3.5]})
-    text = latex_table.latex(Table(frame, (Column("x", "x", digits=2),)))
-    assert "S[table-format = -2.2]" in text
+    assert "$-$12.25" in latex(Table(frame, (Column("x", "x", digits=2),)), "t")
 
 
 def test_a_table_and_a_figure_are_written_with_their_data(tmp_path: Path) -> None:
@@ -134,16 +129,17 @@ def test_a_table_and_a_figure_are_written_with_their_data(tmp_path: Path) -> Non
 
     figure = Figure()
     figure.subplots().plot([0, 1])
-    data = pd.DataFrame({"x": [0, 1]})
-    pdf, png, csv = write_figure(figure, data, tmp_path, "curve", ORIGIN, "A curve")
+    curve = PaperFigure(figure, pd.DataFrame({"x": [0, 1]}), "A curve")
+    pdf, png, tex, csv = write_figure(curve, tmp_path, "curve", ORIGIN)
     assert ORIGIN.sha256.encode() in pdf.read_bytes()
     with Image.open(png) as image:
         assert image.info["config_sha256"] == ORIGIN.sha256
+    assert r"\caption{A curve}\label{fig:curve}" in tex.read_text()
     assert csv.read_text() == "x\n0\n1\n"
-    before = [path.read_bytes() for path in (pdf, png, *written)]
+    before = [path.read_bytes() for path in (pdf, png, tex, *written)]
     write_table(table(), tmp_path, "results", ORIGIN)
-    write_figure(figure, data, tmp_path, "curve", ORIGIN, "A curve")
-    assert [path.read_bytes() for path in (pdf, png, *written)] == before
+    write_figure(curve, tmp_path, "curve", ORIGIN)
+    assert [path.read_bytes() for path in (pdf, png, tex, *written)] == before
 
 
 def test_a_table_and_a_figure_of_one_name_are_refused(tmp_path: Path) -> None:
@@ -159,7 +155,7 @@ def test_no_text_of_a_table_is_markup_on_a_page_of_markdown() -> None:
     bad = "a|b <img src=x onerror=alert(1)> [c](javascript:alert(1)) `d`\n\n# e --->"
     frame = table().frame.assign(data=bad, name=bad, marks="***")
     hostile = replace(table(), frame=frame, caption=bad, note=bad)
-    text = latex_table.markdown(hostile, replace(ORIGIN, study=bad).comments())
+    text = markdown(hostile, replace(ORIGIN, study=bad).comments())
     tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(text)
     assert [token.type for token in tokens].count("heading_open") == 1
     assert [token.type for token in tokens].count("td_open") == 4 * len(frame)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from experiments.findings import table as latex_table
+from experiments.findings.table import markdown
 from experiments.paper import study_table as tables
 from experiments.results.best import significantly_best
 from experiments.results.rows import SCHEMA, RowsFile, write_rows
@@ -75,7 +75,7 @@ def test_a_clear_winner_is_bold(tmp_path: Path, labels: list[bool]) -> None:
     cells = bold(tmp_path, methods, labels)
     assert cells["brier_best"].tolist() == [True, False, False]
     assert cells["precision_mae_best"].tolist() == [True, False, False]
-    text = latex_table.markdown(tables.paper(cells.reset_index(), "t", ["precision", "brier"]))
+    text = markdown(tables.paper(cells.reset_index(), "t", ["precision", "brier"]))
     assert text.count("**") == 2
     assert "In bold" in text
 

@@ -1,0 +1,91 @@
+"""Where tables and figures are printed: what a column and a page of each venue hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from factormodels.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+POINTS = 72.27
+"""Points of LaTeX in an inch."""
+
+
+@dataclass(frozen=True)
+class Venue:
+    """Room for tables and figures, in points of LaTeX.
+
+    Attributes:
+        column: width of a column.
+        page: width of the text, over all columns; the same where there is one column.
+        height: height of the text.
+        size: of the letters of tables.
+        floats: whether tables and figures go where there is room, with a caption.
+    """
+
+    column: float
+    page: float
+    height: float = 550.0
+    size: float = 8.0
+    floats: bool = True
+
+
+VENUES = {
+    "article": Venue(345.0, 345.0),
+    "acl": Venue(219.08, 455.24, 700.0),
+    "icml": Venue(234.88, 487.82, 648.0),
+    "neurips": Venue(397.48, 397.48, 648.0),
+    "iclr": Venue(397.48, 397.48, 648.0),
+    "aaai": Venue(239.39, 505.89, 648.0),
+    "slides": Venue(307.29, 307.29, 170.0, 7.0, floats=False),
+}
+"""By name: LaTeX's own article and beamer, and the styles that these venues gave out."""
+
+DEFAULT_VENUE = "article"
+
+
+def venue_named(name: str) -> Venue:
+    """The venue of a name; or of one or two widths in points, such as 345 or 219x455.
+
+    Raises:
+        InputError: if it is neither.
+    """
+    if name in VENUES:
+        return VENUES[name]
+    widths = re.fullmatch(r"(\d{2,4}(?:\.\d+)?)(?:x(\d{2,4}(?:\.\d+)?))?", name)
+    if widths is None:
+        raise InputError(
+            f"{unknown_name(f'the venue {name!r}', name, VENUES)}; or give widths of a column and "
+            "of the text in points, such as 219x455"
+        )
+    column, page = float(widths[1]), float(widths[2] or widths[1])
+    if column > page:
+        raise InputError(f"the venue {name!r}: its column is wider than its page; give 219x455")
+    return Venue(column, page)
+
+
+@contextmanager
+def fitted(figure: Figure, venue: Venue) -> Iterator[bool]:
+    """Give a figure the width of its place; yield whether it takes more than a column.
+
+    What is little wider than a column is made as narrow, what is wider than the page as wide as it.
+    Letters keep their size, and the figure has its own width again afterwards.
+    """
+    width = figure.get_figwidth()
+    points = width * POINTS
+    wide = points > _NEARLY * venue.column and venue.page > venue.column
+    figure.set_figwidth(min(points, venue.page if wide else venue.column) / POINTS)
+    try:
+        yield wide
+    finally:
+        figure.set_figwidth(width)
+
+
+_NEARLY = 1.2
+"""How much wider than a column a figure may be to be drawn for one all the same."""

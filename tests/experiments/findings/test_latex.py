@@ -1,0 +1,211 @@
+"""Tables and figures fit every venue: nothing is left out, and LaTeX finds nothing too wide."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments.findings.latex import PACKAGES, latex
+from experiments.findings.table import (
+    Column,
+    Table,
+    blocks,
+    data_frame,
+    interval_column,
+    presented,
+)
+from experiments.findings.venues import POINTS, VENUES, fitted, venue_named
+from experiments.study.reading import embedded_studies
+from factormodels.errors import InputError
+from factormodels.io.files import write_text
+from tests.calibration.test_table_markup import HOSTILE_IN_LATEX
+from tests.experiments.findings.study_tables import kept_tables, table_of
+
+DOCUMENTS = {
+    "article": r"\documentclass{article}",
+    "acl": r"\documentclass[11pt,twocolumn]{article}"
+    r"\usepackage[a4paper,textwidth=16cm,columnsep=0.6cm,textheight=24.7cm]{geometry}",
+    "icml": r"\documentclass[10pt,twocolumn]{article}"
+    r"\usepackage[textwidth=6.75in,columnsep=0.25in,textheight=9in]{geometry}",
+    "neurips": r"\documentclass{article}\usepackage[textwidth=5.5in,textheight=9in]{geometry}",
+    "iclr": r"\documentclass{article}\usepackage[textwidth=5.5in,textheight=9in]{geometry}",
+    "aaai": r"\documentclass[letterpaper,twocolumn]{article}"
+    r"\usepackage[textwidth=7in,columnsep=0.375in,textheight=9in]{geometry}",
+    "slides": r"\documentclass{beamer}",
+}
+"""By venue a document with its widths."""
+
+
+def table(n_rows: int, n_measures: int, *, name: str = "lbp damped") -> Table:
+    """A table of a study: two names, measures with intervals, one that is the best."""
+    generator = np.random.default_rng(0)
+    data: dict[str, list[object]] = {
+        "view": ["implication"] * n_rows,
+        "backend": [f"{name} {row}" for row in range(n_rows)],
+        "block": [f"data {row // 40}: 94 responses, 678 atoms" for row in range(n_rows)],
+    }
+    columns = [Column("view", "encoding"), Column("backend", "backend")]
+    for number in range(n_measures):
+        value = generator.random(n_rows)
+        data |= {f"m{number}": [*value], f"m{number}_lower": [*(value / 2)]}
+        data[f"m{number}_upper"] = [*np.minimum(value * 2, 1)]
+        columns.append(interval_column(f"m{number}", "Accuracy", 3))
+    data["apart"] = [0.5] * n_rows
+    columns.append(Column("apart", "max |Δp|", r"$\max|\Delta p|$", digits=3))
+    return Table(data_frame(data), tuple(columns), "A caption", "block")
+
+
+TABLES = {
+    "narrow": table(3, 1),
+    "wide": table(5, 4),
+    "wider": table(130, 9),
+    "wordy": table(30, 3, name="FR1 = FR2, implication, exact = lbp = lbp damped = enumeration"),
+    "unbroken": table(3, 2, name="https_//example.org/" + "a" * 90),
+}
+
+
+def test_every_venue_has_a_document() -> None:
+    assert DOCUMENTS.keys() == VENUES.keys()
+
+
+def numbers_of(text: str) -> set[str]:
+    return set(re.findall(r"\d+\.\d+", text))
+
+
+@pytest.mark.parametrize("venue", VENUES)
+@pytest.mark.parametrize("name", TABLES)
+def test_nothing_of_a_table_is_left_out(name: str, venue: str) -> None:
+    text = latex(TABLES[name], "t", (), VENUES[venue])
+    for _, rows in blocks(TABLES[name]):
+        for cell in (cell for row in rows for cell in row):
+            assert numbers_of(cell.text + cell.interval) <= numbers_of(text)
+    for column in TABLES[name].columns:
+        assert (column.latex or column.title.split()[0]) in text
+    if not VENUES[venue].floats:
+        return
+    assert text.count(r"\label{tab:t}") == 1
+    # Every further part is the same table.
+    assert text.count(r"\caption") == text.count("Continued.") + 1
+    assert text.count("Continued.") == text.count(r"\addtocounter{table}{-1}")
+
+
+def test_intervals_stand_beside_then_above_and_below_then_over_all_columns() -> None:
+    acl = VENUES["acl"]
+    beside, stacked, wide, parted = (latex(table(3, n), "t", (), acl) for n in (1, 2, 4, 12))
+    assert "[0.318, 1.000]" in beside
+    assert r"\textsubscript{0.318}" in stacked
+    assert r"\begin{table}" in stacked
+    assert r"\begin{table*}" in wide
+    assert wide.count(r"\begin{tabular}") == 1
+    # Too many columns stand in parts, each with the names of its rows.
+    assert parted.count(r"\begin{tabular}") == parted.count("lbp damped 0") > 1
+
+
+def test_words_and_scores_of_a_table_are_chosen() -> None:
+    names = {"lbp damped 0": "Damped LBP", "data 0": "Data"}
+    shown = presented(TABLES["wide"], names, ["m2", "m0"])
+    assert [column.name for column in shown.columns] == ["view", "backend", "m2", "m0"]
+    (title, rows), *_ = blocks(shown)
+    assert title == "Data: 94 responses, 678 atoms"
+    assert [row[1].text for row in rows[:2]] == ["Damped LBP", "lbp damped 1"]
+    # A table without any of them stays whole.
+    assert presented(TABLES["narrow"], {}, ["brier"]).columns == TABLES["narrow"].columns
+
+
+def test_a_venue_is_a_name_or_widths() -> None:
+    assert venue_named("219x455").page == 455.0
+    assert venue_named("397.5").column == 397.5
+    with pytest.raises(InputError, match="did you mean 'icml'"):
+        venue_named("icmll")
+    with pytest.raises(InputError, match="its column is wider"):
+        venue_named("455x219")
+
+
+def test_tables_of_every_embedded_study_are_kept() -> None:
+    kept = {study for each in kept_tables() for study in each["studies"]}
+    assert kept == set(embedded_studies())
+
+
+def latex_lacks() -> str:
+    """What LaTeX lacks of that which the tables need; empty: nothing."""
+    if shutil.which("pdflatex") is None:
+        return "there is no pdflatex"
+    for file in NEEDED:
+        if subprocess.run(["kpsewhich", file], capture_output=True).returncode:
+            return f"this LaTeX has no {file}"
+    return ""
+
+
+NEEDED = ("array.sty", "booktabs.sty", "graphicx.sty", "geometry.sty", "beamer.cls", "pgfmath.sty")
+"""What is in packages of their own in some distributions; `make latex` installs all of them."""
+
+with_latex = pytest.mark.skipif(bool(latex_lacks()), reason=f"{latex_lacks()}: see make latex")
+
+
+def compiled(folder: Path, *parts: str) -> str:
+    """What pdflatex says of a document whose parts are given; it must end well."""
+    (folder / "paper.tex").write_text("\n".join(parts), encoding="utf-8")
+    command = ["pdflatex", "-draftmode", "-interaction=nonstopmode", "-halt-on-error"]
+    said = subprocess.run(
+        [*command, "paper.tex"], cwd=folder, capture_output=True, text=True, errors="replace"
+    )
+    assert said.returncode == 0, said.stdout[-2000:]
+    return said.stdout
+
+
+OVER = r"(?:Overfull .[hv]box|Float too large|LaTeX Warning: Text page).*"
+
+
+@pytest.mark.slow
+@with_latex
+@pytest.mark.parametrize("venue", VENUES)
+def test_latex_sets_nothing_too_wide_or_too_high(venue: str, tmp_path: Path) -> None:
+    of_studies = {f"study-{at}": table_of(each) for at, each in enumerate(kept_tables())}
+    for name, one in (TABLES | of_studies).items():
+        (tmp_path / f"{name}.tex").write_text(latex(one, name, (), VENUES[venue]))
+    around = ("", r"\clearpage")
+    if venue == "slides":
+        around = (r"\begin{frame}[allowframebreaks]", r"\end{frame}")
+    inputs = [f"{around[0]}\n\\input{{{name}}}\n{around[1]}\n" for name in TABLES | of_studies]
+    parts = [DOCUMENTS[venue], *PACKAGES, r"\begin{document}", *inputs, r"\end{document}"]
+    assert re.findall(OVER, compiled(tmp_path, *parts)) == []
+
+
+@pytest.mark.slow
+@with_latex
+@pytest.mark.parametrize("venue", VENUES)
+def test_latex_sets_a_table_of_any_texts(venue: str, tmp_path: Path) -> None:
+    texts = list(HOSTILE_IN_LATEX)
+    one = Table(
+        data_frame({"a": texts, "b": texts[::-1], "p": [0.5] * len(texts), "g": texts}),
+        (Column("a", texts[0]), Column("b", texts[1]), Column("p", "p", digits=3)),
+        "\n".join(texts),
+        "g",
+        "\n".join(texts),
+    )
+    around = (r"\begin{frame}[allowframebreaks]", r"\end{frame}") if venue == "slides" else ("", "")
+    write_text(tmp_path / "t.tex", latex(one, "t", texts, VENUES[venue]))
+    said = compiled(
+        tmp_path,
+        *(DOCUMENTS[venue], *PACKAGES, r"\begin{document}", around[0], r"\input{t}", around[1]),
+        r"\end{document}",
+    )
+    assert "passwd)" not in said
+
+
+@pytest.mark.parametrize("venue", VENUES)
+@pytest.mark.parametrize("inches", [2.0, 3.4, 6.9, 12.0])
+def test_a_figure_fits_its_place_and_keeps_its_own_width(inches: float, venue: str) -> None:
+    from matplotlib.figure import Figure
+
+    figure, room = Figure((inches, 2.0)), VENUES[venue]
+    with fitted(figure, room) as wide:
+        # In points of LaTeX; the last digit is rounding.
+        assert figure.get_figwidth() * POINTS <= (room.page if wide else room.column) + 1e-9
+    assert figure.get_figwidth() == inches
+    assert not wide or room.page > room.column
