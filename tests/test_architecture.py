@@ -545,7 +545,7 @@ def test_a_way_round_a_gate_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 LATEX_MAKERS = {
     *("calibration/reporting.py", "calibration/significance/table_text.py"),
-    *("calibration/table_markup.py", "experiments/analyses/positions.py"),
+    "calibration/table_markup.py",
     "experiments/findings/latex.py",
 }
 """What may say of a text that it is LaTeX; all others have theirs from `escape_latex`."""

@@ -34,13 +34,11 @@ from experiments.cli.commands import (
     explore,
     fit,
     infer,
-    positions,
     prompts,
     references,
     report,
     run,
     schema,
-    self_knowledge,
 )
 from experiments.cli.console import say, spell_what_has_no_form, warnings_on_stderr
 from factormodels.errors import FactormodelsError, LimitReachedError
@@ -186,7 +184,7 @@ def _factormodels(
 
 
 _COMMANDS = (
-    *(infer, assess, run, report, fit, diff, positions, self_knowledge),
+    *(infer, assess, run, report, fit, diff),
     *(align, costs),
     *(draw, explore, convert, backends, schema, prompts, bench, references),
 )
@@ -198,7 +196,7 @@ for _command in _COMMANDS:
     )
 app.add_typer(datasets.app, name="datasets")
 
-FRONT_DOOR = ("fastfact", "score", "select")
+FRONT_DOOR = ("fastfact", "score", "select", "self-knowledge")
 """Commands that are functions of the front door, by name."""
 
 

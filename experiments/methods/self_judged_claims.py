@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,7 +14,7 @@ from experiments.findings.table import Column, Table, data_frame
 from factormodels.claims import Atom
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import Failure
-from factormodels.extraction.language_model.accounting import Consumption, Ledger
+from factormodels.extraction.language_model.accounting import Ledger
 from factormodels.extraction.pipeline import (
     Stage,
     assessor_stage,
@@ -23,7 +22,7 @@ from factormodels.extraction.pipeline import (
     retrieval_stage,
     run_stages,
 )
-from factormodels.extraction.prompts.replaced import Prompts, WithPrompts, prompts_of
+from factormodels.extraction.prompts.replaced import WithPrompts, prompts_of
 from factormodels.extraction.refusals import STAGE as REFUSAL_STAGE
 from factormodels.extraction.refusals import judge_refusals
 from factormodels.extraction.self_judgement import (
@@ -138,29 +137,26 @@ def planned_calls(graphs: Sequence[FactGraph], asking: Asking) -> dict[str, int]
 
 def ask_claims(
     graphs: Sequence[FactGraph],
-    model: Consumption,
-    prompts: Prompts,
+    model: WithPrompts,
     asking: Asking,
     options: BatchOptions = ALONE,
-    monitor: AbstractContextManager[Report] | None = None,
+    report: Report | None = None,
 ) -> AskedClaims:
     """Ask a model of its own claims, durably where there is an output.
 
     Args:
         graphs: its responses.
-        model: the model.
-        prompts: what it is asked with.
+        model: the model, with what it is asked with.
         asking: what is asked.
         options: where responses are written as they come, and how many are under way.
-        monitor: a context with what is called after every response.
+        report: called after every response.
 
     Raises:
         InputError: for what cannot be asked, or as `assess_responses`.
         LimitReachedError: if no more may be asked; what was answered is kept.
     """
     check_askable(graphs, asking)
-    asked = WithPrompts(model, prompts)
-    stages: list[Stage] = [_refusal_stage(asked)]
+    stages: list[Stage] = [_refusal_stage(model)]
     facts: dict[str, Any] = {}
     if asking.extract:
         name = asking.retriever or "local"
@@ -168,10 +164,10 @@ def ask_claims(
             raise InputError(unknown_name(f"--retriever {name!r}", name, RETRIEVERS))
         retriever, facts = build_retriever(name, graphs, asking)
         extraction = (
-            atomizer_stage(asked, 1),
+            atomizer_stage(model, 1),
             merge_duplicate_atoms,
             retrieval_stage(retriever),
-            assessor_stage([LABELLER], asked),
+            assessor_stage([LABELLER], model),
         )
         stages.append(
             lambda graph: (
@@ -180,20 +176,19 @@ def ask_claims(
                 else run_stages(graph, extraction)
             )
         )
-    stages.append(_own_claims_stage(asked, asking.settings))
+    stages.append(_own_claims_stage(model, asking.settings))
     settings = {
         "method": "self-knowledge",
         "model": model.name,
-        "prompts": prompts_of(asked).digests(),
+        "prompts": prompts_of(model).digests(),
         "settings": list(asking.settings),
         "extract": asking.extract,
         **facts,
     }
     found: list[FactGraph] = []
-    with monitor or nullcontext(_unseen) as report:
-        batch = assess_responses(
-            graphs, stages, (), settings, options, report=report, keep=found.append
-        )
+    batch = assess_responses(
+        graphs, stages, (), settings, options, report=report, keep=found.append
+    )
     rows, missing = _rows(found)
     told = f": {missing[0]}" if missing else ""
     if not any(name in row for row in rows for name in asking.settings):
@@ -335,7 +330,3 @@ def _rows(graphs: Sequence[FactGraph]) -> tuple[list[dict[str, Any]], list[str]]
                 }
             )
     return rows, missing
-
-
-def _unseen(_: object) -> None:
-    """Nobody is told of the progress."""

@@ -1,17 +1,24 @@
 """Self-Known, Self-Unknown and sigma of judged claims, with what the paper concludes from them.
 
+Every quantity by setting and position, and overall, is a row of one long frame, the table
+`quantities`; the tables that are printed are views of it.
+
 Source: the Self-Known paper, "Investigating Factuality in Long-Form Text Generation: The Roles of
 Self-Known and Self-Unknown".
 """
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
+from pydantic import Field
+
+from calibration.figures.positions import label_panels, position_figure
 from calibration.intervals import IntervalMethod
 from calibration.self_knowledge import (
     Association,
@@ -19,6 +26,7 @@ from calibration.self_knowledge import (
     ClaimRecord,
     IntervalSettings,
     OutOfSample,
+    PositionTable,
     Setting,
     association,
     compare_conditions,
@@ -29,45 +37,58 @@ from calibration.self_knowledge import (
     self_knowledge as self_knowledge_table,
 )
 from experiments.analyses.papers.self_judgement import ModelTables, model_tables, paper_figure
-from experiments.analyses.positions import TITLES
+from experiments.analyses.positions import TITLES, position_table
+from experiments.asking.session import asking
+from experiments.asking.settings import AskingSettings, Model
 from experiments.assess.batch import BatchOptions, responses_under_way
-from experiments.assess.evaluation import (
-    CACHE,
-    CONCURRENCY,
-    as_responses,
-    metered_model,
-)
+from experiments.assess.evaluation import as_responses
 from experiments.assess.retrievers_by_name import as_documents
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.table import Column, Table, data_frame, interval_column, text_columns
 from experiments.findings.text import counted, number, p_value
-from experiments.methods.inputs import name_of, parted_options, table_of
-from experiments.methods.self_judged_claims import AskedClaims, Asking, ask_claims, calls_table
+from experiments.methods.inputs import name_of, table_of
+from experiments.methods.self_judged_claims import (
+    Asking,
+    ask_claims,
+    calls_table,
+    check_askable,
+    planned_calls,
+)
+from experiments.progress import tell
+from experiments.settings import Numbers, Option, front_door
 from experiments.study.inputs import is_dataset
 from experiments.study.judged_claims import (
     ClaimColumns,
     JudgedTable,
     judged_claims,
     judged_graphs,
+    placed_claims,
 )
+from experiments.study.labelled_claims import claims_of_graphs, load_claims
 from factormodels import datasets
-from factormodels.errors import InputError, options_as_arguments
-from factormodels.extraction.language_model.accounting import Consumption, Ledger
-from factormodels.extraction.prompts.replaced import read_prompts
+from factormodels.errors import InputError
+from factormodels.extraction.self_judgement import SETTINGS
+from factormodels.io.claim_records import looks_like_record
+from factormodels.io.files import prepare_folder
+from factormodels.io.published.formats import format_of
+from factormodels.io.published.self_judgements import VOTES
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from experiments.analyses.papers.self_judgement import FigureName
     from experiments.assess.inputs import Texts
-    from experiments.assess.retrievers_by_name import Documents
     from experiments.methods.inputs import Data
-    from factormodels.extraction.language_model import LanguageModel
-    from factormodels.extraction.language_model.litellm_model import LitellmSettings
+
+    ClaimData = Data | Texts
 
 COMMAND = "self-knowledge"
 OVERALL = "overall"
 SIGNIFICANT = 0.05
 AUTOMATIC = "automatic"
+OUT_OF_RANGE = "out_of_range"
+KINDS = "kinds of claims"
 
 _ENOUGH_TO_REDRAW = 60
 """Responses from which on percentiles of the bootstrap cover as well as linearised intervals."""
@@ -77,6 +98,12 @@ _HALF = 0.5
 
 _FEWEST_RESPONSES = 4
 """Two halves of two responses each are the least that can be split."""
+
+_PLACED = {"response", "claim", "sentence", "sentences", "label", "judgements"}
+"""Keys of a record of a claim of which no model says anything."""
+
+_LABELLED = ("fact-graph", "factreasoner", "factscore", "factcheck-bench")
+"""Formats of responses whose claims have labels and nothing that a model says of them."""
 
 _QUANTITIES = (
     *("factuality", "judged_correct", "self_known", "self_unknown", "sigma"),
@@ -94,6 +121,7 @@ _TITLES = {
     "unsupported_number": "unsupported claims per sentence",
 }
 _STATUS = {
+    "ok": "",
     "empty": "no claim",
     "no_supported": "no supported claim",
     "no_unsupported": "no unsupported claim",
@@ -101,37 +129,65 @@ _STATUS = {
     "uninformative": "SK + SU = 1: judgements do not depend on truth",
     "always_known": "SK = 1: σ is 1 whatever F is",
     "always_unknown": "SU = 1: σ is 0 whatever F is",
+    OUT_OF_RANGE: "out of its range [0, 1]",
 }
 
-Progress = Callable[[str], None]
-"""Called with what is done next."""
+_PLACES = (
+    "Position i/n of sentence i of n. Rogan-Gladen and EMQ take the law of judgements from all "
+    "positions, and from each what was judged there."
+)
 
 
-@dataclass(frozen=True)
-class SelfKnowledgeSettings:
-    """How self-knowledge is measured.
+class AskSettings(AskingSettings):
+    """Asking the model."""
 
-    Attributes:
-        threshold: confidence, or share of votes, from which a claim counts as judged correct; None:
-            0.5 of a confidence, and the majority of votes.
-        sweep: thresholds that are tabulated beside it.
-        bins: bins of relative position.
-        neither: what "none of the above" counts as: ``incorrect`` or ``exclude``.
-        interval: intervals over responses: ``bootstrap``, ``delta``, or ``automatic``: delta under
-            60 responses, where it covers better.
-        n_bootstrap: replicates of the bootstrap.
-        n_splits: splits in halves of the prediction out of sample.
-        seed: of the bootstrap and of the splits.
-    """
+    model: Model = None
+    """Ask this model for its judgements in the paper's three settings; the data are its responses
+    with labelled claims. As litellm spells it; its key comes from the environment."""
 
-    threshold: float | None = None
-    sweep: tuple[float, ...] = ()
-    bins: int = 5
-    neither: str = "incorrect"
-    interval: str = AUTOMATIC
-    n_bootstrap: int = 1000
-    n_splits: int = 200
-    seed: int = 0
+    extract: bool = False
+    """First split responses without claims into claims, and label these by passages."""
+
+    documents: Annotated[Any, Option("DIR")] = None
+    """Documents that --extract uses for labels."""
+
+    retriever: Annotated[str | None, Option("NAME")] = None
+    """A search instead of documents: wikipedia or google."""
+
+    price_search: Annotated[float | None, Field(ge=0), Option("USD")] = None
+    """Price of one web search."""
+
+    out: Annotated[Path | None, Option("DIR", command_line=False)] = None
+    """Folder where finished responses are kept, so that an interrupted run goes on."""
+
+
+class SelfKnowledgeSettings(ClaimColumns, AskSettings):
+    """What is measured."""
+
+    threshold: Annotated[float | None, Field(ge=0, le=1)] = None
+    """Confidence or share of votes that counts as judged correct; by default 0.5, or a majority of
+    votes."""
+
+    sweep: Annotated[Numbers, Option("T,T,...")] = ()
+    """Other thresholds to tabulate, such as 0.5,0.7,0.9."""
+
+    neither: Literal["incorrect", "exclude"] = "incorrect"
+    """How to count 'none of the above'."""
+
+    interval: Literal["automatic", "bootstrap", "delta"] = "automatic"
+    """Intervals over responses; automatic: delta under 60 responses, where it covers better."""
+
+    bins: Annotated[int, Field(ge=1, le=20)] = 5
+    """Bins of relative position."""
+
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    """Seed of the bootstrap and of the splits."""
+
+    n_bootstrap: Annotated[int, Field(ge=1), Option(command_line=False)] = 1000
+    """Replicates of the bootstrap."""
+
+    n_splits: Annotated[int, Field(ge=1), Option(command_line=False)] = 200
+    """Splits in halves of the prediction out of sample."""
 
     @property
     def intervals(self) -> IntervalSettings:
@@ -143,7 +199,8 @@ class SelfKnowledgeSettings:
         if self.interval != AUTOMATIC:
             return self
         few = count < _ENOUGH_TO_REDRAW
-        return replace(self, interval=IntervalMethod.DELTA if few else IntervalMethod.BOOTSTRAP)
+        method = IntervalMethod.DELTA if few else IntervalMethod.BOOTSTRAP
+        return self.model_copy(update={"interval": str(method)})
 
 
 @dataclass(frozen=True)
@@ -162,33 +219,145 @@ class _Group:
         return ", ".join(filter(None, (self.model, self.condition)))
 
 
-def measure_self_knowledge(
-    table: JudgedTable,
-    source: str,
-    settings: SelfKnowledgeSettings,
-    *,
-    asked: Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
-) -> Findings:
-    """What judged claims say: the tables, the tests and the figures of `self-knowledge`.
+@front_door
+def self_knowledge(data: ClaimData, settings: SelfKnowledgeSettings) -> Findings:
+    """Measure Self-Known, Self-Unknown and sigma of judged claims, by position in the response.
+
+    Shows, overall and by fifth of the response: factuality, SK, SU, flips, the share judged
+    correct, sigma and Rogan-Gladen, with intervals over responses. Also tests whether sigma equals
+    the factuality, predicts the factuality of other responses, shows whether SK and SU go with it,
+    and compares models and conditions in pairs. Columns with an obvious name are recognised, and
+    the command says which. Of labelled responses of which no model says anything, shows the share
+    and number of supported, unsupported and irrelevant claims by position.
+
+    Examples::
+
+        factormodels self-knowledge claims.csv
+        factormodels self-knowledge claims.jsonl --confidence p --threshold 0.9 \\
+            --sweep 0.5,0.7,0.9 --true Y
+        factormodels self-knowledge sampled.jsonl --votes answers --in-order \\
+            --out results/self-knowledge --report self-knowledge.html
+        factormodels self-knowledge responses.jsonl --model openai/NAME \\
+            --out results/self-knowledge
+        factormodels self-knowledge annotated.jsonl --bins 4
 
     Args:
-        table: the claims.
-        source: what they are called.
-        settings: how they are measured.
-        asked: what else was asked, for the record.
-        progress: called with what is done next.
+        data: Claims with a label and what the model says about each: CSV, TSV, Parquet, JSON Lines
+            or JSON; or labelled responses: FActScore's or Factcheck-Bench's JSON Lines, fact
+            graphs, an embedded dataset. With --model the model's responses with labelled claims. In
+            Python also a data frame, records, or fact graphs.
+        settings: how; in Python the fields may be named instead.
 
     Raises:
-        InputError: for settings that are out of range or do not fit the claims.
+        InputError: if the data cannot be read, or an option is unknown or does not fit them.
     """
-    tell = progress or (lambda _: None)
+    if settings.model is not None:
+        return _asked(data, settings)
+    if settings.extract or settings.documents is not None or settings.retriever is not None:
+        raise InputError(
+            "--extract, --documents and --retriever are for a model that is asked; name it with "
+            "--model"
+        )
+    return _measured(_judged(cast("Data", data), settings), name_of(cast("Data", data)), settings)
+
+
+def _asked(data: Texts, settings: SelfKnowledgeSettings) -> Findings:
+    """Ask the model of its responses, and measure what it says."""
+    for name in ClaimColumns.model_fields:
+        if getattr(settings, name) and name != "setting":
+            option = f"--{name.replace('_', '-')}"
+            raise InputError(
+                f"{option}: the model is asked for its judgements, and the columns of responses "
+                "are known; leave it out"
+            )
+    if settings.threshold is not None or settings.sweep:
+        raise InputError("--threshold, --sweep: judgements have no threshold; leave them out")
+    given = Path(data) if isinstance(data, str) else data
+    source = name_of(cast("Data", given))
+    graphs = as_responses(given)
+    with asking(settings) as session:
+        wanted = Asking(
+            settings=(settings.setting,) if settings.setting else tuple(SETTINGS),
+            extract=settings.extract,
+            documents=as_documents(settings.documents),
+            retriever=settings.retriever,
+            cache=settings.cache,
+            replay=settings.replay,
+            budget=session.budget,
+            price_search=settings.price_search,
+        )
+        check_askable(graphs, wanted)
+        if settings.dry_run:
+            return _planned(source, settings, planned_calls(graphs, wanted))
+        if settings.out is not None:
+            prepare_folder(settings.out)
+        kept = None if settings.out is None else settings.out / "responses.jsonl"
+        options = BatchOptions(kept, responses_under_way(session.calls))
+        model = session.needed_model("asking takes")
+        with session.responses(len(graphs)) as report:
+            asked = ask_claims(graphs, model, wanted, options, report)
+    table = table_of(asked.rows)
+    found = _measured(judged_claims(table, ClaimColumns()), source, settings)
+    claims = Table(data_frame(list(asked.rows)), text_columns(*table.columns), "What it said.")
+    return replace(
+        found,
+        sentences=(*found.sentences, *asked.remarks),
+        # The same command reads the claims without a model.
+        tables={**found.tables, "calls": calls_table(session.ledger), "claims": claims},
+        unshown=(*found.unshown, "claims"),
+        incomplete=bool(asked.failures),
+    )
+
+
+def _planned(source: str, settings: SelfKnowledgeSettings, calls: Mapping[str, int]) -> Findings:
+    """What would be asked, by stage."""
+    frame = data_frame([*calls.items()], ["stage", "calls"])
+    columns = (Column("stage", "stage"), Column("calls", "calls", digits=0))
+    told = ("And those that extract and label the claims of the others.",)
+    return Findings(
+        command=COMMAND,
+        source=source,
+        sentences=told if settings.extract else (),
+        tables={"calls": Table(frame, columns, "What would be asked.")},
+        settings=settings.model_dump(mode="json", exclude={"out"}),
+    )
+
+
+def _judged(data: Data, columns: SelfKnowledgeSettings) -> JudgedTable:
+    """Claims with what a model says of them, or with labels and their places alone."""
+    path = Path(data) if isinstance(data, str | os.PathLike) else None
+    if path is not None and is_dataset(path):
+        graphs = datasets.load(str(path)).graphs
+        if any(VOTES in graph.metadata for graph in graphs):
+            return judged_graphs(graphs, str(path))
+        return placed_claims(claims_of_graphs(graphs, path))
+    table = table_of(data)
+    first = table.rows[0]
+    form = format_of(first)
+    if looks_like_record(first):
+        unjudged = not any(row.get("judgements") for row in table.rows)
+        labelled = table.form.startswith("JSON") and unjudged and set(table.columns) <= _PLACED
+    else:
+        labelled = (
+            form is not None
+            and form.name in _LABELLED
+            and first.keys() >= set(form.keys)
+            # Factcheck-Bench holds sentences there, and a table of claims their number.
+            and isinstance(first.get("sentences", {}), Mapping)
+        )
+    if path is not None and labelled:
+        return placed_claims(load_claims(path))
+    return judged_claims(table, columns)
+
+
+def _measured(table: JudgedTable, source: str, settings: SelfKnowledgeSettings) -> Findings:
+    """What claims say: the tables, the tests and the figures."""
     threshold, remarks = settings.threshold, table.remarks
     if threshold is None and table.kind == "confidence":
         threshold = _HALF
         parting = _parting(table)
         if parting:
-            settings = replace(settings, sweep=settings.sweep or parting)
+            settings = settings.model_copy(update={"sweep": settings.sweep or parting})
             remarks = (
                 "The threshold of one half does not part these claims, of which nothing is told "
                 "so; others that do are tabulated: choose one with --threshold.",
@@ -199,7 +368,7 @@ def measure_self_knowledge(
             f"{source}: it holds judgements, which have no threshold; name a column of confidences "
             "with --confidence, or leave --threshold and --sweep out"
         )
-    for value in (*(() if threshold is None else (threshold,)), *settings.sweep):
+    for value in settings.sweep:
         if not 0 <= value <= 1:
             raise InputError(f"a threshold is {value:g}; give a share from 0 to 1")
     bins = settings.bins if table.has_positions else 1
@@ -214,161 +383,36 @@ def measure_self_knowledge(
         tell(", ".join(filter(None, (model, condition))) or "claims")
         groups.append(_group(model, condition, records, bins, settings))
     said = _setting_names(table, threshold)
-    tables = {"overall": _overall(groups, said, table, settings.interval)}
-    if table.has_positions:
-        tables["positions"] = _by_position(groups, said, table)
-    tables["test"] = _tests(groups, said)
-    predicted = _predictions(groups, said)
-    if predicted is not None:
-        tables["prediction"] = predicted
-    tell("association")
-    related = _associations(groups, table, bins, settings)
-    if related:
-        tables["association"] = _association_table(related, said)
-    compared, unpaired = _comparisons(groups, table, bins, settings, tell)
-    if compared is not None:
-        tables["comparison"] = compared
-    if settings.sweep:
-        tell("thresholds")
-        tables["sweep"] = _sweep(table, settings)
-    sentences = [
-        *(_verdict(group, setting, said) for group in groups for setting in group.balances),
-        *_range_remarks(groups, said),
-        *(_association_sentence(row, said[setting]) for setting, row in related.items()),
-        *unpaired,
-        *remarks,
-    ]
-    plain = {key: value for key, value in asdict(settings).items() if key != "threshold"}
+    frame = data_frame([*_quantities(groups, said, table), *_swept(table, settings)])
+    judged = bool(table.settings)
+    tables = _views(frame, judged, table.has_positions, settings.interval)
+    sentences: list[str] = []
+    if judged:
+        tables["test"] = _tests(groups, said)
+        predicted = _predictions(groups, said)
+        if predicted is not None:
+            tables["prediction"] = predicted
+        tell("association")
+        related = _associations(groups, table, bins, settings)
+        if related:
+            tables["association"] = _association_table(related, said)
+        compared, unpaired = _comparisons(groups, table, bins, settings)
+        if compared is not None:
+            tables["comparison"] = compared
+        sentences = [
+            *(_verdict(group, setting, said) for group in groups for setting in group.balances),
+            *_range_remarks(groups, said),
+            *(_association_sentence(row, said[setting]) for setting, row in related.items()),
+            *unpaired,
+        ]
     return Findings(
         command=COMMAND,
         source=source,
-        sentences=tuple(sentences),
+        sentences=(*sentences, *remarks),
         tables=tables,
-        settings={"threshold": threshold, **plain, **(asked or {})},
+        settings=settings.model_dump(mode="json", exclude={"out"}) | {"threshold": threshold},
         draw=lambda: _figures(groups, said, table),
-    )
-
-
-def self_knowledge(
-    data: Data | Texts,
-    *,
-    ask: str | LitellmSettings | LanguageModel | None = None,
-    extract: bool = False,
-    documents: Documents | None = None,
-    cache: str | os.PathLike[str] = CACHE,
-    replay: bool = False,
-    **options: Any,
-) -> Findings:
-    """Measure Self-Known, Self-Unknown and sigma, as `factormodels self-knowledge` does.
-
-    from experiments import self_knowledge
-    self_knowledge("claims.csv", confidence="p", threshold=0.9)
-    self_knowledge(Path("responses.jsonl"), ask="openai/NAME")
-
-    Args:
-        data: a file, a data frame, or records; one row per claim, or responses that hold claims.
-            If a model is asked: its responses with labelled claims, as `evaluate` takes them.
-        ask: the model to ask for its judgements, as litellm spells it, or as `evaluate` takes it.
-        extract: whether to split responses without claims into claims, and to label these by
-            `documents`.
-        documents: what extracted claims are labelled by, as `evaluate` takes it.
-        cache: file of answers, none of which is repeated.
-        replay: whether every answer is taken from there.
-        options: fields of `experiments.study.judged_claims.ClaimColumns` and of
-            `SelfKnowledgeSettings`, by name.
-
-    Raises:
-        InputError: if the data cannot be read, or an option is unknown or does not fit them.
-    """
-    with options_as_arguments():
-        if ask is None:
-            if extract or documents is not None:
-                raise InputError("extract and documents are for a model that is asked; give ask")
-            return find_self_knowledge(cast("Data", data), options)
-        settings = settings_of_asked(options)
-        ledger, kept = Ledger(), Path(cache)
-        given = Path(data) if isinstance(data, str) else data
-        asking = Asking(
-            extract=extract, documents=as_documents(documents), cache=kept, replay=replay
-        )
-        if options.get("setting"):
-            asking = replace(asking, settings=(str(options["setting"]),))
-        asked = ask_claims(
-            as_responses(given),
-            Consumption(metered_model(ask, kept, ledger, replay)),
-            read_prompts(None),
-            asking,
-            BatchOptions(concurrency=responses_under_way(CONCURRENCY)),
-        )
-        return find_in_answers(asked, name_of(cast("Data", given)), settings, ledger)
-
-
-def settings_of_asked(options: Mapping[str, Any]) -> SelfKnowledgeSettings:
-    """How the claims that a model is asked about are measured.
-
-    Args:
-        options: fields of `SelfKnowledgeSettings` and `ClaimColumns`, by name.
-
-    Raises:
-        InputError: for a column, as there is none of what is yet to be asked.
-    """
-    columns, settings = parted_options(options, ClaimColumns, SelfKnowledgeSettings)
-    for name, value in asdict(columns).items():
-        if value and name != "setting":
-            option = "--" + name.replace("_", "-").replace("model", "model-column")
-            raise InputError(
-                f"{option}: the model is asked for its judgements, and the columns of responses "
-                "are known; leave it out"
-            )
-    if settings.threshold is not None or settings.sweep:
-        raise InputError("--threshold, --sweep: judgements have no threshold; leave them out")
-    return cast("SelfKnowledgeSettings", settings)
-
-
-def find_in_answers(
-    asked: AskedClaims,
-    source: str,
-    settings: SelfKnowledgeSettings,
-    ledger: Ledger,
-    progress: Progress | None = None,
-) -> Findings:
-    """What a model said of its claims when it was asked, with what that took.
-
-    Args:
-        asked: what it said.
-        source: what the responses are called.
-        settings: how it is measured.
-        ledger: what was asked.
-        progress: called with what is done next.
-    """
-    found = measure_self_knowledge(
-        judged_claims(table_of(asked.rows), ClaimColumns()), source, settings, progress=progress
-    )
-    return replace(
-        found,
-        sentences=(*found.sentences, *asked.remarks),
-        tables={**found.tables, "calls": calls_table(ledger)},
-    )
-
-
-def find_self_knowledge(
-    data: Data, options: Mapping[str, Any], progress: Progress | None = None
-) -> Findings:
-    """`self_knowledge`, whose errors name options of the command line.
-
-    Raises:
-        InputError: if the data cannot be read, or an option is unknown or does not fit them.
-    """
-    columns, settings = parted_options(options, ClaimColumns, SelfKnowledgeSettings)
-    embedded = isinstance(data, str | os.PathLike) and is_dataset(Path(data))
-    return measure_self_knowledge(
-        judged_graphs(datasets.load(str(data)).graphs, str(data))
-        if embedded
-        else judged_claims(table_of(data), columns),
-        name_of(data),
-        settings,
-        asked={key: value for key, value in asdict(columns).items() if value},
-        progress=progress,
+        unshown=("quantities",),
     )
 
 
@@ -436,96 +480,124 @@ def _of(group: _Group, setting: str) -> str:
     return ": ".join(filter(None, (group.name, setting)))
 
 
-def _cells(group: _Group, setting: Setting, table: JudgedTable) -> Iterable[tuple[str, Any, Any]]:
-    """Yield (quantity, estimates, statuses) of a group in a setting."""
-    known = group.tables.knowledge[setting]
-    yield from ((name, known[name], known.statuses[name]) for name in _QUANTITIES)
-    if setting is Setting.NONE_OF_THE_ABOVE and group.tables.flips is not None:
-        flips = group.tables.flips
-        yield from ((name, flips[name], flips.statuses[name]) for name in _FLIPS)
-    if table.has_sentences:
-        name = "unsupported_number"
-        yield name, group.tables.labels[name], group.tables.labels.statuses[name]
-
-
-def _overall(
-    groups: Sequence[_Group], said: Mapping[Setting, str], table: JudgedTable, method: str
-) -> Table:
-    rows = []
+def _quantities(
+    groups: Sequence[_Group], said: Mapping[Setting, str], table: JudgedTable
+) -> Iterator[dict[str, Any]]:
+    """Yield every quantity of every group by setting and position: the rows of the long frame."""
     for group in groups:
-        for setting in group.tables.knowledge:
-            for name, estimates, statuses in _cells(group, setting, table):
-                value = float(estimates.estimate[-1])
-                rows.append(
-                    {
-                        "of": _of(group, said[setting]),
-                        "quantity": name,
-                        "title": _TITLES[name],
-                        "estimate": value,
-                        "lower": float(estimates.lower[-1]),
-                        "upper": float(estimates.upper[-1]),
-                        "responses": int(estimates.n_responses[-1]),
-                        "remark": _remark(name, value, str(statuses[-1])),
-                    }
+        for setting, known in group.tables.knowledge.items():
+            of = _of(group, said[setting])
+            yield from _rows(of, setting.value, known, _QUANTITIES)
+            if setting is Setting.NONE_OF_THE_ABOVE and group.tables.flips is not None:
+                yield from _rows(of, setting.value, group.tables.flips, _FLIPS)
+            if table.has_sentences:
+                yield from _rows(of, setting.value, group.tables.labels, ("unsupported_number",))
+        if table.has_sentences:
+            labels = group.tables.labels
+            yield from _rows(_of(group, KINDS), "", labels, tuple(labels.quantities))
+
+
+def _swept(table: JudgedTable, settings: SelfKnowledgeSettings) -> Iterator[dict[str, Any]]:
+    """Yield the same overall at other thresholds, and there the p-value of σ = F."""
+    for group in table.groups:
+        name = ", ".join(filter(None, group))
+        for threshold in sorted(set(settings.sweep)):
+            tell(f"threshold {threshold:g}")
+            records = table.records(group, threshold)
+            for setting, title in table.settings.items():
+                if all(record.judgement(setting) is None for record in records):
+                    continue
+                asked: dict[str, Any] = {"n_positions": 1, "neither": settings.neither}
+                known = self_knowledge_table(
+                    records, setting, intervals=settings.intervals, **asked
                 )
+                of = ": ".join(filter(None, (name, title)))
+                at = {"threshold": threshold}
+                rows = _rows(of, setting.value, known, _QUANTITIES[:6])
+                yield from (row | at for row in rows if row["position"] == OVERALL)
+                test = in_sample_balance(records, setting, **asked).rows()[-1]
+                ends = {"lower": math.nan, "upper": math.nan, "n": test["n_responses"]}
+                yield {
+                    **{"of": of, "setting": setting.value, "quantity": "p_value"},
+                    **{"title": "p of σ = F", "position": OVERALL, "estimate": test["p_value"]},
+                    **{**ends, "status": str(test["status"]), **at},
+                }
+
+
+def _rows(
+    of: str, setting: str, table: PositionTable, wanted: Sequence[str] | Mapping[str, str]
+) -> Iterator[dict[str, Any]]:
+    found = {(row["quantity"], row["position"]): row for row in table.rows()}
+    for quantity in wanted:
+        for position in table.positions:
+            row = found[quantity, position]
+            status, value = row["status"], row["estimate"]
+            if quantity == "rogan_gladen" and status == "ok" and not 0 <= value <= 1:
+                status = OUT_OF_RANGE
+            yield {
+                **{"of": of, "setting": setting, "quantity": quantity, "title": _TITLES[quantity]},
+                **{"position": position, "estimate": value, "lower": row["lower"]},
+                **{"upper": row["upper"], "status": status, "n": row["n_responses"]},
+                "threshold": math.nan,
+            }
+
+
+def _views(frame: pd.DataFrame, judged: bool, has_positions: bool, method: str) -> dict[str, Table]:
+    """The long frame, and what is printed of it: overall, by position, and by threshold."""
+    swept = frame["threshold"].notna()
+    kinds = frame["setting"] == ""
+    shown = frame[~swept & ~kinds if judged else kinds]
     columns = (
         Column("title", "quantity"),
         Column("estimate", "estimate", digits=3, lower="lower", upper="upper"),
-        Column("responses", "responses", digits=0),
-        Column("remark", ""),
+        Column("n", "responses", digits=0),
+        Column("status", "", show=lambda status: _STATUS.get(status, status)),
     )
-    return Table(
-        data_frame(rows),
-        columns,
-        "Self-Known and Self-Unknown, overall.",
-        group="of",
-        note=f"In brackets: 95% intervals over responses ({method}).",
-    )
+    note = f"In brackets: 95% intervals over responses ({method})."
+    what = "Self-Known and Self-Unknown" if judged else "Kinds of claims"
+    is_overall = shown["position"] == OVERALL
+    whole = shown[is_overall].reset_index(drop=True)
+    long = (*columns[:1], Column("position", "position"), *columns[1:])
+    tables = {"overall": Table(whole, columns, f"{what}, overall.", group="of", note=note)}
+    if has_positions:
+        tables["positions"] = Table(
+            _wide(shown[~is_overall], ("of", "quantity", "title"), "position"),
+            (
+                *columns[:1],
+                *(interval_column(name, name, 2) for name in shown["position"].unique()[:-1]),
+            ),
+            "The same by relative position in the response.",
+            group="of",
+            note=_PLACES if judged else "Means over sentences; sentence i of n is at i/n.",
+        )
+    if swept.any():
+        by_threshold = _wide(frame[swept], ("of", "threshold"), "quantity")
+        names = ("judged_correct", "self_known", "self_unknown", "sigma", "factuality")
+        tables["sweep"] = Table(
+            by_threshold,
+            (
+                Column("threshold", "threshold", digits=2),
+                *(interval_column(name, _TITLES[name], 3) for name in names),
+                Column("p_value", "p of σ = F", show=p_value, right=True),
+            ),
+            "The same at other thresholds; the p-values are not corrected for their number.",
+            group="of" if by_threshold["of"].nunique() > 1 else "",
+        )
+    tables["quantities"] = Table(frame, long, "Every quantity by position.", group="of", note=note)
+    return tables
 
 
-def _remark(name: str, value: float, status: str) -> str:
-    if status != "ok":
-        return _STATUS.get(status, status)
-    if name == "rogan_gladen" and not 0 <= value <= 1:
-        return "out of its range [0, 1]"
-    return ""
-
-
-def _by_position(
-    groups: Sequence[_Group], said: Mapping[Setting, str], table: JudgedTable
-) -> Table:
-    positions = next(iter(groups[0].tables.knowledge.values())).positions[:-1]
-    rows = []
-    for group in groups:
-        for setting in group.tables.knowledge:
-            for name, estimates, _ in _cells(group, setting, table):
-                row: dict[str, Any] = {
-                    "of": _of(group, said[setting]),
-                    "quantity": name,
-                    "title": _TITLES[name],
-                }
-                for cell, position in enumerate(positions):
-                    row[position] = float(estimates.estimate[cell])
-                    row[f"{position}_lower"] = float(estimates.lower[cell])
-                    row[f"{position}_upper"] = float(estimates.upper[cell])
-                rows.append(row)
-    columns = (
-        Column("title", "quantity"),
-        *(
-            Column(name, name, digits=2, lower=f"{name}_lower", upper=f"{name}_upper")
-            for name in positions
-        ),
-    )
-    return Table(
-        data_frame(rows),
-        columns,
-        "The same by relative position in the response.",
-        group="of",
-        note=(
-            "Position i/n of sentence i of n. Rogan-Gladen and EMQ take the law of judgements from "
-            "all positions, and from each what was judged there."
-        ),
-    )
+def _wide(frame: pd.DataFrame, index: Sequence[str], across: str) -> pd.DataFrame:
+    """A line per combination of the index, with estimate and interval of each value across."""
+    lines: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in frame.to_dict("records"):
+        line = lines.setdefault(
+            tuple(row[name] for name in index), {name: row[name] for name in index}
+        )
+        name = row[across]
+        line |= {name: row["estimate"], f"{name}_lower": row["lower"]}
+        line[f"{name}_upper"] = row["upper"]
+    return data_frame(list(lines.values()))
 
 
 def _tests(groups: Sequence[_Group], said: Mapping[Setting, str]) -> Table:
@@ -682,7 +754,6 @@ def _comparisons(
     table: JudgedTable,
     bins: int,
     settings: SelfKnowledgeSettings,
-    tell: Progress,
 ) -> tuple[Table | None, list[str]]:
     """Paired comparisons of conditions of a model and of models under a condition."""
     pairs = [
@@ -750,49 +821,6 @@ def _comparisons(
         note="P-values corrected by Holm: overall over quantities, else over quantities and bins.",
     )
     return shown, remarks
-
-
-def _sweep(table: JudgedTable, settings: SelfKnowledgeSettings) -> Table:
-    rows = []
-    for group in table.groups:
-        name = ", ".join(filter(None, group))
-        for threshold in sorted(set(settings.sweep)):
-            records = table.records(group, threshold)
-            for setting in table.settings:
-                if all(record.judgement(setting) is None for record in records):
-                    continue
-                found = self_knowledge_table(
-                    records,
-                    setting,
-                    n_positions=1,
-                    neither=settings.neither,
-                    intervals=settings.intervals,
-                )
-                test = in_sample_balance(
-                    records, setting, n_positions=1, neither=settings.neither
-                ).rows()[-1]
-                row: dict[str, Any] = {
-                    "of": ": ".join(filter(None, (name, table.settings[setting]))),
-                    "threshold": threshold,
-                }
-                for quantity in _QUANTITIES[:6]:
-                    estimates = found[quantity]
-                    row[quantity] = float(estimates.estimate[-1])
-                    row[f"{quantity}_lower"] = float(estimates.lower[-1])
-                    row[f"{quantity}_upper"] = float(estimates.upper[-1])
-                rows.append({**row, "p_value": test["p_value"]})
-    shown = ("judged_correct", "self_known", "self_unknown", "sigma", "factuality")
-    columns = (
-        Column("threshold", "threshold", digits=2),
-        *(
-            Column(name, _TITLES[name], digits=3, lower=f"{name}_lower", upper=f"{name}_upper")
-            for name in shown
-        ),
-        Column("p_value", "p of σ = F", show=p_value, right=True),
-    )
-    caption = "The same at other thresholds; the p-values are not corrected for their number."
-    several = len({row["of"] for row in rows}) > 1
-    return Table(data_frame(rows), columns, caption, group="of" if several else "")
 
 
 def _verdict(group: _Group, setting: Setting, said: Mapping[Setting, str]) -> str:
@@ -877,6 +905,13 @@ def _figures(
                 name, asked, setting, f"{title}.", lambda each: said[each]
             )
 
+    if table.has_sentences:
+        name, labels = next((group.name, group.tables.labels) for group in groups)
+        title = "Kinds of claims by position, in the form of Self-Known's figure 1."
+        figure = position_figure(label_panels(labels), title=name or None)
+        figures["figure-1"] = PaperFigure(figure, position_table({"": labels}, "").frame, title)
+    if not table.settings:
+        return figures
     first = next(iter(table.settings))
     add("2", first, dict([next(iter(found.items()))]), "Self-knowledge by setting")
     for setting in table.settings:

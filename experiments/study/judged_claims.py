@@ -6,12 +6,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from itertools import starmap
-from typing import Any
+from typing import Annotated, Any
 
 from calibration.self_knowledge import ClaimLabel, ClaimRecord, ModelJudgement, Setting
+from experiments.settings import ColumnName, ColumnNames, Option, Settings, Words
 from experiments.study.columns import LABEL, MODEL, RESPONSE, Columns
+from experiments.study.labelled_claims import LabelledClaims
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.flat_rows import FlatRow, column_names_of, flat_rows
@@ -48,44 +50,54 @@ _GRID = 1_000_000
 """A relative position is a place on a grid so fine that no edge of a bin is missed."""
 
 
-@dataclass(frozen=True)
-class ClaimColumns:
-    """Which columns of a table say what; None where the name of a column tells.
+class ClaimColumns(Settings):
+    """Columns of the table."""
 
-    Attributes:
-        response: id of the response.
-        claim: id (or text) of the claim; without one every row is a claim of its own.
-        sentence: index of the claim's sentence, from 1.
-        sentences: number of sentences of its response; without one, the last that has a claim.
-        position: relative position, as a share or in percent, in place of a sentence.
-        in_order: whether claims stand in the order of their response, so that their place tells
-            their position.
-        label: what a person says of the claim.
-        true: labels that mean true; all others are then false.
-        irrelevant: labels of claims that do not count.
-        judgement: what the model says of it, in one column or, as SETTING=COLUMN, in several.
-        confidence: the model's confidence that it is true, in [0, 1].
-        votes: several answers: a column of lists, or several columns of one answer each.
-        model: the model that is asked.
-        condition: what sets two sets of responses apart, such as with and without retrieval.
-        setting: how the model was asked, where rows differ in it.
-    """
+    response: ColumnName = None
+    """Id of the response."""
 
-    response: str | None = None
-    claim: str | None = None
-    sentence: str | None = None
-    sentences: str | None = None
-    position: str | None = None
+    label: ColumnName = None
+    """The human label of the claim."""
+
+    true: Words = ()
+    """A label that means true; all others are then false; repeatable."""
+
+    irrelevant: Words = ()
+    """A label of claims that do not count; repeatable."""
+
+    judgement: Annotated[ColumnNames, Option("[SETTING=]COLUMN")] = ()
+    """What the model says: correct/incorrect, yes/no, A/B/C; repeatable by setting."""
+
+    confidence: ColumnName = None
+    """Its confidence, from 0 to 1."""
+
+    votes: ColumnNames = ()
+    """Several answers per claim: a column of lists, or repeated, a column each."""
+
+    claim: ColumnName = None
+    """Id of the claim, if several rows are about one."""
+
+    sentence: ColumnName = None
+    """Index of its sentence, from 1."""
+
+    sentences: ColumnName = None
+    """Number of sentences of the response."""
+
+    position: ColumnName = None
+    """Relative position, as a share or in percent, instead of a sentence."""
+
     in_order: bool = False
-    label: str | None = None
-    true: tuple[str, ...] = ()
-    irrelevant: tuple[str, ...] = ()
-    judgement: tuple[str, ...] = ()
-    confidence: str | None = None
-    votes: tuple[str, ...] = ()
-    model: str | None = None
-    condition: str | None = None
-    setting: str | None = None
+    """Claims are in the order of their response: use their order as position."""
+
+    model_column: ColumnName = None
+    """The model being judged."""
+
+    condition: ColumnName = None
+    """What distinguishes answers, such as with and without retrieval."""
+
+    setting: Annotated[str | None, Option("COLUMN|NAME")] = None
+    """How the model was asked: a column, or direct_asking, question_answering or
+    none_of_the_above."""
 
 
 @dataclass(frozen=True)
@@ -316,6 +328,26 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
     )
 
 
+def placed_claims(claims: LabelledClaims) -> JudgedTable:
+    """Labelled claims by where they stand, of which no model says anything."""
+    records = claims.records
+    told = (
+        f"{len(records):,} labelled claims in "
+        f"{len({(record.response, record.sentence) for record in records}):,} of "
+        f"{claims.n_sentences:,} sentences; {claims.n_annotated:,} of {claims.n_responses:,} "
+        "responses are annotated"
+    )
+    if claims.n_unlabelled:
+        told += f"; {claims.n_unlabelled:,} claims without a label are left out"
+    placed = tuple(
+        JudgedClaim(
+            each.response, each.claim, each.sentence, each.sentences, each.label, {}, {}, ""
+        )
+        for each in records
+    )
+    return JudgedTable({("", ""): placed}, {}, "judgement", True, True, (f"{told}.",))
+
+
 def judged_graphs(
     graphs: Sequence[FactGraph],
     source: str,
@@ -361,17 +393,17 @@ def _as_known(names: Columns, wanted: ClaimColumns) -> tuple[ClaimColumns, tuple
         return wanted, ()
     known = layout.columns
     if wanted.judgement or wanted.confidence or wanted.votes:
-        known = replace(known, confidence=None, votes=())
+        known = known.model_copy(update={"confidence": None, "votes": ()})
     if wanted.sentence or wanted.position:
-        known = replace(known, in_order=False)
+        known = known.model_copy(update={"in_order": False})
     if wanted.label:
-        known = replace(known, true=())
+        known = known.model_copy(update={"true": ()})
     own = {
-        one.name: value
-        for one in fields(ClaimColumns)
-        if (value := getattr(wanted, one.name)) not in (None, (), False)
+        name: value
+        for name in ClaimColumns.model_fields
+        if (value := getattr(wanted, name)) not in (None, (), False)
     }
-    known = replace(known, **own)
+    known = known.model_copy(update=own)
     said = {
         "label": known.label,
         "true (every other label is false)": ", ".join(known.true),
@@ -450,7 +482,7 @@ def _columns(
         sentence=sentence,
         sentences=names.optional("--sentences", wanted.sentences, _SENTENCES, "sentences"),
         position=None if sentence else position,
-        model=names.optional("--model-column", wanted.model, MODEL, "model"),
+        model=names.optional("--model-column", wanted.model_column, MODEL, "model"),
         condition=names.optional("--condition", wanted.condition, _CONDITION, "condition"),
         setting=setting,
         said=said,

@@ -244,8 +244,8 @@ def _commands(
     yield Target("draw svg", "g.json", (models[0],), command("draw", "FILE", "--out", "g.svg"), 1)
     yield Target("convert", "g.json", tuple(models), command("convert", "FILE", "o.uai"), 6)
     yield Target("check", "d.jsonl", (lines, *tables), command("datasets", "check", "FILE"), 12)
-    for asked in (("positions", "FILE"), ("select", "FILE"), ("select", "FILE", "--append", "20")):
-        yield Target(" ".join(asked[:1] + asked[2:]), "g.jsonl", (lines,), command(*asked), 3)
+    for name, *more in (("self-knowledge",), ("select",), ("select", "--append", "20")):
+        yield Target(" ".join((name, *more)), "g.jsonl", (lines,), command(name, "FILE", *more), 3)
     yield Target("fit", "g.jsonl", (lines,), command("fit", "FILE", "--folds", "0"), 2)
     yield Target(
         "assess", "r.txt", (TEXT.encode(),), command("assess", "FILE", "--documents", "d"), 1

@@ -48,16 +48,8 @@ PromptsFolder = Annotated[
     ),
 ]
 
-PositionBins = Annotated[
-    int, typer.Option(min=1, max=20, metavar="N", help="Bins of relative position.")
-]
-
 BootstrapSeed = Annotated[
     int, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the bootstrap.")
-]
-
-TablesFolder = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Write the tables and the figure to this folder.")
 ]
 
 Stride = Annotated[

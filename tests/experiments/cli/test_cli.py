@@ -23,7 +23,7 @@ from tests.processes import run_python
 pytestmark = pytest.mark.slow
 
 COMMANDS = (
-    *("infer", "assess", "run", "fit", "diff", "positions", "convert", "backends", "datasets"),
+    *("infer", "assess", "run", "fit", "diff", "self-knowledge", "convert", "backends", "datasets"),
     *(
         "bench",
         "select",

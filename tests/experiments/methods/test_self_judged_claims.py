@@ -1,7 +1,8 @@
-"""`self-knowledge --ask`: from responses to sigma in one command, counted at the server."""
+"""`self-knowledge --model`: from responses to sigma in one command, counted at the server."""
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections import Counter
@@ -91,7 +92,7 @@ def responses(keyed: Path) -> Path:
 
 
 def arguments(url: str, file: str, *more: str) -> list[str]:
-    ask = ["--ask", "openai/scripted", "--api-base", url, "--bins", "2", "--json"]
+    ask = ["--model", "openai/scripted", "--api-base", url, "--bins", "2", "--json"]
     return ["self-knowledge", file, *ask, *more]
 
 
@@ -124,7 +125,7 @@ def test_one_command_goes_from_labelled_claims_to_sigma() -> None:
         assert found["self_unknown"] == pytest.approx(2 / 3)
         assert found["sigma"] == pytest.approx((1 / 3) / (2 - 4 / 5 - 2 / 3))
     # What was asked is a table that the command reads without a model.
-    offline = invoke("self-knowledge", "out/claims.jsonl", "--bins", "2", "--json")
+    offline = invoke("self-knowledge", "out/claims.csv", "--bins", "2", "--json")
     assert json.loads(offline.stdout)["tables"]["overall"] == tables["overall"]
 
 
@@ -177,8 +178,8 @@ def test_an_answer_that_is_not_understood_is_missing_and_said_to_be() -> None:
     # Three of the four supported claims that were answered; Alder is none of them.
     found = estimates(document["tables"], "")
     assert found["self_known"] == pytest.approx(3 / 4)
-    rows = [json.loads(line) for line in Path("out/claims.jsonl").read_text().splitlines()]
-    assert [row["text"] for row in rows if "direct_asking" not in row] == ["Alder is tall."]
+    rows = csv.DictReader(Path("out/claims.csv").read_text().splitlines())
+    assert [row["text"] for row in rows if not row["direct_asking"]] == ["Alder is tall."]
     with ScriptedServer(lambda *_: Reply("A")) as server:
         nothing = invoke(
             *arguments(server.url, "claims.jsonl", *command, "--cache", "other.sqlite"), code=2
@@ -218,10 +219,11 @@ def test_responses_that_decline_are_left_out_as_the_model_says(responses: Path) 
         "1 response of 5, without claims, that declined to answer, as openai" in one for one in said
     )
     dry = invoke(*arguments("http://127.0.0.1:1/v1", "claims.jsonl", *command, "--dry-run"))
-    assert re.search(r"refusals +1\b", dry.stdout)
+    planned = json.loads(dry.stdout)["tables"]["calls"]
+    assert {"stage": "refusals", "calls": 1} in planned
     # One that answers lacks its claims.
     other = [*graphs(with_claims=True), FactGraph("r9", (), response="Yews are old.")]
-    refused("'r9' has no claims; add", self_knowledge, other, ask=AnsweringModel(well_behaved))
+    refused("'r9' has no claims; add", self_knowledge, other, model=AnsweringModel(well_behaved))
 
 
 @pytest.mark.service
@@ -265,7 +267,8 @@ def test_a_run_out_of_calls_goes_on_where_it_stopped() -> None:
         assert len(server.requests) == 32
     # In the dry run nothing is sent.
     dry = invoke(*arguments("http://127.0.0.1:1/v1", "claims.jsonl", "--dry-run"))
-    assert re.search(r"self-judgement +24", dry.stdout)
+    planned = json.loads(dry.stdout)["tables"]["calls"]
+    assert {"stage": "self-judgement", "calls": 24} in planned
 
 
 @pytest.mark.service
@@ -293,7 +296,7 @@ def test_a_run_whose_account_is_exhausted_ends_and_goes_on_with_credit() -> None
 def test_the_function_asks_too(tmp_path: Path) -> None:
     found = self_knowledge(
         graphs(with_claims=True),
-        ask=AnsweringModel(well_behaved),
+        model=AnsweringModel(well_behaved),
         cache=tmp_path / "answers.sqlite",
         bins=2,
         n_splits=5,
@@ -315,16 +318,16 @@ def test_the_function_asks_too(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_asked_is_refused(more: dict[str, Any], message: str) -> None:
     model = AnsweringModel(well_behaved)
-    refused(message, self_knowledge, graphs(with_claims=True), ask=model, **more)
+    refused(message, self_knowledge, graphs(with_claims=True), model=model, **more)
 
 
 def test_claims_without_labels_are_refused_before_anything_is_asked() -> None:
     bare = [FactGraph("r", (Atom("a1", "It is."),), response="It is.")]
-    refused("no claim has a label", self_knowledge, bare, ask=AnsweringModel(well_behaved))
+    refused("no claim has a label", self_knowledge, bare, model=AnsweringModel(well_behaved))
     refused(
         "has no claims; add",
         self_knowledge,
         graphs(with_claims=False),
-        ask=AnsweringModel(well_behaved),
+        model=AnsweringModel(well_behaved),
     )
     refused("for a model that is asked", self_knowledge, [{"a": 1}], extract=True)

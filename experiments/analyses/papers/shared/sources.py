@@ -128,7 +128,7 @@ SOURCES: Mapping[str, PaperSource] = MappingProxyType(
         "self-judged": PaperSource(
             "a file for each model with human labels of its claims and its own judgements, "
             "confidences or votes of them (as `factormodels self-knowledge` reads it)",
-            f"{_UNPUBLISHED} of the paper's models: `factormodels self-knowledge --ask` asks one; "
+            f"{_UNPUBLISHED} of the paper's models: `self-knowledge --model` asks one; "
             "github.com/tatsu-lab/conformal-factual-lm has GPT-4's confidence in other claims",
             "selfcheck",
             "GPT-3",

@@ -1,8 +1,7 @@
-"""`factormodels positions`: from labelled responses to a table and a figure."""
+"""`factormodels self-knowledge` on labelled responses: claims by position, and their figure."""
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections import defaultdict
@@ -12,14 +11,12 @@ from typing import Any
 
 import pytest
 
-from calibration.self_knowledge import IntervalSettings, write_records
-from experiments.analyses.positions import analyse
+from calibration.self_knowledge import IntervalSettings, label_positions, write_records
+from experiments import self_knowledge
 from experiments.study.labelled_claims import load_claims
 from tests.calibration.self_knowledge.claims import in_sentence, random_records
 from tests.experiments.conftest import invoke
 from tests.refusals import refused
-
-QUICK = IntervalSettings(n_bootstrap=20)
 
 
 def sentence(labels: str | None, relevant: bool = True) -> dict[str, Any]:
@@ -59,52 +56,37 @@ def biographies(folder: Path) -> Path:
 def test_null_annotations_are_counted_and_left_out(biographies: Path) -> None:
     claims = load_claims(biographies)
     assert (claims.n_responses, claims.n_annotated, claims.n_sentences) == (3, 2, 7)
-    table = analyse(claims, QUICK, 5).labels
+    found = self_knowledge(biographies, interval="bootstrap", n_bootstrap=20)
+    summary = "11 labelled claims in 6 of 7 sentences; 2 of 3 responses are annotated."
+    assert found.sentences == (summary,)
+    rows: Any = found["quantities"].set_index(["quantity", "position"])
     # Of three sentences the second is not annotated; the third is at 3/3, the first at 1/3.
-    assert table.n_sentences.tolist() == [0, 2, 1, 1, 2, 6]
-    assert table["supported_share"].estimate[1] == 1.0
-    assert table["supported_share"].estimate[-2] == pytest.approx((0 + 1 / 3) / 2, abs=1e-15)
-    assert table["unsupported_number"].estimate[-2] == pytest.approx((1 + 2) / 2, abs=1e-15)
-
-
-def test_one_command_writes_table_and_figure(biographies: Path) -> None:
-    result = invoke("positions", str(biographies), "--out", "results")
-    summary = "11 labelled claims in 6 of 7 sentences; 2 of 3 responses are annotated"
-    assert summary in result.stdout
-    names = {path.name for path in Path("results").iterdir()}
-    assert names == {f"positions.{suffix}" for suffix in ("csv", "md", "tex", "pdf", "png")}
-    assert Path("results/positions.pdf").read_bytes().startswith(b"%PDF")
-    assert Path("results/positions.png").read_bytes().startswith(b"\x89PNG")
-    with Path("results/positions.csv").open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    estimate = rows["estimate"]
+    assert estimate["supported_share", "20-40%"] == 1.0
+    assert estimate["supported_share", "80-100%"] == pytest.approx((0 + 1 / 3) / 2, abs=1e-15)
+    assert estimate["unsupported_number", "80-100%"] == pytest.approx((1 + 2) / 2, abs=1e-15)
+    assert rows.loc[("supported_share", "0-20%"), "status"] == "empty"
     assert len(rows) == 7 * 6
-    first = rows[0]
-    assert (first["quantity"], first["position"], first["status"]) == (
-        "supported_share",
-        "0-20%",
-        "empty",
-    )
-    assert first["estimate"] == ""
-    latex = Path("results/positions.tex").read_text()
-    assert latex.count(r"\\") == 1 + 1 + 7
-    assert r"20-40\%" in latex
-    assert "| supported, share | -- (empty) | 1.000 [" in Path("results/positions.md").read_text()
+    assert list(found.draw()) == ["figure-1"]
 
 
-def test_the_same_command_writes_the_same_bytes(biographies: Path) -> None:
+def test_one_command_writes_tables_and_figure_and_the_same_bytes_again(biographies: Path) -> None:
     for out in ("one", "two"):
-        invoke("positions", str(biographies), "--out", out)
+        invoke("self-knowledge", str(biographies), "--out", out)
+    names = {path.name for path in Path("one").iterdir()}
+    assert {"overall.tex", "positions.md", "quantities.csv", "figure-1.pdf"} <= names
+    assert Path("one/figure-1.png").read_bytes().startswith(b"\x89PNG")
     for path in Path("one").iterdir():
         assert path.read_bytes() == (Path("two") / path.name).read_bytes()
 
 
 def test_records_with_judgements_give_self_knowledge_too(folder: Path) -> None:
     write_records(random_records(0), folder / "records.jsonl")
-    result = invoke("positions", "records.jsonl", "--interval", "delta", "--bins", "3")
-    for name in ("direct asking", "none of the above", "Self-Known", "sigma", "33.3-66.7%"):
+    result = invoke("self-knowledge", "records.jsonl", "--interval", "delta", "--bins", "3")
+    for name in ("direct asking", "none of the above", "Self-Known", "33.3-66.7%"):
         assert name in result.stdout
     write_records(in_sentence("x", 1, 2, "S NS IR"), folder / "labels.jsonl")
-    assert "Self-Known" not in invoke("positions", "labels.jsonl").stdout
+    assert "Self-Known" not in invoke("self-knowledge", "labels.jsonl").stdout
 
 
 def test_bad_input_is_one_sentence(biographies: Path, folder: Path) -> None:
@@ -112,10 +94,10 @@ def test_bad_input_is_one_sentence(biographies: Path, folder: Path) -> None:
     for arguments, message in (
         (["unlabelled.jsonl"], "no atom has a human label"),
         (["absent.jsonl"], "there is no such file"),
-        ([str(biographies), "--interval", "wald"], "interval method is 'wald'"),
+        ([str(biographies), "--interval", "wald"], "--interval wald is unknown"),
         ([str(biographies), "--out", "people.jsonl/x"], "cannot be made"),
     ):
-        result = invoke("positions", *arguments, code=2)
+        result = invoke("self-knowledge", *arguments, code=2)
         assert message in result.stderr
         assert result.stderr.count("\n") == 1
 
@@ -127,7 +109,7 @@ def test_a_graph_without_sentences_is_refused(graph_file: Path) -> None:
 def test_position_table_of_the_real_biographies(shared_data: Path) -> None:
     path = shared_data / "factscore_dev" / "ChatGPT.jsonl"
     claims = load_claims(path)
-    table = analyse(claims, IntervalSettings(n_bootstrap=500), 5).labels
+    table = label_positions(claims.records, intervals=IntervalSettings(n_bootstrap=500))
     assert (claims.n_responses, claims.n_annotated, claims.n_sentences) == (31, 31, 232)
     assert {kind: int(counts[-1]) for kind, counts in table.n_claims.items()} == {
         "supported": 393,
