@@ -46,6 +46,7 @@ class ScoreStatus(StrEnum):
     CONSTANT_FORECAST = "constant_forecast"
     SEPARATED = "separated"
     TOO_FEW_ATOMS = "too_few_atoms"
+    NO_LABELS = "no_labels"
 
 
 class Estimate(NamedTuple):

@@ -19,21 +19,18 @@ from numpy.typing import ArrayLike, NDArray
 from calibration.forecasts import (
     LOGIT_CLIP,
     Extremes,
-    ScoreStatus,
     clipped_weight,
     extremes_named,
     forecasts,
+    pooled,
 )
 from calibration.grouping import response_ids
 from calibration.intervals import IntervalSettings
 from calibration.labels import LabelPolicy, labelled_atoms
-from calibration.scores.coverage import COVERS, coverage_warning
-from calibration.scores.definition import JudgedClaims
+from calibration.scores.coverage import COVERS
 from calibration.scores.logistic_calibration import LOGIT_SCORES
-from calibration.scores.registry import REGISTRY, response_k, scores_named
-from calibration.scores.summary import summarise
-from calibration.significance.estimated_measures import EstimatedMeasure, estimate_measures
-from calibration.significance.summary_intervals import summary_intervals
+from calibration.scores.registry import REGISTRY, scores_named
+from calibration.scores.summary import EstimatedScore, estimate_scores
 from calibration.significance.table import MethodTable, compare_methods
 from calibration.table_markup import (
     Latex,
@@ -87,7 +84,7 @@ class ReportedModel:
     n_unlabelled: int
     n_responses: int
     n_extreme: int
-    scores: Mapping[str, EstimatedMeasure]
+    scores: Mapping[str, EstimatedScore]
 
 
 @dataclass(frozen=True, repr=False)
@@ -541,30 +538,23 @@ def _reported(
 ) -> ReportedModel:
     try:
         atoms = labelled_atoms(part.p, part.y, unlabelled)
-        grouping = atoms.grouping(part.responses)
-        folds = None if part.folds is None else atoms.grouping(part.folds, "fold").index
-        claims = JudgedClaims(atoms.p, atoms.y, grouping, response_k("median", grouping), folds)
-        of_labels = [score for score in scores if REGISTRY[score].needs_labels]
-        found = dict(estimate_measures(claims, scores_named(of_labels), settings, extremes))
-        if len(of_labels) < len(scores):
-            # What needs no labels is over all claims, as in `summarise`.
-            every = (part.p, part.y, part.responses)
-            summary = summarise(*every, unlabelled=unlabelled)
-            ends = summary_intervals(*every, unlabelled=unlabelled, level=settings.level)
-            for score in scores:
-                if score not in found:
-                    value = getattr(summary, score)
-                    coverage = coverage_warning(score, summary.n_responses, settings.level)
-                    found[score] = EstimatedMeasure(value, *ends[score], ScoreStatus.OK, coverage)
+        found = estimate_scores(
+            *(part.p, part.y, part.responses, scores),
+            unlabelled=unlabelled,
+            folds=part.folds,
+            intervals=settings,
+            extremes=extremes,
+        )
+        sample = pooled(part.p, part.y, None, unlabelled)
     except InputError as error:
         raise InputError(f"model {name!r}: {error}") from None
     return ReportedModel(
         name=name,
         n_claims=atoms.p.size,
         n_unlabelled=atoms.n_unlabelled,
-        n_responses=len(grouping.responses),
-        n_extreme=int(clipped_weight(claims.forecasts.sample())),
-        scores={score: found[score] for score in scores},
+        n_responses=len(atoms.grouping(part.responses).responses),
+        n_extreme=int(clipped_weight(sample)),
+        scores=found,
     )
 
 
@@ -651,7 +641,7 @@ def _counts(models: Sequence[ReportedModel], name: str) -> str:
     )
 
 
-def _cell(score: EstimatedMeasure, stars: str, digits: int) -> str:
+def _cell(score: EstimatedScore, stars: str, digits: int) -> str:
     if math.isnan(score.value):
         return f"({score.status.replace('_', ' ')})"
     if math.isinf(score.value):

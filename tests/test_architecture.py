@@ -59,8 +59,8 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("table_markup", "tabular", "validation"),
     ),
     "calibration.scores": (
-        *(("table",), ("score_intervals",), ("many_samples",), ("registry",)),
-        *(("decomposition", "summary"), ("calibration_error", "logistic_calibration", "smooth")),
+        *(("summary",), ("table",), ("score_intervals",), ("many_samples",), ("registry",)),
+        *(("decomposition",), ("calibration_error", "logistic_calibration", "smooth")),
         *(("pointwise", "ranking", "response_scores", "selective"), ("binning", "cells")),
         *(("definition", "joint_uncertainty", "logistic", "mesh_sums"),),
         *(("coverage", "kernels", "measures"),),
@@ -544,8 +544,7 @@ def test_a_way_round_a_gate_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 LATEX_MAKERS = {
-    *("calibration/reporting.py", "calibration/significance/table_text.py"),
-    "calibration/table_markup.py",
+    *("calibration/reporting.py", "calibration/table_markup.py"),
     "experiments/findings/latex.py",
 }
 """What may say of a text that it is LaTeX; all others have theirs from `escape_latex`."""

@@ -26,20 +26,16 @@ from calibration.scores.measures import (
     factual_precision,
     mean_surprisal,
 )
-from calibration.scores.pointwise import (
-    accuracy,
-    brier,
-    f1_true,
-    log_loss,
-    precision_errors,
-)
+from calibration.scores.pointwise import brier, log_loss
 from calibration.scores.ranking import auprc, auroc
 from calibration.scores.registry import DEFAULT_MEASURES, MEASURES, REGISTRY, USUAL_MEASURES
 from calibration.scores.selective import RiskCoverage, risk_coverage
 from calibration.scores.smooth import smooth_ece
 from calibration.scores.summary import (
+    EstimatedScore,
     ResponseMeasures,
     Summary,
+    estimate_scores,
     measure_responses,
     summarise,
 )
@@ -56,6 +52,7 @@ __all__ = [
     "CalibrationLine",
     "CorpDecomposition",
     "Decisions",
+    "EstimatedScore",
     "Extremes",
     "ResponseMeasures",
     "RiskCoverage",
@@ -64,7 +61,6 @@ __all__ = [
     "ScoreStatus",
     "ScoreTable",
     "Summary",
-    "accuracy",
     "auprc",
     "auroc",
     "brier",
@@ -74,14 +70,13 @@ __all__ = [
     "corp_decomposition",
     "decisions",
     "entropy_measure",
+    "estimate_scores",
     "expected_precision",
     "f1_at_k",
-    "f1_true",
     "factual_precision",
     "log_loss",
     "mean_surprisal",
     "measure_responses",
-    "precision_errors",
     "risk_coverage",
     "score_table",
     "smooth_ece",

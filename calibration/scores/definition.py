@@ -76,7 +76,7 @@ class JudgedClaims:
     k: Floats
     folds: Integers | None = None
 
-    @property
+    @cached_property
     def supported(self) -> NDArray[np.bool_]:
         """Whether each claim is judged true, P > 1/2."""
         return verdicts(self.p) > 0
@@ -129,16 +129,22 @@ class ScoreDefinition:
         """
         if self.ratio is None:
             raise InputError(f"{self.name} is not a ratio of sums over responses")
-        return self.ratio(judged)
+        sums = self.ratio(judged)
+        if not np.isfinite(sums.numerator).all():
+            raise InputError(
+                f"a claim has a probability of 0 for what its label says: {self.name} is infinite "
+                f"and cannot be compared; leave {self.name} out, or keep p off 0 and 1"
+            )
+        return sums
 
     def value(self, judged: JudgedClaims, extremes: Extremes = Extremes.CLIP) -> Estimate:
         """Its value, and where it has none, why."""
-        if self.of_sample is None:
+        if self.ratio is not None:
             # F1 has no value where no claim is true and none judged so.
-            value = float(self.sums(judged).estimate()[0])
+            value = float(self.ratio(judged).estimate()[0])
         elif self.within_folds is not None and judged.folds is not None:
             value = self.within_folds(judged)
-        else:
+        elif self.of_sample is not None:
             sample = judged.forecasts.sample()
             return self.of_sample(sample, SampleSettings(extremes=extremes))[self.name]
         return undefined(ScoreStatus.ONE_CLASS) if np.isnan(value) else finite_or_infinite(value)

@@ -25,9 +25,7 @@ from calibration.scores.definition import (
     one_cell,
     per_claim,
 )
-from calibration.scores.measures import DECISION_TOLERANCE, verdicts
-from calibration.validation import Floats, decision_tolerance
-from factormodels.errors import InputError
+from calibration.validation import Floats
 from factormodels.io.long_columns import piecewise
 
 
@@ -118,81 +116,12 @@ def _mean_loss(
     return float(np.dot(terms, counts) / counts.sum())
 
 
-def accuracy(
-    p: ArrayLike,
-    y: Any,
-    *,
-    tolerance: float = DECISION_TOLERANCE,
-    unlabelled: str = LabelPolicy.EXCLUDE,
-) -> float:
-    """Share of atoms whose verdict is their label.
-
-    The verdict is true if the atom is supported, P > 1/2; contradicted and undecided atoms
-    (|P - 1/2| up to `tolerance`) are judged not supported, hence false.
-    """
-    atoms = labelled_atoms(p, y, unlabelled)
-    supported = verdicts(atoms.p, decision_tolerance(tolerance)) > 0
-    return float((supported == (atoms.y == 1)).mean())
-
-
-def f1_true(
-    p: ArrayLike,
-    y: Any,
-    *,
-    tolerance: float = DECISION_TOLERANCE,
-    unlabelled: str = LabelPolicy.EXCLUDE,
-) -> float:
-    """F1 of the class of true atoms, 2 TP/(2 TP + FP + FN) (FactReasoner, section 4).
-
-    Verdicts are those of `accuracy`. Not defined, nan, if no atom is true and none supported.
-    """
-    atoms = labelled_atoms(p, y, unlabelled)
-    supported = verdicts(atoms.p, decision_tolerance(tolerance)) > 0
-    true = atoms.y == 1
-    both = int((supported & true).sum())
-    total = int(supported.sum()) + int(true.sum())
-    return 2 * both / total if total else float("nan")
-
-
-def precision_errors(
-    p: ArrayLike,
-    y: Any,
-    responses: Any,
-    *,
-    tolerance: float = DECISION_TOLERANCE,
-    unlabelled: str = LabelPolicy.EXCLUDE,
-) -> Floats:
-    """|Pr - Pr*| of each response, (n_responses,), in order of first appearance.
-
-    Pr is the share of a response's atoms that are supported and Pr* the share that is labelled
-    true, both over the same, labelled, atoms.
-
-    Args:
-        p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False, None where unlabelled.
-        responses: response ids (n,).
-        tolerance: an atom with |P - 1/2| up to this is undecided, hence not supported.
-        unlabelled: what atoms without a label count as; a response without atoms is left out.
-    """
-    atoms = labelled_atoms(p, y, unlabelled)
-    grouping = atoms.grouping(responses)
-    supported = verdicts(atoms.p, decision_tolerance(tolerance)) > 0
-    # Counts are subtracted before they are divided, so that equal precisions differ by 0 exactly.
-    return piecewise(
-        lambda judged, true, sizes: np.abs(judged - true) / sizes,
-        *(grouping.sums(supported), grouping.sums(atoms.y), grouping.sizes),
-    )
-
-
 def _log_losses(judged: JudgedClaims) -> Floats:
-    chance = piecewise(lambda p, y: np.where(y == 1, p, 1 - p), judged.p, judged.y)
-    if not chance.all():
-        place = int(np.argmin(chance))
-        raise InputError(
-            f"p[{place}] is {judged.p[place]:g} and its label the opposite: the log loss is "
-            "infinite and cannot be compared; leave log_loss out, or keep p off 0 and 1"
-        )
-    return piecewise(lambda chance: -np.log(chance), chance)
+    def losses(p: Floats, y: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.abs(np.log(np.where(y == 1, p, 1 - p)))
+
+    return piecewise(losses, judged.p, judged.y)
 
 
 def _f1(judged: JudgedClaims) -> RatioSums:

@@ -1,38 +1,35 @@
-"""Summary: the row of a results table, from the atoms of many responses."""
+"""Measures and scores of one method from the atoms of many responses, with their intervals."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.grouping import Grouping, group_by_response
-from calibration.labels import LabelPolicy, apply_policy, remark_unlabelled
-from calibration.scores.measures import (
-    DECISION_TOLERANCE,
-    choose_k,
-    entropy_terms,
-    f1_of_counts,
-    surprisal_terms,
-    verdicts,
-    warn_where_entropy_misorders,
-)
-from calibration.scores.pointwise import accuracy, brier, f1_true, log_loss, precision_errors
+from calibration.forecasts import Extremes, ScoreStatus, extremes_named
+from calibration.grouping import group_by_response
+from calibration.intervals import IntervalMethod, IntervalSettings, RatioEstimand, estimate_all
+from calibration.labels import Labelled, LabelPolicy, apply_policy, remark_unlabelled
+from calibration.scores.coverage import coverage_warning
+from calibration.scores.definition import JudgedClaims, ScoreDefinition
+from calibration.scores.measures import choose_k, warn_where_entropy_misorders
+from calibration.scores.registry import MEASURES, REGISTRY, scores_named
+from calibration.scores.score_intervals import auroc_interval
+from calibration.scores.table import score_table
 from calibration.tabular import Tabular
 from calibration.validation import (
     Floats,
     Integers,
     check_lengths,
-    decision_tolerance,
     label_array,
     probability_array,
 )
-from factormodels.io.long_columns import piecewise
 
-_UNDEFINED = float("nan")
+_COUNTS = ("supported", "contradicted", "undecided")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -130,11 +127,7 @@ class Summary(Tabular):
 
 
 def measure_responses(
-    p: ArrayLike,
-    responses: Any,
-    *,
-    k: str | float = "median",
-    tolerance: float = DECISION_TOLERANCE,
+    p: ArrayLike, responses: Any, *, k: str | float = "median"
 ) -> ResponseMeasures:
     """Measures of `calibration.scores.measures` for every response at once.
 
@@ -142,16 +135,20 @@ def measure_responses(
         p: probabilities (n,) in [0, 1] that the atoms are true.
         responses: response ids (n,).
         k: how the K of F1@K is chosen, as in `choose_k`.
-        tolerance: an atom with |P - 1/2| up to this is undecided.
 
     Raises:
-        InputError: for bad arrays, lengths that differ, an unknown `k`, or a bad tolerance.
+        InputError: for bad arrays, lengths that differ, or an unknown `k`.
     """
-    probabilities = probability_array(p)
-    grouping = group_by_response(responses)
-    check_lengths(p=probabilities.size, responses=grouping.index.size)
-    warn_where_entropy_misorders(probabilities)
-    return grouped_measures(probabilities, grouping, k, decision_tolerance(tolerance))
+    judged = _all_claims(p, None, responses, k)
+    warn_where_entropy_misorders(judged.p)
+    own: dict[str, Any] = {}
+    for name in ResponseMeasures.columns:
+        if name in REGISTRY and (ratio := REGISTRY[name].ratio) is not None:
+            values = ratio(judged).numerator[:, 0]
+            own[name] = values.astype(np.int64) if name in _COUNTS else values
+    return ResponseMeasures(
+        responses=judged.grouping.responses, n_atoms=judged.grouping.sizes, k=judged.k, **own
+    )
 
 
 def summarise(
@@ -160,9 +157,7 @@ def summarise(
     responses: Any,
     *,
     unlabelled: str = LabelPolicy.EXCLUDE,
-    policy: str | None = None,
     k: str | float = "median",
-    tolerance: float = DECISION_TOLERANCE,
 ) -> Summary:
     """Summary of a method on a dataset (the columns of FactReasoner, tables 3 to 7).
 
@@ -173,84 +168,167 @@ def summarise(
         responses: response ids (n,).
         unlabelled: what atoms without a label count as in scores that need one, as in
             `apply_policy`: left out by default. Measures that need no labels are over all atoms.
-        policy: an older name of `unlabelled`.
         k: how the K of F1@K is chosen, as in `choose_k`.
-        tolerance: an atom with |P - 1/2| up to this is undecided.
 
     Raises:
         InputError: for bad arrays, lengths that differ, unlabelled atoms where `unlabelled` is
             ``error``, or an unknown policy or `k`.
     """
+    every = _all_claims(p, y, responses, k)
+    scored = apply_policy(every.p, every.y, policy=unlabelled)
+    if y is not None:
+        remark_unlabelled(scored, unlabelled)
+    warn_where_entropy_misorders(every.p)
+    labelled = _labelled(every, scored)
+    values = {}
+    for name in MEASURES:
+        own = labelled if REGISTRY[name].needs_labels else every
+        values[name] = math.nan if own is None else REGISTRY[name].value(own).value
+    return Summary(
+        n_responses=len(every.grouping.responses),
+        n_atoms=every.p.size,
+        n_labelled=every.p.size - scored.n_unlabelled,
+        label_policy=str(unlabelled),
+        k_policy=str(k),
+        k=float(every.k[0]) if np.ptp(every.k) == 0 else math.nan,
+        **values,
+    )
+
+
+@dataclass(frozen=True)
+class EstimatedScore:
+    """One score of one method; nan where a number is not defined.
+
+    Attributes:
+        value: the score.
+        lower: lower end of its interval over responses.
+        upper: its upper end.
+        status: ``ok``, ``clipped``, or why there is no value.
+        coverage: what intervals of this score cover where that is not what they promise, as
+            `coverage_warning` gives it; else nan.
+    """
+
+    value: float
+    lower: float
+    upper: float
+    status: ScoreStatus
+    coverage: float = math.nan
+
+
+NO_LABELS = EstimatedScore(math.nan, math.nan, math.nan, ScoreStatus.NO_LABELS)
+"""A score that needs labels where there are none."""
+
+
+def estimate_scores(
+    p: ArrayLike,
+    y: Any,
+    responses: Any,
+    scores: Sequence[str] = MEASURES,
+    *,
+    unlabelled: str = LabelPolicy.EXCLUDE,
+    k: str | float = "median",
+    folds: Any = None,
+    intervals: IntervalSettings | None = None,
+    extremes: str = Extremes.CLIP,
+) -> dict[str, EstimatedScore]:
+    """Any scores of one method by name, each with its one interval over responses.
+
+    What varies is the response: its claims are dependent. Scores that need no labels are over all
+    claims, as in `summarise`.
+
+    Args:
+        p: probabilities (n,) in [0, 1] that the atoms are true.
+        y: labels (n,), as for `summarise`; None if there are none.
+        responses: response ids (n,).
+        scores: names of `calibration.scores.REGISTRY`.
+        unlabelled: what atoms without a label count as, as for `summarise`.
+        k: how the K of F1@K is chosen.
+        folds: fold of each atom, (n,), if `p` is cross-fitted: AUROC is then within folds.
+        intervals: how intervals are made.
+        extremes: what becomes of p of 0 and 1 where a score needs their logit.
+
+    Raises:
+        InputError: as `summarise`, and for an unknown score.
+    """
+    chosen = scores_named(scores)
+    settings, treatment = intervals or IntervalSettings(), extremes_named(extremes)
+    every = _all_claims(p, y, responses, k)
+    scored = apply_policy(every.p, every.y, policy=unlabelled)
+    labelled = _labelled(every, scored, folds)
+    found = dict.fromkeys(scores, NO_LABELS)
+    for needed, claims in ((False, every), (True, labelled)):
+        own = [score for score in chosen if score.needs_labels is needed]
+        if own and claims is not None:
+            found |= estimates_of(claims, own, settings, treatment)
+    return found
+
+
+def estimates_of(
+    claims: JudgedClaims,
+    scores: Sequence[ScoreDefinition],
+    settings: IntervalSettings,
+    extremes: Extremes = Extremes.CLIP,
+) -> dict[str, EstimatedScore]:
+    """Scores of claims by name, with their intervals; AUROC within folds if there are any.
+
+    Args:
+        claims: the claims, all labelled where a score needs that.
+        scores: the scores.
+        settings: how intervals are made; the one that a score has is the same whatever they say.
+        extremes: what becomes of p of 0 and 1 where a score needs their logit.
+    """
+    delta = replace(settings, method=IntervalMethod.DELTA)
+    found: dict[str, EstimatedScore] = {}
+    others = []
+    for score in scores:
+        if score.ratio is None and (score.within_folds is None or claims.folds is None):
+            others.append(score.name)
+            continue
+        value, status = score.value(claims, extremes)
+        ends = math.nan, math.nan
+        if math.isfinite(value) and score.ratio is not None:
+            # One after the other: each has sums of every response.
+            ratio = RatioEstimand(score.name, score.sums(claims), score.scale)
+            (interval,) = estimate_all([ratio], delta)
+            ends = float(interval.lower[0]), float(interval.upper[0])
+        elif math.isfinite(value):
+            own = auroc_interval(
+                claims.p, claims.y, claims.grouping, settings.level, folds=claims.folds
+            )
+            ends = own.lower, own.upper
+        found[score.name] = EstimatedScore(value, *ends, status)
+    if others:
+        for row in score_table(
+            *(claims.p, claims.y, None, claims.grouping.index),
+            *(settings.n_bootstrap, settings.seed),
+            scores=others,
+            level=settings.level,
+            extremes=extremes,
+        ):
+            status = ScoreStatus(row.status)
+            found[row.score] = EstimatedScore(row.value, row.lower, row.upper, status)
+    n_responses = len(claims.grouping.responses)
+    for name, each in found.items():
+        if math.isfinite(each.value):
+            coverage = coverage_warning(name, n_responses, settings.level)
+            found[name] = replace(each, coverage=coverage)
+    return {score.name: found[score.name] for score in scores}
+
+
+def _all_claims(p: ArrayLike, y: Any, responses: Any, k: str | float) -> JudgedClaims:
+    """All claims of a method, checked; labels are nan where there are none."""
     probabilities = probability_array(p)
     labels = np.full(probabilities.size, np.nan) if y is None else label_array(y)
     grouping = group_by_response(responses)
     check_lengths(p=probabilities.size, y=labels.size, responses=grouping.index.size)
-    chosen = unlabelled if policy is None else policy
-    scored = apply_policy(probabilities, labels, policy=chosen)
-    if y is not None:
-        remark_unlabelled(scored, chosen)
-    margin = decision_tolerance(tolerance)
-    warn_where_entropy_misorders(probabilities)
-    measures = grouped_measures(probabilities, grouping, k, margin)
-
-    human_precision = precision_mae = f1 = share_right = squared = logarithmic = _UNDEFINED
-    if scored.p.size:
-        own = grouping if scored.kept.all() else grouping.of(scored.kept)
-        human_precision = float(own.means(scored.y).mean())
-        errors = precision_errors(scored.p, scored.y, own.index, tolerance=margin)
-        precision_mae = float(errors.mean())
-        f1 = f1_true(scored.p, scored.y, tolerance=margin)
-        share_right = accuracy(scored.p, scored.y, tolerance=margin)
-        squared = brier(scored.p, scored.y)
-        logarithmic = log_loss(scored.p, scored.y)
-
-    common_k = float(measures.k[0]) if np.ptp(measures.k) == 0 else _UNDEFINED
-    return Summary(
-        n_responses=len(grouping.responses),
-        n_atoms=probabilities.size,
-        n_labelled=probabilities.size - scored.n_unlabelled,
-        label_policy=str(chosen),
-        supported=float(measures.supported.mean()),
-        contradicted=float(measures.contradicted.mean()),
-        undecided=float(measures.undecided.mean()),
-        precision=float(measures.precision.mean()),
-        human_precision=human_precision,
-        precision_mae=precision_mae,
-        f1_at_k=float(measures.f1_at_k.mean()),
-        k_policy=str(k),
-        k=common_k,
-        entropy=float(measures.entropy.mean()),
-        mean_surprisal=float(measures.mean_surprisal.mean()),
-        expected_precision=float(measures.expected_precision.mean()),
-        f1=f1,
-        accuracy=share_right,
-        brier=squared,
-        log_loss=logarithmic,
-    )
+    return JudgedClaims(probabilities, labels, grouping, choose_k(k, grouping.sizes))
 
 
-def grouped_measures(
-    p: Floats, grouping: Grouping, k: str | float, tolerance: float
-) -> ResponseMeasures:
-    """What `measure_responses` returns of arrays that were checked, without a warning."""
-    signs, sizes = verdicts(p, tolerance), grouping.sizes
-    supported = piecewise(_whole, grouping.sums(signs > 0))
-    contradicted = piecewise(_whole, grouping.sums(signs < 0))
-    ks = choose_k(k, sizes)
-    return ResponseMeasures(
-        responses=grouping.responses,
-        n_atoms=sizes,
-        supported=supported,
-        contradicted=contradicted,
-        undecided=piecewise(lambda n, s, c: n - s - c, sizes, supported, contradicted),
-        precision=piecewise(np.divide, supported, sizes),
-        k=ks,
-        f1_at_k=piecewise(f1_of_counts, supported, sizes, ks),
-        entropy=grouping.means(entropy_terms(p)),
-        mean_surprisal=grouping.means(surprisal_terms(p)),
-        expected_precision=grouping.means(p),
-    )
-
-
-def _whole(numbers: Floats) -> Integers:
-    return numbers.astype(np.int64)
+def _labelled(every: JudgedClaims, scored: Labelled, folds: Any = None) -> JudgedClaims | None:
+    """Those claims that scores which need labels are over, if there are any."""
+    if not scored.p.size:
+        return None
+    grouping = every.grouping if scored.kept.all() else every.grouping.of(scored.kept)
+    fold = None if folds is None else scored.grouping(folds, "folds").index
+    # Scores that need labels ask for no K.
+    return JudgedClaims(scored.p, scored.y, grouping, choose_k(1, grouping.sizes), fold)

@@ -21,7 +21,6 @@ from calibration.significance.mcnemar import (
 from calibration.significance.outcome import Alternative, SignificanceStatus, SignificanceTest
 from calibration.significance.paired import paired_bootstrap, paired_permutation, paired_t_test
 from calibration.significance.table import MethodCell, MethodTable, compare_methods
-from calibration.significance.table_text import as_latex, as_markdown
 
 __all__ = [
     "Alternative",
@@ -36,8 +35,6 @@ __all__ = [
     "SignificanceStatus",
     "SignificanceTest",
     "adjust",
-    "as_latex",
-    "as_markdown",
     "clustered_mcnemar",
     "clustered_mcnemar_counts",
     "compare_judged",

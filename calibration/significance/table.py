@@ -14,6 +14,7 @@ from calibration.labels import LabelPolicy, apply_policy, labelled_atoms
 from calibration.scores.coverage import COVERS
 from calibration.scores.definition import JudgedClaims, ScoreDefinition
 from calibration.scores.registry import REGISTRY, USUAL_MEASURES, response_k, scores_named
+from calibration.scores.summary import EstimatedScore, estimates_of
 from calibration.significance.comparison import (
     Comparison,
     PairedTest,
@@ -23,7 +24,6 @@ from calibration.significance.comparison import (
     resamples_used,
 )
 from calibration.significance.corrections import Correction, adjust, stars
-from calibration.significance.estimated_measures import EstimatedMeasure, estimate_measures
 from calibration.significance.outcome import Alternative, reason_of
 from calibration.tabular import Tabular
 from calibration.validation import member_named, whole_number
@@ -197,7 +197,7 @@ def compare_methods(
     n_resamples: int = 10_000,
     intervals: IntervalSettings | None = None,
     unlabelled: str = LabelPolicy.EXCLUDE,
-    estimated: Mapping[str, Mapping[str, EstimatedMeasure]] | None = None,
+    estimated: Mapping[str, Mapping[str, EstimatedScore]] | None = None,
 ) -> MethodTable:
     """Methods and measures with intervals, each method tested against a reference.
 
@@ -224,7 +224,7 @@ def compare_methods(
         intervals: how intervals are made, and the seed of everything.
         unlabelled: what claims without a label count as, as in `apply_policy`: left out by
             default.
-        estimated: measures of these claims by method, if `estimate_measures` has already computed
+        estimated: measures of these claims by method, if `estimates_of` has already computed
             them with these settings.
 
     Raises:
@@ -244,7 +244,7 @@ def compare_methods(
 
     cells = []
     for name, claims in judged.items():
-        known = estimated[name] if estimated else estimate_measures(claims, chosen, settings)
+        known = estimated[name] if estimated else estimates_of(claims, chosen, settings)
         own = _cells(name, {measure.name: known[measure.name] for measure in chosen})
         if name != base:
             against = compare_judged(
@@ -321,7 +321,7 @@ def _judged(
     return judged, atoms.n_unlabelled
 
 
-def _cells(method: str, estimated: Mapping[str, EstimatedMeasure]) -> list[MethodCell]:
+def _cells(method: str, estimated: Mapping[str, EstimatedScore]) -> list[MethodCell]:
     """Cells of one method, not compared yet."""
     nothing = dict.fromkeys(
         ("difference", "difference_lower", "difference_upper", "difference_coverage", "p_value",

@@ -122,17 +122,15 @@ def scores_with_intervals(
         NAME, NAME_lower and NAME_upper of each, "calibration_" left out.
     """
     from calibration.intervals import IntervalSettings
-    from calibration.scores.definition import JudgedClaims
-    from calibration.scores.registry import response_k, scores_named
-    from calibration.significance.estimated_measures import estimate_measures
+    from calibration.scores.summary import estimate_scores
 
     settings = IntervalSettings(n_bootstrap=N_BOOTSTRAP, seed=seed)
-    k = response_k("median", atoms.grouping)
     row: dict[str, float] = {}
     for name in names:
         inside = np.clip(p, least, 1 - least) if name == "log_loss" else p
-        claims = JudgedClaims(inside, atoms.labels, atoms.grouping, k, folds)
-        (found,) = estimate_measures(claims, scores_named([name]), settings).values()
+        (found,) = estimate_scores(
+            *(inside, atoms.labels, atoms.responses, [name]), folds=folds, intervals=settings
+        ).values()
         ends = (found.value, found.lower, found.upper)
         row |= named(name.removeprefix("calibration_"), ends)
     return row

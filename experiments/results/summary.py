@@ -10,15 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.grouping import group_by_response
-from calibration.intervals import IntervalSettings
-from calibration.labels import apply_policy
-from calibration.scores.definition import JudgedClaims
 from calibration.scores.measures import entropy_warnings
-from calibration.scores.registry import MEASURES, response_k, scores_named
-from calibration.scores.summary import Summary, summarise
-from calibration.significance.estimated_measures import estimate_measures
-from calibration.significance.summary_intervals import WITH_INTERVALS, summary_intervals
+from calibration.scores.registry import MEASURES
+from calibration.scores.summary import NO_LABELS, Summary, estimate_scores, summarise
 from experiments.results.judgements import Judgements, read_judgements
 from experiments.results.rows import ABSENT, FAILED, CellRows, RowsFile
 from factormodels.io.long_columns import piecewise
@@ -37,7 +31,7 @@ TIMES = ("seconds_total", "seconds_median")
 
 _NO_MEASURES = (
     *(name for name in Summary.__dataclass_fields__ if not name.startswith("n_")),
-    *(f"{name}_{end}" for name in WITH_INTERVALS for end in ("lower", "upper")),
+    *(f"{name}_{end}" for name in MEASURES for end in ("lower", "upper")),
 )
 
 
@@ -129,9 +123,9 @@ def _summarise_cell(
     atoms = own.claims
     if atoms[0].size:
         measures = asdict(summarise(*atoms, unlabelled=policy, k=k))
-        for name, ends in summary_intervals(*atoms, unlabelled=policy, k=k).items():
+        for name, each in estimate_scores(*atoms, unlabelled=policy, k=k).items():
             # Ends beside their measure, by name, as every reader of summary.csv looks them up.
-            measures |= {f"{name}_lower": ends[0], f"{name}_upper": ends[1]}
+            measures |= {f"{name}_lower": each.lower, f"{name}_upper": each.upper}
     else:
         measures = {"n_atoms": 0, "n_labelled": 0, **dict.fromkeys(_NO_MEASURES)}
     return {
@@ -159,20 +153,13 @@ def _added(
 ) -> dict[str, Any]:
     """Scores that are not measures of `Summary`, with their ends and status."""
     p, label, index = own.claims
-    scored = apply_policy(p, label, policy=policy) if names and p.size else None
-    if scored is None or not scored.p.size:
-        return {
-            f"{name}{end}": "no_labels" if end == "_status" else np.nan
-            for name in names
-            for end in ("", "_lower", "_upper", "_status")
-        }
-    responses = index[scored.kept]
-    grouping = group_by_response(responses)
-    fold = None if folds is None else folds[responses]
-    claims = JudgedClaims(scored.p, scored.y, grouping, response_k(k, grouping), fold)
-    found = estimate_measures(claims, scores_named(names), IntervalSettings())
+    fold = None if folds is None else folds[index]
+    found = {}
+    if names and p.size:
+        found = estimate_scores(p, label, index, names, unlabelled=policy, k=k, folds=fold)
     row: dict[str, Any] = {}
-    for name, each in found.items():
+    for name in names:
+        each = found.get(name, NO_LABELS)
         row |= {name: each.value, f"{name}_lower": each.lower, f"{name}_upper": each.upper}
         row[f"{name}_status"] = str(each.status)
     if fold is not None and row.get("auroc_status") == "ok":

@@ -52,9 +52,8 @@ from calibration.scores.coverage import SIMULATED_RESPONSES
 from calibration.scores.definition import SampleSettings
 from calibration.scores.logistic import sigmoid
 from calibration.scores.registry import MEASURES, REGISTRY, sample_scores
-from calibration.scores.summary import summarise
+from calibration.scores.summary import estimate_scores, summarise
 from calibration.significance.differences import score_difference
-from calibration.significance.summary_intervals import summary_intervals
 from calibration.validation import Floats, Integers
 
 SLOPE, INTERCEPT, LOGIT_VARIANCE, UNDECIDED = 0.8, 0.2, 2.25, 0.05
@@ -198,8 +197,8 @@ def coverage(
         table = score_table(p, y, None, responses, n_bootstrap, number, scores=scores, workers=1)
         ends = {row.score: row.interval for row in table}
         if scores is None:
-            found = summary_intervals(p, y, responses, k=MEAN_SIZE)
-            ends |= {name: found[name] for name in BY_RESPONSE}
+            found = estimate_scores(p, y, responses, BY_RESPONSE, k=MEAN_SIZE)
+            ends |= {name: (each.lower, each.upper) for name, each in found.items()}
         for name, (lower, upper) in ends.items():
             if not math.isnan(lower):
                 held = lower <= truth[name] <= upper, upper < truth[name]

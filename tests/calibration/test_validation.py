@@ -31,16 +31,13 @@ from calibration.curves import group_calibration, label_histogram, risk_curve
 from calibration.grouping import group_by_response
 from calibration.labels import labelled_atoms
 from calibration.scores import (
-    accuracy,
     auprc,
     calibration_line,
     decisions,
     entropy_measure,
     expected_precision,
-    f1_true,
     mean_surprisal,
     measure_responses,
-    precision_errors,
     risk_coverage,
     smooth_ece,
 )
@@ -51,8 +48,6 @@ from tests.refusals import refused
 PAIR_FUNCTIONS: list[Callable[..., Any]] = [
     brier,
     log_loss,
-    accuracy,
-    f1_true,
     reliability_bins,
     corp_decomposition,
     calibration_error,
@@ -69,7 +64,6 @@ PAIR_FUNCTIONS: list[Callable[..., Any]] = [
     lambda p, y, **how: compare_methods(
         {"one": p, "half": [each / 2 for each in p]}, y, range(len(p)), **how
     ),
-    lambda p, y, **how: precision_errors(p, y, range(len(p)), **how),
 ]
 WEIGHTED_FUNCTIONS: list[Callable[..., Any]] = [
     function for function in PAIR_FUNCTIONS if "weights" in inspect.signature(function).parameters
@@ -259,7 +253,7 @@ def test_every_spelling_of_a_label_is_read() -> None:
 def test_arrays_given_are_not_changed() -> None:
     p, y = np.array([0.2, 0.7]), np.array([0.0, np.nan])
     apply_policy(p, y, policy="true")
-    summarise(p, y, ["a", "b"], policy="false")
+    summarise(p, y, ["a", "b"], unlabelled="false")
     np.testing.assert_array_equal(p, [0.2, 0.7])
     np.testing.assert_array_equal(y, [0.0, np.nan])
 
@@ -294,7 +288,6 @@ def test_one_response_id_per_atom() -> None:
         lambda: measure_responses([0.2, 0.3], ["a"]),
         lambda: reliability_bins([0.2, 0.3], [1, 0], responses=["a"]),
         lambda: apply_policy([0.2, 0.3], [1, 0], ["a"]),
-        lambda: precision_errors([0.2, 0.3], [1, 0], ["a"]),
     ):
         refused(r"lengths differ: .*responses has 1", call)
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from calibration import compare_methods
+from calibration import compare_methods, report
 from calibration.scores import REGISTRY, score_table
 from calibration.scores.coverage import (
     COVERAGE_GOAL,
@@ -16,7 +16,7 @@ from calibration.scores.coverage import (
     MEASURED_DIFFERENCES,
     coverage_warning,
 )
-from calibration.significance import as_markdown, score_difference
+from calibration.significance import score_difference
 from tests.calibration.coverage_simulation import (
     DIFFERENCE,
     GUIDE,
@@ -107,10 +107,9 @@ def test_a_warning_stands_beside_what_covers_too_little_or_too_much() -> None:
     assert math.isnan(table.cell("b", "accuracy").difference_coverage)
     assert math.isnan(table.cell("a", "smooth_ece").difference_coverage)
     p, y, responses = draw(np.random.default_rng(0), 50)
-    text = as_markdown(
-        compare_methods({"a": p, "b": p / 2}, y, responses, measures=["smooth_ece"], n_resamples=5)
-    )
-    assert text.count(f"(covers {coverage_warning('smooth_ece', 50):.2f})") == 2
+    claims = {"p": p, "y": y, "response": responses}
+    text = report(claims, scores=["smooth_ece"], tested=[]).to_markdown()
+    assert text.count(f"(covers {coverage_warning('smooth_ece', 50):.2f})") == 1
     assert COVERS in text
     for row in score_table(p, y, responses=responses, n_bootstrap=20, scores=SCORES):
         np.testing.assert_equal(row.coverage, coverage_warning(row.score, 50))

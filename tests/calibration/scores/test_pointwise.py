@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
-from calibration import brier, log_loss
-from calibration.scores import (
-    accuracy,
-    f1_true,
-    precision_errors,
-)
+from calibration import brier, log_loss, summarise
+from calibration.scores import Summary
+
+
+def scores(p: Any, y: Any, responses: Any = None) -> Summary:
+    return summarise(p, y, range(len(p)) if responses is None else responses)
 
 
 def random_pairs(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -24,9 +25,9 @@ def random_pairs(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def test_a_perfect_forecast() -> None:
     p, y, responses = [1.0, 0.0, 1.0], [True, False, True], ["a", "a", "b"]
-    assert accuracy(p, y) == 1.0
-    assert f1_true(p, y) == 1.0
-    assert precision_errors(p, y, responses).tolist() == [0.0, 0.0]
+    assert scores(p, y).accuracy == 1.0
+    assert scores(p, y).f1 == 1.0
+    assert scores(p, y, responses).precision_mae == 0.0
 
 
 def test_hand_values() -> None:
@@ -36,13 +37,13 @@ def test_hand_values() -> None:
     assert log_loss(p, y) == pytest.approx(
         -(math.log(0.8) + 2 * math.log(0.4) + math.log(0.5)) / 4, abs=1e-15
     )
-    assert accuracy(p, y) == 0.5
+    assert scores(p, y).accuracy == 0.5
     # One true positive, one false positive, one false negative.
-    assert f1_true(p, y) == 0.5
-    assert precision_errors(p, y, responses).tolist() == [0.0, 0.0]
+    assert scores(p, y).f1 == 0.5
+    assert scores(p, y, responses).precision_mae == 0.0
     # Response a: 2 of 3 supported, 1 labelled true; response b: none supported, 1 labelled true.
     y = [1, 0, 0, 1]
-    np.testing.assert_allclose(precision_errors(p, y, responses), [1 / 3, 1.0], atol=1e-15)
+    assert scores(p, y, responses).precision_mae == pytest.approx((1 / 3 + 1) / 2, abs=1e-15)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -52,12 +53,12 @@ def test_agreement_with_scikit_learn(seed: int) -> None:
     p, y, responses = random_pairs(seed)
     # Means of up to 3000 terms, summed in another order: 3000 roundings of 1e-16 at worst.
     tolerance = 1e-12
-    assert accuracy(p, y) == pytest.approx(metrics.accuracy_score(y, p > 0.5), abs=tolerance)
-    assert f1_true(p, y) == pytest.approx(metrics.f1_score(y, p > 0.5), abs=tolerance)
+    assert scores(p, y).accuracy == pytest.approx(metrics.accuracy_score(y, p > 0.5), abs=tolerance)
+    assert scores(p, y).f1 == pytest.approx(metrics.f1_score(y, p > 0.5), abs=tolerance)
     names = np.unique(responses)
     predicted = [np.mean(p[responses == name] > 0.5) for name in names]
     human = [np.mean(y[responses == name]) for name in names]
-    assert precision_errors(p, y, responses).mean() == pytest.approx(
+    assert scores(p, y, responses).precision_mae == pytest.approx(
         metrics.mean_absolute_error(human, predicted), abs=tolerance
     )
 
@@ -78,15 +79,15 @@ def test_published_numbers_of_scikit_learn() -> None:
     # log_loss is in test_four_ways.
     assert brier([0.1, 0.9, 0.8, 0.3], [0, 1, 1, 0]) == pytest.approx(0.0375, abs=1e-15)
     # Class 0 of the example of f1_score: labels 0 1 2 0 1 2, predictions 0 2 1 0 0 1.
-    assert f1_true([1, 0, 0, 1, 1, 0], [1, 0, 0, 1, 0, 0]) == 0.8
+    assert scores([1, 0, 0, 1, 1, 0], [1, 0, 0, 1, 0, 0]).f1 == 0.8
 
 
 def test_undecided_atoms_are_not_supported() -> None:
     # Counts TP 60, FP 20, FN 30 (all undecided), TN 40: F1 = 120/170, accuracy = 100/150.
     p = [0.9] * 60 + [0.8] * 20 + [0.5] * 30 + [0.1] * 40
     y = [True] * 60 + [False] * 20 + [True] * 30 + [False] * 40
-    assert f1_true(p, y) == 120 / 170
-    assert accuracy(p, y) == 100 / 150
+    assert scores(p, y).f1 == 120 / 170
+    assert scores(p, y).accuracy == 100 / 150
 
 
 def test_one_certain_error_makes_the_log_loss_infinite() -> None:
@@ -101,25 +102,21 @@ def test_log_loss_keeps_tiny_probabilities() -> None:
 
 
 def test_f1_is_undefined_without_any_true_atom() -> None:
-    assert math.isnan(f1_true([0.1, 0.5], [False, False]))
-    assert f1_true([0.9, 0.5], [False, False]) == 0.0
-    assert f1_true([0.1, 0.5], [True, False]) == 0.0
+    assert math.isnan(scores([0.1, 0.5], [False, False]).f1)
+    assert scores([0.9, 0.5], [False, False]).f1 == 0.0
+    assert scores([0.1, 0.5], [True, False]).f1 == 0.0
 
 
 def test_decisions_in_scores_forgive_rounding() -> None:
-    p = [0.5 + 1e-13]
-    assert accuracy(p, [False]) == 1.0
-    assert accuracy(p, [False], tolerance=0) == 0.0
-    assert f1_true(p, [True], tolerance=0) == 1.0
-    assert precision_errors(p, [True], ["a"], tolerance=0).tolist() == [0.0]
+    assert scores([0.5 + 1e-13], [False]).accuracy == 1.0
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_order_does_not_matter(seed: int) -> None:
     p, y, responses = random_pairs(seed)
     order = np.random.default_rng(seed).permutation(p.size)
-    error = precision_errors(p, y, responses).mean()
+    error = scores(p, y, responses).precision_mae
     # Sums of the same terms in another order; scores without responses are in test_four_ways.
-    assert precision_errors(p[order], y[order], responses[order]).mean() == pytest.approx(
+    assert scores(p[order], y[order], responses[order]).precision_mae == pytest.approx(
         error, abs=1e-12
     )

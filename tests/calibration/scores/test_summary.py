@@ -61,7 +61,7 @@ def test_unlabelled_atoms_change_scores_by_policy_and_measures_never() -> None:
         "supported", "contradicted", "undecided", "precision", "f1_at_k", "k", "entropy",
         "mean_surprisal", "expected_precision", "n_labelled",
     ]  # fmt: skip
-    rows = {policy: summarise(P, Y, RESPONSES, policy=policy) for policy in ("false", "true")}
+    rows = {policy: summarise(P, Y, RESPONSES, unlabelled=policy) for policy in ("false", "true")}
     for row in rows.values():
         for name in free:
             assert getattr(row, name) == getattr(summarise(P, Y, RESPONSES), name)
@@ -69,7 +69,7 @@ def test_unlabelled_atoms_change_scores_by_policy_and_measures_never() -> None:
     assert rows["false"].brier == pytest.approx((0.01 + 0.36 + 0.04 + 0.25) / 4, abs=1e-15)
     assert rows["true"].brier == pytest.approx((0.01 + 0.36 + 0.64 + 0.25) / 4, abs=1e-15)
     assert rows["false"].label_policy == "false"
-    refused("unlabelled", summarise, P, Y, RESPONSES, policy="error")
+    refused("unlabelled", summarise, P, Y, RESPONSES, unlabelled="error")
 
 
 def test_a_perfect_method() -> None:
@@ -163,3 +163,8 @@ def test_released_output_of_factreasoner(shared_data: Path) -> None:
     assert summary.f1_at_k == pytest.approx(results["f1_k"], abs=1e-15)
     # Marginals in the file are rounded to six decimals, its mean probability is not.
     assert summary.expected_precision == pytest.approx(results["avg_prob"], abs=5e-7)
+
+
+def test_a_certain_and_false_claim_has_an_infinite_surprisal() -> None:
+    assert measure_responses([0.0, 0.5], ["a", "b"]).mean_surprisal[0] == math.inf
+    assert summarise([0.0, 0.5], None, ["a", "b"]).mean_surprisal == math.inf

@@ -13,8 +13,6 @@ from calibration.intervals import IntervalSettings
 from calibration.scores import USUAL_MEASURES
 from calibration.significance import (
     adjust,
-    as_latex,
-    as_markdown,
     compare_methods,
     paired_permutation,
     paired_t_test,
@@ -102,7 +100,6 @@ def test_without_correction_nothing_is_marked() -> None:
     assert min(cell.p_value for cell in table.cells if cell.p_value == cell.p_value) < 0.001
     assert all(cell.stars == "" and math.isnan(cell.corrected) for cell in table.cells)
     assert "not corrected" in table.note()
-    assert "\\*" not in as_markdown(table)
 
 
 def test_bootstrap_finds_what_the_permutation_does() -> None:
@@ -136,28 +133,7 @@ def test_what_is_not_defined_has_a_status_in_its_cell() -> None:
         assert 0 <= table.cell(name, "brier").p_value <= 1
         assert table.cell(name, "auroc").status == "ok"
     assert table.n_comparisons == 2 * 4 - 3
-    page, paper = as_markdown(table), as_latex(table)
-    assert "| certain | ∞ | " in page
-    assert "Slope of constant: constant forecast (all probabilities are the same)." in page
-    assert r"certain & $\infty$ & " in paper
-
-
-def test_text_for_page_and_paper() -> None:
-    given = data(4)
-    given["methods"] = {"a_1 & b|c": given["methods"]["blunt"], "sharp": given["methods"]["sharp"]}
-    table = compare_methods(**given, measures=["brier", "f1_at_k"], intervals=QUICK)
-    page, paper = as_markdown(table), as_latex(table, digits=2)
-    assert page.startswith("| Method | Brier | F1@K |\n| --- | ---: | ---: |\n")
-    assert r"| a_1 & b\|c | " in page
-    stars = table.cell("sharp", "brier").stars
-    assert stars
-    assert (
-        f"{table.cell('sharp', 'brier').estimate:.3f}{stars.replace('*', chr(92) + '*')} [" in page
-    )
-    assert r"a\_1 \& b\textbar{}c & " in paper
-    assert f"$^{{{stars}}}$" in paper
-    assert paper.count(r"\\") == 1 + 2 + 1
-    assert paper.rstrip().endswith(r"\end{tabular}")
+    assert "Slope of constant: constant forecast (all probabilities are the same)." in table.note()
 
 
 def test_bad_input_is_named() -> None:

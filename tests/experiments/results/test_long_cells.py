@@ -13,8 +13,7 @@ import pyarrow as pa
 import pytest
 
 from calibration.curves.reliability_bins import reliability_bins
-from calibration.scores.summary import summarise
-from calibration.significance.summary_intervals import summary_intervals
+from calibration.scores.summary import estimate_scores, summarise
 from experiments.results import rows as tidy_rows
 from experiments.results.agreement import agreeing_cells
 from experiments.results.diagrams import distinct_curves
@@ -136,7 +135,7 @@ def test_memory_does_not_grow_with_rows(
     # With a replicate more there would be a block of so many draws, whatever the number of rows.
     computed: list[Callable[[Any], Any]] = [
         lambda claims: summarise(*claims),
-        lambda claims: summary_intervals(*claims),
+        lambda claims: estimate_scores(*claims),
         lambda claims: reliability_bins(*claims[:2], responses=claims[2], n_bootstrap=1),
     ]
     peaks, kept = [], []

@@ -113,7 +113,7 @@ def test_the_measures_are_over_the_atoms_that_are_kept(run: Path, title: str, ba
     kept = rows[[title in names.split() for names in rows.selections]]
     p = kept.p.to_numpy(dtype=float)
     y = [None if pd.isna(label) else bool(label) for label in kept.label]
-    expected = summarise(p, y, kept.response.tolist(), policy="exclude", k="median")
+    expected = summarise(p, y, kept.response.tolist(), k="median")
     summary = pd.read_csv(run / "summary.csv")
     (row,) = summary[
         (summary.variant == "FR2")
