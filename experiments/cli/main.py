@@ -22,7 +22,6 @@ import typer
 from experiments.assess.threads import AT_WORK
 from experiments.cli import help_text
 from experiments.cli.commands import (
-    align,
     assess,
     backends,
     bench,
@@ -185,7 +184,7 @@ def _factormodels(
 
 _COMMANDS = (
     *(infer, assess, run, report, fit, diff),
-    *(align, costs),
+    costs,
     *(draw, explore, convert, backends, schema, prompts, bench, references),
 )
 
@@ -196,7 +195,7 @@ for _command in _COMMANDS:
     )
 app.add_typer(datasets.app, name="datasets")
 
-FRONT_DOOR = ("fastfact", "score", "select", "self-knowledge")
+FRONT_DOOR = ("align", "fastfact", "score", "select", "self-knowledge")
 """Commands that are functions of the front door, by name."""
 
 

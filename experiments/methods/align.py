@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from calibration.claims import ClaimCounts, f1_at_k_prime
 from calibration.claims.agreement import LABEL_TYPES
@@ -29,8 +29,9 @@ from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.text import counted
-from experiments.methods.inputs import parted_options
-from factormodels.errors import InputError, options_as_arguments
+from experiments.progress import tell
+from experiments.settings import Option, Settings, front_door
+from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.files import read_text
 from factormodels.io.json_records import location
@@ -80,53 +81,45 @@ _SCORES = ("f1_human", "f1_pipeline")
 """Means over responses of F1@K'."""
 
 
-@dataclass(frozen=True)
-class AlignSettings:
-    """How alignment is measured.
+class AlignSettings(Settings):
+    """How alignment is measured."""
 
-    Attributes:
-        gamma: of F1@K'; the paper does not print its own.
-        n_bootstrap: replicates of the intervals over responses.
-        seed: of the bootstrap.
-    """
+    gamma: Annotated[float, Field(gt=0)] = 0.1
+    """How fast recall falls in F1@K'; the paper does not print its own."""
 
-    gamma: float = 0.1
-    n_bootstrap: int = 1000
-    seed: int = 0
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    """Seed of the bootstrap."""
+
+    n_bootstrap: Annotated[int, Field(ge=1), Option(command_line=False)] = 1000
+    """Replicates of the intervals over responses."""
 
 
-def align(file: str | os.PathLike[str], **options: Any) -> Findings:
-    """Align a pipeline's claims with people's, as the command `factormodels align` does.
+@front_door
+def align(file: str | os.PathLike[str], settings: AlignSettings) -> Findings:
+    """Align a pipeline's claims and verdicts with people's (FaStfact, table 2).
 
-    from experiments import align
-    align("annotated.jsonl")["alignment"]
+    Shows, per response, overall and by benchmark: the claims that annotators removed, added,
+    revised and left unchanged; how often they agree with the pipeline's verdicts, separately for
+    verdicts at extraction and from evidence; and how far its counts and F1@K' are from theirs.
+    Everything comes from what the file records. --out saves every claim with its original and its
+    revised text.
+
+    Examples::
+
+        factormodels align annotated.jsonl
+        factormodels align annotated.jsonl --out results/align --report align.html
 
     Args:
-        file: responses in the format of FaStfact-Bench's annotation tool.
-        options: fields of `AlignSettings`, by name.
+        file: Responses with claims, as FaStfact-Bench's annotation tool writes them, or with
+            labels and recorded verdicts, such as FactReasoner's outputs.
+        settings: how; in Python the fields may be named instead.
 
     Raises:
         InputError: if the file cannot be read or is of another format, or an option is unknown.
     """
-    with options_as_arguments():
-        return find_alignment(file, options)
-
-
-def find_alignment(
-    file: str | os.PathLike[str],
-    options: Mapping[str, Any],
-    progress: Callable[[str], None] | None = None,
-) -> Findings:
-    """`align`, whose errors name options of the command line.
-
-    Raises:
-        InputError: if the file cannot be read or is of another format, or an option is unknown.
-    """
-    (settings,) = parted_options(options, AlignSettings)
     responses = read_annotations(file)
     annotated = [response for response in responses if response.is_annotated]
-    if progress is not None:
-        progress(f"aligning {counted(len(responses), 'response')}")
+    tell(f"aligning {counted(len(responses), 'response')}")
     tables: dict[str, Table] = {}
     if annotated:
         tables["alignment"] = _alignment(annotated, "benchmark", settings)
@@ -144,7 +137,7 @@ def find_alignment(
         source=Path(file).name,
         sentences=tuple(_sentences(responses, annotated)),
         tables=tables,
-        settings={"gamma": settings.gamma, "seed": settings.seed},
+        settings=settings.model_dump(mode="json"),
         draw=lambda: _figure(annotated) if annotated else {},
         unshown=("claims",),
     )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.assess.response import METADATA_KEY
-from factormodels.errors import InputError, unknown_name
+from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.published.formats import format_of
 from factormodels.io.tables import DataTable, read_table
@@ -103,25 +102,3 @@ def _posteriors_by_model(graph: FactGraph) -> dict[str, dict[str, float | None]]
 def name_of(data: Data) -> str:
     """What data are called: the name of the file, or `IN_MEMORY`."""
     return Path(data).name if isinstance(data, str | os.PathLike) else IN_MEMORY
-
-
-def parted_options(options: Mapping[str, Any], *kinds: type) -> tuple[Any, ...]:
-    """Settings of several dataclasses from named arguments; lists become tuples, None the default.
-
-    Raises:
-        InputError: for a name that is a field of none of them.
-    """
-    names = [{field.name for field in fields(kind)} for kind in kinds]
-    every: Sequence[str] = sorted(set().union(*names))
-    for name in options:
-        if name not in every:
-            raise InputError(unknown_name(f"the argument {name!r}", name, every))
-    given = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in options.items()
-        if value is not None
-    }
-    return tuple(
-        kind(**{name: value for name, value in given.items() if name in own})
-        for kind, own in zip(kinds, names, strict=True)
-    )
