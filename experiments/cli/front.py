@@ -17,7 +17,6 @@ from cyclopts import App, CycloptsError, Group, Parameter
 from docstring_parser import parse
 from docstring_parser.common import DocstringStyle
 from rich.console import Console
-from rich.text import Text
 
 from experiments.cli.console import messages, output, show_written
 from experiments.cli.help_text import unwrapped
@@ -29,9 +28,6 @@ from factormodels.errors import InputError
 
 INCOMPLETE = 1
 """Exit code of a command that is done although something is missing."""
-
-MOST_ROWS = 60
-"""About how many rows of a table are printed."""
 
 _OUTPUT = {
     "out": (
@@ -220,7 +216,7 @@ def _outputs() -> list[inspect.Parameter]:
 
 def deliver(found: Findings, *, out: Path | None, report: Path | None, as_json: bool) -> None:
     """Write findings where they are asked for, and print them."""
-    from experiments.cli.tables import show_paper_table
+    from experiments.findings.terminal import show_findings
 
     written = [] if out is None else found.save(out)
     if report is not None:
@@ -229,8 +225,5 @@ def deliver(found: Findings, *, out: Path | None, report: Path | None, as_json: 
         output().file.write(found.as_json())
         return
     console = output()
-    for table in found.shown().values():
-        show_paper_table(console, table, MOST_ROWS)
-    for sentence in found.sentences:
-        console.print(Text(f"- {sentence}"), soft_wrap=True)
+    show_findings(console, found)
     show_written(console, written)

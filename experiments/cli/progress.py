@@ -8,9 +8,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from experiments.cli.tables import show_ledger
+from experiments.asking.ledger_table import ledger_table
+from experiments.findings.terminal import show
 from experiments.findings.text import counted, duration
 from experiments.progress import Finished, Watcher
+from factormodels.errors import LimitReachedError
 from inference.warm_up import KERNELS
 
 if TYPE_CHECKING:
@@ -344,3 +346,19 @@ class _Compilations(logging.Handler):
         start = record.created - taken
         self._done = [one for one in self._done if one[0] < start]
         self._done.append((start, taken))
+
+
+@contextmanager
+def ledger_at_limit(console: Console, ledger: Ledger) -> Iterator[None]:
+    """Print what was asked and paid if the block ends since it may ask or pay no more."""
+    try:
+        yield
+    except LimitReachedError:
+        show_ledger(console, ledger)
+        raise
+
+
+def show_ledger(console: Console, ledger: Ledger) -> None:
+    """Print what a run asked language models and paid, by stage; nothing if it asked nothing."""
+    if ledger.stages:
+        show(console, ledger_table(ledger))

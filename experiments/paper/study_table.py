@@ -117,8 +117,10 @@ def paper(
     title: str,
     measures: Iterable[str] = DEFAULT_MEASURES,
     absent: Mapping[str, str] = MappingProxyType({}),
+    *,
+    times: bool = False,
 ) -> Table:
-    """The summary as a table of a paper, a block per dataset.
+    """The summary as a table, a block per dataset.
 
     Scores against labels have intervals, and the best is in bold where `experiments.results.best`
     says so, if the summary has these columns.
@@ -129,9 +131,10 @@ def paper(
         measures: names of the measures to show.
         absent: labels of backends whose library is not installed, with the sentence that says so
             and how to install it.
+        times: whether it shows how long computation took, in place of intervals: for a terminal.
     """
     own, measures = keys(cells), tuple(measures)
-    columns = shown_columns(cells, own, measures)
+    columns = (*shown_columns(cells, own, measures), *(TIMES if times else ()))
     blocks = {
         dataset: f"{dataset}: {size_of(group)}"
         for dataset, group in cells.groupby("dataset", sort=False)
@@ -140,15 +143,14 @@ def paper(
     set_columns = tuple(set_column(column, frame, column not in own) for column in columns)
     sentences = [f"{label} is absent: {why}." for label, why in absent.items()]
     folds = _FOLDS * _is_within_folds(frame, measures)
+    if times:
+        set_columns = tuple(replace(column, lower="", upper="") for column in set_columns)
+    else:
+        # Times differ from run to run, and what is kept must not.
+        frame = frame.drop(columns=[column.name for column in TIMES if column.name in frame])
     intervals = any(column.interval for column in set_columns)
-    return Table(
-        # Times differ from run to run, and the table must not.
-        frame.drop(columns=[column.name for column in TIMES if column.name in frame]),
-        set_columns,
-        title,
-        "block",
-        " ".join(filter(None, [NOTE * intervals, folds, *sentences])),
-    )
+    note = " ".join(filter(None, [NOTE * intervals, folds, *sentences]))
+    return Table(frame, set_columns, title, "block", note)
 
 
 def _is_within_folds(cells: pd.DataFrame, measures: Sequence[str]) -> bool:

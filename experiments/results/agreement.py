@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from calibration.scores.registry import DEFAULT_MEASURES
 from experiments.findings.table import Column, Table
+from experiments.findings.text import duration
 from experiments.paper import study_table
 from experiments.results.diagrams import SAME_CURVE
 from experiments.results.judgements import read_judgements
@@ -186,14 +187,17 @@ def short_table(
     groups: Sequence[AgreeingCells],
     title: str,
     measures: Iterable[str] = DEFAULT_MEASURES,
+    *,
+    times: bool = False,
 ) -> Table:
-    """The summary with cells whose posteriors agree as one row; it holds no timings.
+    """The summary with cells whose posteriors agree as one row.
 
     Args:
         cells: the summary.
         groups: its cells by whether they agree (`experiments.results.agreement`).
         title: what the table is of.
         measures: names of the measures that the study shows.
+        times: whether it shows how long computation took, in place of intervals: for a terminal.
     """
     import pandas as pd
 
@@ -230,12 +234,24 @@ def short_table(
         *(study_table.set_column(column, frame, True) for column in shown),
         *(replace(column, right=True) for column in (_APART, study_table.AGREEMENT[0], *troubled)),
     )
-    dropped = [column.name for column in study_table.TIMES if column.name in frame]
-    intervals = any(column.interval for column in columns)
-    return Table(
-        frame.drop(columns=dropped),
-        columns,
-        title,
-        "block",
-        " ".join(filter(None, [_NOTE, study_table.NOTE * intervals])),
+    # Times differ from run to run, and what is kept must not.
+    frame = frame.drop(
+        columns=[column.name for column in study_table.TIMES if column.name in frame]
     )
+    if times:
+        frame["times"] = [_times(cells, group) for group in groups]
+        bare = tuple(replace(column, lower="", upper="") for column in columns)
+        columns = (*bare, Column("times", "per resp.", right=True))
+    intervals = any(column.interval for column in columns)
+    note = "" if times else " ".join(filter(None, [_NOTE, study_table.NOTE * intervals]))
+    return Table(frame, columns, title, "block", note)
+
+
+def _times(cells: pd.DataFrame, group: AgreeingCells) -> str:
+    """The median times per response of the fastest and the slowest of cells that agree."""
+    seconds = cells["seconds_median"].iloc[list(group.rows)]
+    least, most = duration(seconds.min()), duration(seconds.max())
+    if least == most:
+        return least
+    # One unit is enough for both, and leaves its room to the names.
+    return f"{least.removesuffix(most[most.rindex(' ') :])}–{most}"

@@ -120,8 +120,13 @@ def command(
     from experiments.assess.setup import AssessmentOptions, make_plan
     from experiments.assess.stage_remarks import stage_remarks
     from experiments.cli.assessment_tables import show_responses, show_unanswered
-    from experiments.cli.progress import announced, response_progress, step_progress
-    from experiments.cli.tables import ledger_at_limit, show_ledger
+    from experiments.cli.progress import (
+        announced,
+        ledger_at_limit,
+        response_progress,
+        show_ledger,
+        step_progress,
+    )
     from experiments.study.backend_settings import build_backend, parse_settings
     from factormodels.extraction.language_model.accounting import Consumption, Ledger
     from factormodels.extraction.language_model.model_parameters import unlisted_parameters

@@ -12,7 +12,6 @@ import typer
 
 from experiments.cli.commands.assess import INCOMPLETE
 from experiments.cli.console import (
-    heading,
     messages,
     output,
     plain_table,
@@ -24,15 +23,11 @@ from experiments.findings.text import (
     counted,
     duration,
     in_sample_remark,
-    interval,
-    number,
-    small,
 )
 from factormodels.errors import InputError, LimitReachedError
 from factormodels.io.files import results_folder
 
 if TYPE_CHECKING:
-    import pandas as pd
     from rich.console import Console
 
     from experiments.analyses.study import AnalysisResults, LoadedAnalysis
@@ -145,8 +140,8 @@ def command(
     """
     import time
 
+    from experiments.cli.progress import ledger_at_limit, show_ledger
     from experiments.cli.running import run_watched
-    from experiments.cli.tables import ledger_at_limit, show_ledger
     from experiments.results.files import study_folder
     from experiments.run.runner import Execution, bounded_of, design, failures_of
     from experiments.run.workers import EarlyWorkers, WorkerError
@@ -325,7 +320,10 @@ def _show_results(
     every_cell: bool,
 ) -> None:
     """Print the summary of a run, its tests, what is missing or failed, and the files."""
-    from experiments.cli.tables import show_short_table, show_study_table
+    from experiments.findings.terminal import show
+    from experiments.paper import study_table
+    from experiments.results import significance
+    from experiments.results.agreement import short_table
     from experiments.results.sentences import sentences
     from experiments.study.cell_names import CELL
     from experiments.study.design import absent_backends
@@ -333,11 +331,13 @@ def _show_results(
     cells, study = results.summary.cells, planned.study
     absent = absent_backends(planned.cells)
     if every_cell or len(results.groups) == len(cells):
-        show_study_table(console, cells, study.measures, absent)
+        show(console, study_table.paper(cells, "", study.measures, absent, times=True))
     else:
-        show_short_table(console, cells, results.groups, study.measures, absent)
+        show(console, short_table(cells, results.groups, "", study.measures, times=True))
+        for label, why in absent.items():
+            console.print(f"{label} is absent: {why}.", soft_wrap=True)
     if study.significance.pairs:
-        _show_tests(console, results.tests, study.significance.correction)
+        show(console, significance.paper(results.tests, study))
     for use in results.texts:
         if use.in_sample:
             console.print(in_sample_remark(use.in_sample), soft_wrap=True)
@@ -399,10 +399,10 @@ def _show_analysis_plan(console: Console, loaded: LoadedAnalysis, folder: Path) 
 
 def _show_analysis(console: Console, results: AnalysisResults, folder: Path) -> None:
     """Print the tables of an analysis, its remarks and its files."""
-    from experiments.cli.tables import show_paper_table
+    from experiments.findings.terminal import show
 
     for table in results.artefacts.tables.values():
-        show_paper_table(console, table)
+        show(console, table)
     for remark in results.artefacts.remarks:
         console.print(remark, soft_wrap=True)
     show_folder(console, folder, results.files)
@@ -445,24 +445,3 @@ def _show_kept(console: Console, planned: StudyDesign, folder: Path) -> None:
                 "on with --resume",
                 soft_wrap=True,
             )
-
-
-_LEAST_DECIMAL = 1e-3
-"""The least p-value with three decimals; smaller ones have an exponent."""
-
-
-def _show_tests(console: Console, tests: pd.DataFrame, correction: str) -> None:
-    names = ["dataset", "first", "second", "where", "measure"]
-    table = plain_table(names, ["difference", "95% interval", "p"], fold=True)
-    for record in tests.to_dict("records"):
-        p = record["p_value"] if correction == "none" else record["corrected"]
-        table.add_row(
-            *(record[name] for name in ("dataset", "first", "second", "elsewhere", "measure")),
-            number(record["difference"]),
-            interval(record["lower"], record["upper"]),
-            f"{number(p) if p >= _LEAST_DECIMAL else small(p)}{record['stars']}",
-        )
-    corrected = "" if correction == "none" else f", corrected ({correction})"
-    heading(console, f"tests paired by response{corrected}")
-    show_table(console, table)
-    console.print()

@@ -11,7 +11,6 @@ import pytest
 from markdown_it import MarkdownIt
 from rich.console import Console
 
-from experiments.cli.tables import show_paper_table
 from experiments.findings.artefacts import (
     Artefacts,
     Origin,
@@ -22,6 +21,7 @@ from experiments.findings.artefacts import (
 )
 from experiments.findings.latex import latex
 from experiments.findings.table import Column, Table, markdown
+from experiments.findings.terminal import show
 from factormodels.errors import InputError
 
 ORIGIN = Origin("a-study", "ab" * 32)
@@ -80,7 +80,7 @@ def test_markdown_shows_the_same_numbers() -> None:
 
 def test_the_terminal_keeps_numbers_whole() -> None:
     stream = io.StringIO()
-    show_paper_table(Console(file=stream, width=60), table())
+    show(Console(file=stream, width=60), table())
     text = stream.getvalue()
     assert "0.097 [0.080, 0.110]" in text
     assert "1,234" in text
@@ -89,7 +89,7 @@ def test_the_terminal_keeps_numbers_whole() -> None:
 
 def test_what_does_not_fit_side_by_side_stands_below_with_the_names_again() -> None:
     stream = io.StringIO()
-    show_paper_table(Console(file=stream, width=30), table())
+    show(Console(file=stream, width=30), table())
     lines = stream.getvalue().splitlines()
     assert max(map(len, lines)) <= 30
     # The names of the rows head both parts, and no number is cut.
@@ -102,14 +102,14 @@ def test_what_does_not_fit_side_by_side_stands_below_with_the_names_again() -> N
 
 def test_a_long_table_says_how_much_of_it_is_left_out() -> None:
     stream = io.StringIO()
-    show_paper_table(Console(file=stream, width=60), table(), 1)
+    show(Console(file=stream, width=60), table(), 1)
     # The first block is whole, the second left out.
     assert "A & B" in stream.getvalue()
     assert "C|D" in stream.getvalue()
     assert "50%" not in stream.getvalue()
     assert "and 1 more of 3 rows: --out DIR or --report FILE has them all" in stream.getvalue()
     stream = io.StringIO()
-    show_paper_table(Console(file=stream, width=60), replace(table(), group=""), 2)
+    show(Console(file=stream, width=60), replace(table(), group=""), 2)
     assert "50%" not in stream.getvalue()
     assert "and 1 more of 3 rows" in stream.getvalue()
 

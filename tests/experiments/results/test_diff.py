@@ -153,7 +153,7 @@ def test_pairs_are_tested_wherever_all_else_is_the_same(runs: tuple[Path, Path])
     tests = pd.read_csv(runs[0] / "significance.csv")
     shown = (runs[0] / "significance.tex").read_text()
     assert shown.count(r"\\") == len(tests) + 1 + tests["dataset"].nunique()
-    assert f"{tests['difference'][0]:.4f}" in shown
+    assert f"{tests['difference'][0]:.4f}".replace("-", "$-$") in shown
     assert tests[["first", "second", "elsewhere", "measure"]].values.tolist() == [
         ["FR2", "FR1", f"implication data {backend}", measure]
         for backend in ("exact", "lbp")

@@ -1,0 +1,48 @@
+"""What a session asked language models and paid, as a table."""
+
+from __future__ import annotations
+
+from experiments.findings.table import Column, Table, data_frame
+from factormodels.extraction.language_model.accounting import Ledger
+
+
+def ledger_table(ledger: Ledger) -> Table:
+    """What was asked and paid, a row per stage; no row if nothing was asked.
+
+    What answers from the cache took when they were requested stands beside it.
+    """
+    rows = [*ledger.stages.items(), *([("all", ledger.total)] if len(ledger.stages) > 1 else [])]
+    names = {
+        "calls": "calls",
+        "cached": "cached",
+        "failures": "failed",
+        "prompt_tokens": "tokens in",
+        "completion_tokens": "tokens out",
+        "cost": "cost (US$)",
+    }
+    if ledger.total.cached:
+        names |= {
+            "cached_prompt_tokens": "cached in",
+            "cached_completion_tokens": "cached out",
+            "cached_cost": "cached cost (US$)",
+        }
+    frame = data_frame(
+        [
+            {"stage": stage}
+            | {name: getattr(usage, name) for name in names}
+            # Costs of models whose price is not known are no number.
+            | ({"cost": None} if usage.unpriced else {})
+            | ({"cached_cost": None} if usage.cached_unpriced else {})
+            for stage, usage in rows
+        ],
+        ["stage", *names],
+    )
+    columns = (
+        Column(name, title, show=_cost if name.endswith("cost") else "{:,}".format, right=True)
+        for name, title in names.items()
+    )
+    return Table(frame, (Column("stage", "stage"), *columns))
+
+
+def _cost(dollars: float | None) -> str:
+    return "unknown" if dollars is None or dollars != dollars else f"{dollars:.4f}"

@@ -1,0 +1,112 @@
+"""Findings on a terminal: tables whose columns stand side by side as far as they fit, sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from experiments.findings.table import Cell, Table, blocks, is_right
+from factormodels.control_characters import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from experiments.findings.findings import Findings
+
+MOST_ROWS = 60
+"""About how many rows of a table are printed."""
+
+_FOLDED = 16
+"""The width that a text is given at least before a table is parted."""
+
+
+def show_findings(console: Console, found: Findings) -> None:
+    """Print the tables that are to be shown, then the sentences."""
+    for table in found.shown().values():
+        show(console, table, MOST_ROWS)
+    for sentence in found.sentences:
+        console.print(Text(f"- {sentence}"), soft_wrap=True)
+
+
+def show(console: Console, table: Table, most: int | None = None) -> None:
+    """Print a table, its caption above and its note below.
+
+    Args:
+        console: where to.
+        table: the table.
+        most: about how many rows to print, whole blocks if it has any; None prints all.
+    """
+    from rich import box
+    from rich.table import Table as TerminalTable
+
+    _say(console, table.caption, bold=True)
+    left_out = 0
+    room = len(table.frame) if most is None else most
+    for title, every in blocks(table):
+        # A table of one block is cut within it, another between blocks.
+        rows = every if title and room > 0 else every[: max(room, 0)]
+        room -= len(rows)
+        left_out += len(every) - len(rows)
+        if not rows:
+            continue
+        _say(console, title, bold=True)
+        texts = [[_line(cell) for cell in row] for row in rows]
+        for places in _side_by_side(table, texts, console.width):
+            shown = TerminalTable(
+                box=box.SIMPLE_HEAD,
+                header_style="bold",
+                collapse_padding=True,
+                pad_edge=False,
+                show_edge=False,
+            )
+            for place in places:
+                column = table.columns[place]
+                heading = Text(printable(column.title))
+                if is_right(column):
+                    width = max(heading.cell_len, *(row[place].cell_len for row in texts))
+                    shown.add_column(heading, justify="right", no_wrap=True, min_width=width)
+                else:
+                    shown.add_column(heading, overflow="fold")
+            for row in texts:
+                shown.add_row(*(row[place] for place in places))
+            console.print(shown)
+    if left_out:
+        _say(
+            console,
+            f"and {left_out:,} more of {len(table.frame):,} rows: --out DIR or --report FILE has "
+            "them all",
+        )
+    _say(console, table.note)
+    console.print()
+
+
+def _say(console: Console, text: str, *, bold: bool = False) -> None:
+    if text:
+        console.print(Text(printable(text), style="bold" if bold else ""), soft_wrap=True)
+
+
+def _side_by_side(table: Table, texts: Sequence[Sequence[Text]], width: int) -> list[list[int]]:
+    """Places of the columns that fit beside each other, the first texts of rows in every part."""
+    needed = []
+    for place, column in enumerate(table.columns):
+        heading = Text(printable(column.title)).cell_len
+        widest = max(heading, *(row[place].cell_len for row in texts))
+        needed.append(2 + (widest if is_right(column) else min(widest, _FOLDED)))
+    first = [place for place, column in enumerate(table.columns) if is_right(column)][:1]
+    keys = list(range(first[0] if first else 1))
+    parts, room = [[*keys]], width - sum(needed[place] for place in keys)
+    left = room
+    for place in range(len(keys), len(table.columns)):
+        if needed[place] > left and len(parts[-1]) > len(keys):
+            parts.append([*keys])
+            left = room
+        parts[-1].append(place)
+        left -= needed[place]
+    return parts
+
+
+def _line(cell: Cell) -> Text:
+    text = printable(f"{cell.text}{cell.stars} {cell.interval}".rstrip())
+    return Text(text, style="bold" if cell.bold else "")
