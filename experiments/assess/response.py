@@ -344,7 +344,8 @@ def summarise_judged(
         for place, label in enumerate(response.labels):
             found = [response.p[name][place] if name in response.p else None for name in judging]
             given = tuple(p for p in found if p is not None)
-            if len(given) == len(judging):
+            # Where nothing has a posterior, no claim has all of them.
+            if given and len(given) == len(judging):
                 rows.append((given, label, response.response))
             else:
                 left_out += bool(given)

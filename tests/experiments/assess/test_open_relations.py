@@ -108,6 +108,16 @@ def test_the_answers_that_are_missing_lead_into_the_range(
         assert lower - ROUNDING <= getattr(summary, measure) <= upper + ROUNDING
 
 
+def test_with_every_answer_missing_there_is_nothing_to_sum_up() -> None:
+    views = [AssessmentView("FR1", "implication", EXACT)]
+    whole = with_relations(small_graph(), Answers(0), "FR1")
+    lost = frozenset((pair.source, pair.target) for pair in whole.relations)
+    part = judged(assessed(with_relations(small_graph(), Answers(0, lost), "FR1"), views))
+    assert set(part.p["FR1"]) == {None}
+    compared = summarise_judged([part], ["FR1"])
+    assert (compared.summaries, compared.ranges) == ({"FR1": None}, {})
+
+
 def test_one_missing_answer_leaves_a_firm_claim_as_it_is() -> None:
     """Two entailments of 0.95 hold against a passage of prior 0.7 whose answer is missing."""
     atoms = (Atom("a1", "One."), Atom("a2", "Two."))
