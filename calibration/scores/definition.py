@@ -68,6 +68,7 @@ class JudgedClaims:
         k: float64 (n_responses,), the K of F1@K.
         folds: int64 (n_claims,), the fold of each if `p` is cross-fitted, else None: AUROC is
             within folds.
+        n_unlabelled: number of claims that had no label.
     """
 
     p: Floats
@@ -75,6 +76,7 @@ class JudgedClaims:
     grouping: Grouping
     k: Floats
     folds: Integers | None = None
+    n_unlabelled: int = 0
 
     @cached_property
     def supported(self) -> NDArray[np.bool_]:

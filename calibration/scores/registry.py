@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from types import MappingProxyType
+from typing import Any
+
+from numpy.typing import ArrayLike
 
 from calibration.forecasts import Estimate, Sample
 from calibration.grouping import Grouping
+from calibration.labels import LabelPolicy, apply_policy, labelled_atoms
 from calibration.scores.calibration_error import FAMILY as BINNED
 from calibration.scores.decomposition import FAMILY as CORP
-from calibration.scores.definition import SampleSettings, ScoreDefinition
+from calibration.scores.definition import JudgedClaims, SampleSettings, ScoreDefinition
 from calibration.scores.logistic_calibration import FAMILY as LOGISTIC
 from calibration.scores.measures import choose_k
 from calibration.scores.pointwise import FAMILY as POINTWISE
@@ -87,3 +91,39 @@ def scores_named(names: Sequence[str]) -> tuple[ScoreDefinition, ...]:
 def response_k(k: str | float, grouping: Grouping) -> Floats:
     """K of F1@K of every response, as `choose_k` chooses it."""
     return choose_k(k, grouping.sizes)
+
+
+def judged_claims(
+    p: ArrayLike,
+    y: Any,
+    responses: Any,
+    *,
+    k: str | float = "median",
+    folds: Any = None,
+    unlabelled: str = LabelPolicy.EXCLUDE,
+    told: bool = False,
+) -> JudgedClaims:
+    """Labelled claims of one method, checked.
+
+    Args:
+        p: probabilities (n,) in [0, 1].
+        y: labels (n,), True or False, None where unlabelled.
+        responses: response ids (n,).
+        k: how the K of F1@K is chosen, as in `choose_k`.
+        folds: fold of each claim, (n,), if `p` is cross-fitted.
+        unlabelled: what claims without a label count as, as in `apply_policy`.
+        told: whether the remark on those has been made already.
+
+    Raises:
+        InputError: for bad arrays, lengths that differ, or no labelled claim.
+    """
+    atoms = apply_policy(p, y, policy=unlabelled) if told else labelled_atoms(p, y, unlabelled)
+    grouping = atoms.grouping(responses)
+    return JudgedClaims(
+        p=atoms.p,
+        y=atoms.y,
+        grouping=grouping,
+        k=response_k(k, grouping),
+        folds=None if folds is None else atoms.grouping(folds, "folds").index,
+        n_unlabelled=atoms.n_unlabelled,
+    )

@@ -6,7 +6,7 @@ compare_methods({"exact": p, "lbp": q}, y, responses).rows()
 
 from __future__ import annotations
 
-from calibration.significance.comparison import Comparison, PairedTest, compare_judged
+from calibration.significance.comparison import PairedTest, compare_judged
 from calibration.significance.corrections import Correction, adjust, stars
 from calibration.significance.differences import ScoreDifference, score_difference
 from calibration.significance.mcnemar import (
@@ -25,7 +25,6 @@ from calibration.significance.table import MethodCell, MethodTable, compare_meth
 __all__ = [
     "Alternative",
     "ClusteredMcNemar",
-    "Comparison",
     "Correction",
     "MethodCell",
     "MethodTable",

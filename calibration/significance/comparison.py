@@ -4,32 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
-import numpy as np
-
 from calibration.intervals import IntervalSettings
-from calibration.scores.coverage import coverage_warning
 from calibration.scores.definition import JudgedClaims, ScoreDefinition
 from calibration.scores.registry import scores_named
-from calibration.significance.differences import jackknife_ends, score_difference
-from calibration.significance.outcome import (
-    Alternative,
-    SignificanceStatus,
-    SignificanceTest,
-    reason_of,
-)
+from calibration.significance.differences import ScoreDifference, difference_of
+from calibration.significance.outcome import Alternative, SignificanceStatus, SignificanceTest
 from calibration.significance.paired import (
     bootstrap_difference,
-    paired_difference,
     paired_t_test,
     permute_difference,
     swaps,
 )
 from calibration.significance.sample_tests import (
     bootstrap_scores,
-    difference_statistic,
     permute_scores,
 )
 from calibration.validation import is_number, member_named, whole_number
@@ -51,42 +41,6 @@ class PairedTest(StrEnum):
     """FactReasoner's, on one number per response; for measures that are means over responses."""
 
 
-@dataclass(frozen=True)
-class Comparison:
-    """One measure of a first method against a second, over the same responses; nan where undefined.
-
-    Attributes:
-        measure: the measure.
-        first: its value under the first method.
-        second: under the second.
-        difference: the first less the second.
-        lower: lower end of the difference's interval, paired by response.
-        upper: its upper end.
-        coverage: what such an interval covers in simulations where that is not its level, as
-            `coverage_warning` gives it; else nan.
-        p_value: of the paired test of no difference.
-        n_resamples: how many swaps, or replicates of the bootstrap, it was counted in; 0 for
-            Student's test.
-        equivalence_p: of two one-sided tests that the difference is within its margin; nan where
-            no margin was given.
-        status: ``ok``, or why a number is missing.
-        reason: the same in words; empty where nothing is missing.
-    """
-
-    measure: str
-    first: float
-    second: float
-    difference: float
-    lower: float
-    upper: float
-    coverage: float
-    p_value: float
-    n_resamples: int
-    equivalence_p: float
-    status: str
-    reason: str
-
-
 def compare_judged(
     first: JudgedClaims,
     second: JudgedClaims,
@@ -97,7 +51,7 @@ def compare_judged(
     margins: Mapping[str, float] | None = None,
     n_resamples: int = 10_000,
     settings: IntervalSettings | None = None,
-) -> list[Comparison]:
+) -> list[ScoreDifference]:
     """One method against another in every measure; they may have judged other claims.
 
     Args:
@@ -117,17 +71,20 @@ def compare_judged(
     if tuple(first.grouping.responses) != tuple(second.grouping.responses):
         raise InputError("the two methods judge different responses; give the responses of both")
     n_resamples = whole_number(n_resamples, "n_resamples", 1)
-    found = {
-        measure.name: _difference(measure, first, second, checked.get(measure.name), settings)
-        for measure in chosen
-    }
+    found = {}
+    for measure in chosen:
+        own = difference_of(measure, first, second, settings)
+        if (margin := checked.get(measure.name)) is not None:
+            numbers = own.difference, own.standard_error, own.n_responses
+            own = replace(own, equivalence_p=equivalence_p_value(*numbers, margin))
+        found[measure.name] = own
     defined = [each for each in chosen if math.isfinite(found[each.name].difference)]
     p_values = _p_values(defined, first, second, kind, alternative, n_resamples, settings.seed)
     used = resamples_used(kind, len(first.grouping.responses), n_resamples)
     for name, (p_value, status) in p_values.items():
         own = found[name]
         if own.status == SignificanceStatus.OK and status != SignificanceStatus.OK:
-            own = replace(own, status=status, reason=reason_of(status))
+            own = replace(own, status=status)
         found[name] = replace(own, p_value=p_value, n_resamples=used)
     return [found[measure.name] for measure in chosen]
 
@@ -137,41 +94,6 @@ def resamples_used(kind: PairedTest, n_responses: int, asked: int) -> int:
     if kind is PairedTest.T:
         return 0
     return asked if kind is PairedTest.BOOTSTRAP else swaps(n_responses, asked)[0]
-
-
-def _difference(
-    measure: ScoreDefinition,
-    first: JudgedClaims,
-    second: JudgedClaims,
-    margin: float | None,
-    settings: IntervalSettings,
-) -> Comparison:
-    """Difference in one measure with its interval, not tested yet but for equivalence."""
-    values = [measure.value(side) for side in (first, second)]
-    nothing = dict.fromkeys(
-        ("difference", "lower", "upper", "coverage", "p_value", "equivalence_p"), math.nan
-    )
-    comparison = Comparison(
-        measure=measure.name, first=values[0].value, second=values[1].value, **nothing,
-        n_resamples=0, status=str(SignificanceStatus.OK), reason="",
-    )  # fmt: skip
-    bad = next((each.status for each in values if not math.isfinite(each.value)), None)
-    if bad is not None:
-        return replace(comparison, status=str(bad), reason=reason_of(bad))
-    comparison = replace(comparison, difference=values[0].value - values[1].value)
-    n_responses = len(first.grouping.responses)
-    error, interval, status = _interval(measure, first, second, comparison.difference, settings)
-    comparison = replace(comparison, lower=interval[0], upper=interval[1])
-    # Of different claims of each method no interval was simulated.
-    if not math.isnan(interval[0]) and _same_claims(first, second):
-        covers = coverage_warning(measure.name, n_responses, settings.level, difference=True)
-        comparison = replace(comparison, coverage=covers)
-    if status != SignificanceStatus.OK:
-        comparison = replace(comparison, status=status, reason=reason_of(status))
-    if margin is not None:
-        p_value = equivalence_p_value(comparison.difference, error, n_responses, margin)
-        comparison = replace(comparison, equivalence_p=p_value)
-    return comparison
 
 
 def equivalence_p_value(difference: float, error: float, n_responses: int, margin: float) -> float:
@@ -188,64 +110,11 @@ def equivalence_p_value(difference: float, error: float, n_responses: int, margi
     """
     if n_responses < 2:
         return math.nan
-    if not error > 0:
+    if not error > 0 or math.isnan(difference):
         return 0.0 if difference == 0 else math.nan
     from scipy.special import stdtr
 
     return float(stdtr(n_responses - 1, (abs(difference) - margin) / error))
-
-
-def _same_claims(first: JudgedClaims, second: JudgedClaims) -> bool:
-    return np.array_equal(first.grouping.index, second.grouping.index) and np.array_equal(
-        first.y, second.y
-    )
-
-
-_Interval = tuple[float, tuple[float, float], str]
-"""Standard error, both ends, status."""
-
-
-def _interval(
-    measure: ScoreDefinition,
-    first: JudgedClaims,
-    second: JudgedClaims,
-    difference: float,
-    settings: IntervalSettings,
-) -> _Interval:
-    """Interval of a difference, paired by response."""
-    if measure.ratio is None and _same_claims(first, second):
-        found = score_difference(
-            measure.name,
-            first.p,
-            second.p,
-            first.y,
-            first.grouping.index,
-            folds=first.folds,
-            level=settings.level,
-            n_bootstrap=settings.n_bootstrap,
-            seed=settings.seed,
-        )
-        return found.standard_error, (found.lower, found.upper), found.status
-    if measure.ratio is not None:
-        sums, against = measure.sums(first), measure.sums(second)
-        result = bootstrap_difference(
-            *(sums, against),
-            n_bootstrap=settings.n_bootstrap,
-            seed=settings.seed,
-            level=settings.level,
-        )
-        error = paired_difference(sums, against)[1]
-        return error, (result.lower, result.upper), str(result.status)
-    n_responses = len(first.grouping.responses)
-    if n_responses < 2:
-        return math.nan, (math.nan, math.nan), str(SignificanceStatus.TOO_FEW)
-    statistic = difference_statistic(first, second, measure.name)
-    lower, upper, error = jackknife_ends(
-        statistic, difference, n_responses, settings.seed, settings.level
-    )
-    varies = not math.isnan(lower)
-    status = SignificanceStatus.OK if varies else SignificanceStatus.NO_VARIATION
-    return error, (lower, upper), str(status)
 
 
 def _p_values(

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.forecasts import LOGIT_CLIP, Forecasts, ScoreStatus, forecasts, logit_clip
-from calibration.grouping import group_by_response
+from calibration.forecasts import Forecasts
 from calibration.intervals import (
     DeviationScores,
     IntervalMethod,
+    IntervalSettings,
     RatioSums,
     Statistic,
     jackknife_error,
@@ -24,19 +24,19 @@ from calibration.intervals import (
     response_weights,
     student_quantile,
 )
-from calibration.labels import LabelPolicy, apply_policy
+from calibration.labels import LabelPolicy
 from calibration.scores.coverage import coverage_warning
-from calibration.scores.definition import JudgedClaims, SampleSettings
+from calibration.scores.definition import JudgedClaims, SampleSettings, ScoreDefinition
 from calibration.scores.many_samples import scores_of_samples
-from calibration.scores.pointwise import LOSSES
-from calibration.scores.ranking import auroc, clustered_auroc
-from calibration.scores.registry import REGISTRY, response_k, sample_scores
-from calibration.scores.score_intervals import NO_VARIATION, loss_sums
+from calibration.scores.ranking import clustered_auroc
+from calibration.scores.registry import REGISTRY, judged_claims
+from calibration.scores.score_intervals import NO_VARIATION
 from calibration.scores.smooth import mesh_cells, mesh_deviations
+from calibration.significance.outcome import SignificanceStatus, reason_of
 from calibration.significance.paired import bootstrap_difference, paired_difference
 from calibration.significance.sample_tests import difference_statistic
 from calibration.tabular import Tabular
-from calibration.validation import Floats, check_lengths, open_interval, whole_number
+from calibration.validation import Floats
 from factormodels.errors import InputError
 
 Ends = tuple[float, float, float]
@@ -54,7 +54,7 @@ class ScoreDifference(Tabular):
         first: its value under the first method.
         second: under the second.
         difference: the first less the second.
-        lower: lower end of the interval of the difference.
+        lower: lower end of the interval of the difference, paired by response.
         upper: upper end.
         standard_error: standard error of the difference, clustered by response.
         level: nominal coverage of the interval.
@@ -65,6 +65,11 @@ class ScoreDifference(Tabular):
         status: ``ok``; the status of the method whose score is not defined, such as ``infinite``
             or ``one_class``; or ``too_few_responses`` or ``no_variation``, where there is a
             difference alone.
+        p_value: of the paired test of no difference, if there was one.
+        n_resamples: how many swaps, or replicates of the bootstrap, it was counted in; 0 for
+            Student's test.
+        equivalence_p: of two one-sided tests that the difference is within its margin; nan where
+            no margin was given.
     """
 
     score: str
@@ -79,6 +84,14 @@ class ScoreDifference(Tabular):
     method: str
     n_responses: int
     status: str
+    p_value: float = math.nan
+    n_resamples: int = 0
+    equivalence_p: float = math.nan
+
+    @property
+    def reason(self) -> str:
+        """Why something is missing, in words; empty where nothing is."""
+        return reason_of(self.status)
 
 
 def score_difference(
@@ -90,8 +103,6 @@ def score_difference(
     *,
     k: str | float = "median",
     folds: Any = None,
-    n_bins: int = 10,
-    clip: float = LOGIT_CLIP,
     level: float = 0.95,
     n_bootstrap: int = 1000,
     seed: int = 0,
@@ -107,8 +118,6 @@ def score_difference(
         responses: response ids (n,).
         k: how the K of F1@K is chosen, as in `choose_k`.
         folds: fold of each atom, (n,), if p are cross-fitted: AUROC is then within folds.
-        n_bins: number of bins of the scores that have bins.
-        clip: p is moved into [clip, 1 - clip] where a score needs its logit.
         level: nominal coverage of the interval.
         n_bootstrap: number of replicates, where the interval is made of some.
         seed: seed of the replicates.
@@ -119,101 +128,115 @@ def score_difference(
     """
     if score not in REGISTRY:
         raise InputError(f"score is {score!r}; choose one of {', '.join(REGISTRY)}")
-    level = open_interval(level, "level", 0, 1)
-    settings = SampleSettings(whole_number(n_bins, "n_bins", 1), logit_clip(clip))
-    n_bootstrap = whole_number(n_bootstrap, "n_bootstrap", 1)
-    seed = whole_number(seed, "seed", 0)
-    one, other = (apply_policy(p, y, policy=unlabelled) for p in (first, second))
-    grouping = group_by_response(responses)
-    check_lengths(first=one.kept.size, second=other.kept.size, responses=grouping.index.size)
-    fold = None if folds is None or score != "auroc" else one.grouping(folds, "folds").index
-    sides = [forecasts(p, y, None, responses, unlabelled) for p in (first, second)]
-    kept = one.grouping(responses)
-    method = REGISTRY[score].interval
-    values, status = [], ScoreStatus.OK
-    if method is IntervalMethod.DELTA and score not in LOSSES:
-        judged = [JudgedClaims(each.p, each.y, kept, response_k(k, kept)) for each in (one, other)]
-        sums = [REGISTRY[score].sums(each) for each in judged]
-        values = [float(each.estimate()[0]) for each in sums]
-    else:
-        for side in sides:
-            found = sample_scores(side.sample(), settings, (score,))[score]
-            values.append(found.value)
-            if not math.isfinite(found.value):
-                status = found.status
-        if fold is not None:
-            values = [auroc(each.p, each.y, folds=fold) for each in (one, other)]
-            status = ScoreStatus.OK if math.isfinite(values[0]) else ScoreStatus.ONE_CLASS
-        if method is IntervalMethod.DELTA and status is ScoreStatus.OK:
-            sums = [loss_sums(side, score) for side in sides]
-    n_responses = sides[0].n_responses
-    difference = values[0] - values[1] if all(map(math.isfinite, values)) else math.nan
-    ends = _NOTHING
-    if not math.isnan(difference) and n_responses > 1:
-        if method is IntervalMethod.DELTA:
-            method = IntervalMethod.BOOTSTRAP
-            ends = _of_sums(sums[0], sums[1], n_bootstrap, seed, level)
-        elif method is IntervalMethod.OBUCHOWSKI:
-            k_of = response_k(1, kept)
-            judged = [JudgedClaims(each.p, each.y, kept, k_of, fold) for each in (one, other)]
-            ends = _of_auroc(judged[0], judged[1], difference, level)
-        elif method in (IntervalMethod.INVERSION, IntervalMethod.JACKKNIFE):
-            paired = None
-            if method is IntervalMethod.INVERSION:
-                paired = _paired_deviations(score, sides, settings)
-            method = IntervalMethod.JACKKNIFE if paired is None else IntervalMethod.REDRAWN
-            if paired is None:
-                statistic = _statistic(score, sides, settings)
-                ends = jackknife_ends(statistic, difference, n_responses, seed, level)
-            else:
-                draws = list(response_weights(n_responses, n_bootstrap, seed))
-                ends = _by_redraws(paired, difference, draws, level)
-    lower, upper, error = ends
-    if n_responses < 2:
-        status_text = "too_few_responses"
-    elif status is ScoreStatus.OK and math.isnan(lower):
-        status_text = "no_variation"
-    else:
-        status_text = str(status)
-    return ScoreDifference(
-        score=score,
-        first=values[0],
-        second=values[1],
-        difference=difference,
-        lower=lower,
-        upper=upper,
-        standard_error=error,
-        level=level,
-        coverage=math.nan
-        if math.isnan(lower)
-        else coverage_warning(score, n_responses, level, difference=True),
-        method=str(method),
+    settings = IntervalSettings(n_bootstrap=n_bootstrap, seed=seed, level=level)
+    one, other = (
+        judged_claims(p, y, responses, k=k, folds=folds, unlabelled=unlabelled, told=told)
+        for p, told in ((first, False), (second, True))
+    )
+    return difference_of(REGISTRY[score], one, other, settings)
+
+
+def difference_of(
+    score: ScoreDefinition, first: JudgedClaims, second: JudgedClaims, settings: IntervalSettings
+) -> ScoreDifference:
+    """Difference of two methods in a score with its interval; they may have judged other claims.
+
+    Args:
+        score: the score.
+        first: labelled claims under one method.
+        second: under the other, of the same responses in the same order.
+        settings: level of the interval, its replicates, and their seed.
+    """
+    values = [score.value(side) for side in (first, second)]
+    undefined = [each.status for each in values if not math.isfinite(each.value)]
+    n_responses = len(first.grouping.responses)
+    found = ScoreDifference(
+        score=score.name,
+        first=values[0].value,
+        second=values[1].value,
+        difference=math.nan if undefined else values[0].value - values[1].value,
+        lower=math.nan,
+        upper=math.nan,
+        standard_error=math.nan,
+        coverage=math.nan,
+        level=settings.level,
+        method=str(score.interval),
         n_responses=n_responses,
-        status=status_text,
+        status=str(undefined[-1] if undefined else SignificanceStatus.OK),
+    )
+    if undefined:
+        return found
+    if n_responses < 2:
+        return replace(found, status=str(SignificanceStatus.TOO_FEW))
+    method, (lower, upper, error) = _interval(score, first, second, found.difference, settings)
+    found = replace(found, lower=lower, upper=upper, standard_error=error, method=str(method))
+    if math.isnan(lower):
+        return replace(found, status=str(SignificanceStatus.NO_VARIATION))
+    if _same_claims(first, second):
+        # Of different claims of each method no interval was simulated.
+        covers = coverage_warning(score.name, n_responses, settings.level, difference=True)
+        found = replace(found, coverage=covers)
+    return found
+
+
+def _same_claims(first: JudgedClaims, second: JudgedClaims) -> bool:
+    return np.array_equal(first.grouping.index, second.grouping.index) and np.array_equal(
+        first.y, second.y
     )
 
 
+def _interval(
+    score: ScoreDefinition,
+    first: JudgedClaims,
+    second: JudgedClaims,
+    difference: float,
+    settings: IntervalSettings,
+) -> tuple[IntervalMethod, Ends]:
+    """How the interval is made, and the interval."""
+    seed, level = settings.seed, settings.level
+    n_responses = len(first.grouping.responses)
+    if score.ratio is not None:
+        return IntervalMethod.BOOTSTRAP, _of_sums(score.sums(first), score.sums(second), settings)
+    if not _same_claims(first, second):
+        statistic = difference_statistic(first, second, score.name)
+        ends = jackknife_ends(statistic, difference, n_responses, seed, level)
+        return IntervalMethod.JACKKNIFE, ends
+    if score.interval is IntervalMethod.OBUCHOWSKI:
+        return score.interval, _of_auroc(first, second, difference, level)
+    if score.interval is IntervalMethod.BASE_RATE:
+        return score.interval, _NOTHING
+    sides = [first.forecasts, second.forecasts]
+    if (paired := _paired_deviations(score, sides)) is not None:
+        draws = list(response_weights(n_responses, settings.n_bootstrap, seed))
+        return IntervalMethod.REDRAWN, _by_redraws(paired, difference, draws, level)
+    statistic = _statistic(score.name, sides)
+    ends = jackknife_ends(statistic, difference, n_responses, seed, level)
+    return IntervalMethod.JACKKNIFE, ends
+
+
 def _paired_deviations(
-    score: str, sides: Sequence[Forecasts], settings: SampleSettings
+    score: ScoreDefinition, sides: Sequence[Forecasts]
 ) -> list[DeviationScores] | None:
-    """Deviations of two methods on the same atoms; None where a curve cannot be fitted."""
-    if score == "smooth_ece":
+    """Deviations of two methods on the same atoms; None of other scores, or without a curve."""
+    if score.name == "smooth_ece":
         # On one mesh: what it rounds cancels in a difference.
         n_cells = max(map(mesh_cells, sides))
         return [mesh_deviations(side, n_cells) for side in sides]
-    make = REGISTRY[score].deviations
-    found = [] if make is None else [make(side, settings) for side in sides]
+    make = score.deviations
+    found = [] if make is None else [make(side, SampleSettings()) for side in sides]
     known = [each for each in found if each is not None]
     return known if len(known) == len(sides) else None
 
 
-def _of_sums(
-    first: RatioSums, second: RatioSums, n_bootstrap: int, seed: int, level: float
-) -> Ends:
-    """The interval of `paired_bootstrap`."""
-    found = bootstrap_difference(first, second, n_bootstrap=n_bootstrap, seed=seed, level=level)
-    error = paired_difference(first, second)[1] if math.isfinite(found.lower) else math.nan
-    return found.lower, found.upper, error
+def _of_sums(first: RatioSums, second: RatioSums, settings: IntervalSettings) -> Ends:
+    """The interval of `paired_bootstrap`, and the linearised error."""
+    found = bootstrap_difference(
+        *(first, second),
+        n_bootstrap=settings.n_bootstrap,
+        seed=settings.seed,
+        level=settings.level,
+    )
+    return found.lower, found.upper, paired_difference(first, second)[1]
 
 
 def _of_auroc(first: JudgedClaims, second: JudgedClaims, difference: float, level: float) -> Ends:
@@ -297,7 +320,7 @@ def _student(
     return float(ends[0][0]), float(ends[1][0]), error
 
 
-def _statistic(score: str, sides: Sequence[Forecasts], settings: SampleSettings) -> Statistic:
+def _statistic(score: str, sides: Sequence[Forecasts]) -> Statistic:
     """The difference of two methods in samples of the same responses, of response weights."""
-    one, other = (scores_of_samples(side, settings, (score,)) for side in sides)
+    one, other = (scores_of_samples(side, SampleSettings(), (score,)) for side in sides)
     return lambda weights: one(weights) - other(weights)

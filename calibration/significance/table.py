@@ -10,13 +10,12 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from calibration.intervals import IntervalSettings
-from calibration.labels import LabelPolicy, apply_policy, labelled_atoms
+from calibration.labels import LabelPolicy
 from calibration.scores.coverage import COVERS
 from calibration.scores.definition import JudgedClaims, ScoreDefinition
-from calibration.scores.registry import REGISTRY, USUAL_MEASURES, response_k, scores_named
+from calibration.scores.registry import REGISTRY, USUAL_MEASURES, judged_claims, scores_named
 from calibration.scores.summary import EstimatedScore, estimates_of
 from calibration.significance.comparison import (
-    Comparison,
     PairedTest,
     check_alternative,
     compare_judged,
@@ -24,6 +23,7 @@ from calibration.significance.comparison import (
     resamples_used,
 )
 from calibration.significance.corrections import Correction, adjust, stars
+from calibration.significance.differences import ScoreDifference
 from calibration.significance.outcome import Alternative, reason_of
 from calibration.tabular import Tabular
 from calibration.validation import member_named, whole_number
@@ -240,8 +240,14 @@ def compare_methods(
     base = next(iter(methods)) if reference is None else reference
     if base not in methods:
         raise InputError(f"reference is {base!r}; choose one of {', '.join(methods)}")
-    judged, n_unlabelled = _judged(methods, y, responses, folds, k, unlabelled)
-
+    judged: dict[str, JudgedClaims] = {}
+    how: dict[str, Any] = {"k": k, "folds": folds, "unlabelled": unlabelled}
+    for name, p in methods.items():
+        try:
+            # The remark on unlabelled claims is made once, not for each method.
+            judged[name] = judged_claims(p, y, responses, **how, told=bool(judged))
+        except InputError as error:
+            raise InputError(f"method {name!r}: {error}") from None
     cells = []
     for name, claims in judged.items():
         known = estimated[name] if estimated else estimates_of(claims, chosen, settings)
@@ -289,36 +295,10 @@ def compare_methods(
         n_responses=len(any_method.grouping.responses),
         n_claims=any_method.y.size,
         level=settings.level,
-        n_unlabelled=n_unlabelled,
+        n_unlabelled=any_method.n_unlabelled,
         margins=dict(margins or {}),
         within_folds=folds is not None and "auroc" in measures,
     )
-
-
-def _judged(
-    methods: Mapping[str, ArrayLike],
-    y: Any,
-    responses: Any,
-    folds: Any,
-    k: str | float,
-    unlabelled: str,
-) -> tuple[dict[str, JudgedClaims], int]:
-    """Labelled claims under each method, and how many claims have no label."""
-    judged: dict[str, JudgedClaims] = {}
-    for name, p in methods.items():
-        try:
-            # The remark on unlabelled claims is made once, not for each method.
-            atoms = (
-                labelled_atoms(p, y, unlabelled)
-                if not judged
-                else apply_policy(p, y, policy=unlabelled)
-            )
-            grouping = atoms.grouping(responses)
-            fold = None if folds is None else atoms.grouping(folds, "folds").index
-        except InputError as error:
-            raise InputError(f"method {name!r}: {error}") from None
-        judged[name] = JudgedClaims(atoms.p, atoms.y, grouping, response_k(k, grouping), fold)
-    return judged, atoms.n_unlabelled
 
 
 def _cells(method: str, estimated: Mapping[str, EstimatedScore]) -> list[MethodCell]:
@@ -346,7 +326,7 @@ def _cells(method: str, estimated: Mapping[str, EstimatedScore]) -> list[MethodC
     ]
 
 
-def _compared(cell: MethodCell, measure: ScoreDefinition, found: Comparison) -> MethodCell:
+def _compared(cell: MethodCell, measure: ScoreDefinition, found: ScoreDifference) -> MethodCell:
     # Neither where a value is missing, and of measures without a good direction.
     better: bool | None = None
     if measure.higher_is_better is not None:

@@ -262,7 +262,7 @@ def _compared(
     ):
         yield {
             **shared,
-            "measure": found.measure,
+            "measure": found.score,
             "n_responses": len(sides[0].grouping.responses),
             "n_claims": sides[0].y.size,
             "value_first": found.first,
@@ -273,7 +273,7 @@ def _compared(
             "coverage": found.coverage,
             "p_value": found.p_value,
             "resamples": found.n_resamples,
-            "margin": settings.margins.get(found.measure, np.nan),
+            "margin": settings.margins.get(found.score, np.nan),
             "equivalence_p": found.equivalence_p,
             "status": found.status,
             "reason": found.reason,
