@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Any
 
 from experiments.assess.response import CORE_KEY
-from experiments.assess.setup import AssessmentOptions, AssessmentPlan, relation_model
+from experiments.assess.settings import CoreSettings
+from experiments.assess.setup import AssessmentPlan, relation_model
 from experiments.assess.threads import LocalRelations
-from experiments.settings import Option, Settings
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.pipeline import Stage
@@ -28,28 +28,6 @@ from factormodels.selection import (
     subclaims_of,
     templates_of,
 )
-
-
-class CoreSettings(Settings):
-    """Claims that count."""
-
-    core: bool = False
-    """Also score only the claims that count: informative, not repeated, faithful."""
-
-    faithfulness: bool = True
-    """With --core: require that a claim is entailed by its sentence, as in the code that Core's
-    authors released."""
-
-    core_relations: Annotated[str, Option("NAME")] = "lexical"
-    """With --core: what decides entailment: lexical, model, nli:FOLDER or recorded:FILE."""
-
-    domain: Annotated[str, Option("NAME")] = "people"
-    """With --core: domain of the bleached claims."""
-
-
-def core_settings(core: CoreSettings | bool) -> CoreSettings | None:
-    """How claims are selected, where an argument `core` says whether; None where they are not."""
-    return (CoreSettings() if core else None) if isinstance(core, bool) else core
 
 
 def core_stage(
@@ -85,7 +63,7 @@ def core_stage(
         )
     templates = templates_of(settings.domain)
     relations: RelationModel
-    relations, facts = relation_model(settings.core_relations, AssessmentOptions(model=model))
+    relations, facts = relation_model(settings.core_relations, model)
     if settings.core_relations != "model":
         relations = LocalRelations(relations)
     share = 1.0 if settings.faithfulness else None
@@ -116,7 +94,7 @@ def core_stage(
 def with_selection(
     plan: AssessmentPlan,
     graphs: Sequence[FactGraph],
-    settings: CoreSettings | None,
+    settings: CoreSettings,
     model: LanguageModel | None,
 ) -> AssessmentPlan:
     """A plan that also says which claims count, at its end; the same plan where nothing is asked.
@@ -124,7 +102,7 @@ def with_selection(
     Raises:
         InputError: as `core_stage`.
     """
-    if settings is None:
+    if not settings.core:
         return plan
     given = plan.choices.atoms == "given"
     stage, facts = core_stage(graphs, settings, model, given=given)

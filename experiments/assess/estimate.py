@@ -158,7 +158,7 @@ def estimate(graphs: Sequence[FactGraph], choices: Choices) -> list[StageEstimat
     Raises:
         InputError: if a response cannot be read as the choices want it.
     """
-    wanted = choices.options
+    wanted = choices.settings
     sizes = [_size(graph, choices) for graph in graphs]
     known = all(size.exact_atoms for size in sizes)
     rows: list[StageEstimate] = []
@@ -233,7 +233,7 @@ def relation_calls(variant: str, atoms: int, contexts: int, retrieved: int) -> i
 
 def _size(graph: FactGraph, choices: Choices) -> _Size:
     """The size of a response's graph: counted where it is known, assumed where it is not."""
-    wanted = choices.options
+    wanted = choices.settings
     sentences = split_sentences(graph.response) if choices.atoms != "given" else ()
     if choices.atoms == "sentences":
         claims = tuple(Atom(f"a{i}", text) for i, text in enumerate(sentences, 1))
@@ -357,7 +357,7 @@ def _with_thoughts(row: StageEstimate, choices: Choices) -> StageEstimate:
 
 
 def _prices(choices: Choices) -> Prices | None:
-    return choices.options.prices or (model_prices(choices.model) if choices.model else None)
+    return choices.settings.prices or (model_prices(choices.model) if choices.model else None)
 
 
 def _verdicts(name: str, sizes: Sequence[_Size], exact: bool, choices: Choices) -> StageEstimate:

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from calibration.scores.measures import entropy_warnings
 from calibration.table_markup import csv_text
-from experiments.asking.session import language_model
+from experiments.asking.session import asking, language_model
 from experiments.assess.batch import (
     Batch,
-    BatchOptions,
     assess_responses,
     responses_under_way,
 )
-from experiments.assess.core import CoreSettings, core_settings, kept_claims, with_selection
+from experiments.assess.core import kept_claims, with_selection
 from experiments.assess.inputs import Texts, load_responses
 from experiments.assess.open_relations import RANGED
 from experiments.assess.response import (
@@ -29,29 +28,25 @@ from experiments.assess.response import (
     with_core,
 )
 from experiments.assess.response_columns import GUESSED, ResponseColumns
-from experiments.assess.retrievers_by_name import Documents, as_documents
-from experiments.assess.setup import AssessmentOptions, make_plan
+from experiments.assess.settings import AssessSettings
+from experiments.assess.setup import make_plan
+from experiments.settings import front_door
 from factormodels.claims import RelationKind
-from factormodels.encodings import DEFAULT_ENCODING
-from factormodels.errors import InputError, options_as_arguments, unknown_name
+from factormodels.errors import InputError, options_as_arguments
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.accounting import (
-    Consumption,
     Ledger,
     MeteredModel,
     StageUsage,
 )
 from factormodels.extraction.language_model.limits import Budget
 from factormodels.extraction.language_model.litellm_model import LitellmSettings
-from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
 from factormodels.extraction.stages.duplicates import every_atom
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import write_fact_graphs
 from factormodels.io.files import prepare_folder, write_text
 from factormodels.object_repr import Preview, Previewed, counted
 from factormodels.recorded_verdicts import ASSESSORS_KEY
-from inference import Backend
-from inference.registry import as_backend
 from inference.warm_up import warm_up
 
 if TYPE_CHECKING:
@@ -61,12 +56,6 @@ CACHE = Path("answers.sqlite")
 
 CONCURRENCY = LitellmSettings.concurrency
 """Calls under way at a time of a model that does not say how many it takes."""
-
-_ARGUMENTS = {
-    *("model", "documents", "variants", "encoding", "cache", "replay", "prices"),
-    *("budget", "ledger"),
-}
-"""Fields of `AssessmentOptions` that are arguments of `evaluate` themselves."""
 
 _CLAIMS = ("response", "atom", "text", "label", "p", "variant", "supporting", "contradicting")
 _EVIDENCE = (
@@ -175,28 +164,8 @@ def save_tables(
     return [*(place / f"{name}.csv" for name in tables), place / "graphs.jsonl"]
 
 
-def evaluate(
-    texts: Texts,
-    *,
-    documents: Documents | None = None,
-    model: str | LitellmSettings | LanguageModel | None = None,
-    api_base: str | None = None,
-    query: str | None = None,
-    topic: str | None = None,
-    response: str | None = None,
-    question: str | None = None,
-    id: str | None = None,
-    variant: str | Sequence[str] = "FR2",
-    encoding: str = DEFAULT_ENCODING,
-    backend: str | Backend = "auto",
-    settings: Mapping[str, Any] | None = None,
-    cache: str | os.PathLike[str] = CACHE,
-    replay: bool = False,
-    prompts: str | os.PathLike[str] | None = None,
-    budget: Budget | None = None,
-    core: CoreSettings | bool = False,
-    **options: Any,
-) -> Evaluation:
+@front_door
+def evaluate(texts: Texts, settings: AssessSettings) -> Evaluation:
     """Assess responses: their claims, the evidence, the probability of each claim.
 
     from experiments import evaluate
@@ -211,30 +180,10 @@ def evaluate(
             whatever `factormodels assess` reads; rows of a table, as a data frame or dicts, with a
             column whose name tells that it holds the responses; a fact graph, or several, whose
             claims and passages are used.
-        documents: where evidence is searched: a folder or file, the name of an embedded dataset, a
-            list of texts, or a dict of texts by title.
-        model: a language model, as litellm spells it, such as "openai/NAME", its key in the
-            environment; or settings of litellm, or an object with the methods of
-            `LanguageModel`.
-        api_base: address of a compatible server, for a model that is given by its name; one on this
-            machine needs no key.
-        query: what was asked.
-        topic: what the responses are about; searched with each claim.
-        response: of a table, the column of the responses; None: recognised by its name.
-        question: of a table, the column of the questions.
-        id: of a table, the column of the ids.
-        variant: FR1, FR2 or FR3, or several of them.
-        encoding: encoding of relations.
-        backend: name of a backend, or one that is built already.
-        settings: settings of the backend, if it is given by name.
-        cache: file of answers and searches, none of which is repeated; made where one is needed.
-        replay: whether every answer and search is taken from there.
-        prompts: folder of templates that replace ours by name; `factormodels prompts` lists them.
-        budget: what may be asked and spent, such as ``Budget(max_cost=2.0)``.
-        core: whether to score the claims that count (Core) beside all claims, or how to select
-            them, such as ``CoreSettings(domain="things")``.
-        options: other fields of `experiments.assess.setup.AssessmentOptions`, such as
-            ``retriever="wikipedia"``, ``assessors=("factscore",)`` or ``top_k=5``.
+        settings: how; the fields may be named instead, such as ``retriever="wikipedia"``,
+            ``assessors="factscore"`` or ``max_cost=2.0``. `documents` are also texts, or texts by
+            title; `model` is also an object with the methods of `LanguageModel`, or settings of
+            litellm; `backend` also one that is built already.
 
     Raises:
         InputError: for an unknown name or option, or options that do not fit the input or each
@@ -242,54 +191,23 @@ def evaluate(
         LimitReachedError: if the budget is used up; what was answered is in the cache.
         MissingDependencyError: if a library that is needed is not installed.
     """
-    known = {field.name for field in fields(AssessmentOptions)} - _ARGUMENTS
-    for name in options:
-        if name not in known:
-            raise InputError(
-                unknown_name(f"the argument {name!r}", name, sorted({*known, "variant"}))
-            )
-    ledger = Ledger()
-    algorithm = as_backend(backend, **(settings or {}))
-    with options_as_arguments():
-        graphs = as_responses(texts, query, topic, ResponseColumns(response, question, id))
-    consumption = None
-    if model is not None:
-        consumption = Consumption(
-            metered_model(model, Path(cache), ledger, replay, budget, api_base=api_base)
-        )
-    given: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in options.items()
-    }
-    wanted = AssessmentOptions(
-        model=None if consumption is None else WithPrompts(consumption, read_prompts(prompts)),
-        documents=as_documents(documents),
-        variants=(variant,) if isinstance(variant, str) else tuple(variant),
-        encoding=encoding,
-        cache=Path(cache),
-        replay=replay,
-        budget=budget,
-        ledger=ledger,
-        **given,
-    )
-    with options_as_arguments():
-        plan = with_selection(
-            make_plan(graphs, wanted, algorithm), graphs, core_settings(core), wanted.model
-        )
+    graphs = settings.load(texts).graphs
     found: list[FactGraph] = []
-    calls = model.concurrency if isinstance(model, LitellmSettings) else CONCURRENCY
-    batch = assess_responses(
-        graphs,
-        plan.stages,
-        plan.views,
-        plan.settings,
-        BatchOptions(
-            concurrency=1 if plan.choices.asks_nobody else responses_under_way(calls),
-            prepare=partial(warm_up, algorithm),
-        ),
-        keep=found.append,
-    )
-    names = (*wanted.variants, *wanted.assessors)
-    return _evaluation(found, batch, names, ledger)
+    with asking(settings) as session:
+        plan = with_selection(make_plan(graphs, settings, session), graphs, settings, session.model)
+        concurrency = 1 if plan.choices.asks_nobody else responses_under_way(session.calls)
+        options = settings.options(concurrency, partial(warm_up, settings.algorithm))
+        with session.responses(len(graphs)) as report:
+            batch = assess_responses(
+                graphs,
+                plan.stages,
+                plan.views,
+                plan.settings,
+                options,
+                report=report,
+                keep=found.append,
+            )
+    return _evaluation(found, batch, (*settings.variant, *settings.assessors), session.ledger)
 
 
 def as_responses(

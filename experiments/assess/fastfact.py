@@ -14,7 +14,7 @@ from pydantic import Field
 from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, WebSettings
 from experiments.assess.batch import Batch, BatchSettings, assess_responses, responses_under_way
-from experiments.assess.core import CoreSettings, core_stage
+from experiments.assess.core import core_stage
 from experiments.assess.costs import CLAIMS_PER_SENTENCE
 from experiments.assess.fastfact_tables import (
     audit_table,
@@ -38,7 +38,8 @@ from experiments.assess.retrievers_by_name import (
     read_sources,
     web_retriever,
 )
-from experiments.assess.setup import Stride, stride_of
+from experiments.assess.settings import CoreSettings, Stride
+from experiments.assess.setup import stride_of
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, data_frame
 from experiments.findings.text import counted, number

@@ -31,6 +31,7 @@ from factormodels.object_repr import counted
 if TYPE_CHECKING:
     from experiments.asking.session import Session
     from experiments.asking.settings import WebSettings
+    from experiments.assess.settings import AssessSettings
     from factormodels.extraction.language_model.accounting import Ledger
     from factormodels.extraction.retrieval.embeddings import Embedder
     from factormodels.extraction.retrieval.web import WebRetriever
@@ -120,6 +121,23 @@ class RetrieverEntry(NamedTuple):
     passage_characters: int
     reads_documents: bool = False
     by_pages: bool = True
+
+
+def search_options(settings: AssessSettings, session: Session) -> SearchOptions:
+    """What the retrievers of an assessment are built of."""
+    price = settings.price_embeddings
+    return SearchOptions.of(
+        settings,
+        session,
+        retry_failed=settings.retry_failed,
+        documents=settings.documents,
+        top_k=settings.top_k,
+        reading=settings.reading,
+        embeddings=settings.embeddings,
+        embeddings_base=settings.embeddings_base,
+        price_embeddings=None if price is None else price / 1e6,
+        ledger=session.ledger,
+    )
 
 
 def build_retriever(

@@ -5,24 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
-
-from pydantic import BeforeValidator
+from typing import TYPE_CHECKING, Any
 
 from experiments.assess.relation_models_by_name import build_relation_model, relation_model_facts
 from experiments.assess.response import AssessmentView
 from experiments.assess.retrievers_by_name import (
     GIVEN,
     RETRIEVERS,
-    SearchOptions,
     build_retriever,
+    search_options,
 )
 from experiments.assess.threads import LocalRelations
-from experiments.settings import Option
 from factormodels.encodings import get_encoding
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import LanguageModel
-from factormodels.extraction.language_model.prices import Prices
 from factormodels.extraction.pipeline import (
     Stage,
     assessor_stage,
@@ -40,56 +36,16 @@ from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.safe import NAME as SAFE
 from factormodels.extraction.safe import safe_stage
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
-from factormodels.extraction.stages.relations import EXTRACTED_VARIANTS, LEAST_PROBABILITY
+from factormodels.extraction.stages.relations import EXTRACTED_VARIANTS
 from factormodels.fact_graph import FactGraph
 from factormodels.validation import validated_probability
-from inference import Backend
+
+if TYPE_CHECKING:
+    from experiments.asking.session import Session
+    from experiments.assess.settings import AssessSettings
 
 ATOMS = ("given", "sentences", "model")
 RELATIONS = ("lexical", "model", "recorded:FILE", "nli:FOLDER")
-
-
-@dataclass(frozen=True, kw_only=True)
-class AssessmentOptions(SearchOptions):
-    """What a user asks for, of the search for evidence and beside it; None: the input decides.
-
-    Attributes:
-        model: the language model; None where none is wanted.
-        atoms: one of `ATOMS`.
-        stride: sentences per call of the atomizer: a number, or "all".
-        revise: whether the language model rewrites atoms to be understood alone; None: those that
-            it listed.
-        queries: whether the language model writes the searches.
-        question_contexts: whether the question is searched for, beside the atoms.
-        method: where the language model's probabilities of relations come from: automatic (as the
-            model allows), logprobs, verbalised or samples.
-        retriever: "given", or one of `experiments.assess.retrievers_by_name.RETRIEVERS`.
-        summarise: whether the language model cuts passages down to what bears on their claims.
-        relations: one of `RELATIONS`.
-        window: tokens that the language model takes; None for what is known of it.
-        least: the least probability of an entailment or contradiction that counts.
-        variants: the variants that are compared.
-        encoding: encoding of relations.
-        assessors: names of assessors that judge the claims by prompts, beside the graph.
-        prices: what tokens of the language model cost; None: as litellm knows.
-    """
-
-    model: LanguageModel | None = None
-    atoms: str | None = None
-    stride: str = "all"
-    revise: bool | None = None
-    queries: bool = False
-    question_contexts: bool = False
-    method: str = "automatic"
-    retriever: str | None = None
-    summarise: bool = False
-    relations: str | None = None
-    window: int | None = None
-    least: float = LEAST_PROBABILITY
-    variants: tuple[str, ...] = ("FR2",)
-    encoding: str = "implication"
-    assessors: tuple[str, ...] = ()
-    prices: Prices | None = None
 
 
 @dataclass(frozen=True)
@@ -111,7 +67,7 @@ class Choices:
         widest: the variant that relations are asked for: they hold those of the others.
         model: name of the language model; empty if there is none.
         prompts: what the language model is asked with.
-        options: what was asked for.
+        settings: what was asked for.
     """
 
     atoms: str
@@ -127,7 +83,7 @@ class Choices:
     widest: str
     model: str
     prompts: Prompts
-    options: AssessmentOptions
+    settings: AssessSettings
 
     @property
     def asks_nobody(self) -> bool:
@@ -153,7 +109,7 @@ class AssessmentPlan:
 
 
 def make_plan(
-    graphs: Sequence[FactGraph], options: AssessmentOptions, backend: Backend
+    graphs: Sequence[FactGraph], settings: AssessSettings, session: Session
 ) -> AssessmentPlan:
     """The stages, views and settings with which responses are assessed.
 
@@ -161,105 +117,108 @@ def make_plan(
         InputError: for an unknown name, or options that do not fit the input or each other.
         MissingDependencyError: if a stage needs a library that is not installed.
     """
-    least = validated_probability(options.least, "--least")
+    backend = settings.algorithm
+    least = validated_probability(settings.least, "--least")
     views = tuple(
-        AssessmentView(name, options.encoding, backend) for name in _variants(options.variants)
+        AssessmentView(name, settings.encoding, backend) for name in _variants(settings.variant)
     )
-    get_encoding(options.encoding)
-    atoms = _atoms(graphs, options)
-    revise = atoms == "model" if options.revise is None else options.revise
-    retriever = _retriever_name(graphs, options, atoms)
-    relations = options.relations or ("lexical" if options.model is None else "model")
+    get_encoding(settings.encoding)
+    atoms = _atoms(graphs, settings, session.model)
+    revise = atoms == "model" if settings.revise is None else settings.revise
+    retriever = _retriever_name(graphs, settings, atoms)
+    relations = settings.relations or ("lexical" if session.model is None else "model")
     stages: list[Stage] = []
-    # Whatever changes a result stands here: a journal is gone on with only under equal settings.
-    settings: dict[str, Any] = {
+    # Whatever changes a result stands here: a journal is gone on with only under equal ones.
+    facts: dict[str, Any] = {
         "atoms": atoms,
         "retriever": retriever,
         "relations": relations,
-        "variants": list(options.variants),
-        "encoding": options.encoding,
+        "variants": list(settings.variant),
+        "encoding": settings.encoding,
         "least": least,
         # The repr holds all settings, as backends are dataclasses.
         "backend": repr(backend),
     }
     # Without a model its settings mean nothing, and must not keep a batch from going on.
-    if options.model is not None:
-        settings |= _model_facts(options, options.model, revise)
-    stride = stride_of(options.stride, "--stride")
+    if session.model is not None:
+        facts |= _model_facts(settings, session.model, revise)
+    stride = stride_of(settings.stride, "--stride")
     if atoms == "sentences":
         stages.append(sentences_stage())
     elif atoms == "model":
-        stages.append(atomizer_stage(_model(options, "--atoms model"), stride))
+        stages.append(atomizer_stage(_model(session, "--atoms model"), stride))
     if revise:
-        stages.append(reviser_stage(_model(options, "--revise")))
+        stages.append(reviser_stage(_model(session, "--revise")))
     # Only now, since revision may make two claims one, and before anything is asked about them.
     stages.append(merge_duplicate_atoms)
     searcher: Retriever | None = None
     if retriever != GIVEN:
-        searcher, facts = build_retriever(retriever, graphs, options)
-        writer = _model(options, "--queries") if options.queries else None
-        if options.question_contexts and not any(graph.query.strip() for graph in graphs):
+        searcher, own = build_retriever(retriever, graphs, search_options(settings, session))
+        writer = _model(session, "--queries") if settings.queries else None
+        if settings.question_contexts and not any(graph.query.strip() for graph in graphs):
             raise InputError("--question-contexts: no response has a question; give --query")
-        stages.append(retrieval_stage(searcher, writer, for_question=options.question_contexts))
-        settings |= {**facts, "question_contexts": options.question_contexts}
+        stages.append(retrieval_stage(searcher, writer, for_question=settings.question_contexts))
+        facts |= {**own, "question_contexts": settings.question_contexts}
     else:
         for name, chosen in (
-            ("--queries", options.queries),
-            ("--question-contexts", options.question_contexts),
+            ("--queries", settings.queries),
+            ("--question-contexts", settings.question_contexts),
         ):
             if chosen:
                 raise InputError(
                     f"{name}: nothing is searched with --retriever given; leave one out"
                 )
-    if options.summarise:
-        log_probabilities = _chosen_method(options) == "logprobs"
-        summarising = _model(options, "--summarise")
+    if settings.summarise:
+        log_probabilities = _chosen_method(settings, session.model) == "logprobs"
+        summarising = _model(session, "--summarise")
         stages.append(summary_stage(summarising, log_probabilities=log_probabilities))
-        settings["summarise"] = True
-    model, facts = relation_model(relations, options)
-    settings |= facts
+        facts["summarise"] = True
+    model, own = relation_model(
+        relations, session.model, method=settings.method, window=settings.window
+    )
+    facts |= own
     # The relations of the widest variant hold those of the others.
-    widest = max(options.variants, key=EXTRACTED_VARIANTS.index)
+    widest = max(settings.variant, key=EXTRACTED_VARIANTS.index)
     shared = model if relations == "model" else LocalRelations(model)
-    told = facts
+    told = own
     if relations == "model":
-        method: Any = options.method
-        asked = prompts_of(options.model)
-        told = facts | relation_model_facts("prompted", method=method, prompts=asked)
+        method: Any = settings.method
+        asked = prompts_of(session.model)
+        told = own | relation_model_facts("prompted", method=method, prompts=asked)
     stages.append(relation_stage(shared, widest, least, told))
-    if options.assessors:
-        if len(set(options.assessors)) < len(options.assessors):
-            given = ", ".join(options.assessors)
+    if settings.assessors:
+        if len(set(settings.assessors)) < len(settings.assessors):
+            given = ", ".join(settings.assessors)
             raise InputError(f"--assessor {given}: one is given twice; keep one")
-        judge = _model(options, "--assessor")
-        by_prompt = [name for name in options.assessors if name != SAFE]
+        judge = _model(session, "--assessor")
+        by_prompt = [name for name in settings.assessors if name != SAFE]
         stages.append(assessor_stage(by_prompt, judge))
-        if SAFE in options.assessors:
+        if SAFE in settings.assessors:
             if searcher is None:
                 raise InputError(
                     "--assessor safe searches by itself; name --retriever wikipedia or google, or "
                     "--retriever local with --documents"
                 )
             stages.append(safe_stage(judge, searcher))
-        settings["assessors"] = list(options.assessors)
+        facts["assessors"] = list(settings.assessors)
     choices = Choices(
         atoms=atoms,
         stride=stride,
         revise=revise,
         retriever=retriever,
-        top_k=settings.get("top_k", 0),
+        top_k=facts.get("top_k", 0),
         searcher=searcher,
         relations=relations,
-        method=_chosen_method(options),
+        method=_chosen_method(settings, session.model),
         # Only the prompted model has them.
         samples=getattr(model, "samples", 1),
         judge=model,
         widest=widest,
-        model="" if options.model is None else options.model.name,
-        prompts=prompts_of(options.model),
-        options=options,
+        model="" if session.model is None else session.model.name,
+        prompts=prompts_of(session.model),
+        settings=settings,
     )
-    return AssessmentPlan(tuple(stages), views, settings, choices)
+    return AssessmentPlan(tuple(stages), views, facts, choices)
 
 
 def _variants(names: Sequence[str]) -> Sequence[str]:
@@ -273,12 +232,14 @@ def _variants(names: Sequence[str]) -> Sequence[str]:
     return names
 
 
-def _atoms(graphs: Sequence[FactGraph], options: AssessmentOptions) -> str:
+def _atoms(
+    graphs: Sequence[FactGraph], settings: AssessSettings, model: LanguageModel | None
+) -> str:
     """Where claims come from: as asked for, or as the input allows; checked against it."""
     given = any(graph.atoms for graph in graphs)
     # What makes atoms if the input has none.
-    without = "sentences" if options.model is None else "model"
-    name = options.atoms or ("given" if given else without)
+    without = "sentences" if model is None else "model"
+    name = settings.atoms or ("given" if given else without)
     if name not in ATOMS:
         raise InputError(f"--atoms {name!r} is unknown; use one of {', '.join(ATOMS)}")
     if name == "given" and not given:
@@ -293,13 +254,13 @@ def _atoms(graphs: Sequence[FactGraph], options: AssessmentOptions) -> str:
     return name
 
 
-def _retriever_name(graphs: Sequence[FactGraph], options: AssessmentOptions, atoms: str) -> str:
+def _retriever_name(graphs: Sequence[FactGraph], settings: AssessSettings, atoms: str) -> str:
     """Where evidence comes from: as asked for, or as the input allows; checked against it."""
     passages = any(graph.contexts for graph in graphs)
-    name = options.retriever
+    name = settings.retriever
     if name is None:
-        if options.documents is not None:
-            name = "local" if options.embeddings is None else "dense"
+        if settings.documents is not None:
+            name = "local" if settings.embeddings is None else "dense"
         elif passages:
             # Passages found for the input's own atoms fit no others; as documents they can be
             # searched.
@@ -314,7 +275,7 @@ def _retriever_name(graphs: Sequence[FactGraph], options: AssessmentOptions, ato
         raise InputError(unknown_name(subject, name, (GIVEN, *RETRIEVERS)))
     if name == "given" and not passages:
         raise InputError("--retriever given: the input holds no passages; name another source")
-    if name == "given" and "FR1" in options.variants and not _has_provenance(graphs):
+    if name == "given" and "FR1" in settings.variant and not _has_provenance(graphs):
         raise InputError(
             "--variant FR1: the input does not say which claim a passage was retrieved for; use "
             "--variant FR2, or --retriever local to search the passages anew"
@@ -325,9 +286,9 @@ def _retriever_name(graphs: Sequence[FactGraph], options: AssessmentOptions, ato
             f"is {atoms}; use --retriever local to search them anew"
         )
     reads_documents = name != GIVEN and RETRIEVERS[name].reads_documents
-    if reads_documents and options.documents is None and not passages:
+    if reads_documents and settings.documents is None and not passages:
         raise InputError(f"--retriever {name}: name a folder of documents with --documents")
-    if not reads_documents and options.documents is not None:
+    if not reads_documents and settings.documents is not None:
         raise InputError(f"--documents is for --retriever local, not for {name}; leave one out")
     return name
 
@@ -336,32 +297,26 @@ def _has_provenance(graphs: Iterable[FactGraph]) -> bool:
     return any(context.retrieved_for for graph in graphs for context in graph.contexts)
 
 
-def _chosen_method(options: AssessmentOptions) -> str:
+def _chosen_method(settings: AssessSettings, model: LanguageModel | None) -> str:
     """Where probabilities of relations come from, by what the model is known to take."""
-    if options.method != "automatic" or options.model is None:
-        return options.method
-    return chosen_method("automatic", options.model)
+    if settings.method != "automatic" or model is None:
+        return settings.method
+    return chosen_method("automatic", model)
 
 
-def _model(options: AssessmentOptions, option: str) -> LanguageModel:
-    if options.model is None:
-        raise InputError(f"{option} needs a language model; name one with --model")
-    return options.model
+def _model(session: Session, option: str) -> LanguageModel:
+    return session.needed_model(f"{option} needs")
 
 
-def _model_facts(options: AssessmentOptions, model: LanguageModel, revise: bool) -> dict[str, Any]:
+def _model_facts(settings: AssessSettings, model: LanguageModel, revise: bool) -> dict[str, Any]:
     return {
         "model": model.name,
-        "stride": options.stride,
+        "stride": settings.stride,
         "revise": revise,
-        "queries": options.queries,
-        "method": options.method,
+        "queries": settings.queries,
+        "method": settings.method,
         "prompts": prompts_of(model).digests(),
     }
-
-
-Stride = Annotated[str, Option("W"), BeforeValidator(str)]
-"""Sentences per call: a number, or "all"."""
 
 
 def stride_of(text: str, option: str) -> int | None:
@@ -378,14 +333,21 @@ def stride_of(text: str, option: str) -> int | None:
 
 
 def relation_model(
-    name: str, options: AssessmentOptions, labels: Mapping[str, str] | None = None
+    name: str,
+    model: LanguageModel | None = None,
+    labels: Mapping[str, str] | None = None,
+    *,
+    method: str = "automatic",
+    window: int | None = None,
 ) -> tuple[RelationModel, dict[str, Any]]:
     """The relation model that a name of `RELATIONS` stands for, with the facts results depend on.
 
     Args:
         name: one of `RELATIONS`.
-        options: what a language model is asked with, where it is one.
+        model: the language model, where it is one.
         labels: relation of each label of an NLI model, where their names do not tell.
+        method: where the language model's probabilities come from.
+        window: tokens that it takes; None for what is known of it.
 
     Raises:
         InputError: for an unknown name, or a model that is not there.
@@ -393,11 +355,11 @@ def relation_model(
     """
     kind, _, place = name.partition(":")
     if name == "model":
-        method: Any = options.method
-        model = _model(options, "--relations model")
+        how: Any = method
+        if model is None:
+            raise InputError("--relations model needs a language model; name one with --model")
         # Without facts of its own: `_model_facts` has its name, method and prompts.
-        window = options.window
-        built = build_relation_model("prompted", model=model, method=method, window=window)
+        built = build_relation_model("prompted", model=model, method=how, window=window)
         return built, {} if window is None else {"window": window}
     if name == "lexical":
         return build_relation_model(name), {}

@@ -17,7 +17,7 @@ from pydantic import Field
 from calibration.self_knowledge import IntervalSettings
 from experiments.assess.core import claims_with_sources
 from experiments.assess.inputs import load_responses
-from experiments.assess.setup import AssessmentOptions, relation_model
+from experiments.assess.setup import relation_model
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.text import counted
@@ -123,13 +123,12 @@ class SelectSettings(PaddingSettings, AnswerSettings):
             InputError: for an unknown name or a setting out of range.
             MissingDependencyError: if a relation model needs a library that is not installed.
         """
-        options = AssessmentOptions(model=model)
         cap, graded = (
-            None if name is None else relation_model(name, options)[0]
+            None if name is None else relation_model(name, model)[0]
             for name in (self.cap, self.graded)
         )
         return CoreChoices(
-            relation_model(self.judge, options, parse_labels(self.labels))[0],
+            relation_model(self.judge, model, parse_labels(self.labels))[0],
             self.weights,
             self.rule,
             domain=self.domain or PEOPLE,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.assess.relation_models_by_name import content_hash
-from experiments.assess.setup import AssessmentOptions, relation_model
+from experiments.assess.setup import relation_model
 from experiments.findings.text import counted
 from experiments.padding.robustness import CoreChoices
 from experiments.results.rows import FAILED
@@ -256,10 +256,10 @@ def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:
     if choice.path is not None:
         path = folder / choice.path
         # Written as the command line writes it, so that both build the same model.
-        model, _ = relation_model(f"{choice.relations}:{path}", AssessmentOptions())
+        model, _ = relation_model(f"{choice.relations}:{path}")
         identity["path"] = content_hash(path)
     elif choice.relations == "lexical":
-        model, _ = relation_model("lexical", AssessmentOptions())
+        model, _ = relation_model("lexical")
     return SelectionSolver(choice, model, templates, plain_hash(identity))
 
 

@@ -18,7 +18,6 @@ from experiments.run import units
 from factormodels import FactGraph, read_many, variant, write_many
 from factormodels.datasets import load
 from factormodels.extraction.language_model import Failure, Request
-from factormodels.extraction.language_model.limits import Budget
 from factormodels.extraction.language_model.litellm_model import LitellmSettings
 from inference import get_backend, infer
 from tests.experiments.conftest import invoke, study_file
@@ -419,7 +418,7 @@ def test_a_named_model_answers_from_its_cache(
         ({"documents": PASSAGES, "id": "n"}, "`id` name columns, and there is no table"),
         (
             {"documents": PASSAGES, "model": AnsweringModel(str), "api_base": "http://x"},
-            "api_base is for a model that is given by its name",
+            "`api_base` is for a model that is given by its name",
         ),
         ({"documents": PASSAGES, "variants": ["FR1"]}, "did you mean 'variant'"),
         ({"documents": PASSAGES, "revise": True}, "`revise` needs a language model"),
@@ -427,7 +426,7 @@ def test_a_named_model_answers_from_its_cache(
         ({"documents": PASSAGES, "texts": "demonstration"}, r"give Path\('demonstration'\)"),
         ({"documents": PASSAGES, "texts": []}, "there is no response"),
         ({"documents": PASSAGES, "texts": [3]}, "one of these is a int"),
-        ({"retriever": "google", "budget": Budget(max_cost=1.0)}, "the price of a search"),
+        ({"retriever": "google", "max_cost": 1.0}, "the price of a search"),
     ],
 )
 def test_an_evaluation_that_cannot_be_made(arguments: dict[str, Any], said: str) -> None:

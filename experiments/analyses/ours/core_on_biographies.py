@@ -57,12 +57,12 @@ class Settings:
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Tables of what is kept and of what padding gains, and their figure."""
-    from experiments.assess.setup import AssessmentOptions, relation_model
+    from experiments.assess.setup import relation_model
 
     loaded = load(settings.data, context, settings.data_file)
     graphs = [graph for graph in loaded.graphs if graph.atoms]
     padded, remark = with_a_true_claim(loaded)
-    model = relation_model(settings.relations, AssessmentOptions())[0]
+    model = relation_model(settings.relations)[0]
     with context.track("selection and padding", 3) as step:
         blind = CoreChoices(model, settings.weights)
         kept = data_frame(kept_rows(graphs, blind, settings.sentences, context.seed))

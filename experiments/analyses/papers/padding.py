@@ -77,12 +77,12 @@ class Settings:
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """The table of normal and padded responses and the curves of each assessor."""
-    from experiments.assess.setup import AssessmentOptions, relation_model
+    from experiments.assess.setup import relation_model
 
     loaded = load(settings.data, context, settings.data_file)
     graphs, remark = with_a_true_claim(loaded)
     choices = CoreChoices(
-        relation_model(settings.relations, AssessmentOptions())[0],
+        relation_model(settings.relations)[0],
         settings.weights,
         templates_known=settings.templates_known,
     )

@@ -107,7 +107,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
 def _forecasts(
     pairs: Sequence[LabelledPair], settings: Settings, user: UserData, context: AnalysisContext
 ) -> dict[str, dict[RelationKind, RelationForecasts]]:
-    from experiments.assess.setup import AssessmentOptions, relation_model
+    from experiments.assess.setup import relation_model
     from factormodels.extraction.relation_models.prompted import PromptedRelationModel
 
     found = {}
@@ -120,9 +120,7 @@ def _forecasts(
             if name == "fitted":
                 found[FITTED] = _fitted(pairs, settings.folds)
             else:
-                found[name] = relation_forecasts(
-                    relation_model(name, AssessmentOptions())[0], pairs
-                )
+                found[name] = relation_forecasts(relation_model(name)[0], pairs)
             advance()
     if not found:
         raise InputError(f"{context.where}: settings.relations is empty; name a relation model")

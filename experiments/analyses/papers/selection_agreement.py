@@ -91,11 +91,11 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
 
 
 def _model(name: str) -> RelationModel:
-    from experiments.assess.setup import AssessmentOptions, relation_model
+    from experiments.assess.setup import relation_model
 
     kind, _, share = name.partition(":")
     if kind != "words":
-        return relation_model(name, AssessmentOptions())[0]
+        return relation_model(name)[0]
     try:
         return ContainedWords(float(share))
     except ValueError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,8 +36,10 @@ from factormodels.fact_graph import FactGraph
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from experiments.asking.session import Session
     from experiments.assess.estimate import StageEstimate
     from experiments.assess.response import AssessedResponse, AssessmentView
+    from experiments.assess.settings import AssessSettings
     from inference.backend import Backend
 
 INCOMPLETE = 1
@@ -109,87 +112,45 @@ def command(
       factormodels assess demonstration --retriever local --core \\
           --domain things --no-faithfulness
     """
+    from experiments.asking.session import asking
+    from experiments.assess.settings import AssessSettings
+    from experiments.cli.progress import TerminalWatcher
+    from experiments.progress import watched
+
+    groups = (responses, model, claims, evidence, web, judgement, core)
+    given = {name: value for group in groups for name, value in asdict(group).items()}
+    given |= {"retry_failed": output_to.retry_failed, "partial": output_to.partial}
+    settings = AssessSettings.of(given)
+    with watched(TerminalWatcher(messages())), asking(settings) as session:
+        _assess(file, settings, output_to, session)
+
+
+def _assess(
+    file: Path, settings: AssessSettings, output_to: OutputOptions, session: Session
+) -> None:
     from collections import Counter
     from contextlib import ExitStack
     from functools import partial
 
-    from experiments.asking.session import NamedModel, language_model
     from experiments.assess.batch import BatchOptions, assess_responses, responses_under_way
     from experiments.assess.core import with_selection
     from experiments.assess.estimate import estimate
-    from experiments.assess.setup import AssessmentOptions, make_plan
+    from experiments.assess.setup import make_plan
     from experiments.assess.stage_remarks import stage_remarks
     from experiments.cli.assessment_tables import show_responses, show_unanswered
-    from experiments.cli.progress import (
-        announced,
-        ledger_at_limit,
-        response_progress,
-        show_ledger,
-        step_progress,
-    )
-    from experiments.study.backend_settings import build_backend, parse_settings
-    from factormodels.extraction.language_model.accounting import Consumption, Ledger
-    from factormodels.extraction.language_model.model_parameters import unlisted_parameters
-    from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
+    from experiments.cli.progress import announced, show_ledger, step_progress
     from factormodels.extraction.retrieval.web import WebRetriever
     from inference.warm_up import warm_up
 
-    templates = read_prompts(model.prompts)
-    algorithm = build_backend(judgement.backend, parse_settings(judgement.set_ or ()))
-    loaded = responses.load(file)
+    ledger = session.ledger
+    loaded = settings.load(file)
     graphs = loaded.graphs
-    ledger = Ledger()
-    consumption = None
-    budget = model.budget()
-    # A model in name only: a dry run needs no key.
-    if model.model is not None and model.dry_run:
-        consumption = Consumption(NamedModel(model.model, unlisted_parameters(model.model)))
-    elif model.model is not None:
-        consumption = Consumption(
-            language_model(
-                model.settings(), model.cache, ledger, replay=model.replay, budget=budget
-            )
-        )
-    wanted = AssessmentOptions(
-        model=None if consumption is None else WithPrompts(consumption, templates),
-        stride=claims.stride,
-        revise=claims.revise,
-        queries=evidence.queries,
-        method=judgement.method,
-        atoms=claims.atoms,
-        retriever=evidence.retriever,
-        documents=evidence.documents,
-        top_k=evidence.top_k,
-        reading=evidence.reading,
-        question_contexts=evidence.question_contexts,
-        summarise=evidence.summarise,
-        retry_failed=output_to.retry_failed,
-        embeddings=evidence.embeddings,
-        embeddings_base=evidence.embeddings_base,
-        search_base=evidence.search_base,
-        http=web.settings(),
-        relations=judgement.relations,
-        window=judgement.window,
-        least=judgement.least,
-        variants=tuple(judgement.variant or ("FR2",)),
-        encoding=judgement.encoding,
-        assessors=tuple(judgement.assessor or ()),
-        # No file is made where nothing is sent.
-        cache=None if model.dry_run else model.cache,
-        replay=model.replay,
-        prices=model.prices(),
-        price_search=model.price_search,
-        price_embeddings=evidence.price_of_embeddings(),
-        budget=budget,
-        ledger=ledger,
-    )
-    plan = with_selection(
-        make_plan(graphs, wanted, algorithm), graphs, core.settings(), wanted.model
-    )
+    plan = with_selection(make_plan(graphs, settings, session), graphs, settings, session.model)
+    algorithm = plan.views[0].backend
     remarks, console = messages(), output()
     for remark in loaded.remarks:
         remarks.print(remark, soft_wrap=True)
-    if model.dry_run:
+    if settings.dry_run:
         rows = estimate(graphs, plan.choices)
         _show_estimate(console, rows)
         _show_inference(console, rows, algorithm)
@@ -216,8 +177,7 @@ def command(
             elsewhere = places.enter_context(
                 on_cluster(output_to.dask, algorithm, plan.stages, local=local)
             )
-        places.enter_context(ledger_at_limit(remarks, ledger))
-        report = places.enter_context(response_progress(remarks, len(graphs), ledger))
+        report = places.enter_context(session.responses(len(graphs)))
         batch = assess_responses(
             graphs,
             plan.stages,
@@ -225,9 +185,9 @@ def command(
             plan.settings,
             BatchOptions(
                 output_to.out,
-                1 if local else responses_under_way(model.concurrency),
-                output_to.retry_failed,
-                output_to.partial,
+                1 if local else responses_under_way(session.calls),
+                settings.retry_failed,
+                settings.partial,
                 prepare,
             ),
             report=report,
@@ -244,10 +204,10 @@ def command(
             console.print(line, soft_wrap=True)
         console.print()
     if len(graphs) > 1 and batch.responses:
-        show_responses(console, batch.responses, plan.views, plan.choices.options.assessors)
-    _show_measures(console, batch.responses, plan.views, plan.choices.options.assessors)
-    if core.core:
-        _show_core(console, batch.responses, plan.views, plan.choices.options.assessors)
+        show_responses(console, batch.responses, plan.views, settings.assessors)
+    _show_measures(console, batch.responses, plan.views, settings.assessors)
+    if settings.core:
+        _show_core(console, batch.responses, plan.views, settings.assessors)
     show_ledger(console, ledger)
     if plan.choices.relations == "model":
         # Where they are from is known only now: a server may refuse log-probabilities.
@@ -256,7 +216,7 @@ def command(
         remarks.print(f"{plan.choices.model}: probabilities of relations: {told or 'none'}")
     if isinstance(plan.choices.searcher, WebRetriever):
         store = plan.choices.searcher.store
-        asked, price = store.asked, plan.choices.options.price_search
+        asked, price = store.asked, settings.price_search
         paid = "" if price is None else f" ({store.paid:.4f} US dollars)"
         remarks.print(
             f"asked the web for {asked['searches']:,} searches{paid}, {asked['pages']:,} pages"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
-    from experiments.assess.core import CoreSettings
+    pass
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,3 @@ class CoreOptions:
     domain: Annotated[
         str, typer.Option(metavar="NAME", help="With --core: domain of the bleached claims.")
     ] = "people"
-
-    def settings(self) -> CoreSettings | None:
-        """How claims are selected; None where they are not."""
-        from experiments.assess.core import CoreSettings
-
-        if not self.core:
-            return None
-        return CoreSettings(**asdict(self))

@@ -80,7 +80,3 @@ class EvidenceOptions:
             help="Price of a million embedded tokens; litellm's price if not given.",
         ),
     ] = None
-
-    def price_of_embeddings(self) -> float | None:
-        """US dollars per token of embeddings; None: as litellm knows."""
-        return None if self.price_embeddings is None else self.price_embeddings / 1e6

@@ -47,9 +47,10 @@ class JudgementOptions:
         list[str] | None,
         typer.Option(metavar="NAME", help="FR1, FR2 (default) or FR3; repeatable."),
     ] = None
-    assessor: Annotated[
+    assessors: Annotated[
         list[str] | None,
         typer.Option(
+            "--assessor",
             metavar="NAME",
             help="Let the language model also judge the claims by a prompt: factscore, "
             "factverify, veriscore, evidence-and-knowledge, own-knowledge or fastfact; or "

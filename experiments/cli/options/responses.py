@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from experiments.assess.inputs import LoadedResponses
+    pass
 
 
 @dataclass(frozen=True)
@@ -47,17 +47,3 @@ class ResponseOptions:
         Path | None,
         typer.Option(metavar="FILE", help="Passages for FActScore's atoms, as JSON Lines."),
     ] = None
-
-    def load(self, source: Path) -> LoadedResponses:
-        """The responses of a file that these options name."""
-        from experiments.assess.inputs import load_responses
-        from experiments.assess.response_columns import ResponseColumns
-
-        return load_responses(
-            source,
-            query=self.query,
-            topic=self.topic,
-            columns=ResponseColumns(self.response, self.question, self.id),
-            take=self.take or (),
-            passages=self.passages,
-        )

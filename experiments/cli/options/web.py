@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from factormodels.extraction.retrieval.http import HttpSettings
+    pass
 
 
 @dataclass(frozen=True)
@@ -35,13 +35,3 @@ class WebOptions:
             help="Also fetch pages from this machine and from private networks.",
         ),
     ] = False
-
-    def settings(self) -> HttpSettings:
-        """Limits of requests to the web."""
-        from factormodels.extraction.retrieval.http import HttpSettings
-
-        return HttpSettings(
-            longest_wait=self.max_wait,
-            contact=self.contact,
-            allow_private_hosts=self.allow_private_hosts,
-        )

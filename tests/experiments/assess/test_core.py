@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from experiments import evaluate, fastfact
-from experiments.assess.core import CoreSettings, core_stage
+from experiments.assess.core import core_stage
 from experiments.assess.response import AssessedResponse, with_core
+from experiments.assess.settings import CoreSettings
 from factormodels import Atom, FactGraph, read_many
 from tests.experiments.assess.test_assess_model import arguments, notes, provider, stage_of
 from tests.experiments.assess.test_fastfact import answer
@@ -69,7 +70,7 @@ def test_evaluate_gives_both_scores() -> None:
         atoms=tuple(replace(atom, label=atom.id != "a3") for atom in REPEATED.atoms),
     )
     documents = ["The bridge opened in 1890. No train crosses it."]
-    found = evaluate(labelled, documents=documents, core=CoreSettings(domain="things"))
+    found = evaluate(labelled, documents=documents, core=True, domain="things")
     assert found.claims["counts"].tolist() == [True, False, True]
     all_of, core = found.summary.to_dict("records")
     assert (all_of["name"], core["name"]) == ("FR2", "FR2 with Core")
