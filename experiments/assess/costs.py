@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
@@ -18,9 +17,6 @@ from factormodels.extraction.language_model.accounting import Ledger, MeteredMod
 from factormodels.extraction.prompts.replaced import WithPrompts, prompts_of
 from factormodels.extraction.stages.atomizer import atomize
 from factormodels.fact_graph import FactGraph
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 CLAIMS_PER_SENTENCE = 4.2
 """People found 974 claims in 232 sentences of 31 biographies (FActScore, labelled by people)."""
@@ -182,31 +178,6 @@ class StrideRow:
     failures: int
 
 
-def load_of_length(
-    sentences: int,
-    settings: Load,
-    *,
-    claims_per_sentence: float = CLAIMS_PER_SENTENCE,
-    distinct_share: float = 1.0,
-) -> Load:
-    """The load of a response of some length, all else as in `settings`.
-
-    Args:
-        sentences: N.
-        settings: q, p, w, k.
-        claims_per_sentence: M/N.
-        distinct_share: m/(kn), from 0 to 1.
-
-    Raises:
-        InputError: for a share outside [0, 1] or a bad load.
-    """
-    if not 0 <= distinct_share <= 1:
-        raise InputError(f"distinct_share is {distinct_share}; give a share between 0 and 1")
-    claims = round(claims_per_sentence * sentences)
-    contexts = round(distinct_share * settings.per_claim * claims)
-    return replace(settings, sentences=sentences, claims=claims, contexts=contexts)
-
-
 def stride_ablation(
     responses: Sequence[FactGraph], model: LanguageModel, strides: Sequence[int | None]
 ) -> list[StrideRow]:
@@ -252,55 +223,6 @@ def stride_ablation(
             )
         )
     return rows
-
-
-def cost_figure(
-    settings: Load,
-    *,
-    longest: int = 60,
-    distinct_share: float = 1.0,
-    claims_per_sentence: float = CLAIMS_PER_SENTENCE,
-) -> Figure:
-    """A figure of calls of the language model against the length of the response.
-
-    Args:
-        settings: q, p, w, k; its sentences and claims are not read.
-        longest: the largest number of sentences.
-        distinct_share: m/(kn).
-        claims_per_sentence: M/N.
-
-    Raises:
-        InputError: for a length below 2 or a bad share.
-    """
-    from functools import partial
-
-    import numpy as np
-
-    from calibration.figures.panels import name_lines, nth_look, small_multiples, together
-
-    if longest < 2:
-        raise InputError(f"longest is {longest}; give a number of sentences from 2")
-    lengths = range(1, longest + 1)
-    loads = [
-        load_of_length(
-            n, settings, claims_per_sentence=claims_per_sentence, distinct_share=distinct_share
-        )
-        for n in lengths
-    ]
-
-    calls = {name: [cost(load).calls for load in loads] for name, cost in METHODS.items()}
-    # On a logarithmic axis a twentieth is hardly a line's width.
-    curves = together(calls, partial(np.allclose, rtol=0.05))
-    with small_multiples(list(curves), (2.4, 2.3)) as (figure, places):
-        for place, names in places:
-            lines = {}
-            for at, name in enumerate(names):
-                look = nth_look(at) | {"marker": None}
-                (lines[name.replace(" = ", " =\n")],) = place.plot(lengths, curves[name], **look)
-            place.set(yscale="log", xlim=(1, longest), xlabel="sentences of the response")
-            name_lines(place, lines)
-        places[0][0].set_ylabel("calls of the language model")
-        return figure
 
 
 def _factreasoner(load: Load, pairs: int) -> MethodCost:

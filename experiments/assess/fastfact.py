@@ -15,7 +15,7 @@ from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, WebSettings
 from experiments.assess.batch import Batch, BatchSettings, assess_responses, responses_under_way
 from experiments.assess.core import core_stage
-from experiments.assess.costs import CLAIMS_PER_SENTENCE
+from experiments.assess.costs import CLAIMS_PER_SENTENCE, Load
 from experiments.assess.fastfact_tables import (
     audit_table,
     claim_table,
@@ -25,6 +25,7 @@ from experiments.assess.fastfact_tables import (
     failure_table,
     guaranteed_threshold,
     leaderboard,
+    loads_of,
     method_table,
     response_table,
     shown_table,
@@ -246,7 +247,7 @@ def _tables(
     if settings.failure_types:
         frames["claim_failures"] = failure_table(found, settings.by)
     frames["cost"] = cost_table(found, session.ledger, batch.spent)
-    frames["methods"] = method_table(found)
+    frames["methods"] = method_table(loads_of(found))
     frames["audit"] = audit_table(found)
     return {name: shown_table(name, frame) for name, frame in frames.items()}
 
@@ -297,10 +298,14 @@ def _sentences(tables: Mapping[str, Table], batch: Batch, settings: FastFactRun)
 
 
 def _bound(loaded: LoadedResponses, settings: FastFactRun) -> Findings:
-    """What would be asked at most: a dry run sends nothing."""
+    """What would be asked at most, by this and other methods: a dry run sends nothing."""
     sentences = [split_sentences(graph.response) for graph in loaded.graphs]
     stride = settings.pipeline.stride
-    claims = round(CLAIMS_PER_SENTENCE * sum(map(len, sentences)))
+    loads = [
+        Load(n, round(CLAIMS_PER_SENTENCE * n), stride=n if stride is None else stride)
+        for n in map(len, sentences)
+    ]
+    claims = sum(load.claims for load in loads)
     calls = {
         "pre-verification": sum(len(split_chunks(each, stride)) for each in sentences),
         "fastfact": claims,
@@ -315,7 +320,10 @@ def _bound(loaded: LoadedResponses, settings: FastFactRun) -> Findings:
             f"Nothing was sent. Claims are not yet known: {CLAIMS_PER_SENTENCE:g} per sentence are "
             "taken, and those that are skipped are neither searched nor verified.",
         ),
-        tables={"calls": shown_table("calls", frame)},
+        tables={
+            "calls": shown_table("calls", frame),
+            "methods": shown_table("methods", method_table(loads)),
+        },
         settings=settings.given(),
     )
 

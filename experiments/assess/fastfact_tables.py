@@ -376,8 +376,13 @@ def cost_table(
     return pd.DataFrame(rows)
 
 
-def method_table(graphs: Sequence[FactGraph]) -> pd.DataFrame:
-    """Calls and searches that methods need for these responses, by FaStfact's table 6.
+def loads_of(graphs: Iterable[FactGraph]) -> list[Load]:
+    """What responses that were judged asked of an assessor."""
+    return [_load(graph) for graph in graphs]
+
+
+def method_table(loads: Sequence[Load]) -> pd.DataFrame:
+    """Calls and searches that methods need for responses, by FaStfact's table 6.
 
     q = 1; of FR1, FR2 and FR3, k = 3 contexts per claim, none of them alike.
     """
@@ -385,7 +390,7 @@ def method_table(graphs: Sequence[FactGraph]) -> pd.DataFrame:
 
     rows = []
     for name, method in METHODS.items():
-        costs = [method(_load(graph)) for graph in graphs]
+        costs = [method(load) for load in loads]
         columns = ("extracting", "verifying", "searches", "calls")
         rows.append(
             {"method": name, **{one: sum(getattr(cost, one) for cost in costs) for one in columns}}

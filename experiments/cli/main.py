@@ -26,7 +26,6 @@ from experiments.cli.commands import (
     backends,
     bench,
     convert,
-    costs,
     datasets,
     diff,
     draw,
@@ -184,7 +183,6 @@ def _factormodels(
 
 _COMMANDS = (
     *(infer, assess, run, report, fit, diff),
-    costs,
     *(draw, explore, convert, backends, schema, prompts, bench, references),
 )
 

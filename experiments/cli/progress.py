@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from experiments.asking.ledger_table import ledger_table
-from experiments.findings.terminal import show
 from experiments.findings.text import counted, duration
 from experiments.progress import Finished, Watcher
 from factormodels.errors import LimitReachedError
@@ -360,5 +358,9 @@ def ledger_at_limit(console: Console, ledger: Ledger) -> Iterator[None]:
 
 def show_ledger(console: Console, ledger: Ledger) -> None:
     """Print what a run asked language models and paid, by stage; nothing if it asked nothing."""
+    # Tables load scores, which not every command needs.
+    from experiments.asking.ledger_table import ledger_table
+    from experiments.findings.terminal import show
+
     if ledger.stages:
         show(console, ledger_table(ledger))

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
-from experiments.assess.costs import (
-    METHODS,
-    Load,
-    core,
-    cost_figure,
-    load_of_length,
-    stride_ablation,
-)
-from factormodels import Atom, Context, FactGraph, InputError, write
+from experiments.assess.costs import METHODS, Load, core, stride_ablation
+from factormodels import Atom, Context, FactGraph, InputError
 from factormodels.extraction.fastfact import FastFactSettings, fastfact
 from factormodels.extraction.language_model import Completion, Request
 from factormodels.extraction.language_model.accounting import Ledger, MeteredModel
@@ -36,7 +26,6 @@ from factormodels.extraction.relation_models.prompted import PromptedRelationMod
 from factormodels.extraction.retrieval.base import Passage, Retrieved
 from factormodels.extraction.stages.assessors import assess
 from factormodels.selection import CachedRelations, Core, Informativeness, select, subclaims_of
-from tests.experiments.conftest import invoke
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.questions import claim_of, sentences_of
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
@@ -210,18 +199,6 @@ def test_the_stride_ablation_counts_calls_claims_and_tokens() -> None:
     assert [row.failures for row in rows] == [0, 0, 0]
 
 
-def test_a_load_of_some_length_and_its_figure() -> None:
-    load = load_of_length(10, Load(0, 0), distinct_share=0.5)
-    assert (load.claims, load.distinct) == (42, 63)
-    figure = cost_figure(Load(0, 0, unsure=0.3, stride=5), longest=12)
-    named = [text.get_text() for axes in figure.axes for text in axes.texts]
-    assert {name for text in named for name in text.split(" =\n")} == set(METHODS)
-    lines = figure.axes[0].get_lines()
-    assert np.array_equal(lines[0].get_ydata(), [k + round(4.2 * k) for k in range(1, 13)])
-    refused("distinct_share is 2", load_of_length, 1, Load(0, 0), distinct_share=2)
-    refused("longest is 1", cost_figure, Load(0, 0), longest=1)
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -233,45 +210,3 @@ def test_a_load_of_some_length_and_its_figure() -> None:
 )
 def test_a_bad_load_is_named(arguments: dict[str, Any], message: str) -> None:
     refused(re.escape(message), Load, **{"sentences": 1, "claims": 1, **arguments})
-
-
-def test_the_command_prints_and_writes(tmp_path: Any) -> None:
-    result = invoke("costs", "--sentences", "10", "--out", str(tmp_path / "out"))
-    assert "N = 10 sentences, M = n = 42 claims" in result.output
-    names = sorted(path.name for path in (tmp_path / "out").iterdir())
-    assert names == ["costs.csv", "costs.pdf", "costs.png"]
-
-
-def test_the_command_compares_strides(keyed: Path) -> None:
-    write(FactGraph("g", (Atom("a1"),), response=RESPONSE), keyed / "g.json")
-
-    def reply(request: dict[str, Any], _: int) -> Reply:
-        listed = sentences_of(request["messages"][-1]["content"])
-        return Reply(json.dumps([{"sentence": n, "claim": f"C{n}"} for n, _ in listed]))
-
-    arguments = ["costs", "--ablate", "g.json", "--out", "out", "--model", "openai/scripted"]
-    with ScriptedServer(reply) as server:
-        result = invoke(*arguments, "--strides", "1, 4, all", "--api-base", server.url)
-        assert len(server.requests) == 6 + 2 + 1
-    rows = list(csv.DictReader((keyed / "out" / "strides.csv").read_text().splitlines()))
-    assert [(row["stride"], row["calls"], row["claims"]) for row in rows] == [
-        ("1", "6", "6"),
-        ("4", "2", "6"),
-        ("", "1", "6"),
-    ]
-    assert "extraction by stride" in result.output
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--ablate", "demonstration"), "--ablate needs a language model"),
-        (("--ablate", "demonstration", "--strides", "0"), "--strides '0' is not a number"),
-        (
-            ("--ablate", "factcheck-bench", "--model", "openai/none"),
-            "has no text to take claims from",
-        ),
-    ],
-)
-def test_a_bad_ablation_is_named(options: tuple[str, ...], message: str) -> None:
-    assert message in invoke("costs", *options, code=2).output

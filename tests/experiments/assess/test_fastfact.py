@@ -450,6 +450,9 @@ def test_what_does_not_fit_is_one_sentence(options: list[str], said: str) -> Non
 def test_a_dry_run_counts_and_sends_nothing() -> None:
     result = invoke(*arguments("http://127.0.0.1:9/v1", "--stride", "2", "--dry-run"))
     assert re.search(r"^pre-verification +4$", result.stdout, re.M)
+    # Seven sentences with 4.2 claims each, rounded by response: SAFE takes N + 4M calls.
+    assert re.search(r"^SAFE +97 +30 +30 +127$", result.stdout, re.M)
+    assert re.search(r"^FactScore +7 +30 +0 +37$", result.stdout, re.M)
     assert not Path("answers.sqlite").exists()
 
 

@@ -255,7 +255,6 @@ def test_a_graph_that_is_too_large_is_one_sentence(graph_file: Path) -> None:
         (("draw", "demonstration", "--response", "demo-01-marie-curie", "--out", "o.svg"), "o.svg"),
         (("report", "done", "--out", "pages"), "pages/response-0001.html"),
         (("run", "study.yaml", "--out", "new"), "new/journal/"),
-        (("costs", "--out", "c"), "c/costs.csv"),
         (("assess", "t.txt", "--documents", "t.txt", "--out", "a.jsonl"), "a.jsonl: a.jsonl.par"),
     ],
 )

@@ -27,7 +27,6 @@ COMMANDS = (
     *(
         "bench",
         "select",
-        "costs",
         "references",
         "report",
         "draw",
