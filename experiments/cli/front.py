@@ -22,6 +22,7 @@ from experiments.cli.console import messages, output, show_written
 from experiments.cli.help_text import unwrapped
 from experiments.cli.progress import TerminalWatcher
 from experiments.findings.findings import Findings
+from experiments.findings.venues import DEFAULT_VENUE, VENUES, venue_named
 from experiments.progress import watched
 from experiments.settings import Settings, declared_in, option_of, settings_of
 from factormodels.errors import InputError
@@ -36,6 +37,10 @@ _OUTPUT = {
     ),
     "report": ("FILE", "Write everything as one page for a browser."),
 }
+_VENUE = (
+    f"What LaTeX tables and figures of --out fit: {', '.join(VENUES)}, or widths of a column and "
+    f"of the text in points, such as 219x455. [default: {DEFAULT_VENUE}]"
+)
 _JSON = "Print one JSON object and nothing else."
 
 
@@ -78,13 +83,16 @@ def command_of(function: Callable[..., Findings]) -> App:
                 found[each.name] = given.pop(each.name)
         out, report = given.pop("out", None), given.pop("report", None)
         as_json = given.pop("json", False)
+        venue = given.pop("venue", DEFAULT_VENUE)
+        # Before anything is computed.
+        venue_named(venue)
         if "out" in kind.model_fields:
             # What goes on where it was stopped writes as it goes.
             given["out"] = out
         watcher = TerminalWatcher(messages())
         with watcher.shown(), watched(watcher):
             findings = plain(**found, settings=kind.of(given))
-        deliver(findings, out=out, report=report, as_json=as_json)
+        deliver(findings, out=out, report=report, venue=venue, as_json=as_json)
         return INCOMPLETE if findings.incomplete else 0
 
     call.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
@@ -207,6 +215,9 @@ def _outputs() -> list[inspect.Parameter]:
         ]
         for name, (word, text) in _OUTPUT.items()
     }
+    notes["venue"] = Annotated[
+        str | None, Parameter(name="--venue", help=_VENUE, metavar="NAME", group=group)
+    ]
     notes["json"] = Annotated[bool | None, Parameter(name="--json", help=_JSON, group=group)]
     return [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=note)
@@ -214,11 +225,13 @@ def _outputs() -> list[inspect.Parameter]:
     ]
 
 
-def deliver(found: Findings, *, out: Path | None, report: Path | None, as_json: bool) -> None:
+def deliver(
+    found: Findings, *, out: Path | None, report: Path | None, venue: str, as_json: bool
+) -> None:
     """Write findings where they are asked for, and print them."""
     from experiments.findings.terminal import show_findings
 
-    written = [] if out is None else found.save(out)
+    written = [] if out is None else found.save(out, venue=venue)
     if report is not None:
         written.append(found.report(report))
     if as_json:

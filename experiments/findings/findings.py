@@ -133,8 +133,8 @@ class Findings(Previewed):
     def as_json(self) -> str:
         """All but the figures as one JSON object on one line, ending in a newline.
 
-        Keys: command, source, settings, findings (sentences), incomplete (what is lacking; empty:
-        nothing), tables {name: [row]}. A number that is not defined is null.
+        Keys: command, source, settings, findings (sentences), incomplete (whether something is
+        missing), tables {name: [row]}. A number that is not defined is null.
         """
         document = {
             "command": self.command,

@@ -249,3 +249,14 @@ def test_the_command_writes_what_it_prints(tmp_path: Path) -> None:
 def test_the_help_names_every_recalibration() -> None:
     shown = invoke("score", "--help").stdout
     assert [name for name in RECALIBRATORS if name.replace("_", "-") not in shown] == []
+
+
+def test_a_command_writes_for_a_venue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [f"0.{i % 9 + 1},0.{i % 7 + 1},{i % 2 == 0},{i // 4}" for i in range(24)]
+    Path("c.csv").write_text("\n".join(["p,q,label,answer", *lines]))
+    asked = ["--p", "p", "--p", "q", "--bootstrap", "20", "--resamples", "20"]
+    invoke("score", "c.csv", *asked, "--out", "wide", "--venue", "219x455")
+    invoke("score", "c.csv", *asked, "--out", "page", "--venue", "neurips")
+    assert r"\begin{table*}" in Path("wide/scores.tex").read_text()
+    assert r"\begin{table}" in Path("page/scores.tex").read_text()
