@@ -40,8 +40,9 @@ def held(graph: FactorGraph, truth: Posterior, posterior: Posterior) -> dict[str
         return found
     error = posterior.stats["log_z_standard_error"]
     if error is not None:
-        off = abs((posterior.log_z or 0.0) - log_z)
-        found["log Z within two standard errors"] = [off <= 2 * error]
+        found["log Z within two standard errors"] = [
+            abs((posterior.log_z or 0.0) - log_z) <= 2 * error
+        ]
     interval = posterior.stats.get("log_z_interval")
     if interval is not None:
         found["log Z in the interval of 95 %"] = [interval[0] <= log_z <= interval[1]]
