@@ -163,7 +163,7 @@ def _side_by_side(
     }
     taken = [(caps[at] or width) + 2 * _SEPARATION for at, width in enumerate(widths)]
     texts = [at for at, column in enumerate(table.columns) if not is_right(column)]
-    keys = [at for number, at in enumerate(texts) if at == number][:2] or [0]
+    keys = [at for number, at in enumerate(texts) if at == number] or [0]
     parts, left = [[*keys]], venue.page - sum(taken[at] for at in keys)
     for at in range(len(widths)):
         if at in keys:

@@ -111,7 +111,7 @@ def test_a_process_that_draws_gives_the_same_figures_and_report(
         asked.clear()
     pages = [f"report/{page.name}" for page in (tmp_path / "1" / "report").iterdir()]
     names = [path.name for path in (tmp_path / "1").glob("reliability*")]
-    assert (len(pages), len(names)) == (3, 3)
+    assert (len(pages), len(names)) == (3, 4)
     for name in (*pages, *names):
         one, other = (place / name for place in folders.values())
         assert one.read_bytes() == other.read_bytes(), name
