@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from experiments.asking.settings import AskingSettings
+from experiments.asking.settings import AnswerSettings, AskingSettings
 from experiments.progress import Finished, watcher
 from factormodels.errors import InputError, LimitReachedError
 from factormodels.extraction.language_model import Completion, Failure, LanguageModel, Request
@@ -100,22 +100,38 @@ def asking(settings: AskingSettings) -> Iterator[Session]:
 
 
 def _model(settings: AskingSettings, ledger: Ledger, budget: Budget) -> LanguageModel | None:
-    from factormodels.extraction.language_model.accounting import MeteredModel
     from factormodels.extraction.language_model.model_parameters import unlisted_parameters
 
     given: Any = settings.model
     if given is None:
         return None
-    if isinstance(given, str):
-        if settings.dry_run:
-            # In name only: a dry run needs no key.
-            return NamedModel(given, unlisted_parameters(given))
-        given = settings.litellm
-    elif settings.api_base is not None:
+    if isinstance(given, str) and settings.dry_run:
+        # In name only: a dry run needs no key.
+        return NamedModel(given, unlisted_parameters(given))
+    if not isinstance(given, str) and settings.api_base is not None:
         raise InputError("--api-base is for a model that is given by its name; leave it out")
-    if isinstance(given, LitellmSettings):
-        return language_model(given, settings.cache, ledger, replay=settings.replay, budget=budget)
-    return MeteredModel(given, ledger)
+    return answering(given, settings, ledger, budget)
+
+
+def answering(
+    model: Any, settings: AnswerSettings, ledger: Ledger, budget: Budget | None = None
+) -> LanguageModel:
+    """A model behind the cache if it is given by its name or by settings of litellm, else as it is.
+
+    Its answers are counted. Errors are those of `language_model`.
+
+    Args:
+        model: as `experiments.asking.settings.Model` has it.
+        settings: where it is called, and where its answers are kept.
+        ledger: where answers are counted.
+        budget: what may be asked and spent; None for anything.
+    """
+    from factormodels.extraction.language_model.accounting import MeteredModel
+
+    called = settings.litellm(model) if isinstance(model, str) else model
+    if isinstance(called, LitellmSettings):
+        return language_model(called, settings.cache, ledger, replay=settings.replay, budget=budget)
+    return MeteredModel(called, ledger)
 
 
 def language_model(

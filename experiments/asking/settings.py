@@ -25,15 +25,32 @@ Model = Annotated[Any, Option("NAME"), PlainSerializer(_name)]
 methods of `LanguageModel`."""
 
 
-class AskingSettings(Settings):
+class AnswerSettings(Settings):
+    """Answers of language models."""
+
+    api_base: Annotated[str | None, Option("URL")] = None
+    """Address of a server with a compatible API."""
+
+    cache: Path = Path("answers.sqlite")
+    """File that keeps answers and searches, so that none is repeated."""
+
+    replay: bool = False
+    """Take every answer from the cache; send nothing."""
+
+    prompts: Annotated[Path | None, Option("DIR")] = None
+    """Folder of prompts that replace ours by name; `factormodels prompts` lists them."""
+
+    def litellm(self, name: str) -> LitellmSettings:
+        """How a model is called that is given by its name."""
+        return LitellmSettings(name, self.api_base)
+
+
+class AskingSettings(AnswerSettings):
     """Language model."""
 
     model: Model = None
     """Language model as litellm spells it, such as openai/NAME; its key comes from the
     environment."""
-
-    api_base: Annotated[str | None, Option("URL")] = None
-    """Address of a server with a compatible API."""
 
     concurrency: Annotated[int, Field(ge=1)] = 16
     """How many calls may be under way at once."""
@@ -56,28 +73,18 @@ class AskingSettings(Settings):
     max_calls: Annotated[int | None, Field(ge=0)] = None
     """Stop after this many calls; you can continue later."""
 
-    cache: Path = Path("answers.sqlite")
-    """File that keeps answers and searches, so that none is repeated."""
-
     dry_run: bool = False
     """Show what would be asked, by stage, without sending anything."""
-
-    replay: bool = False
-    """Take every answer from the cache; send nothing."""
-
-    prompts: Annotated[Path | None, Option("DIR")] = None
-    """Folder of prompts that replace ours by name; `factormodels prompts` lists them."""
 
     @property
     def prices(self) -> Prices | None:
         """What tokens cost; None: as litellm knows."""
         return prices_per_million(self.price_in, self.price_out)
 
-    @property
-    def litellm(self) -> LitellmSettings:
-        """How the model is called that is given by its name."""
+    def litellm(self, name: str) -> LitellmSettings:
+        """How a model is called that is given by its name."""
         return LitellmSettings(
-            self.model,
+            name,
             self.api_base,
             self.concurrency,
             prices=self.prices,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from calibration.scores.measures import entropy_warnings
 from calibration.table_markup import csv_text
-from experiments.asking.session import asking, language_model
+from experiments.asking.session import asking
 from experiments.assess.batch import (
     Batch,
     assess_responses,
@@ -32,14 +32,11 @@ from experiments.assess.settings import AssessSettings
 from experiments.assess.setup import make_plan
 from experiments.settings import front_door
 from factormodels.claims import RelationKind
-from factormodels.errors import InputError, options_as_arguments
-from factormodels.extraction.language_model import LanguageModel
+from factormodels.errors import options_as_arguments
 from factormodels.extraction.language_model.accounting import (
     Ledger,
-    MeteredModel,
     StageUsage,
 )
-from factormodels.extraction.language_model.limits import Budget
 from factormodels.extraction.language_model.litellm_model import LitellmSettings
 from factormodels.extraction.stages.duplicates import every_atom
 from factormodels.fact_graph import FactGraph
@@ -218,29 +215,6 @@ def as_responses(
 ) -> tuple[FactGraph, ...]:
     """The responses that texts, files or graphs stand for, as `load_responses`."""
     return load_responses(texts, query=query, topic=topic, columns=columns).graphs
-
-
-def metered_model(
-    model: str | LitellmSettings | LanguageModel,
-    cache: Path,
-    ledger: Ledger,
-    replay: bool,
-    budget: Budget | None = None,
-    *,
-    api_base: str | None = None,
-) -> LanguageModel:
-    """A language model by name, behind its cache, or by itself, its answers counted.
-
-    Raises:
-        InputError: if the model cannot be asked so, or an address is given for one without a name.
-    """
-    if isinstance(model, str):
-        model = LitellmSettings(model, api_base)
-    elif api_base is not None:
-        raise InputError("api_base is for a model that is given by its name; leave it out")
-    if isinstance(model, LitellmSettings):
-        return language_model(model, cache, ledger, replay=replay, budget=budget)
-    return MeteredModel(model, ledger)
 
 
 def _evaluation(

@@ -77,10 +77,6 @@ def command_of(function: Callable[..., Findings]) -> App:
     ]
 
     def call(*arguments: Any, **given: Any) -> int:
-        found = dict(zip((each.name for each in places), arguments, strict=False))
-        for each in places:
-            if each.name in given:
-                found[each.name] = given.pop(each.name)
         out, report = given.pop("out", None), given.pop("report", None)
         as_json = given.pop("json", False)
         venue = given.pop("venue", DEFAULT_VENUE)
@@ -91,7 +87,7 @@ def command_of(function: Callable[..., Findings]) -> App:
             given["out"] = out
         watcher = TerminalWatcher(messages())
         with watcher.shown(), watched(watcher):
-            findings = plain(**found, settings=kind.of(given))
+            findings = plain(*arguments, settings=kind.of(given))
         deliver(findings, out=out, report=report, venue=venue, as_json=as_json)
         return INCOMPLETE if findings.incomplete else 0
 
@@ -151,14 +147,13 @@ def _help(docstring: str) -> str:
 
 
 def _argument(parameter: inspect.Parameter, meant: str) -> inspect.Parameter:
-    several = parameter.kind is inspect.Parameter.VAR_POSITIONAL
     name = parameter.name.strip("_").upper()
     note = Parameter(name=[name], help=" ".join(meant.split()), show_default=False)
     # In Python a text may be data themselves; a person at a terminal names where they are.
     given_as = str if parameter.annotation == "str" else Path
     return inspect.Parameter(
         parameter.name,
-        inspect.Parameter.VAR_POSITIONAL if several else inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_ONLY,
         default=parameter.default,
         annotation=Annotated[given_as, note],
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from experiments.asking.settings import Model
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.table import (
     Column,
@@ -63,7 +64,7 @@ class PaddingSettings(Settings):
     """The assessor whose verdicts stand for labels of padded responses. Without it people's labels
     count; where there are none, FR2 on the recorded relations, or on those of --relations."""
 
-    paraphrases: Annotated[Any, Option("NAME")] = None
+    paraphrases: Model = None
     """Also repeat claims as paraphrases written by this language model."""
 
     templates_known: bool = False

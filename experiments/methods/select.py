@@ -10,18 +10,19 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
 from calibration.self_knowledge import IntervalSettings
+from experiments.asking.session import answering
+from experiments.asking.settings import AnswerSettings, Model
 from experiments.assess.core import claims_with_sources
 from experiments.assess.inputs import load_responses
 from experiments.assess.setup import relation_model
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.text import counted
-from experiments.methods.answering import AnswerSettings
 from experiments.methods.padding import PaddingSettings, check_padding, pad
 from experiments.methods.select_tables import study_figures, study_tables, uncertain_table
 from experiments.methods.self_judged_claims import calls_table
@@ -33,6 +34,7 @@ from experiments.settings import Names, Option, front_door
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import Failure, LanguageModel
 from factormodels.extraction.language_model.accounting import Ledger
+from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
 from factormodels.extraction.safe import (
     IRRELEVANT,
     RELEVANCE_PROMPT,
@@ -91,11 +93,11 @@ class SelectSettings(PaddingSettings, AnswerSettings):
     graded: Annotated[str | None, Option("NAME")] = None
     """Relation model that gives P(c given h), as one trained on UNLI."""
 
-    model: Annotated[Any, Option("NAME")] = None
+    model: Model = None
     """Language model that decides entailment and, with --append, judges claims by prompts; as
     litellm spells it, its key from the environment."""
 
-    relevance: Annotated[Any, Option("NAME")] = None
+    relevance: Model = None
     """Language model that decides which claims are relevant to the question; others do not
     count."""
 
@@ -202,10 +204,10 @@ def select(responses: Responses, settings: SelectSettings) -> Findings:
         graphs, source, remarks = tuple(responses), "the responses", ()
     if settings.append:
         check_padding(settings)
-    ledger = Ledger()
+    ledger, prompts = Ledger(), read_prompts(settings.prompts)
     model, judge_of_relevance, writer = (
-        settings.answering(name, ledger)
-        for name in (settings.model, settings.relevance, settings.paraphrases)
+        None if given is None else WithPrompts(answering(given, settings, ledger), prompts)
+        for given in (settings.model, settings.relevance, settings.paraphrases)
     )
     choices = settings.choices(model)
     labelled = _placed_labels(graphs)
@@ -266,7 +268,8 @@ def select(responses: Responses, settings: SelectSettings) -> Findings:
         source=source,
         sentences=tuple(sentences),
         tables=tables,
-        settings=settings.recorded(relations=settings.judge, domain=choices.domain),
+        settings=settings.model_dump(mode="json")
+        | {"relations": settings.judge, "domain": choices.domain},
         draw=lambda: {name: figure for draw in drawings for name, figure in draw().items()},
         unshown=("claims",),
     )
