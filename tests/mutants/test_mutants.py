@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import py_compile
 import subprocess
 from pathlib import Path
+from time import time
 
 import pytest
 
@@ -56,6 +59,19 @@ def test_a_mutant_is_killed_by_a_test_that_fails_and_by_nothing_else(
     seconds = 3.0 if word == LATE else 60.0
     assert attempt(mutant, tree, seconds).word == word
     assert (tree / "sums.py").read_text().endswith(SUM)
+
+
+def test_code_compiled_in_the_second_of_the_change_is_not_run(tree: Path) -> None:
+    mutant = Mutant(
+        "sums", "sums.py", SUM, "    return a - b\n", ("tests/test_sums.py::test_a_sum",)
+    )
+    source = tree / "sums.py"
+    # The source's time is what it will be when the mutant is written: now and for a while.
+    for ahead in range(5):
+        at = time() + ahead
+        os.utime(source, (at, at))
+        py_compile.compile(str(source), doraise=True)
+        assert attempt(mutant, tree, 60.0).word == KILLED
 
 
 def test_what_no_longer_fits_the_tree_is_told(tree: Path) -> None:

@@ -119,7 +119,11 @@ def attempt(mutant: Mutant, root: Path, seconds: float = MOST_SECONDS) -> Outcom
     with copied(root) as tree:
         source = tree / mutant.file
         text = source.read_text(encoding="utf-8")
+        compiled_from = source.stat().st_mtime
         source.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+        # Python tells compiled code from stale by size and whole seconds of the source's time: a
+        # change of one character in the second of the copy would be run as it was.
+        os.utime(source, (compiled_from + 2.0, compiled_from + 2.0))
         return run_tests(mutant.tests, tree, seconds)
 
 
