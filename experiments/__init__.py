@@ -12,9 +12,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from experiments.assess.evaluation import evaluate
-    from experiments.assess.fastfact import fastfact
     from experiments.cli.running import run_study
+    from experiments.evaluators.evaluation import evaluate
+    from experiments.evaluators.fastfact import fastfact
     from experiments.methods.align import align
     from experiments.methods.score import score
     from experiments.methods.select import select
@@ -42,8 +42,8 @@ __all__ = [
 
 _MODULES = {
     "align": "experiments.methods.align",
-    "evaluate": "experiments.assess.evaluation",
-    "fastfact": "experiments.assess.fastfact",
+    "evaluate": "experiments.evaluators.evaluation",
+    "fastfact": "experiments.evaluators.fastfact",
     "load_study": "experiments.study.reading",
     "posteriors": "experiments.run.posteriors",
     "read_rows": "experiments.results.rows",

@@ -46,7 +46,7 @@ import pandas as pd
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, paper_style
 from experiments.asking.session import language_model
-from experiments.assess.costs import METHODS, Load
+from experiments.evaluators.costs import METHODS, Load
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table
 from experiments.paper.graph_figure import draw_fact_graph

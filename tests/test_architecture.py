@@ -67,7 +67,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "experiments": (
         *(("cli",), ("bench",), ("explore",), ("methods",), ("analyses",), ("report",), ("run",)),
-        *(("results",), ("paper",), ("padding",), ("assess",), ("asking",)),
+        *(("results",), ("paper",), ("padding",), ("evaluators",), ("asking",)),
         *(("study",), ("findings",)),
         ("progress", "settings"),
     ),

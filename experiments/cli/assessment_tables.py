@@ -11,7 +11,7 @@ from experiments.findings.text import counted, interval, number
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from experiments.assess.response import AssessedResponse, AssessmentView, Compared
+    from experiments.evaluators.response import AssessedResponse, AssessmentView, Compared
 
 _MOST_SHOWN = 50
 """Responses that the terminal shows; the output has them all."""
@@ -28,7 +28,7 @@ def show_responses(
     Behind Pr stands the range that what is missing leaves open.
     """
     from calibration.scores.measures import entropy_warnings
-    from experiments.assess.response import summarise_judged
+    from experiments.evaluators.response import summarise_judged
 
     names = [*(view.variant for view in views), *assessors]
     heading(console, "responses")

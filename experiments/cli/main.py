@@ -19,7 +19,6 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.assess.threads import AT_WORK
 from experiments.cli import help_text
 from experiments.cli.commands import (
     assess,
@@ -39,6 +38,7 @@ from experiments.cli.commands import (
     schema,
 )
 from experiments.cli.console import say, spell_what_has_no_form, warnings_on_stderr
+from experiments.evaluators.threads import AT_WORK
 from factormodels.errors import FactormodelsError, LimitReachedError
 from factormodels.io.guarded_opening import MOST_HELD, parse_size, size_limit, size_text
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.status import Status
 
-    from experiments.assess.response import AssessedResponse
+    from experiments.evaluators.response import AssessedResponse
     from experiments.run.runner import Progress
     from factormodels.extraction.language_model.accounting import Ledger
 

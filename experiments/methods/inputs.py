@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.assess.response import METADATA_KEY
+from experiments.evaluators.response import METADATA_KEY
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.published.formats import format_of

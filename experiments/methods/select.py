@@ -17,9 +17,9 @@ from pydantic import Field
 from calibration.self_knowledge import IntervalSettings
 from experiments.asking.session import answering
 from experiments.asking.settings import AnswerSettings, Model
-from experiments.assess.core import claims_with_sources
-from experiments.assess.inputs import load_responses
-from experiments.assess.setup import relation_model
+from experiments.evaluators.core import claims_with_sources
+from experiments.evaluators.inputs import load_responses
+from experiments.evaluators.setup import relation_model
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.text import counted

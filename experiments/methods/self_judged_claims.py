@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from calibration.self_knowledge import declining_clauses
-from experiments.assess.batch import ALONE, BatchOptions, Report, assess_responses
-from experiments.assess.fastfact_tables import columns_of
-from experiments.assess.retrievers_by_name import RETRIEVERS, SearchOptions, build_retriever
+from experiments.evaluators.batch import ALONE, BatchOptions, Report, assess_responses
+from experiments.evaluators.fastfact_tables import columns_of
+from experiments.evaluators.retrievers_by_name import RETRIEVERS, SearchOptions, build_retriever
 from experiments.findings.table import Column, Table, data_frame
 from factormodels.claims import Atom
 from factormodels.errors import InputError, unknown_name

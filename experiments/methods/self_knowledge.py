@@ -40,9 +40,9 @@ from experiments.analyses.papers.self_judgement import ModelTables, model_tables
 from experiments.analyses.positions import TITLES, position_table
 from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings, Model
-from experiments.assess.batch import BatchOptions, responses_under_way
-from experiments.assess.evaluation import as_responses
-from experiments.assess.retrievers_by_name import as_documents
+from experiments.evaluators.batch import BatchOptions, responses_under_way
+from experiments.evaluators.evaluation import as_responses
+from experiments.evaluators.retrievers_by_name import as_documents
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, interval_column, text_columns
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from experiments.analyses.papers.self_judgement import FigureName
-    from experiments.assess.inputs import Texts
+    from experiments.evaluators.inputs import Texts
     from experiments.methods.inputs import Data
 
     ClaimData = Data | Texts

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.assess.batch import CONSUMPTION_KEY
-from experiments.assess.response import METADATA_KEY
+from experiments.evaluators.batch import CONSUMPTION_KEY
+from experiments.evaluators.response import METADATA_KEY
 from experiments.report.assessment_pages import Assessment
 from experiments.report.reported_datasets import Watch
 from experiments.report.writing import write_report

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibration.scores.measures import entropy_warnings
-from experiments.assess.open_relations import RANGED
-from experiments.assess.response import AssessedResponse, Compared, judged, summarise_judged
-from experiments.assess.stage_remarks import stage_failures, stage_remarks
+from experiments.evaluators.open_relations import RANGED
+from experiments.evaluators.response import AssessedResponse, Compared, judged, summarise_judged
+from experiments.evaluators.stage_remarks import stage_failures, stage_remarks
 from experiments.report.reported_datasets import Part
 from experiments.report.texts import fixed, interval
 from factormodels.fact_graph import FactGraph

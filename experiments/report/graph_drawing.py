@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from experiments.assess.evidence import recorded_context
+from experiments.evaluators.evidence import recorded_context
 from experiments.paper.graph_figure import untangled
 from factormodels.claims import RelationKind
 from factormodels.fact_graph import FactGraph

@@ -9,7 +9,7 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from experiments.assess.evidence import Removals, context_removals
+from experiments.evaluators.evidence import Removals, context_removals
 from experiments.run.learned_priors import WHOLE, CrossFittedPriors, Key
 from experiments.run.units import factor_graph
 from experiments.study.cell_names import RECORDED

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from calibration.scores.measures import DECISION_TOLERANCE, verdicts
-from experiments.assess.evidence import (
+from experiments.evaluators.evidence import (
     ContextEvidence,
     Removal,
     evidence_of_atoms,

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from experiments.assess.batch import Elsewhere
-from experiments.assess.response import AssessmentView, assess_graph
+from experiments.evaluators.batch import Elsewhere
+from experiments.evaluators.response import AssessmentView, assess_graph
 from experiments.run.workers import WorkerError, dask_client, import_distributed
 from factormodels.extraction.pipeline import Stage, run_stages
 from factormodels.fact_graph import FactGraph

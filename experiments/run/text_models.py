@@ -18,7 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.asking.session import language_model
-from experiments.assess.relation_models_by_name import build_relation_model, relation_model_facts
+from experiments.evaluators.relation_models_by_name import (
+    build_relation_model,
+    relation_model_facts,
+)
 from experiments.results.rows import FAILED
 from experiments.run.units import UnitResult, sentence
 from experiments.study.cell_names import RECORDED
@@ -439,7 +442,7 @@ def uses(
 
 def _in_sample(requests: Iterable[TextRequest], data: Sequence[StudyData]) -> int:
     """Number of the passages of responses to which the lexical model was fitted."""
-    from experiments.assess.relation_quality import in_sample, passages_of
+    from experiments.evaluators.relation_quality import in_sample, passages_of
 
     by_name = {dataset.name: dataset.graphs for dataset in data}
     responses = {(request.dataset, request.response) for request in requests}

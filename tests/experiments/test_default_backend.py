@@ -12,8 +12,8 @@ import pytest
 
 from calibration.learned_priors import fit
 from experiments import posteriors
-from experiments.assess.estimate import expected_inference
-from experiments.assess.response import AssessmentView, assess_graph
+from experiments.evaluators.estimate import expected_inference
+from experiments.evaluators.response import AssessmentView, assess_graph
 from experiments.results.rows import read_rows
 from experiments.study.config import DatasetChoice, Study
 from factormodels import FactGraph

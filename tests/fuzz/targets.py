@@ -384,7 +384,7 @@ def _documents(path: Path) -> object:
 
 
 def _responses(path: Path) -> object:
-    from experiments.assess.inputs import load_responses
+    from experiments.evaluators.inputs import load_responses
 
     return load_responses(path)
 

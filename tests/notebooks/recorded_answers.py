@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from experiments.assess.estimate import CHARACTERS_PER_TOKEN
+from experiments.evaluators.estimate import CHARACTERS_PER_TOKEN
 from factormodels import datasets
 from factormodels.claims import Relation, RelationKind
 from factormodels.extraction.language_model.cache import AnswerCache, CachedModel

@@ -24,7 +24,7 @@ from experiments.analyses.context import AnalysisContext
 from experiments.analyses.interval_values import named
 from experiments.analyses.papers.shared.sources import SourceName, absence, user_data
 from experiments.analyses.posteriors import LabelledAtoms, scores_with_intervals
-from experiments.assess.relation_quality import LabelledPair, fit_lexical, labelled_pairs
+from experiments.evaluators.relation_quality import LabelledPair, fit_lexical, labelled_pairs
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, data_frame, interval_column
 from experiments.study.config import STRICT, Count

@@ -12,7 +12,7 @@ from experiments.analyses.context import AnalysisContext
 from experiments.analyses.papers.shared.loading import language_model, load
 from experiments.analyses.papers.shared.published import Published, with_published
 from experiments.analyses.papers.shared.sources import DATA_FILE, SourceName
-from experiments.assess.costs import stride_ablation
+from experiments.evaluators.costs import stride_ablation
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, data_frame
 from experiments.study.config import STRICT, Count

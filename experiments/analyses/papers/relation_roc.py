@@ -17,7 +17,7 @@ from experiments.analyses.papers.shared.loading import language_model, load
 from experiments.analyses.papers.shared.published import Published, with_published
 from experiments.analyses.papers.shared.sources import SourceName, UserData
 from experiments.analyses.posteriors import LabelledAtoms, scores_with_intervals
-from experiments.assess.relation_quality import (
+from experiments.evaluators.relation_quality import (
     LabelledPair,
     RelationForecasts,
     fit_lexical,
@@ -107,7 +107,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
 def _forecasts(
     pairs: Sequence[LabelledPair], settings: Settings, user: UserData, context: AnalysisContext
 ) -> dict[str, dict[RelationKind, RelationForecasts]]:
-    from experiments.assess.setup import relation_model
+    from experiments.evaluators.setup import relation_model
     from factormodels.extraction.relation_models.prompted import PromptedRelationModel
 
     found = {}

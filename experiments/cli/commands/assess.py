@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from experiments.asking.session import Session
-    from experiments.assess.estimate import StageEstimate
-    from experiments.assess.response import AssessedResponse, AssessmentView
-    from experiments.assess.settings import AssessSettings
+    from experiments.evaluators.estimate import StageEstimate
+    from experiments.evaluators.response import AssessedResponse, AssessmentView
+    from experiments.evaluators.settings import AssessSettings
     from inference.backend import Backend
 
 INCOMPLETE = 1
@@ -113,8 +113,8 @@ def command(
           --domain things --no-faithfulness
     """
     from experiments.asking.session import asking
-    from experiments.assess.settings import AssessSettings
     from experiments.cli.progress import TerminalWatcher
+    from experiments.evaluators.settings import AssessSettings
     from experiments.progress import watched
 
     groups = (responses, model, claims, evidence, web, judgement, core)
@@ -132,13 +132,13 @@ def _assess(
     from contextlib import ExitStack
     from functools import partial
 
-    from experiments.assess.batch import BatchOptions, assess_responses, responses_under_way
-    from experiments.assess.core import with_selection
-    from experiments.assess.estimate import estimate
-    from experiments.assess.setup import make_plan
-    from experiments.assess.stage_remarks import stage_remarks
     from experiments.cli.assessment_tables import show_responses, show_unanswered
     from experiments.cli.progress import announced, show_ledger, step_progress
+    from experiments.evaluators.batch import BatchOptions, assess_responses, responses_under_way
+    from experiments.evaluators.core import with_selection
+    from experiments.evaluators.estimate import estimate
+    from experiments.evaluators.setup import make_plan
+    from experiments.evaluators.stage_remarks import stage_remarks
     from factormodels.extraction.retrieval.web import WebRetriever
     from inference.warm_up import warm_up
 
@@ -273,7 +273,7 @@ def _show_atoms(console: Console, graph: FactGraph, variant: str) -> None:
     Evidence: the context, its relation and the relation's probability; "change" is what the
     posterior loses when the context is taken away, with its standard error if it is estimated.
     """
-    from experiments.assess.response import METADATA_KEY, by_strength
+    from experiments.evaluators.response import METADATA_KEY, by_strength
 
     view = graph.metadata[METADATA_KEY][variant]
     heading(console, f"{graph.id}: {variant}, {view['encoding']}, {_backend(view)}")
@@ -338,7 +338,7 @@ def _show_core(
     assessors: Sequence[str],
 ) -> None:
     """Print the measures of the claims that count alone, with the K of all claims."""
-    from experiments.assess.response import summarise_judged, with_core
+    from experiments.evaluators.response import summarise_judged, with_core
 
     kept = with_core(responses)
     all_counted = [one for one in responses if one.counts is not None]
@@ -364,7 +364,7 @@ def _show_measures(
 ) -> None:
     """Print the measures of every variant and assessor over all responses; scores with labels."""
     from calibration.scores.measures import entropy_warnings
-    from experiments.assess.response import summarise_judged
+    from experiments.evaluators.response import summarise_judged
 
     named = [(view.variant, (view.variant, view.encoding, view.backend.name)) for view in views]
     named += [(name, (ABSENT, ABSENT, name)) for name in assessors]
@@ -435,7 +435,7 @@ def _short(text: str) -> str:
 
 def _show_estimate(console: Console, rows: Sequence[StageEstimate]) -> None:
     """Print an estimate, the stages that are not chosen dimmed, and the sum of those that are."""
-    from experiments.assess.costs import CLAIMS_PER_SENTENCE
+    from experiments.evaluators.costs import CLAIMS_PER_SENTENCE
 
     heading(console, "dry run: nothing was sent")
     thinks = any(row.thoughts for row in rows)
@@ -471,7 +471,7 @@ def _show_estimate(console: Console, rows: Sequence[StageEstimate]) -> None:
 
 def _show_inference(console: Console, rows: Sequence[StageEstimate], backend: Backend) -> None:
     """Print what exact inference in the largest response would cost, by variant."""
-    from experiments.assess.estimate import RELATED_SHARE
+    from experiments.evaluators.estimate import RELATED_SHARE
     from inference.auto import Auto
 
     known = [(row, row.inference) for row in rows if row.inference is not None]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from experiments import report
-from experiments.assess.response import AssessmentView, assess_graph
+from experiments.evaluators.response import AssessmentView, assess_graph
 from experiments.report.assessed import report_of_graphs
 from experiments.report.marked_texts import deciding_sentences, marked_response
 from experiments.report.pages import worst_verdict

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from experiments import score
-from experiments.assess.inputs import load_responses
+from experiments.evaluators.inputs import load_responses
 from factormodels.errors import InputError, MissingDependencyError
 from factormodels.io.guarded_opening import size_limit
 from factormodels.io.tables import read_table

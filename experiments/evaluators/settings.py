@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator, Field, PlainSerializer
 
 from experiments.asking.settings import AskingSettings, WebSettings
-from experiments.assess.batch import BatchSettings
-from experiments.assess.inputs import ResponseSettings
-from experiments.assess.retrievers_by_name import DocumentSource
+from experiments.evaluators.batch import BatchSettings
+from experiments.evaluators.inputs import ResponseSettings
+from experiments.evaluators.retrievers_by_name import DocumentSource
 from experiments.settings import Option, Settings, Words
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.extraction.stages.relations import LEAST_PROBABILITY

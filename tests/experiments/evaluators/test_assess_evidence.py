@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from experiments import evaluate
-from experiments.assess.retrievers_by_name import (
+from experiments.evaluators.retrievers_by_name import (
     RETRIEVERS,
     WEB_RETRIEVERS,
     WebAccess,

@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, Any
 from calibration.scores.measures import entropy_warnings
 from calibration.table_markup import csv_text
 from experiments.asking.session import asking
-from experiments.assess.batch import (
+from experiments.evaluators.batch import (
     Batch,
     assess_responses,
     responses_under_way,
 )
-from experiments.assess.core import kept_claims, with_selection
-from experiments.assess.inputs import Texts, load_responses
-from experiments.assess.open_relations import RANGED
-from experiments.assess.response import (
+from experiments.evaluators.core import kept_claims, with_selection
+from experiments.evaluators.inputs import Texts, load_responses
+from experiments.evaluators.open_relations import RANGED
+from experiments.evaluators.response import (
     METADATA_KEY,
     Compared,
     by_strength,
     summarise_judged,
     with_core,
 )
-from experiments.assess.response_columns import GUESSED, ResponseColumns
-from experiments.assess.settings import AssessSettings
-from experiments.assess.setup import make_plan
+from experiments.evaluators.response_columns import GUESSED, ResponseColumns
+from experiments.evaluators.settings import AssessSettings
+from experiments.evaluators.setup import make_plan
 from experiments.settings import front_door
 from factormodels.claims import RelationKind
 from factormodels.errors import options_as_arguments

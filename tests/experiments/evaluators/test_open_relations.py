@@ -15,8 +15,8 @@ import pytest
 
 from calibration.scores.measures import entropy_measure, f1_at_k, factual_precision
 from experiments import evaluate
-from experiments.assess.open_relations import open_measures
-from experiments.assess.response import (
+from experiments.evaluators.open_relations import open_measures
+from experiments.evaluators.response import (
     AssessedResponse,
     AssessmentView,
     assess_graph,

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from experiments import evaluate, fastfact
-from experiments.assess.core import core_stage
-from experiments.assess.response import AssessedResponse, with_core
-from experiments.assess.settings import CoreSettings
+from experiments.evaluators.core import core_stage
+from experiments.evaluators.response import AssessedResponse, with_core
+from experiments.evaluators.settings import CoreSettings
 from factormodels import Atom, FactGraph, read_many
-from tests.experiments.assess.test_assess_model import arguments, notes, provider, stage_of
-from tests.experiments.assess.test_fastfact import answer
 from tests.experiments.conftest import invoke
+from tests.experiments.evaluators.test_assess_model import arguments, notes, provider, stage_of
+from tests.experiments.evaluators.test_fastfact import answer
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.server import ScriptedServer
 from tests.refusals import refused

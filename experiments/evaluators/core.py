@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from experiments.assess.response import CORE_KEY
-from experiments.assess.settings import CoreSettings
-from experiments.assess.setup import AssessmentPlan, relation_model
-from experiments.assess.threads import LocalRelations
+from experiments.evaluators.response import CORE_KEY
+from experiments.evaluators.settings import CoreSettings
+from experiments.evaluators.setup import AssessmentPlan, relation_model
+from experiments.evaluators.threads import LocalRelations
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.pipeline import Stage

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
-from experiments.assess.response_columns import (
+from experiments.evaluators.response_columns import (
     GUESSED,
     ResponseColumns,
     guessed_column,

@@ -11,8 +11,8 @@ import numpy as np
 
 from calibration.scores.measures import entropy_warnings, recall_of_counts, verdicts
 from calibration.scores.summary import Summary, measure_responses, summarise
-from experiments.assess.evidence import ContextEvidence, context_removals, evidence_of_atoms
-from experiments.assess.open_relations import ANYTHING, Range, open_measures, open_posteriors
+from experiments.evaluators.evidence import ContextEvidence, context_removals, evidence_of_atoms
+from experiments.evaluators.open_relations import ANYTHING, Range, open_measures, open_posteriors
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.extraction.pipeline import STAGE_KEYS
 from factormodels.extraction.relation_models.lexical import LexicalRelations
@@ -272,7 +272,7 @@ def _ranges(graph: FactGraph, atoms: Sequence[str]) -> dict[str, tuple[Range | N
 def _lexical_passages(graph: FactGraph) -> frozenset[str]:
     if graph.metadata.get("relations", {}).get("model") != LexicalRelations().name:
         return frozenset()
-    from experiments.assess.relation_quality import passages_of
+    from experiments.evaluators.relation_quality import passages_of
 
     return passages_of(graph)
 
@@ -381,6 +381,6 @@ def _in_sample(responses: Sequence[AssessedResponse]) -> int:
     read = frozenset[str]().union(*(response.passages for response in responses))
     if not read:
         return 0
-    from experiments.assess.relation_quality import in_sample
+    from experiments.evaluators.relation_quality import in_sample
 
     return in_sample(read)

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from experiments.assess.threads import OneAtATime, as_ready
+from experiments.evaluators.threads import OneAtATime, as_ready
 from factormodels import read_many
-from tests.experiments.assess.test_assess_model import provider, stage_of
 from tests.experiments.conftest import invoke, write_batch
+from tests.experiments.evaluators.test_assess_model import provider, stage_of
 from tests.factormodels.extraction.server import Reply, ScriptedServer
 
 N = 12
@@ -203,8 +203,8 @@ def test_one_thread_is_this_one() -> None:
 
 
 def test_a_search_that_nobody_answered_is_an_outage_and_a_lost_page_is_none() -> None:
-    from experiments.assess.batch import assess_responses
-    from experiments.assess.response import AssessmentView
+    from experiments.evaluators.batch import assess_responses
+    from experiments.evaluators.response import AssessmentView
     from factormodels import Atom, FactGraph
     from factormodels.extraction.pipeline import retrieval_stage
     from factormodels.extraction.retrieval.base import Passage, Retrieved

@@ -18,7 +18,7 @@ from calibration.intervals import (
     replicates,
     response_weights,
 )
-from experiments.assess.relation_quality import LabelledPair, distribution
+from experiments.evaluators.relation_quality import LabelledPair, distribution
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Judgement, RelationModel, TextPair

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 
-from experiments.assess.costs import CLAIMS_PER_SENTENCE
-from experiments.assess.retrievers_by_name import RETRIEVERS
-from experiments.assess.setup import Choices
+from experiments.evaluators.costs import CLAIMS_PER_SENTENCE
+from experiments.evaluators.retrievers_by_name import RETRIEVERS
+from experiments.evaluators.setup import Choices
 from factormodels.claims import Atom, Context
 from factormodels.errors import InputError
 from factormodels.extraction.language_model.model_parameters import reasoning_tokens

@@ -13,10 +13,10 @@ from pydantic import Field
 
 from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, WebSettings
-from experiments.assess.batch import Batch, BatchSettings, assess_responses, responses_under_way
-from experiments.assess.core import core_stage
-from experiments.assess.costs import CLAIMS_PER_SENTENCE, Load
-from experiments.assess.fastfact_tables import (
+from experiments.evaluators.batch import Batch, BatchSettings, assess_responses, responses_under_way
+from experiments.evaluators.core import core_stage
+from experiments.evaluators.costs import CLAIMS_PER_SENTENCE, Load
+from experiments.evaluators.fastfact_tables import (
     audit_table,
     claim_table,
     columns_of,
@@ -30,8 +30,8 @@ from experiments.assess.fastfact_tables import (
     response_table,
     shown_table,
 )
-from experiments.assess.inputs import LoadedResponses, ResponseSettings
-from experiments.assess.retrievers_by_name import (
+from experiments.evaluators.inputs import LoadedResponses, ResponseSettings
+from experiments.evaluators.retrievers_by_name import (
     RETRIEVERS,
     DocumentSource,
     WebAccess,
@@ -39,8 +39,8 @@ from experiments.assess.retrievers_by_name import (
     read_sources,
     web_retriever,
 )
-from experiments.assess.settings import CoreSettings, Stride
-from experiments.assess.setup import stride_of
+from experiments.evaluators.settings import CoreSettings, Stride
+from experiments.evaluators.setup import stride_of
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, data_frame
 from experiments.findings.text import counted, number
@@ -56,7 +56,7 @@ from factormodels.extraction.sentences import split_chunks, split_sentences
 from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
-    from experiments.assess.inputs import Texts
+    from experiments.evaluators.inputs import Texts
 
 COMMAND = "fastfact"
 

@@ -10,8 +10,8 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from experiments.assess.inputs import load_responses
-from experiments.assess.response_columns import ResponseColumns, guessed_column
+from experiments.evaluators.inputs import load_responses
+from experiments.evaluators.response_columns import ResponseColumns, guessed_column
 from factormodels import read_many
 from tests.experiments.conftest import invoke
 from tests.refusals import refused

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from experiments.assess.costs import METHODS, Load, core, stride_ablation
+from experiments.evaluators.costs import METHODS, Load, core, stride_ablation
 from factormodels import Atom, Context, FactGraph, InputError
 from factormodels.extraction.fastfact import FastFactSettings, fastfact
 from factormodels.extraction.language_model import Completion, Request

@@ -8,8 +8,12 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
-from experiments.assess.judged_pairs import graded_forecasts, graded_scores, labelled_from_judged
-from experiments.assess.relation_quality import relation_forecasts
+from experiments.evaluators.judged_pairs import (
+    graded_forecasts,
+    graded_scores,
+    labelled_from_judged,
+)
+from experiments.evaluators.relation_quality import relation_forecasts
 from factormodels import InputError, RelationKind
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.io.published.unli import JudgedPair

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from factormodels import read_many
-from tests.experiments.assess.test_assess_model import provider
 from tests.experiments.conftest import cluster_here, invoke, write_batch
+from tests.experiments.evaluators.test_assess_model import provider
 from tests.factormodels.extraction.server import ScriptedServer
 
 pytestmark = [pytest.mark.service, pytest.mark.slow]

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from factormodels.extraction.language_model.cache import AnswerCache
-from tests.experiments.assess.test_assess_model import provider
 from tests.experiments.conftest import environment, write_batch
+from tests.experiments.evaluators.test_assess_model import provider
 from tests.factormodels.extraction.server import Reply, ScriptedServer
 
 pytestmark = [pytest.mark.service, pytest.mark.kill]

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from experiments.assess.response import (
+from experiments.evaluators.response import (
     METADATA_KEY,
     AssessedResponse,
     AssessmentView,
     assess_graph,
     judged,
 )
-from experiments.assess.threads import OneAtATime, as_ready
+from experiments.evaluators.threads import OneAtATime, as_ready
 from experiments.settings import Option, Settings
 from factormodels.errors import InputError
 from factormodels.extraction.language_model.accounting import Account, charged_to

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 from pydantic import BeforeValidator, PlainSerializer
 
-from experiments.assess.relation_models_by_name import content_hash
+from experiments.evaluators.relation_models_by_name import content_hash
 from experiments.settings import Option
 from experiments.study.inputs import is_dataset, read_graphs
 from factormodels.errors import InputError, unknown_name
@@ -31,7 +31,7 @@ from factormodels.object_repr import counted
 if TYPE_CHECKING:
     from experiments.asking.session import Session
     from experiments.asking.settings import WebSettings
-    from experiments.assess.settings import AssessSettings
+    from experiments.evaluators.settings import AssessSettings
     from factormodels.extraction.language_model.accounting import Ledger
     from factormodels.extraction.retrieval.embeddings import Embedder
     from factormodels.extraction.retrieval.web import WebRetriever

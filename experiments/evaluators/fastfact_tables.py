@@ -12,9 +12,9 @@ import numpy as np
 
 from calibration.claims.counts import f1_at_k_prime, recall_at_k_prime
 from calibration.intervals import mean_interval
-from experiments.assess.batch import CONSUMPTION_KEY
-from experiments.assess.core import kept_claims
-from experiments.assess.costs import METHODS, Load
+from experiments.evaluators.batch import CONSUMPTION_KEY
+from experiments.evaluators.core import kept_claims
+from experiments.evaluators.costs import METHODS, Load
 from experiments.findings.table import Column, Table, interval_column
 from experiments.findings.text import ABSENT
 from factormodels.extraction.claim_failures import CATEGORIES, MISSING

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from calibration.scores.summary import summarise
-from experiments.assess.response import AssessmentView, assess_graph, judged
+from experiments.evaluators.response import AssessmentView, assess_graph, judged
 from factormodels import read_many
 from factormodels.datasets import load
 from factormodels.extraction.stages.assessors import ASSESSORS, assess, posteriors

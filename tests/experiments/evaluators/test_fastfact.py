@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from experiments import fastfact
-from experiments.assess.fastfact_tables import guaranteed_threshold
+from experiments.evaluators.fastfact_tables import guaranteed_threshold
 from factormodels import FactGraph, InputError, read_many
 from factormodels.extraction.fastfact import FASTFACT_KEY
 from factormodels.extraction.language_model import Completion, Failure, Request, Token

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.assess.relation_models_by_name import build_relation_model, relation_model_facts
-from experiments.assess.response import AssessmentView
-from experiments.assess.retrievers_by_name import (
+from experiments.evaluators.relation_models_by_name import (
+    build_relation_model,
+    relation_model_facts,
+)
+from experiments.evaluators.response import AssessmentView
+from experiments.evaluators.retrievers_by_name import (
     GIVEN,
     RETRIEVERS,
     build_retriever,
     search_options,
 )
-from experiments.assess.threads import LocalRelations
+from experiments.evaluators.threads import LocalRelations
 from factormodels.encodings import get_encoding
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import LanguageModel
@@ -42,7 +45,7 @@ from factormodels.validation import validated_probability
 
 if TYPE_CHECKING:
     from experiments.asking.session import Session
-    from experiments.assess.settings import AssessSettings
+    from experiments.evaluators.settings import AssessSettings
 
 ATOMS = ("given", "sentences", "model")
 RELATIONS = ("lexical", "model", "recorded:FILE", "nli:FOLDER")
@@ -56,7 +59,7 @@ class Choices:
         atoms: one of `ATOMS`.
         stride: sentences per call of the atomizer; None for all.
         revise: whether atoms are rewritten.
-        retriever: "given", or one of `experiments.assess.retrievers_by_name.RETRIEVERS`.
+        retriever: "given", or one of `experiments.evaluators.retrievers_by_name.RETRIEVERS`.
         top_k: passages per query; 0 for the retriever "given".
         searcher: the retriever; None for "given".
         relations: one of `RELATIONS`.

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from experiments.analyses.posteriors import LabelledAtoms, scores_with_intervals
-from experiments.assess.response import AssessmentView, assess_graph
+from experiments.evaluators.response import AssessmentView, assess_graph
 from factormodels import FactGraph, RelationKind, datasets, read, read_many, variant
 from factormodels.extraction.pipeline import run_stages
 from factormodels.extraction.stages.duplicates import every_atom
@@ -269,7 +269,7 @@ def test_what_of_a_damaged_journal_is_whole_is_kept(notes: Path) -> None:
 def test_an_interrupted_batch_keeps_what_is_finished(
     notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import experiments.assess.batch as module
+    import experiments.evaluators.batch as module
 
     batch_of(notes, 4)
     invoke(*BATCH)
@@ -434,8 +434,8 @@ def test_the_biographies_with_the_lexical_baseline(folder: Path, shared_data: Pa
 def test_the_bar_counts_responses_calls_and_what_is_missing() -> None:
     from rich.console import Console
 
-    from experiments.assess.response import AssessedResponse
     from experiments.cli.progress import response_progress
+    from experiments.evaluators.response import AssessedResponse
     from factormodels.extraction.language_model import Completion
     from factormodels.extraction.language_model.accounting import Ledger
 

@@ -10,13 +10,13 @@ import pytest
 
 from factormodels import read_many
 from factormodels.extraction.stages.asking import identity_of
-from tests.experiments.assess.test_assess_model import (
+from tests.experiments.conftest import invoke
+from tests.experiments.evaluators.test_assess_model import (
     arguments,
     notes,
     provider,
     stage_of,
 )
-from tests.experiments.conftest import invoke
 from tests.factormodels.extraction.provider_servers import anthropic
 from tests.factormodels.extraction.questions import question_of
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply

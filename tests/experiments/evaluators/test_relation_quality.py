@@ -14,7 +14,7 @@ from sklearn.metrics import roc_curve
 from calibration import auroc, report
 from experiments.analyses.ours.relation_transfer import DATA, IN_SAMPLE, RESPONSES, transfer_rows
 from experiments.analyses.papers.relation_roc import roc_within
-from experiments.assess.relation_quality import (
+from experiments.evaluators.relation_quality import (
     RelationForecasts,
     fit_lexical,
     labelled_pairs,
