@@ -120,7 +120,8 @@ def parse_factreasoner(
     revision (`original`, by atom, where it differs), the contexts' summaries (`synthetic_summary`,
     by context), and what the `results` of an output say of the atoms, as
     `factormodels.recorded_verdicts` has it; each only where there is any. Atoms that have no label
-    of their own have that of the results' `references`. Other keys are passed over.
+    of their own have that of the results' `references`. Other keys are passed over, but relations
+    are refused: a graph without them says of every claim what its prior says.
 
     Args:
         obj: the JSON value.
@@ -132,6 +133,7 @@ def parse_factreasoner(
     """
     where = location(source, line)
     record = as_object(obj, where)
+    _refuse_relations(record, where)
     retrieved_for: dict[str, list[str]] = {}
     atoms: list[Atom] = []
     original: dict[str, str] = {}
@@ -251,6 +253,17 @@ def _verdicts(
     stem = record_id(source).casefold()
     unnamed = _WRITERS[-1] if posteriors else UNNAMED
     return next((writer for writer in _WRITERS if writer in stem), unnamed), found
+
+
+def _refuse_relations(record: Mapping[str, Any], where: str) -> None:
+    """Refuse what the format does not have and a reader of it would lose without a word."""
+    for key in ("relations", "edges"):
+        if record.get(key):
+            raise InputError(
+                f"{where}: key {key!r}: a record of 'atoms' and 'contexts' has no relations, and "
+                "these would be lost; write a fact graph, with claims and passages as 'nodes' and "
+                "relations as 'edges'"
+            )
 
 
 def _items(

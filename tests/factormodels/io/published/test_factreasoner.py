@@ -119,6 +119,7 @@ _with, _without = partial(replaced, RECORD), partial(removed, RECORD)
             ["contexts[0]", "'title'", "['x']", "put text there"],
         ),
         (_with("people", "cat"), ["'cat'", "'people'", "give a list"]),
+        (_with([{"source": "c1", "target": "a1"}], "relations"), ["'relations'", "'edges'"]),
     ],
 )
 def test_a_malformed_record_is_refused_in_one_sentence(record: Any, said: list[str]) -> None:
