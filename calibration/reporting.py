@@ -2,12 +2,11 @@
 
 from calibration import report
 found = report(frame, p="p", y="label", response="answer", model="model", recalibrate=["platt"])
-found.to_frame(), found.tests, found.to_latex(), found.figures(), found.recalibrated["GPT-4"]
+found.to_frame(), found.tests, found.figures(), found.recalibrated["GPT-4"]
 """
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -29,16 +28,9 @@ from calibration.intervals import IntervalSettings
 from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.scores.coverage import COVERS
 from calibration.scores.logistic_calibration import LOGIT_SCORES
-from calibration.scores.registry import REGISTRY, scores_named
+from calibration.scores.registry import scores_named
 from calibration.scores.summary import EstimatedScore, estimate_scores
 from calibration.significance.table import MethodTable, compare_methods
-from calibration.table_markup import (
-    Latex,
-    escape_latex,
-    escape_markdown,
-    latex_table,
-    markdown_table,
-)
 from calibration.tabular import Tabular
 from calibration.validation import check_lengths, is_missing
 from factormodels.errors import InputError
@@ -142,50 +134,6 @@ class CalibrationReport(Tabular):
             for each in self.models
         ]
 
-    def to_markdown(self, digits: int = 3) -> str:
-        """The table as Markdown, models as columns, with its remarks below."""
-        rows = (
-            [escape_markdown(cell) for cell in (title, *cells)]
-            for title, cells in self._lines(digits)
-        )
-        titles = ["", *(escape_markdown(each.name) for each in self.models)]
-        right = [column > 0 for column in range(len(titles))]
-        remarks = escape_markdown(" ".join(self.remarks))
-        return f"{markdown_table(titles, right, rows)}\n{remarks}\n"
-
-    def to_latex(self, digits: int = 3) -> str:
-        """The table as LaTeX that needs the package booktabs, models as columns."""
-        rows = [
-            [escape_latex(title), *(escape_latex(cell) for cell in cells)]
-            for title, cells in self._lines(digits)
-        ]
-        return latex_table(
-            f"l{'r' * len(self.models)}",
-            [Latex(""), *(escape_latex(each.name) for each in self.models)],
-            [(Latex(""), rows)],
-            width=1 + len(self.models),
-            comments=[r"\usepackage{booktabs}"],
-            foot=escape_latex(" ".join(self.remarks)),
-        )
-
-    def to_html(self, digits: int = 3) -> str:
-        """The table as HTML, models as columns, with its remarks below."""
-        heads = "".join(f"<th>{html.escape(each.name)}</th>" for each in self.models)
-        lines = "".join(
-            f"<tr><th>{html.escape(title)}</th>"
-            + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells)
-            + "</tr>"
-            for title, cells in self._lines(digits)
-        )
-        remarks = "".join(f"<p>{html.escape(remark)}</p>" for remark in self.remarks)
-        return (
-            f"<table><thead><tr><th></th>{heads}</tr></thead><tbody>{lines}</tbody></table>"
-            f"{remarks}"
-        )
-
-    def _repr_html_(self) -> str:
-        return self.to_html()
-
     def curves(self) -> tuple[dict[str, CorpCurve], dict[str, RiskCurve]]:
         """Reliability, and risk against coverage, by model, with bands over responses.
 
@@ -224,23 +172,6 @@ class CalibrationReport(Tabular):
             "reliability": corp_diagram(reliability),
             "risk_coverage": risk_coverage_figure(risks),
         }
-
-    def _lines(self, digits: int) -> list[tuple[str, list[str]]]:
-        """Title and cells of every line, as plain text."""
-        sizes = [
-            ("Claims", [f"{each.n_claims:,}" for each in self.models]),
-            ("Responses", [f"{each.n_responses:,}" for each in self.models]),
-        ]
-        return sizes + [
-            (
-                REGISTRY[name].title,
-                [
-                    _cell(each.scores[name], self.stars(each.name, name), digits)
-                    for each in self.models
-                ],
-            )
-            for name in self.scores
-        ]
 
     def stars(self, model: str, score: str) -> str:
         """Marks of the corrected p-value against the reference, if there was a test."""
@@ -639,16 +570,3 @@ def _counts(models: Sequence[ReportedModel], name: str) -> str:
     return ", ".join(
         f"{getattr(each, name):,} of {each.name}" for each in models if getattr(each, name)
     )
-
-
-def _cell(score: EstimatedScore, stars: str, digits: int) -> str:
-    if math.isnan(score.value):
-        return f"({score.status.replace('_', ' ')})"
-    if math.isinf(score.value):
-        return "∞"
-    text = f"{score.value:.{digits}f}{stars}"
-    if math.isfinite(score.lower) and math.isfinite(score.upper):
-        text += f" [{score.lower:.{digits}f}, {score.upper:.{digits}f}]"
-        if math.isfinite(score.coverage):
-            text += f" (covers {score.coverage:.2f})"
-    return text

@@ -56,7 +56,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("folds", "forecasts"),
         ("labels",),
         ("grouping",),
-        ("table_markup", "tabular", "validation"),
+        ("tabular", "validation"),
     ),
     "calibration.scores": (
         *(("summary",), ("table",), ("score_intervals",), ("many_samples",), ("registry",)),
@@ -543,10 +543,7 @@ def test_a_way_round_a_gate_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ]
 
 
-LATEX_MAKERS = {
-    *("calibration/reporting.py", "calibration/table_markup.py"),
-    "experiments/findings/latex.py",
-}
+LATEX_MAKERS = {"experiments/findings/latex.py", "experiments/findings/markup.py"}
 """What may say of a text that it is LaTeX; all others have theirs from `escape_latex`."""
 
 
@@ -566,4 +563,4 @@ def test_few_say_of_a_text_that_it_is_latex() -> None:
         for path in sources(*LAYERS)
         if re.search(r"""f["']%\s""", path.read_text(encoding="utf-8"))
     }
-    assert beginning == {"calibration/table_markup.py"}
+    assert beginning == {"experiments/findings/markup.py"}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibration.scores.measures import entropy_warnings
-from calibration.table_markup import csv_text
+from experiments.findings.markup import csv_text
 from experiments.asking.session import asking
 from experiments.evaluators.batch import (
     Batch,

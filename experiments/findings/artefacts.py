@@ -9,8 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from calibration.table_markup import csv_text
 from experiments.findings.latex import latex, latex_figure
+from experiments.findings.markup import csv_text
 from experiments.findings.table import Table, markdown
 from experiments.findings.venues import DEFAULT_VENUE, VENUES, Venue, fitted
 from factormodels.errors import InputError

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from calibration.table_markup import Latex, escape_latex, latex_comments
+from experiments.findings.markup import Latex, escape_latex, latex_comments
 from experiments.findings.table import Block, Cell, Column, Table, blocks, is_right
 from experiments.findings.text import ABSENT
 from experiments.findings.venues import DEFAULT_VENUE, VENUES, Venue

@@ -11,7 +11,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from calibration.table_markup import escape_markdown, markdown_table
+from experiments.findings.markup import escape_markdown, markdown_table
 from experiments.findings.text import ABSENT, interval, number
 from factormodels.control_characters import printable
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from calibration.table_markup import csv_records
+from experiments.findings.markup import csv_records
 from experiments.report.kept_relations_and_priors import kept_priors, with_kept_relations
 from experiments.report.reported_datasets import Watch
 from experiments.report.writing import write_report

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from calibration.table_markup import csv_text
+from experiments.findings.markup import csv_text
 from experiments.run.learned_priors import CrossFittedPriors, PriorRequest, kept_fits, priors_table
 from experiments.run.resumption import PRIORS, TEXTS, read_kept
 from experiments.run.text_models import RELATIONS, TextAnswers, content_hashes

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from calibration.table_markup import read_csv
+from experiments.findings.markup import read_csv
 from experiments.results.files import ROWS, read_manifest
 from experiments.results.judgements import Judgements, read_judgements
 from experiments.results.rows import UNANSWERED, CellRows, RowsFile

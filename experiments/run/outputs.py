@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from calibration.table_markup import csv_text
+from experiments.findings.markup import csv_text
 from experiments.findings.artefacts import Origin
 from experiments.findings.latex import latex
 from experiments.findings.table import markdown

@@ -243,7 +243,7 @@ def _read_folder(folder: Path) -> object:
 
 
 def _read_run(folder: Path) -> object:
-    from calibration.table_markup import read_csv
+    from experiments.findings.markup import read_csv
     from experiments.results.files import read_manifest
     from experiments.results.rows import read_rows
 

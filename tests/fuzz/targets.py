@@ -439,7 +439,7 @@ def _rows(path: Path) -> object:
 
 
 def _table_of_run(path: Path) -> object:
-    from calibration.table_markup import csv_records, read_csv
+    from experiments.findings.markup import csv_records, read_csv
 
     return read_csv(path), csv_records(path)
 

@@ -65,7 +65,7 @@ def command(
 def _write(out: Path, rows: list[dict[str, Any]]) -> None:
     import pandas as pd
 
-    from calibration.table_markup import csv_text
+    from experiments.findings.markup import csv_text
     from factormodels.io.files import write_text
 
     write_text(out, csv_text(pd.DataFrame(rows)))

@@ -108,8 +108,8 @@ def test_a_warning_stands_beside_what_covers_too_little_or_too_much() -> None:
     assert math.isnan(table.cell("a", "smooth_ece").difference_coverage)
     p, y, responses = draw(np.random.default_rng(0), 50)
     claims = {"p": p, "y": y, "response": responses}
-    text = report(claims, scores=["smooth_ece"], tested=[]).to_markdown()
-    assert text.count(f"(covers {coverage_warning('smooth_ece', 50):.2f})") == 1
-    assert COVERS in text
+    told = report(claims, scores=["smooth_ece"], tested=[])
+    assert told.rows()[0]["smooth_ece_coverage"] == coverage_warning("smooth_ece", 50)
+    assert COVERS in told.remarks
     for row in score_table(p, y, responses=responses, n_bootstrap=20, scores=SCORES):
         np.testing.assert_equal(row.coverage, coverage_warning(row.score, 50))

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibration.table_markup import csv_records, csv_text, read_csv
+from experiments.findings.markup import csv_records, csv_text, read_csv
 from experiments.cli.console import output, plain_table, show_table
 from experiments.findings.table import data_frame
 from experiments.results.rows import read_rows

@@ -23,8 +23,8 @@ from experiments.findings.venues import POINTS, VENUES, fitted, venue_named
 from experiments.study.reading import embedded_studies
 from factormodels.errors import InputError
 from factormodels.io.files import write_text
-from tests.calibration.test_table_markup import HOSTILE_IN_LATEX
 from tests.experiments.findings.study_tables import kept_tables, table_of
+from tests.experiments.findings.test_markup import HOSTILE_IN_LATEX
 
 DOCUMENTS = {
     "article": r"\documentclass{article}",

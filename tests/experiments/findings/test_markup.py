@@ -10,14 +10,15 @@ import pandas as pd
 import pytest
 from markdown_it import MarkdownIt
 
-from calibration.table_markup import (
-    Latex,
+from experiments.findings.latex import latex
+from experiments.findings.markup import (
     csv_text,
     escape_latex,
     escape_markdown,
-    latex_table,
+    latex_comments,
     markdown_table,
 )
+from experiments.findings.table import Table, text_columns
 from factormodels.control_characters import printable
 
 
@@ -36,32 +37,6 @@ def test_csv_keeps_integers_and_leaves_out_what_is_undefined() -> None:
 def test_a_markdown_table_has_as_many_cells_in_every_line() -> None:
     text = markdown_table(["a", "b"], [False, True], [["x", "1"], ["y", "2"]])
     assert text == "| a | b |\n| --- | ---: |\n| x | 1 |\n| y | 2 |\n"
-
-
-def test_a_latex_table_has_a_rule_above_every_block() -> None:
-    cells = [[Latex(cell) for cell in row] for row in ("ab", "x1", "y2")]
-    text = latex_table(
-        "lr",
-        cells[0],
-        [(Latex("first"), [cells[1]]), (Latex(""), [cells[2]])],
-        width=2,
-        comments=["a comment"],
-        foot=Latex("a note"),
-    )
-    assert text.splitlines() == [
-        "% a comment",
-        r"\begin{tabular}{lr}",
-        r"\toprule",
-        r"a & b \\",
-        r"\midrule",
-        r"\multicolumn{2}{l}{\textit{first}} \\",
-        r"x & 1 \\",
-        r"\midrule",
-        r"y & 2 \\",
-        r"\bottomrule",
-        r"\multicolumn{2}{p{\linewidth}}{\footnotesize a note} \\",
-        r"\end{tabular}",
-    ]
 
 
 HOSTILE = (
@@ -135,11 +110,10 @@ HOSTILE_IN_LATEX = (
 
 @pytest.mark.parametrize("text", HOSTILE_IN_LATEX)
 def test_no_line_of_a_comment_leaves_it(text: str) -> None:
-    lines = latex_table("l", [Latex("t")], [], width=1, comments=[text, "x"]).split("\n")
-    begun = lines.index(r"\begin{tabular}{l}")
-    assert lines[begun - 1] == "% x"
+    lines = latex_comments([text, "x"]).split("\n")
+    assert lines[-2:] == ["% x", ""]
     # The characters at which some reader of lines ends one.
-    for line in lines[:begun]:
+    for line in lines[:-1]:
         assert line.startswith("% ")
         assert line.splitlines() == [line]
 
@@ -153,8 +127,7 @@ def test_an_escaped_text_is_one_line_of_plain_signs(text: str) -> None:
 
 
 def test_a_row_does_not_begin_with_an_option_of_the_one_before() -> None:
-    rows = [[escape_latex("[1]")], [escape_latex("*")]]
-    text = latex_table("l", [Latex("t")], [(Latex(""), rows)], width=1)
+    text = latex(Table(pd.DataFrame({"t": ["[1]", "*"]}), text_columns("t")), "t")
     assert "{}[1] \\\\\n{}* \\\\\n" in text
 
 

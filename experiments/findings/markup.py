@@ -128,42 +128,6 @@ def markdown_table(titles: Sequence[str], right: Sequence[bool], rows: Rows) -> 
     return "\n".join(lines) + "\n"
 
 
-def latex_table(
-    specification: str,
-    titles: Sequence[Latex],
-    blocks: Iterable[tuple[Latex, Iterable[Sequence[Latex]]]],
-    *,
-    width: int,
-    comments: Iterable[str] = (),
-    foot: Latex | None = None,
-    heading_width: float | None = None,
-) -> Latex:
-    r"""Table as a LaTeX ``tabular``, whose document needs the package booktabs.
-
-    Args:
-        specification: of the columns, such as ``lrr``.
-        titles: headings of the columns.
-        blocks: blocks of rows, each with the heading that stands above it, empty if it has none.
-        width: number of columns; a title may span several.
-        comments: plain texts that stand before the table, behind percent signs.
-        foot: a paragraph below the table, within it.
-        heading_width: points within which headings of blocks are broken; None: they are not.
-    """
-    lines = [rf"\begin{{tabular}}{{{specification}}}", r"\toprule", _latex_row(titles)]
-    for heading, rows in blocks:
-        lines.append(r"\midrule")
-        if heading:
-            kind = "l" if heading_width is None else rf"@{{}}p{{{heading_width:.1f}pt}}@{{}}"
-            lines.append(rf"\multicolumn{{{width}}}{{{kind}}}{{\textit{{{heading}}}}} \\")
-        lines += map(_latex_row, rows)
-    lines.append(r"\bottomrule")
-    if foot:
-        lines.append(
-            rf"\multicolumn{{{width}}}{{p{{\linewidth}}}}{{\footnotesize {foot}}} \\",
-        )
-    return Latex(latex_comments(comments) + "\n".join([*lines, r"\end{tabular}"]) + "\n")
-
-
 def latex_comments(texts: Iterable[str]) -> Latex:
     """Plain texts as lines that LaTeX passes over: none of them leaves its comment."""
     return Latex("".join(f"% {line}\n" for text in texts for line in text.splitlines()))
@@ -196,12 +160,6 @@ def escape_markdown(text: str) -> str:
     """
     line = " ".join(printable(text).split())
     return _MARKUP.sub(lambda match: _ENTITIES.get(match[0]) or f"\\{match[0]}", line)
-
-
-def _latex_row(cells: Iterable[Latex]) -> str:
-    row = " & ".join(cells)
-    # Behind the end of a row or a rule these would be an option of it.
-    return ("{}" if row.startswith(("[", "*")) else "") + row + r" \\"
 
 
 _MARKUP = re.compile(
