@@ -18,13 +18,28 @@ CONTEXT_PRIOR = 0.99
 
 
 class RelationKind(StrEnum):
-    """The logical relation that a relation model predicts for an ordered pair of texts."""
+    """The logical relation that a relation model predicts for an ordered pair of texts.
+
+    The last two are relations between claims of one response: of exclusive ones exactly one holds,
+    and of co-necessary ones at least one.
+    """
 
     ENTAILMENT = "entailment"
     CONTRADICTION = "contradiction"
     EQUIVALENCE = "equivalence"
     NEUTRAL = "neutral"
+    EXCLUSIVE = "exclusive"
+    CO_NECESSITY = "co_necessity"
 
+
+CONFLICTS = frozenset({RelationKind.CONTRADICTION, RelationKind.EXCLUSIVE})
+"""The kinds whose two texts cannot both hold."""
+
+SYMMETRIC = frozenset(RelationKind) - {RelationKind.ENTAILMENT}
+"""The kinds that say the same of a pair in either order."""
+
+_N_EVIDENCE_KINDS = 4
+"""The kinds that relate evidence to claims come first; a distribution may end behind them."""
 
 _SUM_TOLERANCE = 5e-3
 """By how much probabilities of kinds may miss one: files round them to two digits and more."""
@@ -33,10 +48,13 @@ _SUM_TOLERANCE = 5e-3
 def validated_distribution(
     value: Mapping[str, float] | tuple[float, ...] | None, where: str
 ) -> tuple[float, ...] | None:
-    """Probabilities of the four kinds in the order of `RelationKind`, summing to one; or None.
+    """Probabilities of the kinds in the order of `RelationKind`, summing to one; or None.
+
+    There are four of them, up to neutral, where those behind it have none.
 
     Args:
-        value: probabilities by kind, a kind that is left out having none; or of all four in order.
+        value: probabilities by kind, a kind that is left out having none; or of the first four
+            kinds, or of all, in order.
         where: names the place in errors.
 
     Raises:
@@ -54,11 +72,13 @@ def validated_distribution(
         numbers = [value.get(kind, 0.0) for kind in RelationKind]
     else:
         numbers = list(value)
-    if len(numbers) != len(RelationKind):
+    if len(numbers) not in (_N_EVIDENCE_KINDS, len(RelationKind)):
         raise InputError(
             f"{where}: the distribution has {len(numbers)} numbers; give the probabilities of "
-            f"{', '.join(RelationKind)}"
+            f"{', '.join([*RelationKind][:_N_EVIDENCE_KINDS])}, or of all kinds"
         )
+    if not any(numbers[_N_EVIDENCE_KINDS:]):
+        numbers = numbers[:_N_EVIDENCE_KINDS]
     shares = [validated_probability(number, f"{where}: distribution") for number in numbers]
     total = math.fsum(shares)
     if abs(total - 1.0) > _SUM_TOLERANCE:
@@ -184,9 +204,10 @@ class Relation:
         kind: the relation; a neutral one is recorded but makes no factor, unless it has a
             distribution and the encoding reads it.
         probability: the relation model's probability of `kind`, in [0, 1].
-        distribution: its probabilities of all kinds, in the order of `RelationKind` or by kind;
-            None where it states only that of `kind`. Those of the other kinds are read as
-            proportions: if `probability` is another number, they share what it leaves.
+        distribution: its probabilities of all kinds, in the order of `RelationKind` (those behind
+            neutral may be left out) or by kind; None where it states only that of `kind`. Those of
+            the other kinds are read as proportions: if `probability` is another number, they share
+            what it leaves.
     """
 
     source: str

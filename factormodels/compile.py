@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from factormodels.arrays import frozen
-from factormodels.claims import RelationKind
 from factormodels.encodings import (
+    ALL_CODES,
     DEFAULT_ENCODING,
-    KIND_CODES,
     MIXTURE,
     NEUTRAL_CODE,
     entries_of,
@@ -246,7 +245,7 @@ def compile_fact_graph(graph: FactGraph, encoding: str = DEFAULT_ENCODING) -> Co
         graph.column("relations", name)
         for name in ("source", "target", "kind", "probability", "distribution")
     )
-    codes = [_CODES[kind] for kind in kinds]
+    codes = [ALL_CODES[kind] for kind in kinds]
     numbers = list(range(len(codes)))
     rests = [_NO_REST] * len(codes)
     left_out = 0
@@ -289,8 +288,6 @@ def compile_fact_graph(graph: FactGraph, encoding: str = DEFAULT_ENCODING) -> Co
 
 
 _NO_REST = (0.0, 0.0)
-
-_CODES = {**KIND_CODES, RelationKind.NEUTRAL: NEUTRAL_CODE}
 
 
 def side_by_side(responses: Mapping[str, CompiledFacts]) -> CompiledFacts:

@@ -27,14 +27,27 @@ MIXTURE = "mixture"
 """The encoding that reads distributions over kinds, neutral relations included."""
 
 KIND_CODES: Mapping[RelationKind, int] = MappingProxyType(
-    {RelationKind.ENTAILMENT: 0, RelationKind.CONTRADICTION: 1, RelationKind.EQUIVALENCE: 2}
+    {
+        RelationKind.ENTAILMENT: 0,
+        RelationKind.CONTRADICTION: 1,
+        RelationKind.EQUIVALENCE: 2,
+        RelationKind.EXCLUSIVE: 3,
+        RelationKind.CO_NECESSITY: 4,
+    }
 )
 """Number of each relation that has a factor, for relations held in arrays."""
 
-NEUTRAL_CODE = 3
+NEUTRAL_CODE = len(KIND_CODES)
 """Number of a neutral relation that has a factor under *mixture*, by what else it may be."""
 
-_DIRECTIONS = frozen([[0.0, 1.0], [0.0, -1.0], [-1.0, 1.0], [0.0, 0.0]], np.float64)
+ALL_CODES: Mapping[RelationKind, int] = MappingProxyType(
+    {**KIND_CODES, RelationKind.NEUTRAL: NEUTRAL_CODE}
+)
+"""Number of every relation."""
+
+_DIRECTIONS = frozen(
+    [[0.0, 1.0], [0.0, -1.0], [-1.0, 1.0], [1.0, -1.0], [1.0, 0.0], [0.0, 0.0]], np.float64
+)
 """P(target true) - P(target false) under each relation where its source is [false, true]."""
 
 _NOT_P, _P, _NOT_PRIOR, _PRIOR = range(4)
@@ -47,6 +60,8 @@ _ENTRIES: Mapping[str, NDArray[np.int64]] = MappingProxyType(
                 [[_P, _P], [_NOT_P, _P]],
                 [[_P, _P], [_P, _NOT_P]],
                 [[_P, _NOT_P], [_NOT_P, _P]],
+                [[_NOT_P, _P], [_P, _NOT_P]],
+                [[_NOT_P, _P], [_P, _P]],
             ],
             np.int64,
         ),
@@ -55,6 +70,8 @@ _ENTRIES: Mapping[str, NDArray[np.int64]] = MappingProxyType(
                 [[_NOT_PRIOR, _PRIOR], [_NOT_P, _P]],
                 [[_NOT_PRIOR, _PRIOR], [_P, _NOT_P]],
                 [[_P, _NOT_P], [_NOT_P, _P]],
+                [[_NOT_P, _P], [_P, _NOT_P]],
+                [[_NOT_P, _P], [_NOT_PRIOR, _PRIOR]],
             ],
             np.int64,
         ),
@@ -69,7 +86,8 @@ def implication(kind: RelationKind, probability: float, target_prior: float) -> 
     """Log table of FactReasoner's Table 1 (`target_prior` plays no part).
 
     Entailment: p everywhere but 1 - p at (true, false). Contradiction: p everywhere but 1 - p at
-    (true, true). Equivalence: p on the diagonal, 1 - p off it.
+    (true, true). Equivalence: p on the diagonal, 1 - p off it. Exclusive: 1 - p on the diagonal, p
+    off it. Co-necessity: p everywhere but 1 - p at (false, false).
 
     Raises:
         InputError: for a neutral relation, which has no factor.
@@ -78,11 +96,12 @@ def implication(kind: RelationKind, probability: float, target_prior: float) -> 
 
 
 def conditional(kind: RelationKind, probability: float, target_prior: float) -> NDArray[np.float64]:
-    """Log table in which a false source leaves the target at its prior.
+    """Log table in which a source that says nothing leaves the target at its prior.
 
-    The row of a true source is the conditional distribution of the target given the relation, as
-    in Table 1; the row of a false source is (1 - target_prior, target_prior), as in FactReasoner's
-    released code with priors. Equivalence is the same as under *implication*.
+    The row of a source that speaks is the conditional distribution of the target given the
+    relation, as in Table 1; the other row is (1 - target_prior, target_prior), as in FactReasoner's
+    released code with priors. A true source of an entailment or a contradiction speaks, and a false
+    one of a co-necessity; under equivalence and exclusion both do, as under *implication*.
 
     Raises:
         InputError: for a neutral relation, which has no factor.
@@ -95,8 +114,8 @@ def mixture(kind: RelationKind, probability: float, target_prior: float) -> NDAr
 
     The row of a true source is the mixture of the target's distributions under each kind: true if
     it is entailed, false if it is contradicted, even if the relation is neutral. A false source
-    says nothing, but of an equivalent target. Where a relation states a whole distribution,
-    `encode_many` takes what it says of the other kinds as `rest`.
+    says nothing, but of an equivalent, exclusive or co-necessary target. Where a relation states a
+    whole distribution, `encode_many` takes what it says of the other kinds as `rest`.
     """
     kinds = [kind] if kind is not RelationKind.NEUTRAL else np.array([NEUTRAL_CODE])
     return encode_many(kinds, [probability], [target_prior], MIXTURE).reshape(2, 2)
@@ -195,20 +214,24 @@ def rest_of(kind: RelationKind, distribution: Sequence[float]) -> tuple[float, f
 
     Args:
         kind: its kind.
-        distribution: probabilities of all kinds, in the order of `RelationKind`.
+        distribution: probabilities of the kinds, in the order of `RelationKind`; kinds behind its
+            end have none.
 
     Returns:
         P(target true) - P(target false), given that the relation is of another kind, where its
         source is false and where it is true; 0 where no other kind is possible.
     """
-    shares = [
-        0.0 if k is kind else share for k, share in zip(RelationKind, distribution, strict=True)
-    ]
-    total = sum(shares)
+    others = {
+        k: share for k, share in zip(RelationKind, distribution, strict=False) if k is not kind
+    }
+    total = sum(others.values())
     if total == 0.0:
         return 0.0, 0.0
-    entails, contradicts, equates, _ = shares
-    return -equates / total, (entails + equates - contradicts) / total
+    false, true = (
+        sum(share * _DIRECTIONS[ALL_CODES[k], state] for k, share in others.items()) / total
+        for state in (0, 1)
+    )
+    return float(false), float(true)
 
 
 def kind_codes(

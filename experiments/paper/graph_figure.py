@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from calibration.figures.style import COLOURS, paper_style
 from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind
+from factormodels.claims import SYMMETRIC
 from factormodels.control_characters import printable
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ RELATION_COLOURS: Mapping[RelationKind, str] = {
     RelationKind.CONTRADICTION: COLOURS[1],
     RelationKind.EQUIVALENCE: COLOURS[2],
     RelationKind.NEUTRAL: "0.7",
+    RelationKind.EXCLUSIVE: COLOURS[4],
+    RelationKind.CO_NECESSITY: COLOURS[3],
 }
 """Colours of relations."""
 
@@ -28,13 +31,19 @@ RELATION_DASHES: Mapping[RelationKind, Literal["-", "--", "-.", ":"]] = {
     RelationKind.CONTRADICTION: "--",
     RelationKind.EQUIVALENCE: "-.",
     RelationKind.NEUTRAL: ":",
+    RelationKind.EXCLUSIVE: "--",
+    RelationKind.CO_NECESSITY: ":",
 }
-"""Line styles of relations, which a print without colour keeps apart."""
+"""Line styles of relations, which with the heads of lines keep them apart in a print without
+colour."""
 
 MOST_ROWS = 120
 """Claims, and passages, that a drawing has: three times what fits on a page."""
 
 MOST_RELATIONS = 1000
+
+_TWO_HEADS = SYMMETRIC - {RelationKind.CONTRADICTION, RelationKind.NEUTRAL}
+"""Kinds whose lines have two heads. A contradiction, which is symmetric too, goes from evidence."""
 
 _WIDTH = 6.9
 _ROW_INCHES = 0.36
@@ -169,7 +178,7 @@ def to_dot(graph: FactGraph, posteriors: Mapping[str, float] | None = None) -> s
             "color": colour if colour.startswith("#") else "gray70",
             "style": styles[RELATION_DASHES[relation.kind]],
             "label": f"{relation.probability:.2f}",
-            "dir": "both" if relation.kind is RelationKind.EQUIVALENCE else "forward",
+            "dir": "both" if relation.kind in _TWO_HEADS else "forward",
         }
         listed = ", ".join(f"{name}={_quoted(value)}" for name, value in attributes.items())
         lines.append(f"  {_quoted(relation.source)} -> {_quoted(relation.target)} [{listed}];")
@@ -235,7 +244,7 @@ def _draw_relations(
             FancyArrowPatch(
                 start,
                 end,
-                arrowstyle="<|-|>" if relation.kind is RelationKind.EQUIVALENCE else "-|>",
+                arrowstyle="<|-|>" if relation.kind in _TWO_HEADS else "-|>",
                 connectionstyle=f"arc3,rad={-bend}",
                 mutation_scale=5.0,
                 shrinkA=3.0,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from experiments.evaluators.evidence import recorded_context
 from experiments.paper.graph_figure import untangled
-from factormodels.claims import RelationKind
+from factormodels.claims import SYMMETRIC, RelationKind
 from factormodels.fact_graph import FactGraph
 
 MAX_NODES = 60
@@ -84,6 +84,11 @@ class Drawing:
     atoms: tuple[Node, ...]
     edges: tuple[Edge, ...]
 
+    @property
+    def kinds(self) -> list[RelationKind]:
+        """The kinds that it has, in the order of all."""
+        return [kind for kind in RelationKind if any(edge.kind is kind for edge in self.edges)]
+
 
 def drawing_of(
     graph: FactGraph, seen: FactGraph, posteriors: Mapping[str, float]
@@ -131,7 +136,7 @@ def drawing_of(
             # Rounded to what can be seen, which keeps pages short and the same on every platform.
             width=round(0.6 + 2.0 * one.probability, 2),
             title=f"{one.source} → {one.target}: {one.kind}, probability {one.probability:.2f}",
-            both=one.kind is RelationKind.EQUIVALENCE,
+            both=one.kind in SYMMETRIC - {RelationKind.CONTRADICTION},
         )
         for one in relations
     )

@@ -23,7 +23,7 @@ from experiments.report.removals import ViewRemovals
 from experiments.report.reported_datasets import Answer, Part, Place
 from experiments.report.texts import ABSENT, change, fixed, label_word
 from experiments.results.rows import UNANSWERED
-from factormodels.claims import Atom, Context, RelationKind
+from factormodels.claims import CONFLICTS, Atom, Context, RelationKind
 from factormodels.fact_graph import FactGraph
 
 _Bearing = Mapping[str, Sequence[ContextEvidence]]
@@ -160,6 +160,7 @@ def response_page(part: Part, graph: FactGraph, removals: Sequence[ViewRemovals]
     evidence = _evidence(graph, bearing)
     labels = [atom.label for atom in graph.atoms]
     pieces, nowhere = marked_response(graph)
+    drawings = _drawings(part, graph, answers, removals)
     return {
         "graph": graph,
         "pieces": pieces,
@@ -176,7 +177,10 @@ def response_page(part: Part, graph: FactGraph, removals: Sequence[ViewRemovals]
         "contexts": list(_contexts(graph, removals, bearing)),
         "context_numbers": {name: number for number, name in enumerate(graph.context_ids, 1)},
         "cells": list(_cells(part, answers, labels)),
-        "drawings": _drawings(part, graph, answers, removals),
+        "drawings": drawings,
+        "drawn_kinds": [
+            kind for kind in RelationKind if any(kind in own.kinds for *_, own in drawings)
+        ],
         "n_labelled": sum(label is not None for label in labels),
         "n_true": sum(label is True for label in labels),
         "skipped": Counter(
@@ -303,7 +307,7 @@ def _evidence(graph: FactGraph, bearing: Sequence[_Bearing]) -> dict[str, tuple[
                 title=contexts[context].title,
                 snippet=decides[atom, context, kind],
                 relation=kind,
-                against=kind is RelationKind.CONTRADICTION,
+                against=kind in CONFLICTS,
                 probability=f"{probability:.2f}",
                 without=tuple(_in_views(by_view, len(bearing), lambda one: fixed(one.without))),
                 changes=tuple(_in_views(by_view, len(bearing), _change)),

@@ -231,7 +231,7 @@ def _edge_objects(graph: FactGraph) -> list[dict[str, Any]]:
 
 def _shares(distribution: tuple[float, ...]) -> dict[str, float]:
     """The probabilities of the kinds by name, less the kinds that it excludes."""
-    named = zip(RelationKind, distribution, strict=True)
+    named = zip(RelationKind, distribution, strict=False)
     return {kind.value: share for kind, share in named if share > 0.0}
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.claims import ATOM_PRIOR, CONTEXT_PRIOR
+from factormodels.encodings import KIND_CODES
 from factormodels.errors import InputError
 from factormodels.validation import validated_probability
 
@@ -127,6 +128,8 @@ class Densities:
     entailment: float = 0.0
     contradiction: float = 0.0
     equivalence: float = 0.0
+    exclusive: float = 0.0
+    co_necessity: float = 0.0
 
     def __post_init__(self) -> None:
         for kind, density in asdict(self).items():
@@ -162,6 +165,8 @@ class FactLaws:
         entailment: law of the probability of an entailment.
         contradiction: law of the probability of a contradiction.
         equivalence: law of the probability of an equivalence.
+        exclusive: law of the probability of an exclusion.
+        co_necessity: law of the probability of a co-necessity.
         atom_prior: law of the priors of atoms.
         context_prior: law of the priors of contexts.
     """
@@ -170,6 +175,8 @@ class FactLaws:
     entailment: Law = STRENGTH
     contradiction: Law = STRENGTH
     equivalence: Law = STRENGTH
+    exclusive: Law = STRENGTH
+    co_necessity: Law = STRENGTH
     atom_prior: Law = ATOM_PRIORS
     context_prior: Law = CONTEXT_PRIORS
 
@@ -187,8 +194,9 @@ class FactLaws:
             kinds: (m,) code of each relation, as in `encodings.KIND_CODES`.
         """
         values = np.empty(len(kinds))
-        for code, law in enumerate((self.entailment, self.contradiction, self.equivalence)):
+        for kind, code in KIND_CODES.items():
             mine = kinds == code
+            law: Law = getattr(self, kind.value)
             values[mine] = law.sample(generator, int(mine.sum()))
         return values
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from factormodels import FactGraph, InputError, RelationKind
+from factormodels import FactGraph, InputError, Relation, RelationKind
 from factormodels.compile import CompiledFacts, side_by_side
 from factormodels.encodings import ENCODINGS, encode_many
 from factormodels.factor_graph import FactorGraph
@@ -29,7 +29,11 @@ def mixed() -> FactGraph:
     graph = fact_graph(4, 2, 0.4, 0.3, seed=3).with_priors(atoms={"a1": 0.0, "a3": 1.0})
     first, second, *others = graph.relations
     kinds = (replace(first, kind=RelationKind.NEUTRAL), replace(second, probability=1.0))
-    mixed = replace(graph, relations=(*kinds, *others))
+    between = (
+        Relation("a1", "a2", RelationKind.EXCLUSIVE, 0.8),
+        Relation("a2", "a4", RelationKind.CO_NECESSITY, 0.6),
+    )
+    mixed = replace(graph, relations=(*kinds, *others, *between))
     assert {relation.kind for relation in mixed.relations} == set(RelationKind)
     return mixed
 
@@ -192,7 +196,7 @@ def test_arrays_that_others_may_write_to_are_copied() -> None:
         ({"priors": np.array([0.5])}, r"shape \(1,\) .* prior of each variable.* 3 entries"),
         ({"is_atom": np.array([True])}, "do not describe 3 variables and 2 relations"),
         ({"names": ("x", "y", "x")}, "'x' is given twice"),
-        ({"kinds": np.array([0, 4])}, "relation 1 has the code 4; codes run from 0 to 3"),
+        ({"kinds": np.array([0, 6])}, "relation 1 has the code 6; codes run from 0 to 5"),
         (
             {"pairs": np.array([[1, 0], [3, 1]])},
             r"relation 1 joins .* \[3, 1\]; give two different",

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind
+from factormodels.claims import SYMMETRIC
 from factormodels.encodings import (
     DEFAULT_ENCODING,
     ENCODINGS,
@@ -24,8 +25,8 @@ from factormodels.encodings import (
 from tests.factormodels.refusals import assert_refused
 from tests.oracle import oracle
 
-ENTAILMENT, CONTRADICTION, EQUIVALENCE, NEUTRAL = RelationKind
-KINDS = (ENTAILMENT, CONTRADICTION, EQUIVALENCE)
+ENTAILMENT, CONTRADICTION, EQUIVALENCE, NEUTRAL, EXCLUSIVE, CO_NECESSITY = RelationKind
+KINDS = (ENTAILMENT, CONTRADICTION, EQUIVALENCE, EXCLUSIVE, CO_NECESSITY)
 UNIT = st.floats(0.0, 1.0)
 
 # One logarithm and one exponential, each correct to an ulp or two.
@@ -43,9 +44,57 @@ def test_table_1_of_the_paper_as_printed() -> None:
         ENTAILMENT: [[p, p], [q, p]],
         CONTRADICTION: [[p, p], [p, q]],
         EQUIVALENCE: [[p, q], [q, p]],
+        # Not in the paper: p wherever the relation holds, 1 - p where it does not.
+        EXCLUSIVE: [[q, p], [p, q]],
+        CO_NECESSITY: [[q, p], [p, p]],
     }
     for kind, table in expected.items():
         np.testing.assert_allclose(np.exp(implication(kind, p, 0.3)), table, rtol=ROUNDING)
+
+
+HOLDS: dict[RelationKind, Callable[[int, int], bool]] = {
+    # Where a relation holds, by the truth of source and target.
+    ENTAILMENT: lambda s, t: s <= t,
+    CONTRADICTION: lambda s, t: not (s and t),
+    EQUIVALENCE: lambda s, t: s == t,
+    EXCLUSIVE: lambda s, t: s != t,
+    CO_NECESSITY: lambda s, t: bool(s or t),
+}
+
+
+@given(kind=st.sampled_from(KINDS), p=UNIT)
+def test_implication_gives_p_where_the_relation_holds(kind: RelationKind, p: float) -> None:
+    table = np.exp(implication(kind, p, 0.5))
+    for source in (0, 1):
+        for target in (0, 1):
+            expected = p if HOLDS[kind](source, target) else 1.0 - p
+            assert table[source, target] == pytest.approx(expected, rel=ROUNDING)
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_certain_relation_leaves_the_states_in_which_it_holds(
+    name: str, kind: RelationKind
+) -> None:
+    table = np.exp(get_encoding(name)(kind, 1.0, 0.5))
+    for source in (0, 1):
+        for target in (0, 1):
+            assert (table[source, target] > 0.0) == HOLDS[kind](source, target)
+
+
+@pytest.mark.parametrize("name", ENCODINGS)
+@given(p=UNIT)
+def test_exclusion_is_equivalence_and_co_necessity_entailment_of_a_negation(
+    name: str, p: float
+) -> None:
+    encoding = get_encoding(name)
+    np.testing.assert_array_equal(
+        encoding(EXCLUSIVE, p, 0.5), encoding(EQUIVALENCE, p, 0.5)[:, ::-1]
+    )
+    # What is not so entails the other.
+    np.testing.assert_array_equal(
+        encoding(CO_NECESSITY, p, 0.5), encoding(ENTAILMENT, p, 0.5)[::-1]
+    )
 
 
 def test_conditional_tables_by_hand() -> None:
@@ -54,12 +103,16 @@ def test_conditional_tables_by_hand() -> None:
         ENTAILMENT: [[1.0 - prior, prior], [q, p]],
         CONTRADICTION: [[1.0 - prior, prior], [p, q]],
         EQUIVALENCE: [[p, q], [q, p]],
+        EXCLUSIVE: [[q, p], [p, q]],
+        CO_NECESSITY: [[q, p], [1.0 - prior, prior]],
     }
     for kind, table in expected.items():
         np.testing.assert_allclose(np.exp(conditional(kind, p, prior)), table, rtol=ROUNDING)
 
 
-@given(kind=st.sampled_from(KINDS), p=UNIT, prior=UNIT)
+@given(
+    kind=st.sampled_from((ENTAILMENT, CONTRADICTION, EQUIVALENCE, EXCLUSIVE)), p=UNIT, prior=UNIT
+)
 def test_each_true_source_row_is_a_distribution_and_the_encodings_share_it(
     kind: RelationKind, p: float, prior: float
 ) -> None:
@@ -81,7 +134,7 @@ def test_a_contradiction_is_an_entailment_of_the_negated_target(p: float, prior:
 
 @given(p=UNIT)
 def test_symmetric_relations_have_symmetric_tables(p: float) -> None:
-    for kind in (CONTRADICTION, EQUIVALENCE):
+    for kind in SYMMETRIC - {NEUTRAL}:
         table = implication(kind, p, 0.5)
         np.testing.assert_array_equal(table, table.T)
 
@@ -146,10 +199,10 @@ def test_the_default_encoding_is_that_of_the_paper() -> None:
         ),
         (lambda: encode_many([ENTAILMENT], [0.5, 0.5], [0.5]), ["(2,)", "probability", "each"]),
         (
-            lambda: encode_many(np.array([0, 3]), [0.5] * 2, [0.5] * 2),
-            ["relation 1", "3", "0 to 2"],
+            lambda: encode_many(np.array([0, 5]), [0.5] * 2, [0.5] * 2),
+            ["relation 1", "5", "0 to 4"],
         ),
-        (lambda: encode_many(np.array([-1]), [0.5], [0.5]), ["relation 0", "-1", "0 to 2"]),
+        (lambda: encode_many(np.array([-1]), [0.5], [0.5]), ["relation 0", "-1", "0 to 4"]),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(

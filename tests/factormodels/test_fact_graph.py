@@ -23,7 +23,7 @@ from factormodels.encodings import ENCODINGS, get_encoding
 from factormodels.io.fact_graph_json import fact_graph_object
 from tests.factormodels.refusals import assert_refused
 
-ENTAILMENT, CONTRADICTION, EQUIVALENCE, NEUTRAL = RelationKind
+ENTAILMENT, CONTRADICTION, EQUIVALENCE, NEUTRAL, EXCLUSIVE, CO_NECESSITY = RelationKind
 
 
 def many_atoms(count: int = 12) -> FactGraph:

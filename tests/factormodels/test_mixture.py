@@ -19,7 +19,7 @@ from tests.factormodels.refusals import assert_refused
 from tests.oracle import oracle
 from tests.refusals import refused
 
-ENTAILMENT, CONTRADICTION, EQUIVALENCE, NEUTRAL = RelationKind
+ENTAILMENT, CONTRADICTION, EQUIVALENCE, NEUTRAL, EXCLUSIVE, CO_NECESSITY = RelationKind
 HALF = [0.5, 0.5]
 
 SAYS = {
@@ -28,6 +28,8 @@ SAYS = {
     CONTRADICTION: [HALF, [1.0, 0.0]],
     EQUIVALENCE: [[1.0, 0.0], [0.0, 1.0]],
     NEUTRAL: [HALF, HALF],
+    EXCLUSIVE: [[0.0, 1.0], [1.0, 0.0]],
+    CO_NECESSITY: [[0.0, 1.0], HALF],
 }
 
 # Sums of at most a few dozen products of a handful of doubles.
@@ -38,7 +40,7 @@ ROUNDING = 1e-13
 def distributions(draw: st.DrawFn) -> tuple[float, ...]:
     weights = [draw(st.integers(0, 10)) for _ in RelationKind]
     if not any(weights):
-        weights[draw(st.integers(0, 3))] = 1
+        weights[draw(st.integers(0, 5))] = 1
     return tuple(weight / sum(weights) for weight in weights)
 
 
@@ -75,7 +77,7 @@ def over_kinds(graph: FactGraph) -> dict[str, list[float]] | None:
         weight = math.prod(p if s else 1.0 - p for p, s in zip(priors, states, strict=True))
         for kinds in product(RelationKind, repeat=len(graph.relations)):
             parts = [
-                dict(zip(RelationKind, relation.distribution or (), strict=True))[kind]
+                dict(zip(RelationKind, relation.distribution or (), strict=False)).get(kind, 0.0)
                 * SAYS[kind][state[relation.source]][state[relation.target]]
                 for relation, kind in zip(graph.relations, kinds, strict=True)
             ]
@@ -108,8 +110,9 @@ def test_posteriors_are_those_of_an_enumeration_of_kinds(graph: FactGraph) -> No
 def test_evidence_is_never_of_the_wrong_sign(
     shares: tuple[float, ...], prior: float, trust: float, kind: RelationKind
 ) -> None:
-    # Equivalence apart, since a false source then speaks against its target.
-    shares = (shares[0] + shares[2], shares[1], 0.0, shares[3])
+    # Without the kinds of which a false source says something too.
+    for_, against, equates, neutral, excludes, needed = shares
+    shares = (for_ + equates, against + excludes, 0.0, neutral + needed, 0.0, 0.0)
     p = shares[list(RelationKind).index(kind)]
     graph = FactGraph(
         "g",
@@ -131,6 +134,8 @@ def test_tables_by_hand() -> None:
         CONTRADICTION: [[0.5, 0.5], [0.9, 0.1]],
         EQUIVALENCE: [[0.9, 0.1], [0.1, 0.9]],
         NEUTRAL: [[0.5, 0.5], [0.5, 0.5]],
+        EXCLUSIVE: [[0.1, 0.9], [0.9, 0.1]],
+        CO_NECESSITY: [[0.1, 0.9], [0.5, 0.5]],
     }.items():
         np.testing.assert_allclose(np.exp(mixture(kind, 0.8, 0.3)), table, rtol=1e-15)
     # 0.4 + 0.5 / 2 for, 0.1 + 0.5 / 2 against.
@@ -243,7 +248,8 @@ def test_a_bad_distribution_in_a_file_is_named_with_its_place() -> None:
 
 
 def test_every_kind_with_a_factor_has_its_number() -> None:
-    assert list(KIND_CODES) == [ENTAILMENT, CONTRADICTION, EQUIVALENCE]
+    assert set(KIND_CODES) == set(RelationKind) - {NEUTRAL}
+    assert sorted(KIND_CODES.values()) == list(range(len(KIND_CODES)))
 
 
 def test_a_graph_offers_mixture_where_an_encoding_is_unknown() -> None:

@@ -39,7 +39,11 @@ def mixed() -> FactGraph:
         (c, a) for c in graph.context_ids for a in graph.atom_ids if (c, a) not in used
     )
     neutral = Relation(source, target, RelationKind.NEUTRAL, 0.7)
-    relations = (*graph.relations[:3], neutral, *graph.relations[3:])
+    between = (
+        Relation("a1", "a2", RelationKind.EXCLUSIVE, 0.8),
+        Relation("a2", "a4", RelationKind.CO_NECESSITY, 0.6),
+    )
+    relations = (*graph.relations[:3], neutral, *between, *graph.relations[3:])
     mixed = replace(graph, relations=relations)
     assert {relation.kind for relation in mixed.relations} == set(RelationKind)
     return mixed

@@ -11,6 +11,7 @@ import typer
 from experiments.cli import help_text
 from experiments.cli.console import output, plain_table, show_table
 from experiments.findings.text import counted
+from factormodels.claims import RelationKind
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -145,7 +146,7 @@ def _show_card(console: Console, name: str) -> None:
 
 _PARTS = {
     "atoms": ("true", "false", "unlabelled"),
-    "relations": ("entailment", "contradiction", "equivalence", "neutral"),
+    "relations": tuple(RelationKind),
     "claims": ("judged",),
 }
 

@@ -91,13 +91,19 @@ def _records_of(graph: FactGraph) -> Iterator[_Recorded]:
 
 
 def _both_orders(relation: Relation, ids: Key, texts: Key, where: str) -> Iterator[_Recorded]:
-    """Yield what a relation says of its pair; an equivalence entails in both orders."""
+    """Yield what a relation says of its pair; an equivalence entails in both orders.
+
+    What is exclusive or co-necessary is no answer of a relation model: nothing is recorded of it.
+    """
+    if relation.kind in (RelationKind.EXCLUSIVE, RelationKind.CO_NECESSITY):
+        return
     same = relation.kind is RelationKind.EQUIVALENCE
     shares = None
     if relation.distribution is not None and not same:
-        entails, contradicts, equates, neutral = relation.distribution
+        entails, contradicts, equates, neutral, *between_claims = relation.distribution
+        excludes, needed = between_claims or (0.0, 0.0)
         # Equivalence is no answer about one order of a pair; it entails.
-        shares = entails + equates, contradicts, neutral
+        shares = entails + equates, contradicts + excludes, neutral + needed
     kind = RelationKind.ENTAILMENT if same else relation.kind
     judgement = Judgement(kind, relation.probability, "recorded", shares)
     yield ids, _texts_key(*texts), judgement, where
@@ -145,8 +151,8 @@ def _record(obj: object, where: str) -> Iterator[_Recorded]:
             f"{where}: it names no pair; give premise and hypothesis, or source and target"
         )
     kind = text_field(record, "relation", where)
-    if kind not in set(RelationKind):
-        known = ", ".join(RelationKind)
+    if kind not in {*JUDGED_KINDS, RelationKind.EQUIVALENCE}:
+        known = ", ".join([*JUDGED_KINDS, RelationKind.EQUIVALENCE])
         raise InputError(f"{where}: the relation {shown(kind)} is unknown; use one of {known}")
     if "probability" not in record:
         raise InputError(f"{where}: the key 'probability' is missing; add it")

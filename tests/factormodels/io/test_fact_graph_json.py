@@ -54,6 +54,8 @@ FULL = FactGraph(
         Relation("c2", "a2", RelationKind.CONTRADICTION, 1 / 3),
         Relation("c1", "c2", RelationKind.EQUIVALENCE, 1.0),
         Relation("a1", "c2", RelationKind.NEUTRAL, 0.0),
+        Relation("a1", "a2", RelationKind.EXCLUSIVE, 0.8),
+        Relation("a2", "a10", RelationKind.CO_NECESSITY, 0.6, (0.1, 0.0, 0.0, 0.2, 0.1, 0.6)),
     ),
 )
 
