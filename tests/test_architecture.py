@@ -66,7 +66,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         *(("coverage", "kernels", "measures"),),
     ),
     "experiments": (
-        *(("cli",), ("bench",), ("explore",), ("methods",), ("analyses",), ("report",), ("run",)),
+        *(("cli",), ("explore",), ("methods",), ("analyses",), ("report",), ("run",)),
         *(("results",), ("paper",), ("padding",), ("evaluators",), ("asking",)),
         *(("study",), ("findings",)),
         ("progress", "settings"),

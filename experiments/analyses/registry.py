@@ -26,6 +26,7 @@ _OF_PAPERS = (
     "worked-numbers",
 )
 _OF_OURS = (
+    "backend-comparison",
     "inference-frontier",
     "certified-bounds",
     "inference-error",

@@ -23,7 +23,6 @@ from experiments.cli import help_text
 from experiments.cli.commands import (
     assess,
     backends,
-    bench,
     convert,
     datasets,
     diff,
@@ -32,7 +31,6 @@ from experiments.cli.commands import (
     fit,
     infer,
     prompts,
-    references,
     report,
     run,
     schema,
@@ -183,7 +181,7 @@ def _factormodels(
 
 _COMMANDS = (
     *(infer, assess, run, report, fit, diff),
-    *(draw, explore, convert, backends, schema, prompts, bench, references),
+    *(draw, explore, convert, backends, schema, prompts),
 )
 
 for _command in _COMMANDS:

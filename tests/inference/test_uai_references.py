@@ -16,7 +16,7 @@ from tests.inference.answers import given
 pytestmark = pytest.mark.slow
 
 MEMORY = 2**32
-"""4 GiB; `factormodels references` with 12 GiB answers the files that do not fit as well."""
+"""4 GiB; `exact` with 12 GiB answers the files that do not fit as well."""
 
 TOO_LARGE = {f"Grids_{number}.uai" for number in (15, 16, 17, 18)}
 """Grids of 20 by 20, whose tables take 8 to 11 GiB."""

@@ -1,65 +1,44 @@
-"""Accuracy against time of backends, over size, density, strength and frustration of graphs."""
+"""Error and time of backends, over size, density, strength and frustration of graphs."""
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
 
 from calibration.figures.panels import (
     PAGE,
     draw_line,
     name_floor,
     name_lines,
-    nth_colour,
     nth_look,
-    nth_marker,
     panels,
     parts,
 )
-from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.interval_values import mean_of_clusters, named, tiny, with_interval
 from experiments.analyses.ours.shared.graph_shapes import GraphShape, draw_graph
+from experiments.analyses.ours.shared.measured_backends import measure, reference_of
 from experiments.analyses.posteriors import built_backends
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, data_frame
 from experiments.findings.text import duration
-from experiments.results.frontier import FLOOR, draw_frontier, pareto
+from experiments.results.frontier import FLOOR, pareto
 from experiments.study.config import STRICT, BackendChoice, Count, Probability, Strength
 from factormodels.errors import InputError
-from factormodels.factor_graph import FactorGraph, digest
-from inference import Backend, InferenceError, TooLargeError, entries, infer
+from inference import get_backend
 from inference.messages.frustration import frustration
 from inference.warm_up import warm_up
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 AXES = ("atoms", "density", "strength", "contradictions")
 """What is varied: fields of the shape, and keys of the settings."""
 
-TURN_SECONDS = 0.05
+WARM_SECONDS = 0.05
 """A fast backend is timed over and over for so long, a slow one once."""
-
-NATIVE = (
-    BackendChoice("exact"),
-    BackendChoice("lbp"),
-    BackendChoice("trw"),
-    BackendChoice("wmb", label="wmb-2", settings={"i_bound": 2}),
-    BackendChoice("wmb", label="wmb-6", settings={"i_bound": 6}),
-    BackendChoice("cavi"),
-    BackendChoice("gibbs"),
-    BackendChoice("ais"),
-    BackendChoice("wmb_is"),
-    BackendChoice("ijgp"),
-)
 
 
 @dataclass(frozen=True)
@@ -86,14 +65,15 @@ class Settings:
     strength: tuple[Strength, ...] = (0.5, 2.0, 4.0)
     contradictions: tuple[Probability, ...] = (0.0, 0.05, 0.5)
     graphs: Count = 3
-    backends: tuple[BackendChoice, ...] = NATIVE
+    backends: tuple[BackendChoice, ...] = (BackendChoice("exact"), BackendChoice("lbp"))
     slow: tuple[BackendChoice, ...] = field(default_factory=tuple)
     repeats: Count = 5
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Errors by axis and level, times, and both figures."""
-    with context.track("graphs", _n_graphs(settings)) as step:
+    n_graphs = settings.graphs * len({shape for _, _, shape in levels(settings)})
+    with context.track("graphs", n_graphs) as step:
         measured = measurements(settings, context.seed, step, f"{context.where}: settings")
     errors = summarise_errors(measured, context.seed)
     overall = summarise_backends(measured, context.seed)
@@ -103,10 +83,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
             "errors": _errors_table(errors),
             "times": _times_table(summarise_times(measured)),
         },
-        figures={
-            "error": PaperFigure(error_figure(errors), errors, "error by axis and level"),
-            "frontier": PaperFigure(frontier_figure(measured), measured, "error against time"),
-        },
+        figures={"error": PaperFigure(error_figure(errors), errors, "error by axis and level")},
     )
 
 
@@ -118,10 +95,8 @@ def measurements(
 ) -> pd.DataFrame:
     """One row per backend on each graph of each level of each axis.
 
-    Columns: `axis`, `level`, `graph`, `digest`, `backend`, `variables`, `frustrated` (share of the
-    cycles of a basis), `induced_width`, `status` ("refused" without an answer), `total_error`
-    (sum of |Δ P(true)| over variables), `max_error`, `log_z_error`, `log_z_kind`, `seconds`.
-    The base belongs to every axis; its graphs are measured once.
+    Columns: `axis`, `level`, `graph`, `frustrated` (share of the cycles of a basis) and those of
+    `measure`. The base belongs to every axis; its graphs are measured once.
 
     Args:
         settings: what is measured.
@@ -149,12 +124,14 @@ def measurements(
         if shape not in known:
             known[shape] = []
             for graph in range(settings.graphs):
-                extra = slow if shape == settings.base and not graph else []
-                drawn = draw_graph(shape, (seed, graph))
-                known[shape] += [
-                    {"graph": graph, **row}
-                    for row in _measure(drawn, [*backends, *extra], settings.repeats)
-                ]
+                drawn = [draw_graph(shape, (seed, graph))]
+                true = reference_of(drawn, get_backend("exact"))
+                if true is None:
+                    raise InputError(f"{where}: exact inference refuses a graph; make them smaller")
+                asked = [*backends, *(slow if shape == settings.base and not graph else [])]
+                found = measure(drawn, asked, true, settings.repeats, WARM_SECONDS, seed)
+                frustrated = frustration(drawn[0]).share
+                known[shape] += [{"graph": graph, "frustrated": frustrated, **row} for row in found]
                 step()
         rows += [{"axis": axis, "level": level, **row} for row in known[shape]]
     return data_frame(rows)
@@ -213,15 +190,24 @@ def summarise_backends(measured: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 
 def summarise_times(measured: pd.DataFrame) -> pd.DataFrame:
-    """Median seconds of each backend on each level, and whether it is on the frontier.
+    """Median seconds and mean error of each backend on each level, and whether none beats both.
 
-    A backend is on the frontier of a level if none is both faster and more accurate; errors below
-    1e-12 are rounding and count as that.
+    Backends that refused a graph are left out, and so are graphs that not all were measured on;
+    errors below 1e-12 are rounding and count as that.
     """
     rows = []
     for (axis, level), group in measured.groupby(["axis", "level"], sort=False):
-        found = frontier_points(group)
-        front = pareto(found)
+        shared = group.groupby("graph")["backend"].size()
+        held = group[group["graph"].isin(shared.index[shared == shared.max()])]
+        points = {
+            str(backend): (
+                float(each["seconds"].median()),
+                max(float(each["total_error"].sum() / each["probabilities"].sum()), FLOOR),
+            )
+            for backend, each in held.groupby("backend", sort=False)
+            if each["total_error"].notna().all()
+        }
+        front = pareto(points)
         rows += [
             {
                 "axis": axis,
@@ -231,75 +217,9 @@ def summarise_times(measured: pd.DataFrame) -> pd.DataFrame:
                 "mean_error": point[1],
                 "frontier": point in front,
             }
-            for backend, point in found.items()
+            for backend, point in points.items()
         ]
     return data_frame(rows)
-
-
-def _n_graphs(settings: Settings) -> int:
-    return settings.graphs * len({shape for _, _, shape in levels(settings)})
-
-
-def _measure(
-    graph: FactorGraph, backends: Sequence[tuple[str, Backend]], repeats: int
-) -> Iterator[dict[str, Any]]:
-    try:
-        true = infer(graph, "exact")
-    except TooLargeError as error:
-        raise InputError(f"there is nothing to measure errors against: {error}") from None
-    expected = _probabilities(true.marginals.flat)
-    facts = {
-        "digest": digest([graph]),
-        "variables": graph.n_variables,
-        "frustrated": frustration(graph).share,
-        "induced_width": true.stats["induced_width"],
-    }
-    for label, backend in backends:
-        row: dict[str, Any] = {**facts, "backend": label, "status": "refused", "log_z_kind": ""}
-        start = time.perf_counter()
-        try:
-            answer = backend.infer(graph)
-        except InferenceError:
-            yield {**row, **dict.fromkeys(_NUMBERS, math.nan)}
-            continue
-        first = time.perf_counter() - start
-        errors = np.abs(_probabilities(answer.marginals.flat) - expected)
-        yield {
-            **row,
-            "status": str(answer.status),
-            "total_error": float(errors.sum()),
-            "max_error": float(errors.max()),
-            "log_z_error": _difference(answer.log_z, true.log_z),
-            "log_z_kind": str(answer.log_z_kind),
-            "seconds": _seconds(backend, graph, first, repeats),
-        }
-
-
-_NUMBERS = ("total_error", "max_error", "log_z_error", "seconds")
-
-
-def _difference(value: float | None, true: float | None) -> float:
-    return math.nan if value is None or true is None else value - true
-
-
-def _probabilities(flat: Floats) -> Floats:
-    """P(true) of each binary variable."""
-    return flat[1::2]
-
-
-def _seconds(backend: Backend, graph: FactorGraph, first: float, repeats: int) -> float:
-    """The median of calls after the first: as many as fit a turn, at least one.
-
-    A first call that fills the turn counts itself, unless its library compiles for every graph.
-    """
-    if first > TURN_SECONDS and not entries()[backend.name].requires:
-        return first
-    seconds: list[float] = []
-    while len(seconds) < repeats and sum(seconds) < TURN_SECONDS:
-        start = time.perf_counter()
-        backend.infer(graph)
-        seconds.append(time.perf_counter() - start)
-    return float(np.median(seconds))
 
 
 def _everywhere(distinct: pd.DataFrame) -> list[str]:
@@ -310,7 +230,7 @@ def _everywhere(distinct: pd.DataFrame) -> list[str]:
 
 def _errors(group: pd.DataFrame, seed: int) -> dict[str, Any]:
     answered = group[group["total_error"].notna()]
-    mean = mean_of_clusters(answered["total_error"], answered["variables"], seed)
+    mean = mean_of_clusters(answered["total_error"], answered["probabilities"], seed)
     return {
         **named("mean_error", mean),
         "max_error": answered["max_error"].max(),
@@ -318,10 +238,6 @@ def _errors(group: pd.DataFrame, seed: int) -> dict[str, Any]:
         "log_z_kind": ", ".join(kind for kind in dict.fromkeys(answered["log_z_kind"])),
         "not_settled": int((~group["status"].isin(("exact", "converged"))).sum()),
     }
-
-
-def _shown(row: Mapping[Any, Any]) -> str:
-    return with_interval(row, "mean_error")
 
 
 def _error_columns() -> tuple[Column, ...]:
@@ -334,7 +250,9 @@ def _error_columns() -> tuple[Column, ...]:
 
 def _backends_table(overall: pd.DataFrame) -> Table:
     return Table(
-        overall.assign(shown=[_shown(row) for row in overall.to_dict("records")]),
+        overall.assign(
+            shown=[with_interval(row, "mean_error") for row in overall.to_dict("records")]
+        ),
         (
             *_error_columns(),
             Column("log_z_error", "distance of log Z", show=tiny, right=True),
@@ -353,7 +271,7 @@ def _backends_table(overall: pd.DataFrame) -> Table:
 
 def _errors_table(errors: pd.DataFrame) -> Table:
     heads = [f"{row.axis} {row.level:g}" for row in errors.itertuples()]
-    texts = [_shown(row) for row in errors.to_dict("records")]
+    texts = [with_interval(row, "mean_error") for row in errors.to_dict("records")]
     return Table(
         errors.assign(shape=heads, shown=texts),
         (
@@ -426,84 +344,8 @@ def error_figure(errors: pd.DataFrame) -> Figure:
         return figure
 
 
-def frontier_figure(measured: pd.DataFrame) -> Figure:
-    """Error against time on each level of each axis, with the frontier as steps.
-
-    Args:
-        measured: one row per axis, level, graph and backend, with `seconds`, `total_error` and
-            `variables`.
-    """
-    looks = _looks(measured["backend"])
-    names = list(dict.fromkeys(measured["axis"]))
-    levels = [sorted(set(measured["level"][measured["axis"] == axis])) for axis in names]
-    columns = max(map(len, levels))
-    size = (PAGE, 1.5 * len(names) + 0.5)
-    with panels(len(names), columns, size, sharex=True, sharey=True) as (figure, axes):
-        for row, axis, own in zip(axes, names, levels, strict=True):
-            for place in row[len(own) :]:
-                place.set_axis_off()
-            for place, level in zip(row, own, strict=False):
-                chosen = (measured["axis"] == axis) & (measured["level"] == level)
-                points = frontier_points(measured[chosen])
-                found = {
-                    name: (at, max(error, DRAWN_FLOOR)) for name, (at, error) in points.items()
-                }
-                draw_frontier(place, found, looks)
-                place.set_title(f"{axis} {level:g}", pad=2.0)
-        name_floor(axes[0][0], DRAWN_FLOOR, 2)
-        for place in axes[-1]:
-            place.set_xlabel("seconds per call")
-        for place in axes[:, 0]:
-            place.set_ylabel("mean |Δp|")
-        _legend(figure, axes[0][0], looks)
-    return figure
-
-
-def frontier_points(group: pd.DataFrame) -> dict[str, tuple[float, float]]:
-    """Median seconds and mean error by backend, of those that answered every graph.
-
-    Graphs that some backend was not measured on are left out: all are held to the same.
-    """
-    shared = group.groupby("graph")["backend"].size()
-    group = group[group["graph"].isin(shared.index[shared == shared.max()])]
-    found = {}
-    for backend, own in group.groupby("backend", sort=False):
-        if own["total_error"].notna().all():
-            error = own["total_error"].sum() / own["variables"].sum()
-            found[str(backend)] = (float(own["seconds"].median()), max(float(error), FLOOR))
-    return found
-
-
 def _level_names(axis: str, own: pd.DataFrame, levels: Sequence[float]) -> list[str]:
     if axis != "contradictions":
         return [f"{level:g}" for level in levels]
     shares = own.groupby("level")["frustrated"].mean()
     return [f"{shares[level]:.2f}\n({level:g})" for level in levels]
-
-
-def _looks(backends: Iterable[str]) -> dict[str, dict[str, Any]]:
-    from calibration.figures.style import COLOURS
-
-    return {
-        str(name): {
-            "color": nth_colour(at),
-            "linestyle": "none",
-            "marker": nth_marker(at),
-            "markersize": 3.5,
-            # The palette begins anew after its end: from there on markers are hollow.
-            "fillstyle": "full" if at < len(COLOURS) else "none",
-        }
-        for at, name in enumerate(dict.fromkeys(backends))
-    }
-
-
-def _legend(figure: Figure, place: Axes, looks: dict[str, dict[str, Any]]) -> None:
-    handles = [place.plot([], [], **look)[0] for look in looks.values()]
-    figure.legend(
-        handles,
-        list(looks),
-        loc="outside lower center",
-        ncols=min(len(looks), 8),
-        columnspacing=1.2,
-        handletextpad=0.2,
-    )

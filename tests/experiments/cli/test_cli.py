@@ -25,9 +25,7 @@ pytestmark = pytest.mark.slow
 COMMANDS = (
     *("infer", "assess", "run", "fit", "diff", "self-knowledge", "convert", "backends", "datasets"),
     *(
-        "bench",
         "select",
-        "references",
         "report",
         "draw",
         "explore",

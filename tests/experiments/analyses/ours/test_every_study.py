@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from scipy.stats import kendalltau
 
+from experiments.analyses.context import AnalysisContext
 from experiments.analyses.interval_values import (
     difference_of_clusters,
     kendall,
@@ -18,6 +19,7 @@ from experiments.analyses.interval_values import (
     with_interval,
 )
 from experiments.analyses.ours import (
+    backend_comparison,
     certified_bounds,
     encoding_choice,
     inference_error,
@@ -30,9 +32,12 @@ from experiments.analyses.posteriors import atom_posteriors, labelled_atoms, sco
 from experiments.study.backend_settings import build_backend
 from experiments.study.config import BackendChoice
 from factormodels.errors import InputError
-from factormodels.synthetic import Constant, Uniform, labelled_responses
+from factormodels.io.networks.uai import write_uai
+from factormodels.synthetic import Constant, Uniform, grid, labelled_responses
+from inference import infer
 from inference.messages.frustration import frustration
 from tests.experiments.conftest import invoke
+from tests.inference.answers import given
 
 pytestmark = pytest.mark.slow
 
@@ -140,6 +145,58 @@ def test_an_unknown_setting_of_a_backend_has_its_place(study: str) -> None:
     result = invoke("run", study, wrong, "--out", "out", code=2)
     place = "settings.backends[1].grid.dampin: the backend 'lbp' has no such setting"
     assert f"{place}; did you mean 'damping'?" in result.stderr
+
+
+def compared(folder: Path, **settings: Any) -> pd.DataFrame:
+    """Every measurement of a comparison of backends, one round each."""
+    chosen = backend_comparison.Settings(**{"rounds": 2, "budget": 0.01, **settings})
+    context = AnalysisContext("comparison", 0, folder, "study")
+    return backend_comparison.run(chosen, context).tables["graphs"].frame
+
+
+def test_answers_beside_a_network_are_what_errors_are_measured_against(tmp_path: Path) -> None:
+    graph = grid(3, 3, coupling=1.0, field=0.5, seed=1)
+    answer = infer(graph, "enumeration")
+    write_uai(graph, tmp_path / "grid_1.uai")
+    shifted = answer.marginals.flat.reshape(-1, 2) + np.array([0.125, -0.125])
+    text = " ".join(f"2 {p!r} {q!r}" for p, q in shifted.tolist())
+    (tmp_path / "grid_1.uai.MAR").write_text(f"MAR\n1\n9 {text}\n")
+    log10 = float((given(answer) + 1.0) / np.log(10.0))
+    (tmp_path / "grid_1.uai.PR").write_text(f"PR\n{log10!r}\n")
+    frame = compared(tmp_path, networks=(".",)).set_index("backend")
+    assert (frame["graphs"] == "grid").all()
+    assert frame["reference"]["exact"] == "grid_1.uai.MAR and grid_1.uai.PR"
+    # Twelve digits of eighteen probabilities, all of them off by an eighth.
+    assert frame["max_error"]["exact"] == pytest.approx(0.125, abs=1e-9)
+    assert frame["total_error"]["exact"] == pytest.approx(18 * 0.125, abs=1e-9)
+    assert frame["log_z_error"]["exact"] == pytest.approx(-1.0, abs=1e-9)
+    (tmp_path / "grid_1.uai.MAR").write_text("MAR\n1\n1 2 0.5 0.5\n")
+    with pytest.raises(InputError, match="put the answers of this network beside it"):
+        compared(tmp_path, networks=("grid_1.uai",))
+
+
+def test_a_ratio_of_times_is_within_rounds(tmp_path: Path) -> None:
+    frame = compared(tmp_path, shapes={"small": GraphShape(atoms=3)}, rounds=3)
+    frame["round_seconds"] = [(1.0, 2.0, 4.0), (3.0, 6.0, 12.0)]
+    overall = backend_comparison.summarise(frame, "exact", 0).set_index("backend")
+    # Three times as long in every round, however slow the machine was in each.
+    for name in ("ratio", "ratio_lower", "ratio_upper"):
+        assert overall[name]["lbp"] == pytest.approx(3.0, rel=1e-12)
+        assert np.isnan(overall[name]["exact"])
+
+
+def test_what_is_refused_is_a_row_and_a_batch_is_one_call(tmp_path: Path) -> None:
+    small = BackendChoice("exact", label="small", settings={"memory_limit": 100})
+    choices = (BackendChoice("lbp"), small)
+    frame = compared(tmp_path, grids={"g": 6}, batch=3, backends=choices).set_index("backend")
+    assert frame["variables"]["lbp"] == 3 * 36
+    assert frame["status"]["small"] == "refused"
+    assert "memory_limit" in frame["remark"]["small"]
+    assert np.isnan(frame["seconds"]["small"])
+    with pytest.raises(InputError, match="name shapes, grids or networks"):
+        compared(tmp_path)
+    with pytest.raises(InputError, match="'wmb' is not measured; use one of exact, lbp"):
+        compared(tmp_path, grids={"g": 2}, against="wmb")
 
 
 # ------------------------------------------------------------------------- certified bounds
