@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from factormodels.arrays import frozen
-from factormodels.claims import RelationKind
+from factormodels.claims import CONFLICTS, RelationKind
 from factormodels.errors import InputError, unknown_name
 from factormodels.validation import check_probabilities
 
@@ -80,6 +80,12 @@ _ENTRIES: Mapping[str, NDArray[np.int64]] = MappingProxyType(
 """Which number stands where, by encoding: [relation as in `KIND_CODES`, source, target].
 
 Tables of *mixture* are not such numbers: they are computed from directions."""
+
+VIOLATED: NDArray[np.bool_] = frozen(_ENTRIES["implication"] == _NOT_P, np.bool_)
+"""In which states a relation does not hold: [relation as in `KIND_CODES`, source, target]."""
+
+CONFLICT_CODES = tuple(KIND_CODES[kind] for kind in KIND_CODES if kind in CONFLICTS)
+"""Numbers of the relations whose two texts cannot both hold."""
 
 
 def implication(kind: RelationKind, probability: float, target_prior: float) -> NDArray[np.float64]:

@@ -18,6 +18,7 @@ from factormodels.synthetic.facts import (
     fr3,
 )
 from factormodels.synthetic.graphs import chain, grid, random_graph
+from factormodels.synthetic.incoherent import incoherent_response
 from factormodels.synthetic.labelled import each_labelled_response, labelled_responses
 from factormodels.synthetic.laws import (
     Beta,
@@ -47,6 +48,7 @@ __all__ = [
     "fr2",
     "fr3",
     "grid",
+    "incoherent_response",
     "labelled_responses",
     "mixed_reliability",
     "random_graph",

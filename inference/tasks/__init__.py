@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from inference.tasks.autodiff import differentiable_log_partition
+    from inference.tasks.claim_coherence import Coherence, coherence
     from inference.tasks.counts import CountDistribution, count_distribution
     from inference.tasks.gradients import (
         ValueAndGradient,
@@ -39,11 +40,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Assignment",
+    "Coherence",
     "CountDistribution",
     "Effects",
     "EstimatedJoint",
     "SearchedAssignment",
     "ValueAndGradient",
+    "coherence",
     "count_distribution",
     "differentiable_log_partition",
     "estimated_joint",
@@ -62,11 +65,13 @@ __all__ = [
 
 _MODULES = {
     "Assignment": "maximum",
+    "Coherence": "claim_coherence",
     "CountDistribution": "counts",
     "Effects": "removals",
     "EstimatedJoint": "joints",
     "SearchedAssignment": "maximum",
     "ValueAndGradient": "gradients",
+    "coherence": "claim_coherence",
     "count_distribution": "counts",
     "differentiable_log_partition": "autodiff",
     "estimated_joint": "joints",

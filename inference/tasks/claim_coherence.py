@@ -1,0 +1,213 @@
+"""How well the claims of a response agree with each other: readouts of one graph, all exact.
+
+from inference.tasks import coherence
+coherence(graph.compiled).agreement
+
+Four readouts are others' proposals. They differ in what they reward: the mean marginal and the
+reified node move with entailments and with the number of claims, the probability that no conflict
+is active rises where conflicts are certain, and log Z depends on scale (docs/theory.md). The fifth
+is ours: only conflicts move it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.compile import CompiledFacts
+from factormodels.encodings import CONFLICT_CODES, DEFAULT_ENCODING, NEUTRAL_CODE, VIOLATED
+from factormodels.validation import validated_probability
+from inference.backend import ZeroPartitionError
+from inference.exact.backend import Exact
+from inference.tasks.gradients import ValueAndGradient, log_partition_function
+from inference.tasks.maximum import map_assignment
+
+REIFIED_PRIOR = 0.5
+"""Prior of the reified node: nothing is assumed about the response."""
+
+
+@dataclass(frozen=True, eq=False)
+class Coherence:
+    """What a graph says of the agreement of its claims.
+
+    A conflict is a contradiction or an exclusion between two claims, and active where both of them
+    are true. It is violated where it does not hold: a contradiction where both are true, an
+    exclusion also where both are false. That it is real has the probability of its relation.
+
+    Attributes:
+        n_claims: number of claims.
+        n_relations: number of relations between two claims that have a factor.
+        marginals: float64 (n_claims,), P(true) of each claim.
+        no_active_conflict: probability that no conflict is active.
+        reified: posterior of a node that makes every relation between claims hold if it is true:
+            each that is violated then weighs 1 less its probability.
+        log_z: log Z of the graph.
+        floor: log potential of its most probable state, at most log Z.
+        ceiling: log Z without the factors of conflicts.
+        consistency: probability that no real conflict is violated, given what all else says:
+            whether a conflict is real is drawn by its probability, claims without conflicts.
+        conflicts: int64 (n_conflicts,), number of each conflict among the relations of the graph.
+        active: float64 (n_conflicts,), probability that each is active.
+        costs: float64 (n_conflicts,), -log of the consistency if there were only this conflict.
+    """
+
+    n_claims: int
+    n_relations: int
+    marginals: NDArray[np.float64]
+    no_active_conflict: float
+    reified: float
+    log_z: float
+    floor: float
+    ceiling: float
+    consistency: float
+    conflicts: NDArray[np.int64]
+    active: NDArray[np.float64]
+    costs: NDArray[np.float64]
+
+    @property
+    def mean_marginal(self) -> float:
+        """Mean of P(true) over the claims; NaN if there is none."""
+        return float(self.marginals.mean()) if self.n_claims else math.nan
+
+    @property
+    def position(self) -> float:
+        """Where log Z is between its floor, 0, and its ceiling, 1; 1 where these are the same."""
+        range_ = self.ceiling - self.floor
+        # A response of which one state has all potential leaves rounding between them.
+        return (self.log_z - self.floor) / range_ if range_ > 1e-12 else 1.0
+
+    @property
+    def agreement(self) -> float:
+        """The consistency per claim: its root of degree `n_claims`; 1 without a conflict."""
+        return self.consistency ** (1.0 / self.n_claims) if self.n_claims else math.nan
+
+
+def coherence(
+    facts: CompiledFacts,
+    encoding: str = DEFAULT_ENCODING,
+    *,
+    prior: float | None = None,
+    reified_prior: float = REIFIED_PRIOR,
+    exact: Exact | None = None,
+) -> Coherence:
+    """All readouts of the coherence of a response's claims.
+
+    None of them needs another variable: a conflict that must not be active is a zero in its table,
+    and a reified node has two states, whose log Z are those of two settings of the tables. So there
+    are five propagations of the graph as it is, and one for the most probable state.
+
+    Args:
+        facts: claims and relations; passages take part where there are any.
+        encoding: encoding of the relations as factors.
+        prior: prior of every claim; None for what each has. A response asserts its claims, and
+            0.99 takes it at its word.
+        reified_prior: prior of the reified node.
+        exact: settings of `exact`: memory limit, seed and restarts of the order.
+
+    Raises:
+        InputError: for a number outside [0, 1], or an unknown encoding.
+        TooLargeError: if the tables would not fit the memory limit.
+        ZeroPartitionError: if no state of the claims is possible.
+    """
+    rho = validated_probability(reified_prior, "the prior of the reified node")
+    priors = None
+    if prior is not None:
+        priors = np.where(facts.is_atom, validated_probability(prior, "the prior"), facts.priors)
+    graph = facts.to_factor_graph(priors, encoding=encoding)
+    log_partition = log_partition_function(graph, exact)
+    tables = _Tables(facts, graph.log_values)
+    base = log_partition(tables.base)
+    free = log_partition(tables.free())
+    _, beliefs = facts.split(base.gradient)
+    _, free_beliefs = facts.split(free.gradient)
+    n, at = len(facts.names), tables.conflicts
+    with np.errstate(divide="ignore"):
+        reified = _posterior(rho, _log_z(log_partition, tables.reified()) - base.value)
+        violated = (free_beliefs[at] * VIOLATED[facts.kinds[at]]).sum(axis=(1, 2))
+        costs = -np.log1p(-np.clip(facts.probabilities[at] * violated, 0.0, 1.0))
+    return Coherence(
+        n_claims=int(facts.is_atom.sum()),
+        n_relations=int(tables.between_claims.sum()),
+        marginals=base.gradient[1 : 2 * n : 2][facts.is_atom],
+        no_active_conflict=_share(_log_z(log_partition, tables.without_active()) - base.value),
+        reified=reified,
+        log_z=base.value,
+        floor=map_assignment(graph, exact).log_potential,
+        ceiling=free.value,
+        consistency=_share(_log_z(log_partition, tables.kept()) - free.value),
+        conflicts=facts.relation_numbers[at],
+        active=beliefs[at, 1, 1],
+        costs=costs,
+    )
+
+
+class _Tables:
+    """The log tables of each reading of one graph, laid out as its `log_values`."""
+
+    def __init__(self, facts: CompiledFacts, base: NDArray[np.float64]) -> None:
+        self.base = base
+        self._facts = facts
+        self.between_claims = facts.is_atom[facts.pairs].all(axis=1) & (facts.kinds != NEUTRAL_CODE)
+        conflict = self.between_claims & np.isin(facts.kinds, CONFLICT_CODES)
+        self.conflicts = np.flatnonzero(conflict)
+
+    def free(self) -> NDArray[np.float64]:
+        """Without the factors of conflicts."""
+        values, tables = self._copy()
+        tables[self.conflicts] = 0.0
+        return values
+
+    def without_active(self) -> NDArray[np.float64]:
+        """With zeros where conflicts are active."""
+        values, tables = self._copy()
+        tables[self.conflicts, 1, 1] = -math.inf
+        return values
+
+    def kept(self) -> NDArray[np.float64]:
+        """With the weight of each conflict's not being real in place of its factor."""
+        values, tables = self._copy()
+        tables[self.conflicts] = self._weights(self.conflicts)
+        return values
+
+    def reified(self) -> NDArray[np.float64]:
+        """With that weight beside the factor of every relation between claims."""
+        values, tables = self._copy()
+        at = np.flatnonzero(self.between_claims)
+        tables[at] += self._weights(at)
+        return values
+
+    def _copy(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        values = self.base.copy()
+        return values, self._facts.split(values)[1]
+
+    def _weights(self, at: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Log of 1 - p where relations are violated, and 0 where they hold, (k, 2, 2)."""
+        with np.errstate(divide="ignore"):
+            unreal = np.log1p(-self._facts.probabilities[at])[:, None, None]
+        return np.where(VIOLATED[self._facts.kinds[at]], unreal, 0.0)
+
+
+def _log_z(
+    log_partition: Callable[[NDArray[np.float64]], ValueAndGradient], values: NDArray[np.float64]
+) -> float:
+    """Log Z of tables; -inf where nothing is possible, which is an answer here."""
+    try:
+        return log_partition(values).value
+    except ZeroPartitionError:
+        return -math.inf
+
+
+def _share(difference: float) -> float:
+    """What a difference of log Z leaves, rounding past one undone."""
+    return min(1.0, math.exp(difference))
+
+
+def _posterior(prior: float, log_ratio: float) -> float:
+    """Probability of what has a prior and a likelihood ratio."""
+    if prior in (0.0, 1.0) or log_ratio == -math.inf:
+        return prior if prior in (0.0, 1.0) else 0.0
+    return 1.0 / (1.0 + (1.0 - prior) / prior * math.exp(-log_ratio))

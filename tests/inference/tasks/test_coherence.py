@@ -1,0 +1,250 @@
+"""Readouts of coherence, held to an enumeration of states, of reality and of a reified node."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from factormodels import Atom, Context, FactGraph, FactorGraph, Relation, RelationKind
+from factormodels.encodings import ENCODINGS
+from factormodels.synthetic import Beta, Densities, FactLaws, Uniform, fact_graph
+from factormodels.synthetic.incoherent import PLANTED_KEY, incoherent_response
+from inference import ZeroPartitionError
+from inference.tasks import Coherence, coherence
+from tests.oracle import oracle
+from tests.refusals import refused
+
+ENTAILMENT, CONTRADICTION, EQUIVALENCE, NEUTRAL, EXCLUSIVE, CO_NECESSITY = RelationKind
+
+# Products and sums of a few hundred doubles.
+ROUNDING = 1e-11
+
+BROKEN = {
+    # The states of (source, target) in which a relation does not hold.
+    ENTAILMENT: {(1, 0)},
+    CONTRADICTION: {(1, 1)},
+    EQUIVALENCE: {(0, 1), (1, 0)},
+    EXCLUSIVE: {(0, 0), (1, 1)},
+    CO_NECESSITY: {(0, 0)},
+}
+
+
+def response(seed: int, n_contexts: int = 1) -> FactGraph:
+    """Return a small response with relations of every kind, among claims and from a passage."""
+    rng = np.random.default_rng(seed)
+    atoms = tuple(Atom(f"a{i}", prior=float(rng.uniform(0.2, 0.95))) for i in range(5))
+    contexts = tuple(Context(f"c{i}", prior=0.9) for i in range(n_contexts))
+    names = [*(atom.id for atom in atoms), *(context.id for context in contexts)]
+    pairs = [pair for pair in product(names, names) if pair[0] < pair[1]]
+    chosen = rng.choice(len(pairs), size=8, replace=False)
+    kinds = [*BROKEN, NEUTRAL, CONTRADICTION, EXCLUSIVE]
+    relations = tuple(
+        Relation(pairs[at][0], pairs[at][1], kind, float(rng.choice([0.3, 0.7, 0.9, 1.0])))
+        for at, kind in zip(chosen, kinds, strict=True)
+    )
+    return FactGraph("r", atoms, contexts, relations)
+
+
+def found(graph: FactGraph, encoding: str = "implication") -> Coherence:
+    return coherence(graph.compiled_for(encoding), encoding)
+
+
+def between(graph: FactGraph) -> list[Relation]:
+    atoms = set(graph.atom_ids)
+    return [r for r in graph.relations if {r.source, r.target} <= atoms and r.kind is not NEUTRAL]
+
+
+def without(graph: FactGraph, dropped: list[Relation]) -> FactGraph:
+    return replace(graph, relations=tuple(r for r in graph.relations if r not in dropped))
+
+
+def with_reified(graph: FactorGraph, relations: list[Relation], prior: float) -> FactorGraph:
+    """Return the graph with a node R that, where true, makes each relation hold with 1 - p."""
+    n = graph.n_variables
+    factors: list[tuple[list[int], NDArray[np.float64]]] = [
+        ([int(v) for v in graph.scope(f)], np.exp(graph.log_table(f)))
+        for f in range(len(graph.table_starts) - 1)
+    ]
+    factors.append(([n], np.array([1.0 - prior, prior])))
+    for relation in relations:
+        table = np.ones((2, 2, 2))
+        for states in BROKEN[relation.kind]:
+            table[(1, *states)] = 1.0 - relation.probability
+        ends = [graph.names.index(relation.source), graph.names.index(relation.target)]
+        factors.append(([n, *ends], table))
+    return FactorGraph.from_factors([2] * (n + 1), factors, names=[*graph.names, "R"])
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("seed", range(8))
+def test_every_readout_is_that_of_an_enumeration(seed: int, encoding: str) -> None:
+    graph = response(seed)
+    conflicts = [r for r in between(graph) if r.kind in (CONTRADICTION, EXCLUSIVE)]
+    answer = found(graph, encoding)
+    base = oracle(graph.to_factor_graph(encoding))
+    bare = oracle(without(graph, conflicts).to_factor_graph(encoding))
+    assert answer.log_z == pytest.approx(base.log_z, abs=ROUNDING)
+    assert answer.floor == pytest.approx(max(base.log_potentials), abs=ROUNDING)
+    assert answer.ceiling == pytest.approx(bare.log_z, abs=ROUNDING)
+    expected = [base.marginals[name][1] for name in graph.atom_ids]
+    np.testing.assert_allclose(answer.marginals, expected, atol=ROUNDING)
+    quiet, kept = 0.0, 0.0
+    for states, p, p_bare in zip(base.states, base.probabilities, bare.probabilities, strict=True):
+        truth = dict(zip(base.names, states, strict=True))
+        ends = [(truth[r.source], truth[r.target]) for r in conflicts]
+        quiet += p * ((1, 1) not in ends)
+        # Each conflict is real or not, by its probability.
+        for real in product((False, True), repeat=len(conflicts)):
+            drawn = math.prod(
+                r.probability if is_real else 1.0 - r.probability
+                for r, is_real in zip(conflicts, real, strict=True)
+            )
+            broken = any(
+                is_real and pair in BROKEN[r.kind]
+                for r, is_real, pair in zip(conflicts, real, ends, strict=True)
+            )
+            kept += p_bare * drawn * (not broken)
+    assert answer.no_active_conflict == pytest.approx(quiet, abs=ROUNDING)
+    assert answer.consistency == pytest.approx(kept, abs=ROUNDING)
+    assert answer.agreement == pytest.approx(kept ** (1 / 5), abs=ROUNDING)
+    node = oracle(with_reified(graph.to_factor_graph(encoding), between(graph), 0.5))
+    assert answer.reified == pytest.approx(node.marginals["R"][1], abs=ROUNDING)
+    named = [graph.relations[at] for at in answer.conflicts]
+    assert named == conflicts
+    for relation, active in zip(conflicts, answer.active, strict=True):
+        both = base.probability({relation.source: 1, relation.target: 1})
+        assert active == pytest.approx(both, abs=ROUNDING)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_the_cost_of_the_only_conflict_is_that_of_the_response(encoding: str) -> None:
+    graph = response(3)
+    conflicts = [r for r in between(graph) if r.kind in (CONTRADICTION, EXCLUSIVE)]
+    answer = found(without(graph, conflicts[1:]), encoding)
+    assert len(answer.costs) == 1
+    assert answer.costs[0] == pytest.approx(-math.log(answer.consistency), abs=ROUNDING)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_bounds_and_order(encoding: str) -> None:
+    laws = FactLaws(
+        shares=Densities(0.3, 0.3, 0.2, 0.1, 0.1), contradiction=Uniform(0, 1), exclusive=Beta(2, 2)
+    )
+    for seed in range(20):
+        graph = fact_graph(8, 3, 0.3, 0.3, laws=laws, seed=seed)
+        answer = found(graph, encoding)
+        assert answer.floor <= answer.log_z + ROUNDING
+        # Entries of tables are at most one, so that taking a table away cannot lower log Z.
+        assert answer.log_z <= answer.ceiling + ROUNDING
+        assert 0.0 <= answer.position <= 1.0 + ROUNDING
+        assert 0.0 <= answer.consistency <= answer.agreement <= 1.0
+
+
+def pair(kind: RelationKind, p: float, *further: Relation, n: int = 2) -> FactGraph:
+    atoms = tuple(Atom(f"a{i}") for i in range(1, n + 1))
+    return FactGraph("r", atoms, relations=(Relation("a1", "a2", kind, p), *further))
+
+
+def test_what_each_readout_rewards() -> None:
+    # A surer conflict leaves fewer states in which both are true: the probability that none is
+    # active rises to one, while the consistency falls to three quarters of even pairs.
+    sure, unsure = found(pair(CONTRADICTION, 1.0)), found(pair(CONTRADICTION, 0.6))
+    assert sure.no_active_conflict == 1.0 > unsure.no_active_conflict
+    assert sure.consistency == pytest.approx(0.75, abs=ROUNDING)
+    assert unsure.consistency == pytest.approx(1.0 - 0.25 * 0.6, abs=ROUNDING)
+    # Entailments alone, which nobody would call incoherent, move the mean marginal and the node.
+    # Under *implication* they lower it: a sure entailment by itself makes its source less probable.
+    plain = found(FactGraph("r", (Atom("a1"), Atom("a2"), Atom("a3"))))
+    entails = Relation("a1", "a3", ENTAILMENT, 0.9)
+    agreeing = found(pair(ENTAILMENT, 0.9, entails, n=3))
+    assert plain.mean_marginal == 0.5 > agreeing.mean_marginal
+    assert agreeing.reified < plain.reified == 0.5
+    assert agreeing.consistency == agreeing.agreement == agreeing.position == 1.0
+    # Twice the same response: the consistency is squared, the agreement stays.
+    twice = found(pair(CONTRADICTION, 0.8, Relation("a3", "a4", CONTRADICTION, 0.8), n=4))
+    once = found(pair(CONTRADICTION, 0.8))
+    assert twice.consistency == pytest.approx(once.consistency**2, abs=ROUNDING)
+    assert twice.agreement == pytest.approx(once.agreement, abs=ROUNDING)
+
+
+def test_claims_taken_at_their_word_pay_for_each_conflict() -> None:
+    graph = pair(CONTRADICTION, 0.8, Relation("a2", "a3", EXCLUSIVE, 0.5), n=3)
+    answer = coherence(graph.compiled, prior=1.0)
+    # All are true for certain, so each conflict that is real is violated.
+    assert answer.consistency == pytest.approx((1.0 - 0.8) * (1.0 - 0.5), abs=ROUNDING)
+    assert answer.mean_marginal == 1.0
+
+
+def test_a_passage_has_its_own_prior_and_is_no_claim() -> None:
+    graph = FactGraph(
+        "r",
+        (Atom("a1"), Atom("a2")),
+        (Context("c"),),
+        (Relation("c", "a1", CONTRADICTION, 0.9), Relation("a1", "a2", CO_NECESSITY, 0.9)),
+    )
+    answer = coherence(graph.compiled, prior=0.7)
+    assert (answer.n_claims, answer.n_relations, len(answer.conflicts)) == (2, 1, 0)
+    changed = oracle(graph.with_priors(atoms=0.7).to_factor_graph())
+    assert answer.mean_marginal == pytest.approx(
+        (changed.marginals["a1"][1] + changed.marginals["a2"][1]) / 2, abs=ROUNDING
+    )
+
+
+def test_a_certain_conflict_of_certain_claims_leaves_nothing() -> None:
+    with pytest.raises(ZeroPartitionError):
+        coherence(pair(CONTRADICTION, 1.0).compiled, prior=1.0)
+    # The graph is possible, and its reified node is not.
+    graph = pair(ENTAILMENT, 0.9, Relation("a1", "a3", CONTRADICTION, 0.9), n=3)
+    assert 0.0 < found(graph).reified < 0.5
+    refused("prior.*1.5", coherence, graph.compiled, prior=1.5)
+    refused("reified", coherence, graph.compiled, reified_prior=-1.0)
+
+
+def test_no_claims_have_no_mean() -> None:
+    answer = found(FactGraph("r", ()))
+    assert math.isnan(answer.mean_marginal)
+    assert math.isnan(answer.agreement)
+
+
+def test_agreement_follows_planted_conflicts_whatever_else_varies() -> None:
+    """The numbers of the guide, on fewer responses."""
+    rng = np.random.default_rng(0)
+    rows, planted = [], []
+    for number in range(120):
+        graph = incoherent_response(
+            int(rng.choice([8, 20, 60])),
+            float(rng.choice([0.0, 0.05, 0.1, 0.2, 0.3])),
+            entailments=float(rng.choice([0.0, 0.3, 1.0])),
+            seed=number,
+        )
+        answer = coherence(graph.compiled, prior=0.99)
+        planted.append(graph.metadata[PLANTED_KEY] / answer.n_claims)
+        rows.append((answer.agreement, answer.no_active_conflict))
+
+    def ranks(values: list[float]) -> list[float]:
+        return [sum(w < v for w in values) + sum(w == v for w in values) / 2 for v in values]
+
+    agreement, quiet = (
+        np.corrcoef(ranks([row[column] for row in rows]), ranks(planted))[0, 1] for column in (0, 1)
+    )
+    # 500 responses have -0.91 and -0.3; what is asserted is the gap, wider than their noise.
+    assert agreement < -0.8 < -0.6 < quiet
+
+
+def test_planted_responses_have_what_they_say() -> None:
+    graph = incoherent_response(40, 0.1, entailments=0.3, false_alarms=0.2, seed=1)
+    conflicts = [r for r in graph.relations if r.kind in (CONTRADICTION, EXCLUSIVE)]
+    agreeing = len(graph.relations) - len(conflicts)
+    assert graph.metadata[PLANTED_KEY] == 4 <= len(conflicts)
+    assert agreeing > 0
+    assert graph == incoherent_response(40, 0.1, entailments=0.3, false_alarms=0.2, seed=1)
+    places = [(int(r.source[1:]), int(r.target[1:])) for r in graph.relations]
+    assert all(0 < j - i <= 6 for i, j in places)
+    refused("2 or more|at least 2", incoherent_response, 1, 0.1)
+    refused("rate.*-0.1.*0 or more", incoherent_response, 5, -0.1)
+    refused("wider window", incoherent_response, 4, 3.0, window=1)
