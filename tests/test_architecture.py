@@ -50,7 +50,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("figures",),
         ("self_knowledge",),
         ("significance",),
-        ("claims", "recalibration", "curves"),
+        ("claims", "recalibration", "curves", "estimation"),
         ("scores",),
         ("intervals",),
         ("folds", "forecasts"),

@@ -1,0 +1,362 @@
+"""Estimates from few labels and many predictions, with intervals over responses.
+
+Source: prediction-powered inference, Angelopoulos, Duchi and Zrnic 2023 (PPI++), for ratios and
+clusters; the regression estimator of survey sampling (Särndal, Swensson and Wretman 1992, chapter
+6) is the same thing. With S and F the labelled and predicted ratio of the labelled items, and F*
+the predicted one of all, the estimate is S - w (F - F*). The weight w is that of least squares of
+labels on predictions. It costs a degree of freedom, and is 0, labels alone, where predictions would
+not make the interval narrower. Nor is the variance less than what the predictions themselves leave
+open: ten labels without a surprise do not say that there is none.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.estimation.quantities import Quantity
+from calibration.grouping import Grouping
+from calibration.intervals import Scale, delta_interval, student_quantile, wilson_interval
+from calibration.validation import Floats, open_interval
+from factormodels.errors import InputError
+
+_ALIKE = 1e-12
+"""Residuals below this share of the range are none: labels that are all the same."""
+
+
+@dataclass(frozen=True, eq=False)
+class PoweredEstimate:
+    """An estimate with its interval, and what labels alone give.
+
+    Attributes:
+        title: what is estimated.
+        value: the estimate.
+        lower: lower end of its interval; nan where there are too few labelled responses.
+        upper: upper end.
+        labels_value: the estimate from labels alone.
+        labels_lower: lower end of its interval.
+        labels_upper: upper end.
+        predictions_value: what the predictions alone say.
+        power: weight of the predictions; 0: labels alone.
+        error: standard error.
+        freedom: degrees of freedom of Student's t.
+        n_items: number of items.
+        n_labelled: number of those that are labelled.
+        n_responses: number of responses with a labelled item.
+        influences: float64 (n_responses,), what each response of the quantity's grouping adds to
+            the estimate, for differences.
+        grouping: that grouping.
+        lowest: the least value there can be.
+        highest: the largest.
+        level: nominal coverage.
+    """
+
+    title: str
+    value: float
+    lower: float
+    upper: float
+    labels_value: float
+    labels_lower: float
+    labels_upper: float
+    predictions_value: float
+    power: float
+    error: float
+    freedom: float
+    n_items: int
+    n_labelled: int
+    n_responses: int
+    influences: Floats
+    grouping: Grouping
+    lowest: float
+    highest: float
+    level: float
+
+    @property
+    def labels_saved(self) -> float:
+        """How many times as many labels would give the same interval without predictions."""
+        width, alone = self.upper - self.lower, self.labels_upper - self.labels_lower
+        return (alone / width) ** 2 if width > 0 else math.nan
+
+
+def estimate(
+    quantity: Quantity,
+    *,
+    level: float = 0.95,
+    finite: bool = False,
+    power: float | None = None,
+) -> PoweredEstimate:
+    """PoweredEstimate of a quantity from its labelled items and the predictions of all.
+
+    The labelled items must be a random sample, of items or of whole responses, or one whose
+    probabilities the weights undo. Predictions may be anything: poor ones only make the interval
+    as wide as that of labels alone.
+
+    Args:
+        quantity: what is estimated.
+        level: nominal coverage, in (0, 1).
+        finite: whether it is about these responses alone; by default it is about responses like
+            these, of which these are a sample.
+        power: weight of the predictions, at least 0; None: the one that suits the labels best.
+
+    Raises:
+        InputError: if no item is labelled, or for a level or weight out of range.
+    """
+    level = open_interval(level, "level", 0, 1)
+    if power is not None and not 0 <= power < math.inf:
+        raise InputError(f"power is {power!r}; give a number of at least 0")
+    labelled = quantity.labelled
+    if not labelled.any():
+        raise InputError(f"{quantity.title}: no claim is labelled; label some, as --choose says")
+    sums = _linearised(quantity, labelled)
+    alone = _interval(sums, 0.0, 1.0, level, finite, quantity)
+    best = sums.best_power() if power is None else power
+    # A weight that was learned from the labels costs one more of them.
+    cost = 2.0 if power is None else 1.0
+    chosen = _interval(sums, best, cost, level, finite, quantity) if best else alone
+    # A weight that was fitted to few labels may have been fitted to chance.
+    if power is None and not chosen.width < alone.width:
+        best, chosen = 0.0, alone
+    return PoweredEstimate(
+        title=quantity.title,
+        value=chosen.value,
+        lower=chosen.lower,
+        upper=chosen.upper,
+        labels_value=alone.value,
+        labels_lower=alone.lower,
+        labels_upper=alone.upper,
+        predictions_value=sums.predicted,
+        power=best,
+        error=chosen.error,
+        freedom=chosen.freedom,
+        n_items=labelled.size,
+        n_labelled=int(labelled.sum()),
+        n_responses=sums.n_responses,
+        influences=chosen.influences,
+        grouping=quantity.grouping,
+        lowest=quantity.lowest,
+        highest=quantity.highest,
+        level=level,
+    )
+
+
+def difference(first: PoweredEstimate, second: PoweredEstimate) -> PoweredEstimate:
+    """An estimate less another, of models whose responses have some ids in common, or none.
+
+    What the same response adds to both is paired. Degrees of freedom are the fewer of the two
+    where responses are shared, else Welch's.
+
+    Raises:
+        InputError: if their levels differ.
+    """
+    if first.level != second.level:
+        raise InputError("the two estimates have different levels; give both the same")
+    place = {name: number for number, name in enumerate(second.grouping.responses)}
+    pairs = [
+        (number, place[name])
+        for number, name in enumerate(first.grouping.responses)
+        if name in place
+    ]
+    shared = 0.0
+    if pairs:
+        one, two = (np.asarray(numbers) for numbers in zip(*pairs, strict=True))
+        shared = float(first.influences[one] @ second.influences[two])
+    variances = (first.error**2, second.error**2)
+    error = math.sqrt(max(sum(variances) - 2 * shared, 0.0))
+    freedom = min(first.freedom, second.freedom)
+    if not pairs and sum(variances) > 0:
+        freedom = sum(variances) ** 2 / sum(
+            variance**2 / each.freedom
+            for variance, each in zip(variances, (first, second), strict=True)
+        )
+    value = first.value - second.value
+    reach = float(student_quantile(first.level, np.asarray(freedom))) * error
+    alone = first.labels_value - second.labels_value
+    # Of labels alone the two are taken as independent, which pairing by predictions is not.
+    widths = [(each.labels_upper - each.labels_lower) / 2 for each in (first, second)]
+    beside = math.hypot(*widths)
+    return PoweredEstimate(
+        title=f"difference of {first.title}",
+        value=value,
+        lower=value - reach,
+        upper=value + reach,
+        labels_value=alone,
+        labels_lower=alone - beside,
+        labels_upper=alone + beside,
+        predictions_value=first.predictions_value - second.predictions_value,
+        power=math.nan,
+        error=error,
+        freedom=freedom,
+        n_items=first.n_items + second.n_items,
+        n_labelled=first.n_labelled + second.n_labelled,
+        n_responses=first.n_responses + second.n_responses,
+        influences=np.empty(0),
+        grouping=first.grouping,
+        lowest=first.lowest - second.highest,
+        highest=first.highest - second.lowest,
+        level=first.level,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Linearised:
+    """Ratios, and what each response adds to them to first order.
+
+    Attributes:
+        observed: the labelled ratio, of labelled items.
+        sampled: the predicted ratio of the same items.
+        predicted: the predicted ratio of all.
+        labels: float64 (n_responses,), what each response's labels add to `observed`.
+        predictions: what its labelled items' predictions add to `sampled`.
+        everywhere: what its predictions add to `predicted`.
+        touched: bool (n_responses,), whether a response has a labelled item.
+        units: how labels and predictions add by sampled unit, and the share of units not sampled
+            that each stands for: three arrays (n_units,).
+        effective: number of sampled responses of equal weight that say as much.
+        open_variance: variance of the labelled ratio if labels are drawn as predicted.
+    """
+
+    observed: float
+    sampled: float
+    predicted: float
+    labels: Floats
+    predictions: Floats
+    everywhere: Floats
+    touched: NDArray[np.bool_]
+    units: tuple[Floats, Floats, Floats]
+    effective: float
+    open_variance: float
+
+    @property
+    def n_responses(self) -> int:
+        return int(self.touched.sum())
+
+    def best_power(self) -> float:
+        """The weight of least squares, of labels on predictions of the same responses."""
+        spread = float(self.predictions @ self.predictions)
+        if spread <= 0:
+            return 0.0
+        return max(float(self.labels @ self.predictions) / spread, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Interval:
+    value: float
+    lower: float
+    upper: float
+    error: float
+    freedom: float
+    influences: Floats
+
+    @property
+    def width(self) -> float:
+        return self.upper - self.lower
+
+
+def _linearised(quantity: Quantity, labelled: NDArray[np.bool_]) -> _Linearised:
+    grouping = quantity.grouping
+    weights = np.where(labelled, quantity.weights, 0.0)
+    told = np.where(labelled, quantity.observed, 0.0)
+    if not weights @ quantity.size > 0:
+        raise InputError(
+            f"{quantity.title}: every labelled claim is irrelevant; label more, as --choose says"
+        )
+    n_expected = float(weights @ quantity.predicted_size)
+    observed = float(weights @ told / (weights @ quantity.size))
+    sampled = float(weights @ quantity.predicted / n_expected)
+    total = float(quantity.predicted_size.sum())
+    predicted = float(quantity.predicted.sum() / total)
+    by_item = weights * (told - observed * quantity.size) / float(weights @ quantity.size)
+    expected = weights * (quantity.predicted - sampled * quantity.predicted_size) / n_expected
+    everywhere = (quantity.predicted - predicted * quantity.predicted_size) / total
+    touched = grouping.sums(labelled) > 0
+    per_response = grouping.sums(weights)[touched]
+    # Where only whole responses are labelled, responses are what was drawn, whatever their sizes.
+    whole = bool((grouping.sums(labelled)[touched] == grouping.sizes[touched]).all())
+    if whole:
+        per_response = grouping.means(weights)[touched]
+    return _Linearised(
+        observed=observed,
+        sampled=sampled,
+        predicted=predicted,
+        labels=grouping.sums(by_item),
+        predictions=grouping.sums(expected),
+        everywhere=grouping.sums(everywhere),
+        touched=touched,
+        units=_units(quantity, labelled, whole, by_item, expected),
+        effective=float(per_response.sum() ** 2 / (per_response @ per_response)),
+        open_variance=float(weights**2 @ quantity.variance) / float(weights @ quantity.size) ** 2,
+    )
+
+
+def _units(
+    quantity: Quantity,
+    labelled: NDArray[np.bool_],
+    whole: bool,
+    by_item: Floats,
+    expected: Floats,
+) -> tuple[Floats, Floats, Floats]:
+    grouping = quantity.grouping
+    if whole:
+        kept = grouping.sums(labelled) > 0
+        stands = grouping.means(quantity.weights)[kept]
+        labels, predictions = grouping.sums(by_item)[kept], grouping.sums(expected)[kept]
+        n_units = len(grouping.responses)
+    else:
+        stands = quantity.weights[labelled]
+        labels, predictions = by_item[labelled], expected[labelled]
+        n_units = labelled.size
+    # Weights sum to the number of units; those of a plain random sample may be of any size.
+    stands = stands * (n_units / stands.sum())
+    return labels, predictions, 1 - 1 / np.maximum(stands, 1.0)
+
+
+def _interval(
+    sums: _Linearised,
+    power: float,
+    cost: float,
+    level: float,
+    finite: bool,
+    quantity: Quantity,
+) -> _Interval:
+    value = sums.observed - power * (sums.sampled - sums.predicted)
+    value = min(max(value, quantity.lowest), quantity.highest)
+    residuals = sums.labels - power * sums.predictions
+    effective = min(float(sums.n_responses), sums.effective)
+    freedom = effective - cost
+    if freedom <= 0:
+        return _Interval(value, math.nan, math.nan, math.nan, 0.0, residuals)
+    inflation = math.sqrt(effective / freedom)
+    influences = inflation * residuals
+    least = sums.open_variance if power else 0.0
+    if finite:
+        labels, predictions, unseen = sums.units
+        variance = inflation**2 * float(unseen @ (labels - power * predictions) ** 2)
+        least *= float(unseen.mean())
+    else:
+        influences = influences + power * sums.everywhere
+        variance = float(influences @ influences)
+    error = math.sqrt(max(variance, least))
+    lower, upper = _ends(value, error, freedom, sums.n_responses, level, quantity)
+    return _Interval(value, lower, upper, error, freedom, influences)
+
+
+def _ends(
+    value: float, error: float, freedom: float, n_responses: int, level: float, quantity: Quantity
+) -> tuple[float, float]:
+    """Ends of an interval: symmetric in the logit between 0 and 1, as those of other scores."""
+    low, high = quantity.lowest, quantity.highest
+    if (low, high) != (0.0, 1.0):
+        reach = float(student_quantile(level, np.asarray(freedom))) * error
+        return max(value - reach, low), min(value + reach, high)
+    if error <= _ALIKE or not 0.0 < value < 1.0:
+        # Nothing varies: as far as so many responses could be alike by chance.
+        ends = wilson_interval(np.asarray([value]), np.asarray([float(n_responses)]), level)
+    else:
+        ends = delta_interval(
+            *(np.asarray([value]), np.asarray([error]), np.asarray([freedom + 1])),
+            *(level, Scale.UNIT),
+        )
+    return float(ends[0][0]), float(ends[1][0])

@@ -1,0 +1,217 @@
+"""What is estimated: ratios of sums over claims, of which a few are labelled and all predicted.
+
+A share of true claims is a sum over claims divided by another. Labels tell the parts of some
+claims, probabilities predict those of all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration.grouping import Grouping, group_by_response
+from calibration.scores.measures import choose_k, f1_of_counts
+from calibration.scores.pointwise import brier_losses
+from calibration.validation import (
+    Floats,
+    check_lengths,
+    label_array,
+    probability_array,
+    weight_array,
+)
+from factormodels.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Quantity:
+    """A ratio of sums over items, which are claims or, for F1@K, responses.
+
+    Attributes:
+        title: what it is called.
+        grouping: the response of every item.
+        observed: float64 (n,), the numerator of each item as its label tells it; nan without one.
+        size: float64 (n,), the denominator of each; 0 where a label says that it does not count.
+        predicted: float64 (n,), the numerator that is expected of each.
+        variance: float64 (n,), the variance of that numerator, if probabilities mean what they say.
+        predicted_size: float64 (n,), the denominator, as if every item counted.
+        weights: float64 (n,), how many items each labelled one stands for, up to a factor if all
+            have the same; what those of the others are does not matter.
+        lowest: the least value there can be.
+        highest: the largest.
+    """
+
+    title: str
+    grouping: Grouping
+    observed: Floats
+    size: Floats
+    predicted: Floats
+    variance: Floats
+    predicted_size: Floats
+    weights: Floats
+    lowest: float = 0.0
+    highest: float = 1.0
+
+    @property
+    def labelled(self) -> NDArray[np.bool_]:
+        """Which items are labelled, bool (n,)."""
+        return ~np.isnan(self.observed)
+
+
+Maker = Callable[..., Quantity]
+
+
+def share(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Quantity:
+    """Share of true claims, over all claims.
+
+    Args:
+        p: probabilities (n,) that claims are true.
+        y: labels (n,), True or False, None where unlabelled.
+        responses: response ids (n,).
+        given: `irrelevant`, bool (n,): claims that a label says do not count; and `weights`, (n,),
+            how many claims each labelled one stands for, as `batch_weights` gives them.
+
+    Raises:
+        InputError: for bad arrays, or lengths that differ.
+    """
+    claims = _claims(p, y, responses, **given)
+    return _of_claims("share of true claims", claims, np.ones_like(claims.p), claims.linear())
+
+
+def mean_share(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Quantity:
+    """Share of true claims of a response, mean over responses; arguments as `share`."""
+    claims = _claims(p, y, responses, **given)
+    counted = claims.grouping.sums(~claims.irrelevant)
+    part = 1.0 / np.maximum(counted, 1.0)[claims.grouping.index]
+    return _of_claims("share, mean of responses", claims, part, claims.linear(part))
+
+
+def brier(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Quantity:
+    """Brier score, the mean of (p - y)² over all claims; arguments as `share`."""
+    claims = _claims(p, y, responses, **given)
+    if_true, if_false = brier_losses(claims.p)
+    return _of_claims("Brier", claims, np.ones_like(claims.p), (if_true, if_false))
+
+
+def f1_at_k(
+    p: ArrayLike, y: Any, responses: Any, *, k: str | float = "median", **given: Any
+) -> Quantity:
+    """F1@K of the true claims of a response, mean over responses.
+
+    It is not linear in the claims, so that only responses all of whose claims are labelled count
+    as labelled. K is `calibration.scores.measures.choose_k`'s; other arguments as `share`.
+
+    Raises:
+        InputError: for bad arrays, lengths that differ, or an unknown K.
+    """
+    claims = _claims(p, y, responses, **given)
+    grouping = claims.grouping
+    n = len(grouping.responses)
+    ks = choose_k(k, grouping.sizes)
+    known = ~np.isnan(claims.y) | claims.irrelevant
+    whole = grouping.sums(known) == grouping.sizes
+    counted = grouping.sums(~claims.irrelevant)
+    true = grouping.sums(np.nan_to_num(claims.y) * ~claims.irrelevant)
+    told = whole & (counted > 0)
+    observed = np.full(n, np.nan)
+    observed[told] = f1_of_counts(true[told], counted[told], ks[told])
+    # A response none of whose claims count has no F1@K, and is labelled all the same.
+    observed[whole & ~told] = 0.0
+    return Quantity(
+        title="F1@K",
+        grouping=Grouping(grouping.responses, np.arange(n), np.ones(n, dtype=np.int64)),
+        observed=observed,
+        size=np.where(whole & ~told, 0.0, 1.0),
+        predicted=f1_of_counts(grouping.sums(claims.p), grouping.sizes, ks),
+        variance=np.zeros(n),
+        predicted_size=np.ones(n),
+        weights=grouping.means(claims.weights),
+    )
+
+
+QUANTITIES: Mapping[str, Maker] = {
+    "share": share,
+    "mean-share": mean_share,
+    "brier": brier,
+    "f1-at-k": f1_at_k,
+}
+"""What can be estimated, by name."""
+
+
+def minus(quantity: Quantity, other: Quantity) -> Quantity:
+    """A quantity less another of the same items, such as the Brier scores of two judges.
+
+    Raises:
+        InputError: if their items differ, or what each counts as.
+    """
+    sames = (
+        (quantity.grouping.index, other.grouping.index),
+        (quantity.predicted_size, other.predicted_size),
+        (quantity.labelled, other.labelled),
+    )
+    if not all(np.array_equal(one, two) for one, two in sames):
+        raise InputError("the two quantities are not of the same claims; give those of one table")
+    return replace(
+        quantity,
+        title=f"difference of {quantity.title}",
+        observed=quantity.observed - other.observed,
+        predicted=quantity.predicted - other.predicted,
+        lowest=quantity.lowest - other.highest,
+        highest=quantity.highest - other.lowest,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Claims:
+    p: Floats
+    y: Floats
+    irrelevant: NDArray[np.bool_]
+    grouping: Grouping
+    weights: Floats
+
+    def linear(self, part: Floats | float = 1.0) -> tuple[Floats, Floats]:
+        """Numerators of a claim that is true, and of one that is false, of a share."""
+        return np.ones_like(self.p) * part, np.zeros_like(self.p)
+
+
+def _claims(
+    p: ArrayLike,
+    y: Any,
+    responses: Any,
+    *,
+    irrelevant: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+) -> _Claims:
+    probabilities, labels = probability_array(p), label_array(y)
+    grouping = group_by_response(responses)
+    n = probabilities.size
+    dropped = np.zeros(n, dtype=np.bool_) if irrelevant is None else np.asarray(irrelevant, bool)
+    check_lengths(p=n, y=labels.size, responses=grouping.index.size, irrelevant=dropped.size)
+    return _Claims(
+        probabilities,
+        np.where(dropped, np.nan, labels),
+        dropped,
+        grouping,
+        np.ones(n) if weights is None else weight_array(weights, n),
+    )
+
+
+def _of_claims(
+    title: str, claims: _Claims, size: Floats, numerators: tuple[Floats, Floats]
+) -> Quantity:
+    if_true, if_false = numerators
+    told = np.where(np.nan_to_num(claims.y) > 0, if_true, if_false)
+    return Quantity(
+        title=title,
+        grouping=claims.grouping,
+        # What does not count is labelled: its parts are known to be 0.
+        observed=np.where(claims.irrelevant, 0.0, np.where(np.isnan(claims.y), np.nan, told)),
+        size=np.where(claims.irrelevant, 0.0, size),
+        predicted=claims.p * if_true + (1 - claims.p) * if_false,
+        variance=claims.p * (1 - claims.p) * (if_true - if_false) ** 2,
+        predicted_size=size,
+        weights=claims.weights,
+    )

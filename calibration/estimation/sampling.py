@@ -1,0 +1,137 @@
+"""Which claims or responses to label next, and what each label then counts as.
+
+Source: active statistical inference, Zrnic and Candès 2024. Probabilities of being drawn are in
+proportion to what a label is expected to tell, the residual's standard deviation, by the root of
+what it costs (Neyman's allocation); every unit keeps a chance, so that weights 1/probability leave
+no bias. Labels come in batches, each drawn from what is not labelled yet, with probabilities that
+may depend on the labels before: the batches' estimates, averaged by their sizes, are those of a
+martingale, so that the interval holds after the last batch. To stop at whichever batch pleases
+voids it, unless the level was shared out over the looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.grouping import Grouping
+from calibration.validation import Floats, whole_number
+from factormodels.errors import InputError
+
+
+class Unit(StrEnum):
+    """What is drawn to be labelled."""
+
+    CLAIM = "claim"
+    RESPONSE = "response"
+
+
+EXPLORED = 0.3
+"""Share of a unit's expected squared residual that is taken to be everybody's mean: how far
+probabilities are trusted to know where they err."""
+
+ALIKE = 0.1
+"""Correlation of residuals of two claims of one response, where none was estimated."""
+
+
+def spread(p: Floats, grouping: Grouping, unit: Unit, alike: float = ALIKE) -> Floats:
+    """Expected squared residual of every unit, (n_units,), if probabilities mean what they say.
+
+    Args:
+        p: probabilities (n,) that claims are true.
+        grouping: their responses.
+        unit: claims, (n,), or responses, (n_responses,).
+        alike: correlation of the residuals of two claims of a response.
+    """
+    each: Floats = p * (1 - p)
+    each = (1 - EXPLORED) * each + EXPLORED * each.mean()
+    if unit is Unit.CLAIM:
+        return each
+    own = grouping.sums(each)
+    together = grouping.sums(np.sqrt(each)) ** 2
+    mixed: Floats = (1 - alike) * own + alike * together
+    return mixed
+
+
+def inclusion_probabilities(
+    expected: Floats, minutes: Floats, n: int, available: NDArray[np.bool_]
+) -> Floats:
+    """Probability of being drawn of every unit, (n_units,), summing to `n`; none above 1.
+
+    Args:
+        expected: expected squared residual of each, as `spread` gives it.
+        minutes: what a label of each costs, above 0.
+        n: how many are drawn.
+        available: which are not labelled yet, bool (n_units,).
+
+    Raises:
+        InputError: if there are fewer than `n`.
+    """
+    n = whole_number(n, "n", 1)
+    if n > available.sum():
+        raise InputError(
+            f"{n} are to be chosen, but {int(available.sum())} have no label; choose fewer"
+        )
+    wanted = np.where(available, np.sqrt(np.maximum(expected, 1e-12) / minutes), 0.0)
+    found = np.zeros_like(wanted)
+    certain = np.zeros(wanted.size, dtype=np.bool_)
+    # What would be drawn more than surely is drawn surely, and the others share the rest.
+    while True:
+        rest = available & ~certain
+        left = n - int(certain.sum())
+        if left == 0 or not rest.any():
+            break
+        found[rest] = left * wanted[rest] / wanted[rest].sum()
+        over = rest & (found >= 1)
+        if not over.any():
+            break
+        certain |= over
+    found[certain] = 1.0
+    return found
+
+
+def draw(probabilities: Floats, seed: int) -> NDArray[np.bool_]:
+    """Which units are drawn, bool (n_units,): as many as the probabilities sum to.
+
+    Systematic sampling in random order: each unit has exactly its probability.
+    """
+    generator = np.random.default_rng(seed)
+    order = generator.permutation(probabilities.size)
+    ends = np.cumsum(probabilities[order])
+    # Rounding must not lose or win a unit at the end.
+    ends *= round(ends[-1]) / ends[-1]
+    start = generator.random()
+    hits = np.floor(ends - start)
+    before = np.concatenate([[np.floor(-start)], hits[:-1]])
+    drawn = np.zeros(probabilities.size, dtype=np.bool_)
+    drawn[order] = hits > before
+    return drawn
+
+
+def batch_weights(probabilities: Floats, batch: Sequence[int] | NDArray[np.int64]) -> Floats:
+    """How many units each labelled one stands for, (n,).
+
+    A batch gives an unbiased estimate: labels of earlier batches as they are, its own divided by
+    their probabilities. The average of these, by the number of labels, is what the weights make.
+
+    Args:
+        probabilities: with which each labelled unit was drawn in its batch, from what was not
+            labelled before, (n,), in (0, 1].
+        batch: the number of the batch of each, (n,), in the order of the batches.
+
+    Raises:
+        InputError: for a probability out of range.
+    """
+    inside = (probabilities > 0) & (probabilities <= 1)
+    if not inside.all():
+        bad = probabilities[int(np.argmin(inside))]
+        raise InputError(f"a probability of being drawn is {bad:g}; it is above 0 and at most 1")
+    numbers = np.asarray(batch)
+    _, place, sizes = np.unique(numbers, return_inverse=True, return_counts=True)
+    parts = sizes / sizes.sum()
+    later = 1 - np.cumsum(parts)
+    weights: Floats = parts[place] / probabilities + np.clip(later, 0, None)[place]
+    return weights

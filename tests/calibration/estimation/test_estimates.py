@@ -1,0 +1,196 @@
+"""Estimates from few labels: held to other libraries, to what is known exactly, and to coverage."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calibration.estimation import (
+    QUANTITIES,
+    brier,
+    difference,
+    estimate,
+    f1_at_k,
+    mean_share,
+    minus,
+    share,
+)
+from calibration.scores.measures import f1_of_counts
+from factormodels.errors import InputError
+
+
+def drawn(seed: int, n_responses: int = 60, size: int = 8) -> tuple[Any, Any, Any]:
+    """Calibrated probabilities of clustered claims, their labels and responses."""
+    generator = np.random.default_rng(seed)
+    level = np.repeat(generator.normal(0.7, 1.0, n_responses), size)
+    p = 1 / (1 + np.exp(-level - generator.normal(0, 1.0, level.size)))
+    y = (generator.random(p.size) < p).astype(float)
+    return p, y, np.repeat(np.arange(n_responses), size)
+
+
+def hidden(y: Any, responses: Any, chosen: Any) -> Any:
+    """Labels of the chosen responses alone."""
+    return np.where(np.isin(responses, chosen), y, np.nan)
+
+
+def test_it_is_prediction_powered_inference_as_two_libraries_have_it() -> None:
+    # Numbers of ppi-python 0.2.3 (ppi_mean_pointestimate) and of truescore 0.7.4 (ppi_estimate with
+    # its standard error, gold_only_estimate), on these draws.
+    generator = np.random.default_rng(5)
+    f = generator.random(200)
+    y = (generator.random(200) < f).astype(float)
+    chosen = np.sort(generator.choice(200, 30, replace=False))
+    labels = np.full(200, np.nan)
+    labels[chosen] = y[chosen]
+    for weight, value, error in (
+        (0.3, 0.41758402232201597, 0.08744930484707056),
+        (0.8, 0.3913351706364869, 0.08458578755361407),
+    ):
+        # They weigh the mean of what is not labelled, here it is the mean of all.
+        found = estimate(share(f, labels, np.arange(200)), power=weight * 200 / 170)
+        assert found.value == pytest.approx(value, abs=1e-12)
+        # They take the means of labelled and of other claims as independent; here what a draw
+        # has of correlation counts, which among thirty is a tenth at most.
+        assert found.error == pytest.approx(error, rel=0.1)
+    clusters = np.repeat(np.arange(40), 5)
+    labels = hidden(y, clusters, np.arange(0, 40, 4))
+    found = estimate(share(f, labels, clusters), power=0.6 * 200 / 150)
+    assert found.value == pytest.approx(0.5822214017057888, abs=1e-12)
+    assert found.error == pytest.approx(0.062416431801073494, rel=0.1)
+    # Labels alone are the same mean, with the same error: half the width by t of 9.
+    half = (0.7348889917814625 - 0.46511100821853746) / 2 / 2.2621571628
+    alone = estimate(share(f, labels, clusters), power=0.0)
+    assert alone.value == pytest.approx(0.6, abs=1e-12)
+    assert alone.error == pytest.approx(half, rel=1e-9)
+
+
+def test_with_all_labels_it_is_the_score_itself() -> None:
+    p, y, responses = drawn(1)
+    by_response = y.reshape(60, 8)
+    for quantity, value in (
+        (share(p, y, responses), y.mean()),
+        (mean_share(p, y, responses), by_response.mean(axis=1).mean()),
+        (brier(p, y, responses), ((p - y) ** 2).mean()),
+        (
+            f1_at_k(p, y, responses, k=6),
+            f1_of_counts(by_response.sum(axis=1), np.full(60, 8), np.full(60, 6.0)).mean(),
+        ),
+    ):
+        found = estimate(quantity)
+        assert found.value == pytest.approx(value, abs=1e-12)
+        assert found.labels_value == pytest.approx(value, abs=1e-12)
+        # Nothing is left to be drawn from these responses.
+        assert estimate(quantity, finite=True).error == pytest.approx(0.0, abs=1e-12)
+
+
+def test_predictions_narrow_it_if_they_tell_something_and_never_widen_it() -> None:
+    p, y, responses = drawn(2)
+    generator = np.random.default_rng(2)
+    widths = []
+    for _ in range(40):
+        labels = hidden(y, responses, generator.choice(60, 12, replace=False))
+        useless = generator.random(p.size)
+        for name, make in QUANTITIES.items():
+            for forecast in (p, useless, np.full(p.size, 0.5)):
+                found = estimate(make(forecast, labels, responses))
+                ratio = (found.upper - found.lower) / (found.labels_upper - found.labels_lower)
+                assert ratio <= 1
+                if name == "share" and forecast is p:
+                    widths.append(ratio)
+                if name == "share" and forecast is not p and forecast is not useless:
+                    assert found.power == 0.0
+    # Labels of a third more responses, at the least, are what it is worth here, in the mean.
+    assert np.mean(widths) < 0.87
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("name", ["share", "mean-share", "brier"])
+def test_intervals_of_ten_labels_cover_new_populations(whole: bool, name: str) -> None:
+    # The truth is that of the law, from a large draw; biased predictions beside good ones.
+    make = QUANTITIES[name]
+    p, y, responses = drawn(0, 20_000)
+    held = {"good": 0, "biased": 0}
+    n_draws = 400
+    for shift, factor in (("good", 1.0), ("biased", 0.6)):
+        everything = make(factor * p, y, responses)
+        truth = everything.observed.sum() / everything.size.sum()
+        for seed in range(1, n_draws + 1):
+            few, labels, own = drawn(seed, 50)
+            generator = np.random.default_rng(seed)
+            if whole:
+                labels = hidden(labels, own, generator.choice(50, 10, replace=False))
+            else:
+                kept = generator.choice(few.size, 10, replace=False)
+                labels = np.where(np.isin(np.arange(few.size), kept), labels, np.nan)
+            found = estimate(make(factor * few, labels, own))
+            held[shift] += found.lower <= truth <= found.upper
+    # .93 is what is promised of a nominal .95; 400 draws have a standard error of .011.
+    assert min(held.values()) >= (0.93 - 0.011) * n_draws
+
+
+def test_what_does_not_count_is_left_out_of_both_sums() -> None:
+    p, y, responses = drawn(3, 6, 4)
+    labels = hidden(y, responses, [0, 1, 2])
+    dropped = np.zeros(p.size, dtype=bool)
+    dropped[[0, 5]] = True
+    known = ~np.isnan(labels) & ~dropped
+    found = estimate(share(p, labels, responses, irrelevant=dropped), power=0.0)
+    assert found.value == pytest.approx(y[known].mean(), abs=1e-12)
+    shares = [y[known & (responses == number)].mean() for number in range(3)]
+    found = estimate(mean_share(p, labels, responses, irrelevant=dropped), power=0.0)
+    assert found.value == pytest.approx(np.mean(shares), abs=1e-12)
+
+
+def test_differences_are_paired_where_responses_are_shared() -> None:
+    p, y, responses = drawn(4)
+    labels = hidden(y, responses, np.arange(20))
+    same = estimate(share(p, labels, responses))
+    nothing = difference(same, same)
+    assert (nothing.value, nothing.error) == (0.0, 0.0)
+    other = estimate(share(p, labels, [f"other {number}" for number in responses]))
+    apart = difference(same, other)
+    assert apart.error == pytest.approx(math.sqrt(2) * same.error, rel=1e-12)
+    # Welch's degrees of freedom of two equal variances are both's together.
+    assert apart.freedom == pytest.approx(same.freedom + other.freedom, rel=1e-12)
+
+
+def test_judges_of_the_same_claims_are_compared_claim_by_claim() -> None:
+    p, y, responses = drawn(5)
+    labels = hidden(y, responses, np.arange(15))
+    worse = np.clip(p + 0.2, 0, 1)
+    found = estimate(minus(brier(p, labels, responses), brier(worse, labels, responses)), power=0.0)
+    known = responses < 15
+    losses = (p - y)[known] ** 2 - (worse - y)[known] ** 2
+    assert found.value == pytest.approx(losses.mean(), abs=1e-12)
+    with pytest.raises(InputError, match="not of the same claims"):
+        minus(brier(p, labels, responses), brier(p, y, responses))
+
+
+def test_labels_that_are_all_alike_leave_more_than_a_point() -> None:
+    p, _, responses = drawn(6)
+    labels = hidden(np.ones(p.size), responses, np.arange(10))
+    found = estimate(share(p, labels, responses))
+    # Wilson's interval of ten of ten.
+    assert (found.lower, found.upper) == pytest.approx((0.7224672, 1.0), abs=1e-6)
+
+
+def test_too_few_labels_have_no_interval_and_none_are_refused() -> None:
+    p, y, responses = drawn(7)
+    found = estimate(share(p, hidden(y, responses, [0]), responses))
+    assert math.isnan(found.lower)
+    assert found.value == pytest.approx(y[:8].mean())
+    with pytest.raises(InputError, match="no claim is labelled"):
+        estimate(share(p, np.full(p.size, np.nan), responses))
+    with pytest.raises(InputError, match="every labelled claim is irrelevant"):
+        estimate(share(p, np.full(p.size, np.nan), responses, irrelevant=responses == 0))
+    with pytest.raises(InputError, match="power is -1"):
+        estimate(share(p, y, responses), power=-1)
+    with pytest.raises(InputError, match="level"):
+        estimate(share(p, y, responses), level=1.0)
+    few = share(p, hidden(y, responses, np.arange(9)), responses)
+    narrow = estimate(few, level=0.9)
+    with pytest.raises(InputError, match="different levels"):
+        difference(estimate(few), narrow)

@@ -1,0 +1,104 @@
+"""What is drawn to be labelled: chances that are kept, and weights that undo them."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from calibration.estimation import (
+    Unit,
+    batch_weights,
+    draw,
+    estimate,
+    inclusion_probabilities,
+    share,
+    spread,
+)
+from calibration.grouping import group_by_response
+from factormodels.errors import InputError
+
+
+def test_probabilities_sum_to_what_is_chosen_and_follow_spread_and_cost() -> None:
+    expected = np.array([4.0, 1.0, 1.0, 1.0, 0.0])
+    minutes = np.array([1.0, 1.0, 4.0, 1.0, 1.0])
+    free = np.array([True, True, True, False, True])
+    found = inclusion_probabilities(expected, minutes, 1, free)
+    # Roots of spread by cost: 2, 1, 1/2 and, of what is not expected to vary, next to nothing.
+    assert found == pytest.approx(np.array([2.0, 1.0, 0.5, 0.0, 1e-6]) / 3.500001, abs=1e-12)
+    assert found[4] > 0
+    more = inclusion_probabilities(expected, minutes, 2, free)
+    assert (more[0], more.sum()) == (1.0, pytest.approx(2.0, abs=1e-12))
+    with pytest.raises(InputError, match="5 are to be chosen, but 4 have no label"):
+        inclusion_probabilities(expected, minutes, 5, free)
+
+
+def test_a_draw_has_the_number_and_each_its_probability() -> None:
+    probabilities = inclusion_probabilities(
+        np.arange(1.0, 21.0), np.ones(20), 6, np.ones(20, dtype=bool)
+    )
+    drawn = np.array([draw(probabilities, seed) for seed in range(4000)])
+    assert set(drawn.sum(axis=1)) == {6}
+    # A standard error is at most sqrt(1/4 / 4000) = .008; five of them.
+    assert np.abs(drawn.mean(axis=0) - probabilities).max() < 0.04
+
+
+def test_weights_of_batches_leave_no_bias_even_if_labels_decide_what_is_next() -> None:
+    y = np.array([1.0, 0.0, 1.0, 0.0, 1.0])
+    first = np.array([0.5, 0.2, 0.3, 0.6, 0.4])
+    # All ways in which two batches can come out, each unit on its own, with their chances.
+    total = weight = 0.0
+    for hits in itertools.product([False, True], repeat=5):
+        early = np.array(hits)
+        chance = np.prod(np.where(early, first, 1 - first))
+        # What is true makes the rest likelier to be asked.
+        second = np.where(early, 0.0, 0.3 + 0.1 * (early @ y))
+        open_places = np.flatnonzero(~early)
+        for more in itertools.product([False, True], repeat=open_places.size):
+            late = np.zeros(5, dtype=bool)
+            late[open_places] = more
+            own = chance * np.prod(np.where(late, second, 1 - second)[open_places])
+            # Sizes of batches are fixed beforehand in use; here their parts are: a half each.
+            parts = np.where(early, 0.5 / first + 0.5, np.where(late, 0.5, 0.0))
+            parts = np.where(late, 0.5 / np.where(late, second, 1.0), parts)
+            total += own * (parts @ y)
+            weight += own * parts.sum()
+    assert (total, weight) == pytest.approx((3.0, 5.0), abs=1e-12)
+    # And these are the weights: two of each batch are a half each.
+    found = batch_weights(np.array([0.5, 0.3, 0.4, 0.4]), [0, 0, 1, 1])
+    assert found == pytest.approx([1 + 0.5, 0.5 / 0.3 + 0.5, 1.25, 1.25])
+    with pytest.raises(InputError, match="probability of being drawn is 0"):
+        batch_weights(np.array([0.5, 0.0]), [0, 0])
+
+
+@pytest.mark.parametrize("unit", list(Unit))
+def test_chosen_labels_cover_and_are_worth_more_than_as_many_at_random(unit: Unit) -> None:
+    generator = np.random.default_rng(8)
+    sizes = generator.integers(2, 20, 200)
+    responses = np.repeat(np.arange(200), sizes)
+    # The claims of half of the responses are all but certain: their labels tell little.
+    p = np.where(generator.random(200) < 0.5, 0.97, 0.5)[responses]
+    y = (generator.random(p.size) < p).astype(float)
+    grouping = group_by_response(responses)
+    expected = spread(p, grouping, unit)
+    minutes = np.ones(p.size) if unit is Unit.CLAIM else sizes.astype(float)
+    chances = inclusion_probabilities(expected, minutes, 40, np.ones(expected.size, dtype=bool))
+    held, chosen, other = 0, 0.0, 0.0
+    for seed in range(300):
+        kept = draw(chances, seed)
+        stands = 1 / chances
+        if unit is Unit.RESPONSE:
+            kept, stands = kept[grouping.index], stands[grouping.index]
+        labels = np.where(kept, y, np.nan)
+        found = estimate(share(p, labels, responses, weights=np.where(kept, stands, 1.0)))
+        held += found.lower <= y.mean() <= found.upper
+        plain = generator.choice(200 if unit is Unit.RESPONSE else p.size, 40, replace=False)
+        at_random = np.isin(responses if unit is Unit.RESPONSE else np.arange(p.size), plain)
+        plainly = estimate(share(p, np.where(at_random, y, np.nan), responses))
+        # Variance times minutes, which more labels of the same kind leave as it is.
+        chosen += found.error**2 * kept.sum()
+        other += plainly.error**2 * at_random.sum()
+    # Nominal .95; three standard errors of 300 draws below what is promised.
+    assert held / 300 >= 0.93 - 3 * 0.0147
+    assert chosen < other
