@@ -14,9 +14,8 @@ def page() -> str:
     """Page: every command with its text, its examples, arguments and options."""
     import typer
 
-    import experiments
     from experiments.cli.front import described
-    from experiments.cli.main import app
+    from experiments.cli.main import app, function_named
 
     group: Any = typer.main.get_command(app)
     parts = [
@@ -32,7 +31,7 @@ def page() -> str:
     for name, command in commands(group, "factormodels"):
         if command.context_settings.get("ignore_unknown_options"):
             # Made from a function of the front door, which says what it takes.
-            prose, taken = described(getattr(experiments, command.name.replace("-", "_")))
+            prose, taken = described(function_named(command.name))
             parts += [f"## {name}\n", *_prose(prose), *_rows(taken)]
         else:
             parts += [f"## {name}\n", *_prose(command.help), *_table(command)]

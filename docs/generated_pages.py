@@ -110,7 +110,7 @@ def schemas_page() -> str:
 
     parts = [
         "# JSON Schemas\n",
-        "Draft 2020-12; `factormodels schema NAME` prints them, "
+        "Draft 2020-12; `factormodels list schemas NAME` prints them, "
         "`experiments.analyses.schemas_by_name.schema` "
         "returns them. [Data formats](../guide/data-formats.md) says what they are of.\n",
     ]

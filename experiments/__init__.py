@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from experiments.cli.running import run_study
     from experiments.evaluators.evaluation import evaluate
     from experiments.evaluators.fastfact import fastfact
+    from experiments.exploration.explore import explore
     from experiments.methods.align import align
+    from experiments.methods.convert import convert
+    from experiments.methods.datasets import datasets
+    from experiments.methods.draw import draw
+    from experiments.methods.infer import infer
+    from experiments.methods.lists import list_
     from experiments.methods.score import score
     from experiments.methods.select import select
     from experiments.methods.self_knowledge import self_knowledge
@@ -28,8 +34,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "align",
+    "convert",
+    "datasets",
+    "draw",
     "evaluate",
+    "explore",
     "fastfact",
+    "infer",
+    "list_",
     "load_study",
     "posteriors",
     "read_rows",
@@ -42,8 +54,14 @@ __all__ = [
 
 _MODULES = {
     "align": "experiments.methods.align",
+    "convert": "experiments.methods.convert",
+    "datasets": "experiments.methods.datasets",
+    "draw": "experiments.methods.draw",
     "evaluate": "experiments.evaluators.evaluation",
+    "explore": "experiments.exploration.explore",
     "fastfact": "experiments.evaluators.fastfact",
+    "infer": "experiments.methods.infer",
+    "list_": "experiments.methods.lists",
     "load_study": "experiments.study.reading",
     "posteriors": "experiments.run.posteriors",
     "read_rows": "experiments.results.rows",

@@ -20,6 +20,9 @@ class Watcher:
     def step(self, text: str) -> None:
         """Hear what is done next."""
 
+    def notice(self, text: str) -> None:
+        """Hear what must be known at once, such as an address."""
+
     def responses(self, total: int, ledger: Ledger) -> AbstractContextManager[Finished]:
         """Watch responses while a block runs, whose model's answers the ledger counts."""
         del total, ledger

@@ -66,7 +66,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         *(("coverage", "kernels", "measures"),),
     ),
     "experiments": (
-        *(("cli",), ("explore",), ("methods",), ("analyses",), ("report",), ("run",)),
+        *(("cli",), ("exploration",), ("methods",), ("analyses",), ("report",), ("run",)),
         *(("results",), ("paper",), ("padding",), ("evaluators",), ("asking",)),
         *(("study",), ("findings",)),
         ("progress", "settings"),
@@ -405,10 +405,10 @@ def test_no_text_acts_on_the_page() -> None:
         for path in sources(*LAYERS)
         if any(name.split(".")[0] == "nicegui" for name, _ in imported_names(path))
     }
-    assert [*users] == ["experiments/explore"]
+    assert [*users] == ["experiments/exploration"]
     faults = [
         f"{path.relative_to(ROOT)}, {fault}"
-        for path in sources("experiments/explore")
+        for path in sources("experiments/exploration")
         for fault in page_faults(path.read_text(encoding="utf-8"))
     ]
     assert faults == []

@@ -38,7 +38,7 @@ class AnswerSettings(Settings):
     """Take every answer from the cache; send nothing."""
 
     prompts: Annotated[Path | None, Option("DIR")] = None
-    """Folder of prompts that replace ours by name; `factormodels prompts` lists them."""
+    """Folder of prompts that replace ours by name; `factormodels list prompts` lists them."""
 
     def litellm(self, name: str) -> LitellmSettings:
         """How a model is called that is given by its name."""

@@ -18,9 +18,9 @@ from docstring_parser import parse
 from docstring_parser.common import DocstringStyle
 from rich.console import Console
 
-from experiments.cli.console import messages, output, show_written
+from experiments.cli.console import messages, output, show_written, write_json
 from experiments.cli.help_text import unwrapped
-from experiments.cli.progress import TerminalWatcher
+from experiments.cli.progress import TerminalWatcher, announced
 from experiments.findings.findings import Findings
 from experiments.findings.venues import DEFAULT_VENUE, VENUES, venue_named
 from experiments.progress import watched
@@ -82,11 +82,12 @@ def command_of(function: Callable[..., Findings]) -> App:
         venue = given.pop("venue", DEFAULT_VENUE)
         # Before anything is computed.
         venue_named(venue)
+        _check_places(out, report)
         if "out" in kind.model_fields:
             # What goes on where it was stopped writes as it goes.
             given["out"] = out
         watcher = TerminalWatcher(messages())
-        with watcher.shown(), watched(watcher):
+        with announced(messages()), watcher.shown(), watched(watcher):
             findings = plain(*arguments, settings=kind.of(given))
         deliver(findings, out=out, report=report, venue=venue, as_json=as_json)
         return INCOMPLETE if findings.incomplete else 0
@@ -150,7 +151,11 @@ def _argument(parameter: inspect.Parameter, meant: str) -> inspect.Parameter:
     name = parameter.name.strip("_").upper()
     note = Parameter(name=[name], help=" ".join(meant.split()), show_default=False)
     # In Python a text may be data themselves; a person at a terminal names where they are.
-    given_as = str if parameter.annotation == "str" else Path
+    given_as: Any = str if parameter.annotation == "str" else Path
+    if parameter.annotation.startswith("Sequence["):
+        given_as = list[Path]
+    if parameter.default is None:
+        given_as = given_as | None
     return inspect.Parameter(
         parameter.name,
         inspect.Parameter.POSITIONAL_ONLY,
@@ -220,6 +225,16 @@ def _outputs() -> list[inspect.Parameter]:
     ]
 
 
+def _check_places(out: Path | None, report: Path | None) -> None:
+    """Raise an error for a place that cannot be written to, before a computation of an hour."""
+    if out is not None and out.is_file():
+        raise InputError(f"--out {out}: this is a file; name a folder")
+    if report is not None and report.is_dir():
+        raise InputError(f"--report {report}: this is a folder; name a file in it")
+    if report is not None and not report.absolute().parent.is_dir():
+        raise InputError(f"--report {report}: name a file in an existing folder")
+
+
 def deliver(
     found: Findings, *, out: Path | None, report: Path | None, venue: str, as_json: bool
 ) -> None:
@@ -230,7 +245,7 @@ def deliver(
     if report is not None:
         written.append(found.report(report))
     if as_json:
-        output().file.write(found.as_json())
+        write_json(found.as_json())
         return
     console = output()
     show_findings(console, found)

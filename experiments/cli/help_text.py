@@ -43,7 +43,7 @@ class Group(TyperGroup):
         for command in self.commands.values():
             # What is made from a function of the front door is described there.
             if command.context_settings.get("ignore_unknown_options") and command.name:
-                function = getattr(import_module("experiments"), command.name.replace("-", "_"))
+                function = import_module("experiments.cli.main").function_named(command.name)
                 command.help = cleandoc(function.__doc__ or "").partition("\n")[0]
         super().format_help(ctx, formatter)
 

@@ -14,31 +14,21 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from importlib import import_module
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from experiments.cli import help_text
-from experiments.cli.commands import (
-    assess,
-    backends,
-    convert,
-    datasets,
-    diff,
-    draw,
-    explore,
-    fit,
-    infer,
-    prompts,
-    report,
-    run,
-    schema,
-)
+from experiments.cli.commands import assess, diff, fit, report, run
 from experiments.cli.console import say, spell_what_has_no_form, warnings_on_stderr
 from experiments.evaluators.threads import AT_WORK
 from factormodels.errors import FactormodelsError, LimitReachedError
 from factormodels.io.guarded_opening import MOST_HELD, parse_size, size_limit, size_text
+
+if TYPE_CHECKING:
+    from experiments.findings.findings import Findings
 
 _COLLECTIONS = (50_000, 20, 100)
 """How many more objects there are before young ones are looked through for circles; how many times
@@ -170,8 +160,8 @@ def _factormodels(
     [b]Exit codes[/b]
 
       0     done
-      1     done, but something is missing: assess, fastfact, run, self-knowledge
-      2     refused, with the reason; datasets check: a line of a file is wrong
+      1     something is missing: assess, datasets, fastfact, run, self-knowledge
+      2     refused, with the reason
       3     a limit on calls or costs is reached; the same command goes on
       130   interrupted
       143   stopped by the system (SIGTERM); --cache keeps the answers so far
@@ -179,20 +169,30 @@ def _factormodels(
     context.with_resource(size_limit(parse_size(max_size)))
 
 
-_COMMANDS = (
-    *(infer, assess, run, report, fit, diff),
-    *(draw, explore, convert, backends, schema, prompts),
-)
+_COMMANDS = (assess, run, report, fit, diff)
 
 for _command in _COMMANDS:
     # The module's name is the command's.
     app.command(_command.__name__.rpartition(".")[2].replace("_", "-"), cls=_Command)(
         _command.command
     )
-app.add_typer(datasets.app, name="datasets")
 
-FRONT_DOOR = ("align", "fastfact", "score", "select", "self-knowledge")
+FRONT_DOOR = (
+    *("align", "convert", "datasets", "draw", "explore", "fastfact", "infer", "list", "score"),
+    *("select", "self-knowledge"),
+)
 """Commands that are functions of the front door, by name."""
+
+
+def function_named(name: str) -> Callable[..., Findings]:
+    """The function of the front door whose command has a name."""
+    attribute = name.replace("-", "_")
+    door = import_module("experiments")
+    # Where Python has the name already, the function's ends in an underscore.
+    function: Callable[..., Findings] = getattr(
+        door, attribute if attribute in door.__all__ else f"{attribute}_"
+    )
+    return function
 
 
 def _forwarded(name: str) -> None:
@@ -201,9 +201,7 @@ def _forwarded(name: str) -> None:
     def forward(context: typer.Context) -> None:
         from experiments.cli.front import run_command
 
-        code = run_command(
-            getattr(import_module("experiments"), name.replace("-", "_")), context.args
-        )
+        code = run_command(function_named(name), context.args)
         if code:
             raise typer.Exit(code)
 

@@ -265,6 +265,10 @@ class TerminalWatcher(Watcher):
         if self._status is not None:
             self._status.update(text)
 
+    def notice(self, text: str) -> None:
+        """Print what must be known at once."""
+        self._console.print(text, soft_wrap=True)
+
     @contextmanager
     def responses(self, total: int, ledger: Ledger) -> Iterator[Finished]:
         """Show a bar in the place of what is done."""

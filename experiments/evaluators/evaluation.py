@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from calibration.scores.measures import entropy_warnings
-from experiments.findings.markup import csv_text
 from experiments.asking.session import asking
 from experiments.evaluators.batch import (
     Batch,
@@ -30,6 +29,7 @@ from experiments.evaluators.response import (
 from experiments.evaluators.response_columns import GUESSED, ResponseColumns
 from experiments.evaluators.settings import AssessSettings
 from experiments.evaluators.setup import make_plan
+from experiments.findings.markup import csv_text
 from experiments.settings import front_door
 from factormodels.claims import RelationKind
 from factormodels.errors import options_as_arguments

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-from pydantic import BeforeValidator, Field, PlainSerializer
+from pydantic import BeforeValidator, Field
 
 from experiments.asking.settings import AskingSettings, WebSettings
 from experiments.evaluators.batch import BatchSettings
 from experiments.evaluators.inputs import ResponseSettings
 from experiments.evaluators.retrievers_by_name import DocumentSource
 from experiments.settings import Option, Settings, Words
+from experiments.study.backend_settings import AlgorithmSettings
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.extraction.stages.relations import LEAST_PROBABILITY
 
 if TYPE_CHECKING:
-    from inference import Backend
+    pass
 
 Stride = Annotated[str, Option("W"), BeforeValidator(str)]
 """Sentences per call: a number, or "all"."""
@@ -90,11 +91,7 @@ class EvidenceSettings(Settings):
     """Price of a million embedded tokens; litellm's price if not given."""
 
 
-def _backend_name(backend: Any) -> str:
-    return backend if isinstance(backend, str) else repr(backend)
-
-
-class JudgementSettings(Settings):
+class JudgementSettings(AlgorithmSettings):
     """Relations and judgement."""
 
     relations: Annotated[str | None, Option("NAME")] = None
@@ -119,28 +116,7 @@ class JudgementSettings(Settings):
     and searches in steps; repeatable."""
 
     encoding: Annotated[str, Option("NAME")] = DEFAULT_ENCODING
-    """How relations become tables; `factormodels backends` lists the encodings."""
-
-    backend: Annotated[Any, Option("NAME"), PlainSerializer(_backend_name)] = "auto"
-    """Inference algorithm; `factormodels backends` lists them."""
-
-    set_: Annotated[Words, Option("KEY=VALUE")] = ()
-    """A setting of the backend; repeatable."""
-
-    @property
-    def algorithm(self) -> Backend:
-        """The backend, which in Python may be built already.
-
-        Raises:
-            InputError: for an unknown backend or setting, or a value of the wrong type or range.
-            MissingDependencyError: if a library that the backend needs is not installed.
-        """
-        from experiments.study.backend_settings import build_backend, parse_settings
-
-        if not isinstance(self.backend, str):
-            built: Backend = self.backend
-            return built
-        return build_backend(self.backend, parse_settings(self.set_))
+    """How relations become tables: implication, conditional or mixture."""
 
 
 class AssessSettings(

@@ -44,6 +44,7 @@ class Findings(Previewed):
         unshown: names of tables that are kept and neither printed nor on the page.
         incomplete: whether something that was asked for is missing, as the sentences say.
         graphs: responses with what was found of each, which every command reads.
+        texts: what is a file of its own, by its name; printed as it is where there is no table.
     """
 
     command: str
@@ -55,6 +56,7 @@ class Findings(Previewed):
     unshown: tuple[str, ...] = ()
     incomplete: bool = False
     graphs: tuple[FactGraph, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         """Numbers of a table, a row per line.
@@ -80,7 +82,7 @@ class Findings(Previewed):
         names: Mapping[str, str] = MappingProxyType({}),
         chosen: Sequence[str] = (),
     ) -> list[Path]:
-        """Write tables (CSV, LaTeX, Markdown), figures (PDF, PNG, CSV), findings.json and graphs.
+        """Write tables (CSV, LaTeX, Markdown), figures (PDF, PNG, CSV), texts, graphs and findings.
 
         Args:
             folder: where they go; it is made if it does not exist.
@@ -109,6 +111,9 @@ class Findings(Previewed):
             paths = list(write_artefacts(found, place, self.origin, printed))
             paths.append(place / "findings.json")
             write_text(paths[-1], self.as_json())
+            for name, text in self.texts.items():
+                paths.append(place / name)
+                write_text(paths[-1], text)
             if self.graphs:
                 paths.append(place / "graphs.jsonl")
                 write_fact_graphs(self.graphs, paths[-1])
@@ -125,16 +130,15 @@ class Findings(Previewed):
         place = Path(path)
         if place.is_dir():
             raise InputError(f"{place}: this is a folder; name a file in it")
-        title = f"{self.command}: {self.source}"
-        found = Artefacts(self.shown(), self.draw(), self.sentences)
-        write_findings_page(place, title, found, self.settings, self.origin)
+        write_findings_page(place, self)
         return place
 
     def as_json(self) -> str:
         """All but the figures as one JSON object on one line, ending in a newline.
 
         Keys: command, source, settings, findings (sentences), incomplete (whether something is
-        missing), tables {name: [row]}. A number that is not defined is null.
+        missing), tables {name: [row]} and, where there are any, texts {name of the file: text}. A
+        number that is not defined is null.
         """
         document = {
             "command": self.command,
@@ -142,17 +146,16 @@ class Findings(Previewed):
             "settings": jsonable(dict(self.settings)),
             "findings": list(self.sentences),
             "incomplete": self.incomplete,
-            "tables": {
-                name: jsonable(table.frame.to_dict("records"))
-                for name, table in self.tables.items()
-            },
+            "tables": {name: jsonable(table.records()) for name, table in self.tables.items()},
         }
+        if self.texts:
+            document["texts"] = dict(self.texts)
         return json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n"
 
     def preview(self, most: int) -> Preview:
         """The findings in words, and the first rows of the first table."""
         heading = "\n".join((f"{self.command}: {self.source}", *self.sentences))
-        table = next(iter(self.tables.values()))
+        table = next(iter(self.tables.values()), Table((), ()))
         rows = [row for _, part in blocks(table) for row in part]
         return Preview(
             heading,

@@ -12,7 +12,6 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.findings.artefacts import Artefacts, Origin
 from experiments.findings.table import Cell, Table, blocks, is_right
 from factormodels.io.files import atomic_path
 
@@ -22,35 +21,29 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from matplotlib.figure import Figure
 
+    from experiments.findings.findings import Findings
+
 TEMPLATE = "findings.html"
 
 
-def write_findings_page(
-    path: Path, title: str, found: Artefacts, settings: Mapping[str, Any], origin: Origin
-) -> None:
+def write_findings_page(path: Path, found: Findings) -> None:
     """Write a page that needs neither a server nor a network, whole or not at all.
-
-    Args:
-        path: the file.
-        title: what it is of.
-        found: the tables and figures; its remarks are the findings in words.
-        settings: what was asked, by name.
-        origin: the command and the hash of what it was asked.
 
     Raises:
         InputError: if the file cannot be written.
     """
     shown = {
-        "run": origin.study,
-        "sha256": origin.sha256,
-        "title": title,
-        "sentences": found.remarks,
-        "tables": [part for table in found.tables.values() for part in _parts(table)],
+        "run": found.origin.study,
+        "sha256": found.origin.sha256,
+        "title": f"{found.command}: {found.source}",
+        "sentences": found.sentences,
+        "tables": [part for table in found.shown().values() for part in _parts(table)],
+        "texts": found.texts,
         "figures": [
             (each.title, inline_svg(each.figure, f"f{number}", each.title))
-            for number, each in enumerate(found.figures.values())
+            for number, each in enumerate(found.draw().values())
         ],
-        "settings": [(name, _text(value)) for name, value in settings.items()],
+        "settings": [(name, _text(value)) for name, value in found.settings.items()],
     }
     with atomic_path(path) as temporary:
         temporary.write_bytes(page(environment(), TEMPLATE, shown))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -93,23 +93,47 @@ def interval_column(name: str, title: str, digits: int) -> Column:
     return Column(name, title, digits=digits, lower=f"{name}_lower", upper=f"{name}_upper")
 
 
+if TYPE_CHECKING:
+    Data = pd.DataFrame | Sequence[Mapping[str, Any]]
+
+
 @dataclass(frozen=True)
 class Table:
     """A table with what it says of itself.
 
     Attributes:
-        frame: the numbers, one row per line; columns that no `Column` names are data only.
+        data: the numbers, a row per line, as a frame or as rows; what no `Column` names is data
+            only.
         columns: the columns that are shown, in order.
         caption: what the table shows, one sentence or more.
         group: the frame's column whose values head blocks of rows; empty: there are no blocks.
         note: what stands below it: what intervals, bold and stars mean.
     """
 
-    frame: pd.DataFrame
+    data: Data
     columns: tuple[Column, ...]
     caption: str = ""
     group: str = ""
     note: str = ""
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """The data as a frame."""
+        frame: Any = self.data
+        return frame if hasattr(frame, "to_dict") else data_frame(list(frame))
+
+    def records(self, names: Iterable[str] | None = None) -> list[dict[Hashable, Any]]:
+        """The rows, of the columns that are named or of all; pandas is asked of a frame alone."""
+        data: Any = self.data
+        if hasattr(data, "to_dict"):
+            frame = data if names is None else data[list(names)]
+            rows: list[dict[Hashable, Any]] = frame.to_dict("records")
+            return rows
+        wanted = None if names is None else list(names)
+        return [{n: row[n] for n in (row if wanted is None else wanted)} for row in data]
 
 
 def presented(
@@ -139,9 +163,10 @@ def presented(
     def named(text: str) -> str:
         return words.sub(lambda match: names[match[0]], text)
 
-    frame = table.frame
+    data = table.data
     if table.group:
-        frame = frame.assign(**{table.group: [named(str(text)) for text in frame[table.group]]})
+        heads = [named(str(text)) for text in table.frame[table.group]]
+        data = table.frame.assign(**{table.group: heads})
     titled = tuple(
         replace(
             column,
@@ -150,7 +175,7 @@ def presented(
         )
         for column in columns
     )
-    return replace(table, frame=frame, columns=titled, caption=named(table.caption))
+    return replace(table, data=data, columns=titled, caption=named(table.caption))
 
 
 def _named(column: Column, named: Callable[[str], str], value: Any) -> str:
@@ -214,12 +239,10 @@ def _groups(table: Table) -> Iterator[tuple[str, list[dict[Hashable, Any]]]]:
         for column in table.columns
     )
     shown = dict.fromkeys(filter(None, chain([table.group], *named)))
-    frame = table.frame[list(shown)]
-    if not table.group:
-        yield "", frame.to_dict("records")
-        return
-    for title, block in frame.groupby(table.group, sort=False):
-        yield str(title), block.to_dict("records")
+    groups: dict[str, list[dict[Hashable, Any]]] = {}
+    for row in table.records(shown):
+        groups.setdefault(str(row[table.group]) if table.group else "", []).append(row)
+    yield from groups.items() if groups or table.group else [("", [])]
 
 
 def _cell(column: Column, row: dict[Hashable, Any]) -> Cell:

@@ -23,9 +23,13 @@ _FOLDED = 16
 
 
 def show_findings(console: Console, found: Findings) -> None:
-    """Print the tables that are to be shown, then the sentences."""
+    """Print the tables that are to be shown, or texts where there are none; then the sentences."""
     for table in found.shown().values():
         show(console, table, MOST_ROWS)
+    if not found.tables:
+        for text in found.texts.values():
+            # As it is, for the program that reads it.
+            console.file.write(printable(text))
     for sentence in found.sentences:
         console.print(Text(f"- {sentence}"), soft_wrap=True)
 
@@ -43,7 +47,7 @@ def show(console: Console, table: Table, most: int | None = None) -> None:
 
     _say(console, table.caption, bold=True)
     left_out = 0
-    room = len(table.frame) if most is None else most
+    room = len(table) if most is None else most
     for title, every in blocks(table):
         # A table of one block is cut within it, another between blocks.
         rows = every if title and room > 0 else every[: max(room, 0)]
@@ -75,7 +79,7 @@ def show(console: Console, table: Table, most: int | None = None) -> None:
     if left_out:
         _say(
             console,
-            f"and {left_out:,} more of {len(table.frame):,} rows: --out DIR or --report FILE has "
+            f"and {left_out:,} more of {len(table):,} rows: --out DIR or --report FILE has "
             "them all",
         )
     _say(console, table.note)

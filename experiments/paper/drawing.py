@@ -1,10 +1,9 @@
-"""A fact graph as a file: drawn by matplotlib, laid out by Graphviz, or as Graphviz's text."""
+"""A graph as a figure or a file: drawn by matplotlib, laid out by Graphviz, or Graphviz's text."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,48 +14,85 @@ from factormodels.factor_graph import FactorGraph
 from factormodels.io.files import atomic_path, write_text
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from inference.posterior import Posterior
 
 FORMATS = ("pdf", "png", "svg")
 
 
-def draw(
-    graph: FactGraph,
-    posteriors: Mapping[str, float],
+def graph_figure(
+    graph: FactGraph | FactorGraph, posterior: Posterior, *, neutral: bool = False
+) -> Figure:
+    """A graph drawn by matplotlib; of a large fact graph its `legible` part.
+
+    In factor graphs circles are variables, each with its likeliest state, and squares are factors.
+
+    Args:
+        graph: the graph.
+        posterior: of its variables.
+        neutral: whether neutral relations are drawn too.
+
+    Raises:
+        InputError: for a fact graph without claims, or a factor graph too large for a page.
+    """
+    if isinstance(graph, FactGraph):
+        return draw_fact_graph(graph, _of_claims(graph, posterior), neutral=neutral)
+    from experiments.paper.network_figure import draw_factor_graph
+
+    return draw_factor_graph(graph, posterior)
+
+
+def graph_text(graph: FactGraph | FactorGraph, posterior: Posterior) -> str:
+    """All of a graph as text for Graphviz."""
+    if isinstance(graph, FactGraph):
+        return to_dot(graph, _of_claims(graph, posterior))
+    from experiments.paper.network_figure import network_dot
+
+    return network_dot(graph, posterior)
+
+
+def _of_claims(graph: FactGraph, posterior: Posterior) -> dict[str, float]:
+    return {atom.id: float(posterior.marginals[atom.id][1]) for atom in graph.atoms}
+
+
+def draw_to(
     path: Path,
+    graph: FactGraph | FactorGraph,
+    posterior: Posterior,
     *,
     neutral: bool = False,
     graphviz: bool = False,
 ) -> None:
-    """Write a drawing of a fact graph, whole or not at all; of a large one its `legible` part.
-
-    Graphviz's text has all of it.
+    """Write a drawing of a graph, whole or not at all.
 
     Args:
-        graph: the fact graph.
-        posteriors: P(true) by id of atom.
         path: the file; its suffix says what it is: .pdf, .png, .svg, or .dot for Graphviz's text.
+        graph: the graph.
+        posterior: of its variables.
         neutral: whether matplotlib draws neutral relations too; Graphviz draws them.
-        graphviz: whether Graphviz places the nodes.
+        graphviz: whether Graphviz places the nodes, of the `legible` part of a fact graph.
 
     Raises:
-        InputError: for another suffix, a graph without claims, or a file that cannot be written.
+        InputError: as `graph_figure`; for another suffix, or a file that cannot be written.
         MissingDependencyError: if Graphviz is asked for and not installed.
     """
     suffix = path.suffix.lstrip(".")
     if suffix == "dot":
-        write_text(path, to_dot(graph, posteriors))
+        write_text(path, graph_text(graph, posterior))
         return
     if suffix not in FORMATS:
         known = ", ".join(f".{name}" for name in FORMATS)
         raise InputError(f"{path}: {path.suffix!r} is unknown; end the name in {known} or .dot")
     if graphviz:
-        _by_graphviz(to_dot(legible(graph)[0], posteriors), path, suffix)
+        drawn = legible(graph)[0] if isinstance(graph, FactGraph) else graph
+        _by_graphviz(graph_text(drawn, posterior), path, suffix)
         return
     from calibration.figures import save_figure
 
-    figure = draw_fact_graph(graph, posteriors, neutral=neutral)
-    save_figure(figure, path.with_suffix(""), formats=(suffix,), metadata={"Title": graph.id})
+    figure = graph_figure(graph, posterior, neutral=neutral)
+    title = graph.id if isinstance(graph, FactGraph) else path.stem
+    save_figure(figure, path.with_suffix(""), formats=(suffix,), metadata={"Title": title})
 
 
 def _by_graphviz(text: str, path: Path, suffix: str) -> None:
@@ -77,31 +113,3 @@ def _by_graphviz(text: str, path: Path, suffix: str) -> None:
         if done.returncode:
             said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason"]
             raise InputError(f"{path}: Graphviz cannot draw the graph ({said[0]})")
-
-
-def draw_network(graph: FactorGraph, posterior: Posterior, path: Path) -> None:
-    """Write a drawing of any factor graph: circles for variables, squares for factors.
-
-    Args:
-        graph: the factor graph.
-        posterior: of its variables; each shows its likeliest state.
-        path: the file, as in `draw`; its name ends in .pdf, .png, .svg or .dot.
-
-    Raises:
-        InputError: for another suffix, a graph that is too large for a page, or a file that cannot
-            be written.
-    """
-    from experiments.paper.network_figure import draw_factor_graph, network_dot
-
-    suffix = path.suffix.lstrip(".")
-    if suffix == "dot":
-        write_text(path, network_dot(graph, posterior))
-        return
-    if suffix not in FORMATS:
-        known = ", ".join(f".{name}" for name in FORMATS)
-        raise InputError(f"{path}: {path.suffix!r} is unknown; end the name in {known} or .dot")
-    from calibration.figures import save_figure
-
-    figure = draw_factor_graph(graph, posterior)
-    metadata = {"Title": path.stem}
-    save_figure(figure, path.with_suffix(""), formats=(suffix,), metadata=metadata)

@@ -14,9 +14,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from experiments.findings.markup import escape_latex, latex_comments
 from experiments.findings.artefacts import Origin
 from experiments.findings.latex import PACKAGES
+from experiments.findings.markup import escape_latex, latex_comments
 from experiments.findings.table import Table, blocks, is_right
 from factormodels.errors import InputError
 from factormodels.extraction.optional_libraries import optional_module

@@ -18,9 +18,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from experiments.findings.markup import csv_text
 from experiments.findings.artefacts import Origin
 from experiments.findings.latex import latex
+from experiments.findings.markup import csv_text
 from experiments.findings.table import markdown
 from experiments.findings.venues import venue_named
 from experiments.paper import study_table as tables

@@ -6,13 +6,50 @@ import dataclasses
 import json
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import BeforeValidator, PlainSerializer
+
+from experiments.settings import Option, Settings
 from experiments.study.errors import value_words
 from factormodels.errors import InputError, nearest
 from factormodels.io.plain_yaml import parse_assignment
 from inference import Backend, get_backend
 from inference.registry import backend_class
+
+
+def _assignments(value: Any) -> Any:
+    """Settings by name as texts, which is how a command is given them."""
+    if isinstance(value, Mapping):
+        return tuple(f"{name}={json.dumps(each)}" for name, each in value.items())
+    return (value,) if isinstance(value, str) else value
+
+
+def _backend_name(backend: Any) -> str:
+    return backend if isinstance(backend, str) else repr(backend)
+
+
+class AlgorithmSettings(Settings):
+    """Inference."""
+
+    backend: Annotated[Any, Option("NAME"), PlainSerializer(_backend_name)] = "auto"
+    """Inference algorithm; `factormodels list backends` names them."""
+
+    set_: Annotated[tuple[str, ...], Option("KEY=VALUE"), BeforeValidator(_assignments)] = ()
+    """A setting of the backend; repeatable."""
+
+    @property
+    def algorithm(self) -> Backend:
+        """The backend, which in Python may be built already.
+
+        Raises:
+            InputError: for an unknown backend or setting, or a value of the wrong type or range.
+            MissingDependencyError: if a library that the backend needs is not installed.
+        """
+        if not isinstance(self.backend, str):
+            built: Backend = self.backend
+            return built
+        return build_backend(self.backend, parse_settings(self.set_))
 
 
 def parse_settings(assignments: Iterable[str]) -> dict[str, Any]:

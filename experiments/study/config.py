@@ -535,7 +535,7 @@ class BackendChoice:
     """A backend of a study, or several that differ in settings.
 
     Attributes:
-        backend: its name, as `factormodels backends` lists them.
+        backend: its name, as `factormodels list backends` lists them.
         label: what tables call it; must differ from the other labels of the study. Its name and
             settings if absent.
         settings: settings by name; the others keep their defaults.
@@ -920,7 +920,7 @@ class Study:
         assessors: what judges claims by prompts, without a graph, beside the backends.
         language_model: that of the relation models and assessors that do not name their own.
         prompts: folder of templates in place of ours, each by its name; relative to the folder of
-            the configuration. `factormodels prompts` lists them.
+            the configuration. `factormodels list prompts` lists them.
         encodings: encodings of relations as factors.
         priors: priors that replace those of the data; every combination is a setting. The word
             learned in the list is short for `{learned: {}}`.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from experiments.settings import Option, Settings
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
@@ -23,6 +24,19 @@ DEFAULT_VARIANT = "given"
 
 _SHOWN = 60
 """Characters of a bad value that an error shows."""
+
+
+class ModelSettings(Settings):
+    """Model."""
+
+    response: Annotated[str | None, Option("ID")] = None
+    """Which response to use, if the file holds many."""
+
+    variant: Annotated[str | None, Option("NAME")] = None
+    """Variant of fact graphs: given (default, as recorded), FR1, FR2 or FR3."""
+
+    encoding: Annotated[str | None, Option("NAME")] = None
+    """How relations of fact graphs become tables: implication (default), conditional or mixture."""
 
 
 @dataclass(frozen=True)
@@ -156,17 +170,35 @@ def load_model(
     return _loaded(read_model(path, response), path, variant, encoding)
 
 
+def the_model(source: Models, **asked: str | None) -> LoadedModel:
+    """The one model of a source, else as `load_models`, whose arguments it takes.
+
+    Raises:
+        InputError: as there, and if there are several.
+    """
+    if isinstance(source, str | os.PathLike):
+        return load_model(Path(source), **asked)
+    found = list(load_models(source, **asked))
+    if len(found) > 1:
+        raise InputError(f"there are {len(found)} responses; choose one with --response")
+    return found[0]
+
+
+Models = str | os.PathLike[str] | FactGraph | FactorGraph | Iterable[FactGraph]
+"""The name of an embedded dataset, the path of a file, a graph, or several fact graphs."""
+
+
 def load_models(
-    path: Path,
+    source: Models,
     *,
     response: str | None = None,
     variant: str | None = None,
     encoding: str | None = None,
 ) -> Iterator[LoadedModel]:
-    """Yield the models of a file, at least one, each when it is asked for; else as `load_model`.
+    """Yield models, at least one, each when it is asked for; else as `load_model`.
 
     Args:
-        path: as there.
+        source: of a file as there; or the models themselves.
         response: id of the one response to be taken; None: all there are.
         variant: as there.
         encoding: as there.
@@ -174,10 +206,17 @@ def load_models(
     Raises:
         InputError: as there, when the model is due.
     """
-    if response is not None:
-        yield load_model(path, response=response, variant=variant, encoding=encoding)
-        return
-    found = read_graphs(path) if is_dataset(path) else read_any(path)
+    if isinstance(source, str | os.PathLike):
+        path = Path(source)
+        if response is not None:
+            yield load_model(path, response=response, variant=variant, encoding=encoding)
+            return
+        found = read_graphs(path) if is_dataset(path) else read_any(path)
+    else:
+        path = Path("the model")
+        found = source if isinstance(source, FactorGraph) else graphs_of(source)
+        if response is not None and not isinstance(found, FactorGraph):
+            found = [graph for graph in found if graph.id == response]
     count = 0
     for model in [found] if isinstance(found, FactorGraph) else found:
         yield _loaded(model, path, variant, encoding)
@@ -201,8 +240,8 @@ def _loaded(
     return LoadedModel(loaded)
 
 
-def with_evidence_file(graph: FactorGraph, path: Path) -> FactorGraph:
-    """`graph` with the evidence of a file: a UAI evidence file or a JSON object.
+def with_evidence(graph: FactorGraph, evidence: Path | Mapping[str, Any]) -> FactorGraph:
+    """`graph` with evidence: a UAI evidence file, a file of a JSON object, or what one would hold.
 
     The JSON object maps the name of a variable to its observed state (a number from 0, its name
     where states have names, or true/false for states 1/0), or to a list with one likelihood per
@@ -211,6 +250,9 @@ def with_evidence_file(graph: FactorGraph, path: Path) -> FactorGraph:
     Raises:
         InputError: if the file cannot be read or does not fit the graph.
     """
+    if isinstance(evidence, Mapping):
+        return _with_json_evidence(graph, dict(evidence))
+    path = evidence
     text = read_text(path)
     if not text.strip():
         raise InputError(f"{path}: the file is empty; write 0 for no observations")

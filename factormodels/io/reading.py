@@ -236,7 +236,7 @@ def _items(path: Source, form: str | None) -> list[tuple[Item, int | None]]:
     if known is None and not is_dataset(content):
         raise InputError(
             f"{path}: it is neither JSON nor a table of a known dataset; "
-            "see `factormodels datasets check`"
+            "see `factormodels datasets`"
         )
     found = list(items_of(content, path, known))
     if not found:

@@ -338,9 +338,9 @@ def _results(path: Path) -> object:
 
 
 def _evidence(path: Path) -> object:
-    from experiments.study.inputs import with_evidence_file
+    from experiments.study.inputs import with_evidence
 
-    return with_evidence_file(_network(), path)
+    return with_evidence(_network(), path)
 
 
 @cache

@@ -17,7 +17,7 @@ ResponseId = Annotated[
 
 BackendName = Annotated[
     str,
-    typer.Option(metavar="NAME", help="Inference algorithm; `factormodels backends` lists them."),
+    typer.Option(metavar="NAME", help="Algorithm; `factormodels list backends` names them."),
 ]
 
 BackendSettings = Annotated[
@@ -44,7 +44,7 @@ PromptsFolder = Annotated[
     Path | None,
     typer.Option(
         metavar="DIR",
-        help="Folder of prompts that replace ours by name; `factormodels prompts` lists them.",
+        help="Folder of prompts that replace ours by name; `factormodels list prompts` lists them.",
     ),
 ]
 

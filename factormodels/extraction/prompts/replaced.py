@@ -17,9 +17,8 @@ from factormodels.extraction.prompts import (
     load_prompt,
     parse_prompt,
     prompt_names,
-    prompt_text,
 )
-from factormodels.io.files import prepare_folder, read_text, write_text
+from factormodels.io.files import read_text
 
 _SUFFIX = ".yaml"
 
@@ -63,8 +62,10 @@ def read_prompts(folder: str | os.PathLike[str] | None) -> Prompts:
         return OURS
     place = Path(folder)
     if not place.is_dir():
-        raise InputError(f"{place}: there is no such folder of prompts; `factormodels prompts "
-                         f"--copy {place}` writes one")  # fmt: skip
+        raise InputError(
+            f"{place}: there is no such folder of prompts; `factormodels list prompts --out "
+            f"{place}` writes one"
+        )
     replaced = {}
     for file in sorted(place.iterdir()):
         if file.suffix == ".yml":
@@ -79,26 +80,6 @@ def read_prompts(folder: str | os.PathLike[str] | None) -> Prompts:
     if not replaced:
         raise InputError(f"{place}: it holds no prompt; add a file such as atomizer{_SUFFIX}")
     return Prompts(replaced)
-
-
-def copy_prompts(folder: str | os.PathLike[str]) -> list[Path]:
-    """Write our prompts into a folder, each as NAME.yaml, to be edited.
-
-    Returns:
-        The files.
-
-    Raises:
-        InputError: if a file is there already, or the folder cannot be written.
-    """
-    place = Path(folder)
-    files = {place / f"{name}{_SUFFIX}": prompt_text(name) for name in prompt_names()}
-    for file in files:
-        if file.exists():
-            raise InputError(f"{file}: it exists and would be lost; name another folder")
-    prepare_folder(place)
-    for file, text in files.items():
-        write_text(file, text)
-    return list(files)
 
 
 class WithPrompts(WrappedModel):

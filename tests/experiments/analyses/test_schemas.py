@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from experiments.analyses.schemas_by_name import SCHEMAS, schema
 from experiments.analyses.study import load_analysis
-from experiments.study.inputs import with_evidence_file
+from experiments.study.inputs import with_evidence
 from experiments.study.reading import (
     embedded_studies,
     expand_shorthands,
@@ -288,7 +288,7 @@ def test_evidence_is_valid_where_it_is_read(evidence: Any, tmp_path: Path) -> No
     path = tmp_path / "evidence.json"
     path.write_text(json.dumps(evidence), encoding="utf-8")
     try:
-        with_evidence_file(graph, path)
+        with_evidence(graph, path)
         read = True
     except InputError:
         read = False
@@ -299,8 +299,8 @@ def test_evidence_may_name_a_state_where_states_have_names(tmp_path: Path) -> No
     path = tmp_path / "evidence.json"
     path.write_text('{"c1": "yes"}', encoding="utf-8")
     named = FactorGraph.from_factors([2], [], names=["c1"], state_names=[["no", "yes"]])
-    assert with_evidence_file(named, path).evidence.tolist() == [1]
-    refused("'yes'", with_evidence_file, parse_fact_graph(EXAMPLE, "g").to_factor_graph(), path)
+    assert with_evidence(named, path).evidence.tolist() == [1]
+    refused("'yes'", with_evidence, parse_fact_graph(EXAMPLE, "g").to_factor_graph(), path)
     assert validator("evidence").is_valid({"c1": "yes"})
 
 

@@ -194,7 +194,7 @@ def test_bad_evidence_is_refused(graph_file: Path, evidence: str, said: tuple[st
         (["--set", "damping=[1"], ("damping=[1", "YAML")),
         (["--variant", "FR4"], ("'FR4'", "did you mean 'FR", "FR1, FR2, FR3")),
         (["--response", "r9"], ("'r9'", "figure-1")),
-        (["--out", "absent/out.json"], ("absent/out.json", "existing folder")),
+        (["--report", "absent/page.html"], ("absent/page.html", "existing folder")),
     ],
 )
 def test_bad_options_of_infer_are_refused(
@@ -226,10 +226,11 @@ def test_an_unknown_relation_names_the_nearest(folder: Path) -> None:
 def test_a_folder_is_no_file_to_write(graph_file: Path) -> None:
     Path("folder.json").mkdir()
     said = "folder.json: this is a folder; name a file in it"
-    assert_refused(refuse("infer", graph_file, "--json", "--out", "folder.json"), said)
     assert_refused(refuse("convert", graph_file, "folder.json"), said)
     # Before anything else is looked at, inference of an hour included.
-    assert_refused(refuse("infer", "absent.json", "--backend", "no", "--out", "folder.json"), said)
+    other = ("infer", "absent.json", "--backend", "no")
+    assert_refused(refuse(*other, "--report", "folder.json"), said)
+    assert_refused(refuse(*other, "--out", graph_file), "this is a file; name a folder")
     assert list(Path("folder.json").iterdir()) == []
 
 

@@ -22,16 +22,7 @@ from tests.processes import run_python
 
 pytestmark = pytest.mark.slow
 
-COMMANDS = (
-    *("infer", "assess", "run", "fit", "diff", "self-knowledge", "convert", "backends", "datasets"),
-    *(
-        "select",
-        "report",
-        "draw",
-        "explore",
-        "schema",
-    ),
-)
+COMMANDS = tuple(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
 
 HEAVY = ("numba", "pandas", "matplotlib", "scipy", "pyarrow", "pydantic", "torch", "pgmpy")
 
@@ -52,7 +43,7 @@ def test_help_of_the_whole_names_every_command() -> None:
 WRAPPED = [command for command in COMMANDS if command not in FRONT_DOOR]
 
 
-@pytest.mark.parametrize("command", ["", *WRAPPED, "datasets check", "datasets show"])
+@pytest.mark.parametrize("command", ["", *WRAPPED])
 def test_help_keeps_its_lines_at_80_columns(command: str) -> None:
     group: Any = typer.main.get_command(app)
     for name in command.split():
@@ -110,7 +101,7 @@ def test_the_posterior_of_one_graph_loads_no_study() -> None:
 def test_misuse_is_exit_code_2(arguments: list[str]) -> None:
     result = invoke(*arguments, code=2)
     assert result.stdout == ""
-    assert "Usage" in result.stderr
+    assert "--help" in result.stderr
 
 
 def test_a_process_ends_with_the_sentence_and_the_code(folder: Path) -> None:

@@ -15,19 +15,19 @@ from tests.experiments.conftest import invoke
 
 @pytest.mark.parametrize(("name", "start"), [("g.pdf", b"%PDF"), ("g.svg", b"<?xml")])
 def test_a_figure_is_what_its_name_says(graph_file: Path, name: str, start: bytes) -> None:
-    invoke("draw", graph_file, "--out", name)
+    invoke("draw", graph_file, name)
     assert Path(name).read_bytes().startswith(start)
 
 
 def test_a_picture_is_not_blank(graph_file: Path) -> None:
-    invoke("draw", graph_file, "--out", "g.png", "--variant", "FR1")
+    invoke("draw", graph_file, "g.png", "--variant", "FR1")
     with Image.open("g.png") as image:
         assert image.info["Title"] == "figure-1"
         assert len(image.convert("RGB").getcolors(maxcolors=1_000_000) or []) > 50
 
 
 def test_the_text_for_graphviz_has_the_posterior(graph_file: Path) -> None:
-    invoke("draw", graph_file, "--out", "g.dot")
+    invoke("draw", graph_file, "g.dot")
     # 48/151 = 0.3179
     assert "P = 0.32" in Path("g.dot").read_text()
 
@@ -46,7 +46,7 @@ def test_graphviz_is_given_the_text_and_the_file(
     # Whether the true program is installed depends on the machine; what it is told does not.
     stand_in(folder, 'echo "$1" > "$3"; cat >> "$3"')
     monkeypatch.setenv("PATH", f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    invoke("draw", graph_file, "--out", "g.svg", "--graphviz")
+    invoke("draw", graph_file, "g.svg", "--graphviz")
     written = Path("g.svg").read_text()
     assert written.startswith("-Tsvg\ndigraph")
     assert "P = 0.32" in written
@@ -55,10 +55,10 @@ def test_graphviz_is_given_the_text_and_the_file(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--out", "g.jpg"], "end the name in .pdf, .png, .svg or .dot"),
-        (["--out", "none/g.pdf"], "none/g"),
-        (["--out", "g.pdf", "--graphviz"], "Graphviz is not installed"),
-        (["--out", "g.pdf", "--backend", "exac"], "did you mean 'exact'"),
+        (["g.jpg"], "end the name in .pdf, .png, .svg or .dot"),
+        (["none/g.pdf"], "none/g"),
+        (["g.pdf", "--graphviz"], "Graphviz is not installed"),
+        (["g.pdf", "--backend", "exac"], "did you mean 'exact'"),
     ],
 )
 def test_a_mistake_is_one_sentence(
@@ -77,13 +77,13 @@ def test_graphviz_that_fails_leaves_no_file(
 ) -> None:
     stand_in(folder, "echo broken >&2; exit 3")
     monkeypatch.setenv("PATH", f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    result = invoke("draw", graph_file, "--out", "g.pdf", "--graphviz", code=2)
+    result = invoke("draw", graph_file, "g.pdf", "--graphviz", code=2)
     assert "Graphviz cannot draw the graph (broken)" in result.stderr
     assert not Path("g.pdf").exists()
 
 
 def test_options_of_fact_graphs_are_refused_for_a_network(network_file: Path) -> None:
-    result = invoke("draw", network_file, "--neutral", "--out", "g.pdf", code=2)
+    result = invoke("draw", network_file, "--neutral", "g.pdf", code=2)
     assert "network without claims" in result.stderr
     assert not Path("g.pdf").exists()
 
@@ -93,8 +93,16 @@ def test_a_drawing_that_is_too_large_says_what_is_missing(folder: Path) -> None:
     relations = tuple(Relation(one.id, "a", RelationKind.ENTAILMENT, 0.9) for one in contexts)
     graph = FactGraph("g", atoms=(Atom("a"),), contexts=contexts, relations=relations)
     write_fact_graph(graph, folder / "large.json")
-    result = invoke("draw", "large.json", "--out", "g.png")
-    assert "Not drawn: 10 of 130 passages, 10 of 130 relations." in result.stderr
-    result = invoke("draw", "large.json", "--out", "g.dot")
-    assert result.stderr == ""
+    result = invoke("draw", "large.json", "g.png")
+    assert "Not drawn: 10 of 130 passages, 10 of 130 relations." in result.stdout
+    invoke("draw", "large.json", "g.dot")
     assert Path("g.dot").read_text().count("->") == 130
+
+
+def test_a_folder_has_the_figure_for_a_paper_and_the_text(graph_file: Path) -> None:
+    invoke("draw", graph_file, "--out", "paper", "--venue", "acl", "--report", "page.html")
+    names = {path.name for path in Path("paper").iterdir()}
+    assert {"graph.pdf", "graph.png", "graph.tex", "graph.csv", "graph.dot"} < names
+    assert "P = 0.32" in Path("paper/graph.dot").read_text()
+    assert "<svg" in Path("page.html").read_text()
+    assert "TARGET" in invoke("draw", graph_file, "--graphviz", code=2).stderr

@@ -12,7 +12,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from experiments.cli.commands.infer import as_json
+from experiments import infer
+from experiments.methods.infer import InferSettings, findings_of
+from experiments.study.inputs import LoadedModel
+from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
 from factormodels.io import read, read_many, write
 from factormodels.io.fact_graph_json import parse_fact_graph, write_fact_graphs
@@ -26,9 +29,23 @@ ROUNDING = 1e-12
 
 
 def infer_json(*arguments: object) -> dict[str, Any]:
-    result = invoke("infer", *arguments, "--json")
-    document: dict[str, Any] = json.loads(result.stdout)
-    return document
+    """What is known of the one model, and its probabilities (or states) by variable."""
+    document = json.loads(invoke("infer", *arguments, "--json").stdout)
+    (model,) = document["tables"]["models"]
+    return {**model, **by_variable(document["tables"])}
+
+
+def by_variable(tables: dict[str, Any]) -> dict[str, Any]:
+    """Of claims P(true), of other variables the probability of each state; or the state."""
+    if "states" in tables:
+        return {"assignment": {row["variable"]: row["state"] for row in tables["states"]}}
+    marginals: dict[str, Any] = {}
+    for row in tables["posteriors"]:
+        if "state" in row:
+            marginals.setdefault(row["variable"], []).append(row["p"])
+        else:
+            marginals[row["variable"]] = row["p"]
+    return {"marginals": marginals}
 
 
 def read_network(path: Path) -> FactorGraph:
@@ -48,27 +65,30 @@ def chain_by_hand() -> tuple[list[NDArray[np.float64]], float]:
 
 
 def test_json_is_one_object_with_the_documented_keys(graph_file: Path) -> None:
-    document = infer_json(graph_file)
-    assert set(document) == {"response", "marginals", "log_z", "log_z_kind", "status", "stats"}
-    assert document["response"] == "figure-1"
-    assert document["log_z_kind"] == "exact"
-    assert document["status"] == "exact"
-    assert list(document["marginals"]) == ["a1", "c1", "c2"]
-    assert document["stats"]["backend"] == "auto"
-    assert document["stats"]["marginals_by"] == "exact"
-    assert document["stats"]["seconds"] > 0
+    document = json.loads(invoke("infer", graph_file, "--json").stdout)
+    assert list(document["tables"]) == ["posteriors", "models"]
+    claim = {
+        "response": "figure-1", "variable": "a1", "status": "contradicted", "label": False,
+        "kind": "atom", "prior": 0.5, "text": "A claim.",
+    }  # fmt: skip
+    (first, *_) = document["tables"]["posteriors"]
+    assert {**claim, "p": first["p"]} == first
+    (model,) = document["tables"]["models"]
+    assert (model["response"], model["status"]) == ("figure-1", "exact")
+    assert (model["log_z_kind"], model["backend"]) == ("exact", "auto")
+    assert model["marginals_by"] == "exact"
+    assert model["seconds"] > 0
 
 
 def test_the_posterior_is_the_papers(graph_file: Path) -> None:
     marginals = infer_json(graph_file)["marginals"]
-    expected = [103 / 151, 48 / 151]
-    assert marginals["a1"] == pytest.approx(expected, abs=ROUNDING)
+    assert marginals["a1"] == pytest.approx(48 / 151, abs=ROUNDING)
 
 
 def test_encoding_and_variant_are_applied(graph_file: Path) -> None:
     conditional = infer_json(graph_file, "--encoding", "conditional")["marginals"]
     # 10361/33097: the row of a false context is the atom's prior.
-    assert conditional["a1"][1] == pytest.approx(10361 / 33097, abs=ROUNDING)
+    assert conditional["a1"] == pytest.approx(10361 / 33097, abs=ROUNDING)
     one = infer_json(graph_file, "--variant", "FR1")["marginals"]
     assert list(one) == ["a1", "c1", "c2"]
 
@@ -98,10 +118,10 @@ def test_evidence_is_told_apart_by_content(network_file: Path, evidence: str) ->
 def test_soft_and_boolean_evidence(graph_file: Path) -> None:
     Path("soft.json").write_text('{"a1": [0.5, 0.5], "c1": true}', encoding="utf-8")
     marginals = infer_json(graph_file, "--evidence", "soft.json")["marginals"]
-    assert marginals["c1"] == [0.0, 1.0]
+    assert marginals["c1"] == 1.0
     # Odds of a1 given c1: (0.8 / 0.2) * (0.01 * 0.9 + 0.99 * 0.1) / (0.01 * 0.9 + 0.99 * 0.9).
     odds = 4 * 0.108 / 0.9
-    assert marginals["a1"][1] == pytest.approx(odds / (1 + odds), abs=ROUNDING)
+    assert marginals["a1"] == pytest.approx(odds / (1 + odds), abs=ROUNDING)
 
 
 @pytest.mark.parametrize("backend", ["exact", "lbp", "enumeration"])
@@ -109,62 +129,57 @@ def test_backends_and_settings(graph_file: Path, backend: str) -> None:
     settings = ["--set", "damping=0.5", "--set", "tolerance=1e-12"] if backend == "lbp" else []
     document = infer_json(graph_file, "--backend", backend, *settings)
     # A tree: belief propagation is exact up to its tolerance of 1e-12 in log messages.
-    assert document["marginals"]["a1"][1] == pytest.approx(48 / 151, abs=1e-10)
-    assert document["stats"]["backend"] == backend
+    assert document["marginals"]["a1"] == pytest.approx(48 / 151, abs=1e-10)
+    assert document["backend"] == backend
     if backend == "lbp":
         assert document["log_z_kind"] == "bethe"
-        assert document["stats"]["damping"] == 0.5
+        assert document["damping"] == 0.5
 
 
 def test_the_table_shows_claims(graph_file: Path) -> None:
     result = invoke("infer", graph_file)
-    lines = result.stdout.splitlines()
+    lines = result.stdout.splitlines()[1:]
     assert lines[0].split() == ["variable", "P(true)", "status", "label", "kind", "prior", "text"]
     row = ["a1", "0.3179", "contradicted", "false", "atom", "0.5", "A", "claim."]
     assert lines[2].split() == row
     assert lines[3].split()[:5] == ["c1", "0.9703", "supported", "context", "0.99"]
-    assert "log Z -1.995836 (exact) · status exact · backend auto (exact) · " in result.stdout
+    assert "log Z -1.995836 (exact), status exact, backend auto (exact), " in result.stdout
     assert result.stderr == ""
 
 
-def test_only_the_texts_shrink_in_a_narrow_table(
+def test_texts_alone_are_folded_in_a_narrow_table(
     graph_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     graph = json.loads(graph_file.read_text(encoding="utf-8"))
     graph["nodes"][0]["text"] = "A claim that goes on. " * 20
     graph_file.write_text(json.dumps(graph), encoding="utf-8")
-    lines = invoke("infer", graph_file).stdout.splitlines()
+    lines = invoke("infer", graph_file).stdout.splitlines()[1:]
     assert lines[0].split() == ["variable", "P(true)", "status", "label", "kind", "prior", "text"]
     assert lines[2].split()[:6] == ["a1", "0.3179", "contradicted", "false", "atom", "0.5"]
-    assert lines[2].rstrip().endswith("…")
     assert max(map(len, lines[:5])) <= 80
 
 
 def test_the_table_shows_states_and_what_was_observed(network_file: Path) -> None:
     Path("evidence").write_text("1 1 2", encoding="utf-8")
-    lines = invoke("infer", network_file, "--evidence", "evidence").stdout.splitlines()
+    lines = invoke("infer", network_file, "--evidence", "evidence").stdout.splitlines()[1:]
     assert lines[0].split() == ["variable", "status", "P(0)", "P(1)", "P(2)"]
-    assert lines[2].split() == ["0", "0.651163", "0.348837"]
+    assert lines[2].split() == ["0", "0.651163", "0.348837", "--"]
     assert lines[3].split() == ["1", "observed", "0.000000", "0.000000", "1.000000"]
 
 
 def test_variables_with_many_states_share_one_column(folder: Path) -> None:
     (folder / "wide.uai").write_text("MARKOV\n1\n8\n1\n1 0\n8 1 1 1 1 1 1 1 1\n")
-    lines = invoke("infer", "wide.uai").stdout.splitlines()
-    assert lines[2].split() == ["0", "8", *["0.125000"] * 8]
+    lines = invoke("infer", "wide.uai").stdout.splitlines()[1:]
+    said = ", ".join(f"{state} 0.125000" for state in range(8))
+    assert lines[2].split(maxsplit=2) == ["0", "8", said]
 
 
-def test_rows_limits_the_table(network_file: Path) -> None:
-    assert "... and 2 more variables" in invoke("infer", network_file, "--rows", "1").stdout
-    assert "more variables" not in invoke("infer", network_file, "--rows", "0").stdout
-
-
-def test_out_writes_the_object_whole(graph_file: Path) -> None:
-    result = invoke("infer", graph_file, "--json", "--out", "out.json")
-    written, printed = json.loads(Path("out.json").read_text()), json.loads(result.stdout)
-    assert written == printed
-    assert sorted(path.name for path in Path().iterdir()) == ["graph.json", "out.json"]
+def test_out_is_a_folder_with_all_of_it(graph_file: Path) -> None:
+    result = invoke("infer", graph_file, "--json", "--out", "out", "--report", "page.html")
+    assert (Path("out") / "findings.json").read_text() == result.stdout
+    assert (Path("out") / "posteriors.csv").read_text().startswith("response,variable,p,status,")
+    assert "A claim." in Path("page.html").read_text()
 
 
 def test_a_run_that_did_not_converge_says_so(folder: Path) -> None:
@@ -176,8 +191,8 @@ def test_a_run_that_did_not_converge_says_so(folder: Path) -> None:
     arguments = ("infer", "loop.uai", "--backend", "lbp", "--set", "max_iterations=1")
     result = invoke(*arguments)
     assert "status not_converged" in result.stdout
-    assert "did not converge" in result.stderr
-    assert json.loads(invoke(*arguments, "--json").stdout)["status"] == "not_converged"
+    assert "did not converge" in result.stdout
+    assert infer_json(*arguments[1:])["status"] == "not_converged"
 
 
 @pytest.mark.usefixtures("folder")
@@ -187,7 +202,7 @@ def test_bounds_tighten_for_some_seconds(folder: Path) -> None:
     result = invoke("infer", folder / "wide.uai", *limits)
     for words in ("(upper)", "log Z at least", "upper by ", "lower by ", "marginals by "):
         assert words in result.stdout
-    stats = infer_json(folder / "wide.uai", *limits)["stats"]
+    stats = infer_json(folder / "wide.uai", *limits)
     assert stats["backend"] == "auto"
     assert stats["lower"] < stats["upper"]
     refused = invoke("infer", folder / "wide.uai", "--seconds", 1, "--backend", "lbp", code=2)
@@ -211,20 +226,28 @@ def test_a_response_of_many_is_chosen_by_id() -> None:
 def test_all_responses_of_a_file_are_answered() -> None:
     invoke("convert", "demonstration", "many.jsonl")
     graphs = read_many("many.jsonl")
-    printed = invoke("infer", "many.jsonl", "--json", "--out", "all.jsonl").stdout
-    assert Path("all.jsonl").read_text(encoding="utf-8") == printed
-    answers = [json.loads(line) for line in printed.splitlines()]
-    assert [answer["response"] for answer in answers] == [graph.id for graph in graphs]
-    for graph, answer in zip(graphs, answers, strict=True):
+    tables = json.loads(invoke("infer", "many.jsonl", "--json").stdout)["tables"]
+    assert [row["response"] for row in tables["models"]] == [graph.id for graph in graphs]
+    for graph, model in zip(graphs, tables["models"], strict=True):
         own = infer_json("many.jsonl", "--response", graph.id)
-        assert answer["marginals"] == own["marginals"]
-        assert answer["log_z"] == own["log_z"]
-    shown = invoke("infer", "many.jsonl", "--rows", 0).stdout
-    assert [line for line in shown.splitlines() if line in {g.id for g in graphs}] == [
-        graph.id for graph in graphs
-    ]
-    part = invoke("infer", "many.jsonl", "--rows", 3).stdout
-    assert f"... and {len(graphs) - 1} more responses" in part
+        rows = [row for row in tables["posteriors"] if row["response"] == graph.id]
+        assert {row["variable"]: row["p"] for row in rows} == own["marginals"]
+        assert model["log_z"] == own["log_z"]
+    shown = invoke("infer", "many.jsonl").stdout.splitlines()
+    assert graphs[0].id in shown
+    assert any("more of 382 rows: --out DIR or --report FILE has them all" in x for x in shown)
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_is_in_memory_is_asked_like_a_file(graph_file: Path) -> None:
+    graph = read(graph_file)
+    found = infer(graph, encoding="conditional", evidence={"c1": True}, set_={"memory_limit": None})
+    Path("seen.json").write_text('{"c1": true}', encoding="utf-8")
+    own = infer_json(graph_file, "--encoding", "conditional", "--evidence", "seen.json")
+    assert (
+        dict(zip(*(found["posteriors"][key] for key in ("variable", "p")), strict=True))
+        == (own["marginals"])
+    )
 
 
 def test_a_response_without_an_answer_is_named(folder: Path) -> None:
@@ -253,11 +276,13 @@ def test_the_most_probable_states(network_file: Path, graph_file: Path) -> None:
     Path("seen.json").write_text('{"1": 2}', encoding="utf-8")
     seen = infer_json(network_file, "--map", "--evidence", "seen.json")
     assert seen["assignment"] == {"0": 0, "1": 2, "2": 1}
-    lines = invoke("infer", network_file, "--map", "--evidence", "seen.json").stdout.splitlines()
+    lines = invoke("infer", network_file, "--map", "--evidence", "seen.json").stdout.splitlines()[
+        1:
+    ]
     assert [line.split() for line in lines[2:5]] == [["0", "0"], ["1", "2", "observed"], ["2", "1"]]
     searched = infer_json(network_file, "--map", "--seconds", 5)
     assert searched["assignment"] == document["assignment"]
-    claims = invoke("infer", graph_file, "--map").stdout.splitlines()
+    claims = invoke("infer", graph_file, "--map").stdout.splitlines()[1:]
     assert claims[0].split()[:2] == ["variable", "state"]
     assert claims[2].split()[:2] == ["a1", "false"]
     refused = invoke("infer", network_file, "--map", "--backend", "lbp", code=2)
@@ -274,30 +299,30 @@ def test_recorded_verdicts_stand_beside_the_posterior(folder: Path) -> None:
     }
     (folder / "factscore_output.json").write_text(json.dumps(record), encoding="utf-8")
     result = invoke("infer", "factscore_output.json")
-    lines = result.stdout.splitlines()
+    lines = result.stdout.splitlines()[1:]
     assert lines[0].split()[:3] == ["variable", "P(true)", "factscore"]
     assert [line.split()[:3] for line in lines[2:4]] == [
         ["a0", "0.5000", "1.0000"],
         ["a1", "0.5000", "0.0000"],
     ]
-    assert "no relations between claims and passages" in result.stderr
-    assert infer_json("factscore_output.json")["recorded"] == {
-        "factscore": {
-            "a0": {"label": "supported", "p": 1.0},
-            "a1": {"label": "unsupported", "p": 0.0},
-        }
-    }
+    assert "no relations between claims and passages" in result.stdout
+    tables = json.loads(invoke("infer", "factscore_output.json", "--json").stdout)["tables"]
+    said = [(row["factscore_label"], row["factscore"]) for row in tables["posteriors"]]
+    assert said == [("supported", 1.0), ("unsupported", 0.0), (None, None)]
 
 
 def test_an_embedded_dataset_is_named_like_a_file(folder: Path) -> None:
     response = ("worked-examples", "--response", "factreasoner-example-1")
-    assert infer_json(*response)["marginals"]["a1"][1] == pytest.approx(48 / 151, abs=ROUNDING)
+    assert infer_json(*response)["marginals"]["a1"] == pytest.approx(48 / 151, abs=ROUNDING)
     (folder / "worked-examples").write_text("not a model", encoding="utf-8")
     assert "worked-examples: it begins with" in invoke("infer", "worked-examples", code=2).stderr
 
 
-def test_json_holds_no_nan_and_no_numpy() -> None:
-    marginals = Marginals(("x",), np.array([2]), np.array([np.nan, 1.0]))
+def test_json_holds_no_nan_and_no_numpy(graph_file: Path) -> None:
+    facts = read(graph_file)
+    assert isinstance(facts, FactGraph)
+    model = LoadedModel(facts.to_factor_graph(), facts)
+    marginals = Marginals(("a1", "c1", "c2"), np.array([2] * 3), np.array([np.nan, 1.0] * 3))
     stats = {
         "trace": np.array([1.0, np.inf]),
         "width": np.int64(3),
@@ -307,15 +332,13 @@ def test_json_holds_no_nan_and_no_numpy() -> None:
     }
     for log_z in (None, math.inf, -math.inf, math.nan):
         posterior = Posterior(marginals, log_z, LogZKind.NONE, Status.CONVERGED, stats, "test")
-        text = as_json(posterior)
+        text = findings_of("infer", "x", [(model, posterior)], InferSettings()).as_json()
         assert text.count("\n") == 1
         assert "NaN" not in text
         assert "Infinity" not in text
-        document = json.loads(text)
-        assert document["log_z"] is None
-        assert document["marginals"] == {"x": [None, 1.0]}
-        assert document["stats"] == {
-            "backend": "test",
+        (row,) = json.loads(text)["tables"]["models"]
+        assert row["log_z"] is None
+        assert {name: row[name] for name in stats} == {
             "trace": [1.0, None],
             "width": 3,
             "flag": True,

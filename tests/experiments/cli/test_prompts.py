@@ -1,4 +1,4 @@
-"""`factormodels prompts`, and a user's prompts in the commands and studies that ask a model."""
+"""`factormodels list prompts`, and a user's prompts in commands and studies that ask a model."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from factormodels import read_many
-from factormodels.extraction.prompts import load_prompt, prompt_names
-from factormodels.extraction.prompts.replaced import read_prompts
+from factormodels.extraction.prompts import load_prompt, prompt_names, prompt_text
+from factormodels.extraction.prompts.replaced import OURS, read_prompts
 from tests.experiments.conftest import invoke
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
 
@@ -46,22 +46,26 @@ def asked(server: ScriptedServer) -> list[str]:
 
 
 def test_the_prompts_are_listed_with_their_slots_and_hashes(mine: Path) -> None:
-    result = invoke("prompts")
+    result = invoke("list", "prompts")
     for name in prompt_names():
         (line,) = [line for line in result.stdout.splitlines() if line.startswith(f"{name} ")]
         prompt = load_prompt(name)
         assert prompt.identity.digest[:12] in line
         assert all(slot in line for slot in prompt.slots)
-    assert load_prompt("relation").question in invoke("prompts", "relation").stdout
-    replaced = invoke("prompts", "--prompts", "mine")
+    assert prompt_text("relation") in invoke("list", "prompts", "relation").stdout
+    replaced = invoke("list", "prompts", "--prompts", "mine")
     assert "assess_factscore (yours)" in replaced.stdout
     assert read_prompts(mine / "mine").digests()["assess_factscore"][:12] in replaced.stdout
 
 
 def test_a_copy_is_a_start_and_overwrites_nothing(folder: Path) -> None:
-    invoke("prompts", "--copy", "ours")
-    assert {path.stem for path in (folder / "ours").iterdir()} == set(prompt_names())
-    assert "it exists and would be lost" in invoke("prompts", "--copy", "ours", code=2).stderr
+    ours = ("list", "prompts", "--out", "ours")
+    invoke(*ours)
+    assert {path.stem for path in (folder / "ours").glob("*.yaml")} == set(prompt_names())
+    assert read_prompts(folder / "ours").digests() == OURS.digests()
+    invoke(*ours)
+    (folder / "ours" / "relation.yaml").write_text(MINE)
+    assert "it exists and would be lost" in invoke(*ours, code=2).stderr
 
 
 @pytest.mark.service
@@ -124,7 +128,7 @@ def test_a_wrong_slot_is_one_sentence(mine: Path, text: str, said: str) -> None:
     for command in (
         ("assess", "answer.txt", "--documents", "notes.txt", "--prompts", "mine"),
         ("run", "study.yaml", "--out", "out"),
-        ("prompts", "--prompts", "mine"),
+        ("list", "prompts", "--prompts", "mine"),
     ):
         result = invoke(*command, code=2)
         assert said in result.stderr

@@ -46,7 +46,7 @@ def plain(table: Table) -> dict[str, Any]:
             frame[name] = table.frame[name].tolist()
     if table.group:
         frame[table.group] = table.frame[table.group].tolist()
-    whole = replace(table, frame=data_frame(frame), columns=tuple(columns))
+    whole = replace(table, data=data_frame(frame), columns=tuple(columns))
     rows = [row for _, own in blocks(whole) for row in own]
     widths = [[len(cell.text + cell.interval) for cell in row] for row in rows]
     order = sorted(range(len(rows)), key=lambda at: -sum(widths[at]))

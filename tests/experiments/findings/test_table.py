@@ -154,7 +154,7 @@ def test_a_table_and_a_figure_of_one_name_are_refused(tmp_path: Path) -> None:
 def test_no_text_of_a_table_is_markup_on_a_page_of_markdown() -> None:
     bad = "a|b <img src=x onerror=alert(1)> [c](javascript:alert(1)) `d`\n\n# e --->"
     frame = table().frame.assign(data=bad, name=bad, marks="***")
-    hostile = replace(table(), frame=frame, caption=bad, note=bad)
+    hostile = replace(table(), data=frame, caption=bad, note=bad)
     text = markdown(hostile, replace(ORIGIN, study=bad).comments())
     tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(text)
     assert [token.type for token in tokens].count("heading_open") == 1

@@ -10,11 +10,10 @@ from factormodels import Atom, Context, FactGraph
 from factormodels.extraction.language_model import Completion, Request, Token
 from factormodels.extraction.language_model.cache import cache_key
 from factormodels.extraction.pipeline import assessor_stage, run_stages
-from factormodels.extraction.prompts import load_prompt, prompt_names
+from factormodels.extraction.prompts import load_prompt, prompt_names, prompt_text
 from factormodels.extraction.prompts.replaced import (
     OURS,
     WithPrompts,
-    copy_prompts,
     prompts_of,
     read_prompts,
 )
@@ -41,18 +40,20 @@ def replaced(folder: Path, **texts: str) -> Path:
     return folder
 
 
+def copied(folder: Path) -> Path:
+    """Write our own prompts to a folder."""
+    return replaced(folder, **{name: prompt_text(name) for name in prompt_names()})
+
+
 def asked(model: AnsweringModel) -> list[str]:
     return [request.messages[-1].content for request in model.asked]
 
 
 def test_a_copy_of_ours_is_ours(tmp_path: Path) -> None:
-    files = copy_prompts(tmp_path / "mine")
-    assert {file.stem for file in files} == set(prompt_names())
-    mine = read_prompts(tmp_path / "mine")
+    mine = read_prompts(copied(tmp_path))
     assert set(mine.replaced) == set(prompt_names())
     assert mine.digests() == OURS.digests()
     assert all(mine[name] == load_prompt(name) for name in prompt_names())
-    refused("assess_evidence_and_knowledge.yaml: it exists", copy_prompts, tmp_path / "mine")
 
 
 def test_a_replaced_prompt_is_asked_and_named_by_its_own_hash(tmp_path: Path) -> None:
@@ -71,10 +72,9 @@ def test_a_replaced_prompt_is_asked_and_named_by_its_own_hash(tmp_path: Path) ->
 
 
 def test_only_the_wording_that_changed_changes_the_hash(tmp_path: Path) -> None:
-    copy_prompts(tmp_path / "mine")
-    file = tmp_path / "mine" / "reviser.yaml"
+    file = copied(tmp_path) / "reviser.yaml"
     file.write_text(file.read_text().replace("Rewrite this claim", "Reword this claim"))
-    mine = read_prompts(tmp_path / "mine").digests()
+    mine = read_prompts(tmp_path).digests()
     assert {name for name in prompt_names() if mine[name] != OURS.digests()[name]} == {"reviser"}
 
 
@@ -101,7 +101,7 @@ def test_a_bad_template_is_one_sentence(tmp_path: Path, name: str, text: str, me
 
 
 def test_a_bad_folder_is_one_sentence(tmp_path: Path) -> None:
-    refused("there is no such folder of prompts; .*--copy", read_prompts, tmp_path / "none")
+    refused("there is no such folder of prompts; .*--out", read_prompts, tmp_path / "none")
     refused("it holds no prompt; add a file such as atomizer.yaml", read_prompts, tmp_path)
     (tmp_path / "relation.yml").write_text("question: x")
     refused("relation.yml: prompts end in .yaml; rename it", read_prompts, tmp_path)

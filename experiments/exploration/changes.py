@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.paper.drawing import draw
+from experiments.paper.drawing import draw_to
 from experiments.run.units import strengthened
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -92,7 +92,7 @@ def _factor_graph(asked: Exploration) -> tuple[FactGraph, FactorGraph]:
     return view, view.to_factor_graph(asked.encoding).with_evidence(states)
 
 
-def explore(asked: Exploration) -> Explored:
+def explored(asked: Exploration) -> Explored:
     """The posteriors of a response with what was changed about it.
 
     Raises:
@@ -127,7 +127,7 @@ def save(asked: Exploration, folder: Path) -> list[Path]:
     """
     from factormodels.io.plain_yaml import parse_yaml
 
-    found = explore(asked)
+    found = explored(asked)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -137,7 +137,7 @@ def save(asked: Exploration, folder: Path) -> list[Path]:
     graph, figure, study = (folder / name for name in ("graph.json", "graph.pdf", "study.yaml"))
     # Strengths are in the probabilities of the relations already.
     write_fact_graph(changed_graph(asked), graph)
-    draw(found.view, found.claims, figure)
+    draw_to(figure, found.view, found.posterior)
     paths = [graph, figure, study]
     said = ""
     if asked.observed:

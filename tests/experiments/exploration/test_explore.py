@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from experiments import load_study
-from experiments.explore.exploration import Exploration, changed_graph, explore, moved, save
+from experiments.exploration.changes import Exploration, changed_graph, explored, moved, save
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind, datasets
 from factormodels.io.fact_graph_json import read_fact_graph, write_fact_graphs
 from inference import infer
@@ -47,7 +47,7 @@ def test_changes_are_those_of_the_graph_that_is_asked() -> None:
     assert view.atoms[0].prior == 0.3
     # Half the log odds of 0.6: sqrt(1.5) to 1.
     assert view.relations[0].probability == pytest.approx(1.5**0.5 / (1 + 1.5**0.5), abs=1e-12)
-    found = explore(CHANGED)
+    found = explored(CHANGED)
     marginals = oracle(view.to_factor_graph("conditional")).marginals
     for name, p in found.claims.items():
         # Sums of a few doubles in another order.
@@ -56,11 +56,11 @@ def test_changes_are_those_of_the_graph_that_is_asked() -> None:
 
 def test_a_passage_left_out_and_a_claim_observed() -> None:
     context = GRAPH.contexts[0].id
-    without = explore(Exploration(GRAPH, left_out=frozenset({context})))
+    without = explored(Exploration(GRAPH, left_out=frozenset({context})))
     assert context not in {one.id for one in without.view.contexts}
-    assert moved(explore(Exploration(GRAPH)), without)[0][1] != 0
+    assert moved(explored(Exploration(GRAPH)), without)[0][1] != 0
     atom = GRAPH.atoms[0].id
-    seen = explore(Exploration(GRAPH, observed={atom: True}))
+    seen = explored(Exploration(GRAPH, observed={atom: True}))
     assert seen.claims[atom] == 1.0
 
 
@@ -70,7 +70,7 @@ def test_what_is_saved_reproduces_it(tmp_path: Path) -> None:
     names = ["graph.json", "graph.pdf", "study.yaml", "observed.evid"]
     assert [path.name for path in paths] == names
     posterior = infer(read_fact_graph(paths[0]).to_factor_graph("conditional"), "exact")
-    for name, p in explore(CHANGED).claims.items():
+    for name, p in explored(CHANGED).claims.items():
         assert float(posterior.marginals[name][1]) == pytest.approx(p, abs=1e-12)
     text = paths[2].read_text()
     assert "encodings: [conditional]" in text
@@ -84,10 +84,10 @@ def served(*arguments: str) -> Iterator[str]:
     command = [sys.executable, "-u", "-m", "factormodels", "explore", *arguments, "--no-browser"]
     # NiceGUI takes itself to be under test where it sees pytest's variables.
     own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=own) as process:
-        assert process.stdout is not None
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=own) as process:
+        assert process.stderr is not None
         try:
-            url = process.stdout.readline().strip()
+            url = process.stderr.readline().strip()
             _wait_for(urlsplit(url).port or 0)
             yield url
         finally:
@@ -113,7 +113,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Pat
 
 
 def log_z(asked: Exploration) -> str:
-    return f"{explore(asked).posterior.log_z:.6f}"
+    return f"{explored(asked).posterior.log_z:.6f}"
 
 
 @pytest.mark.browser
@@ -136,7 +136,7 @@ def test_the_page_answers_in_a_browser(browser: Browser, address: tuple[str, Pat
     context = GRAPH.contexts[0].id
     page.get_by_test_id(f"keep-{context}").click()
     expect(told).to_contain_text(f"Moved: {GRAPH.atoms[0].id}", timeout=30_000)
-    without = explore(Exploration(GRAPH, left_out=frozenset({context})))
+    without = explored(Exploration(GRAPH, left_out=frozenset({context})))
     p = without.claims[GRAPH.atoms[0].id]
     expect(page.get_by_test_id("claims")).to_contain_text(f"{p:.4f}")
     assert status.inner_text() != before
@@ -193,7 +193,7 @@ def test_the_page_answers_in_a_browser(browser: Browser, address: tuple[str, Pat
     # What was saved is read by the study beside it, and answers as the page did.
     study = load_study(out / "study.yaml").study
     assert (study.variants, study.encodings) == (("FR2",), ("conditional",))
-    again = explore(
+    again = explored(
         Exploration(
             saved, variant="FR2", encoding="conditional", backend="lbp", observed={atom: False}
         )

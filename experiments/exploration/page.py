@@ -9,11 +9,12 @@ import io
 import secrets
 from base64 import b64encode
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from experiments.explore.exploration import Exploration, Explored, explore, moved, save
+from experiments.exploration.changes import Exploration, Explored, explored, moved, save
 from experiments.paper.graph_figure import draw_fact_graph
 from factormodels.encodings import ENCODINGS
 from factormodels.errors import FactormodelsError, InputError, MissingDependencyError
@@ -34,8 +35,11 @@ def serve(
     start: Exploration,
     show: bool,
     said: Callable[[str], None],
-) -> None:
+) -> dict[str, tuple[Explored, Explored]]:
     """Serve the page until it is interrupted.
+
+    Returns:
+        By response what followed at first, and last.
 
     Args:
         graphs: the responses that one may choose.
@@ -57,6 +61,7 @@ def serve(
             "explore needs nicegui; install it with: pip install 'factorfacts[explore]'"
         ) from None
 
+    kept: dict[str, tuple[Explored, Explored]] = {}
     token = secrets.token_urlsafe(16)
     address = f"http://127.0.0.1:{port}/{token}"
     # A page of another site whose name was pointed at this machine is turned away, and so is what
@@ -68,14 +73,16 @@ def serve(
     def page(given: str) -> Any:
         if not secrets.compare_digest(given.encode(), token.encode()):
             return PlainTextResponse("no such page", status_code=404)
-        _Page(ui, {graph.id: graph for graph in graphs}, start, out)
+        _Page(ui, {graph.id: graph for graph in graphs}, start, out, kept)
         return None
 
     app.on_startup(lambda: said(address))
-    ui.run(
-        host="127.0.0.1", port=port, reload=False, show=f"/{token}" if show else False,
-        show_welcome_message=False, title="factormodels explore", uvicorn_logging_level="error",
-    )  # fmt: skip
+    with suppress(KeyboardInterrupt):
+        ui.run(
+            host="127.0.0.1", port=port, reload=False, show=f"/{token}" if show else False,
+            show_welcome_message=False, title="factormodels explore", uvicorn_logging_level="error",
+        )  # fmt: skip
+    return kept
 
 
 def _own_origin(served: Any, port: int) -> Any:
@@ -97,10 +104,14 @@ class _Page:
     """One open page: what was changed on it, and the parts of it that follow."""
 
     def __init__(
-        self, ui: Any, graphs: dict[str, FactGraph], start: Exploration, out: Path
+        self,
+        ui: Any,
+        graphs: dict[str, FactGraph],
+        start: Exploration,
+        out: Path,
+        kept: dict[str, tuple[Explored, Explored]],
     ) -> None:
-        self.ui, self.graphs, self.asked, self.out = ui, graphs, start, out
-        self.last: Explored | None = None
+        self.ui, self.graphs, self.asked, self.out, self.kept = ui, graphs, start, out, kept
         # The graph as it was given is what changes are measured against.
         self.first: Explored | None = None
         backends = [name for name, entry in entries().items() if not entry.missing]
@@ -251,13 +262,13 @@ class _Page:
     def _solve(self) -> None:
         """Ask the backend, and show what it answers, or why it does not."""
         try:
-            now = explore(self.asked)
+            now = explored(self.asked)
         except FactormodelsError as error:
             self.status.set_text(str(error))
             return
         if self.first is None:
             self.first = now
-        self.last = now
+        self.kept[self.asked.graph.id] = (self.first, now)
         posterior = now.posterior
         log_z = "none" if posterior.log_z is None else f"{posterior.log_z:.6f}"
         self.status.set_text(

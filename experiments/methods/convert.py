@@ -1,0 +1,109 @@
+"""A model from one format to another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from experiments.findings.findings import Findings
+from experiments.findings.table import Column, Table, text_columns
+from experiments.settings import front_door
+from experiments.study.inputs import (
+    DEFAULT_VARIANT,
+    ModelSettings,
+    load_model,
+    read_graphs,
+    read_model,
+)
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io import write, write_many
+from factormodels.variants import variant as variant_of
+
+SUFFIXES = (".json", ".jsonl", ".uai")
+
+
+class ConvertSettings(ModelSettings):
+    """How it is converted."""
+
+
+@front_door
+def convert(source: Path, target: Path, settings: ConvertSettings) -> Findings:
+    """Convert a model from one format to another.
+
+    The format of SOURCE is recognised by its content, that of TARGET is chosen by its suffix: .json
+    for one fact graph, .jsonl for one fact graph per line, .uai for a factor graph (the names of
+    its variables are written to TARGET.names).
+
+    Examples::
+
+        factormodels convert factreasoner.json graph.json
+        factormodels convert graph.json graph.uai --variant FR2 --encoding conditional
+        factormodels convert alarm.bif alarm.uai
+        factormodels convert annotated.jsonl graphs.jsonl
+        factormodels convert demonstration demonstration.jsonl
+
+    Args:
+        source: Fact graph JSON, FactReasoner, FActScore, Factcheck-Bench, UAI or BIF; or the name
+            of an embedded dataset.
+        target: A file ending in .json, .jsonl or .uai.
+        settings: what of it; in Python the fields may be named instead.
+
+    Raises:
+        InputError: if the source is bad, or cannot become what the suffix says.
+    """
+    source, target = Path(source), Path(target)
+    suffix = target.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise InputError(
+            f"{target}: a model cannot be written to {suffix or 'a file without suffix'}; "
+            f"use {', '.join(SUFFIXES)}"
+        )
+    # samefile sees through links and different spellings of a path.
+    if source.exists() and target.exists() and source.samefile(target):
+        raise InputError(f"{target}: this is the input itself; give the output another name")
+    chosen = settings.model_dump(include=set(ModelSettings.model_fields))
+    if suffix == ".uai":
+        graph = load_model(source, **chosen).factor_graph
+        write(graph, target)
+        return _found(source, target, settings, variables=graph.n_variables,
+                      factors=graph.n_factors)  # fmt: skip
+    if settings.encoding is not None:
+        raise InputError(
+            f"{target}: a fact graph holds relations, not tables, so --encoding "
+            f"{settings.encoding} has nothing to do; leave it out"
+        )
+    view = settings.variant or DEFAULT_VARIANT
+    if suffix == ".jsonl" and settings.response is None:
+        graphs = [variant_of(graph, view) for graph in read_graphs(source)]
+        write_many(graphs, target)
+    else:
+        model = read_model(source, settings.response)
+        if not isinstance(model, FactGraph):
+            raise InputError(
+                f"{source}: this is a general network, which has no atoms and contexts; write it "
+                "to a .uai file"
+            )
+        graphs = [variant_of(model, view)]
+        write(graphs[0], target)
+    return _found(
+        source,
+        target,
+        settings,
+        responses=len(graphs),
+        atoms=sum(len(graph.atoms) for graph in graphs),
+        contexts=sum(len(graph.contexts) for graph in graphs),
+        relations=sum(len(graph.relations) for graph in graphs),
+    )
+
+
+def _found(source: Path, target: Path, settings: ConvertSettings, **counts: int) -> Findings:
+    row: dict[str, Any] = {"file": str(target), **counts}
+    columns = (*text_columns("file"), *(Column(name, name, digits=0) for name in counts))
+    return Findings(
+        command="convert",
+        source=str(source),
+        sentences=(),
+        tables={"written": Table([row], columns, "")},
+        settings=settings.model_dump(mode="json"),
+    )

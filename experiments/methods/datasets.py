@@ -1,0 +1,177 @@
+"""The data that come with the package, and checks of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from experiments.findings.findings import Findings
+from experiments.findings.table import Column, Table, text_columns
+from experiments.findings.text import counted
+from experiments.settings import Option, Settings, front_door
+from experiments.study.inputs import is_dataset
+from factormodels.claims import RelationKind
+from factormodels.errors import InputError, unknown_name
+from factormodels.io.guarded_opening import exists
+
+if TYPE_CHECKING:
+    from factormodels.io.file_report import FileReport
+
+
+class DatasetsSettings(Settings):
+    """How files are checked."""
+
+    format: Annotated[str | None, Option("NAME")] = None
+    """Format of the files; recognised by content if not given."""
+
+
+@front_door
+def datasets(sources: Sequence[Path] = (), *, settings: DatasetsSettings) -> Findings:
+    """Describe the embedded datasets, or say what files are, hold and lack, and what is wrong.
+
+    Without SOURCES lists the embedded datasets with counts and licences. With the name of one,
+    shows its card: what it holds, where it comes from, and what to know before you rely on it.
+
+    Of files, or folders of them, it knows the published files of FActScore, FactReasoner,
+    Factcheck-Bench, FaStfact-Bench, ConflictBank, FACTOR, LongFact, UNLI, SelfCheckGPT and
+    conformal-factual-lm, and prompts such as those of ELI5, AskHistorians and Books: JSON, JSON
+    Lines or CSV, compressed with gzip or not. Exits with 1 if a line is wrong; missing contents are
+    not wrong.
+
+    Examples::
+
+        factormodels datasets
+        factormodels datasets factcheck-bench
+        factormodels datasets longfact wiki_factor.csv
+        factormodels datasets longfact --format longfact
+        factormodels run compare datasets='[demonstration]'
+
+    Args:
+        sources: The name of an embedded dataset; or files, or folders of them.
+        settings: how; in Python the fields may be named instead.
+
+    Raises:
+        InputError: if there is no such dataset or file, or no such format.
+    """
+    paths = [sources] if isinstance(sources, str | Path) else list(sources)
+    asked = settings.model_dump(mode="json")
+    if not paths:
+        return Findings("datasets", "embedded", (), {"datasets": _embedded()}, asked)
+    if len(paths) == 1 and settings.format is None:
+        name = str(paths[0])
+        if is_dataset(Path(name)):
+            return _card(name, asked)
+        if Path(name).name == name and not Path(name).suffix and not exists(Path(name)):
+            from factormodels.datasets import names
+
+            known = unknown_name(f"the dataset {name!r}", name, names())
+            raise InputError(f"{known}, or the path of a file")
+    return _checked([Path(path) for path in paths], settings.format, asked)
+
+
+def _embedded() -> Table:
+    """Every embedded dataset with what it holds, counted from the data, and its licence."""
+    from factormodels.datasets import load, names
+
+    rows = []
+    for name in names():
+        dataset = load(name)
+        atoms = [atom for graph in dataset.graphs for atom in graph.atoms]
+        rows.append(
+            {
+                "dataset": name,
+                "responses": len(dataset.graphs),
+                "atoms": len(atoms),
+                "labelled": sum(atom.label is not None for atom in atoms),
+                "contexts": sum(len(graph.contexts) for graph in dataset.graphs),
+                "relations": sum(len(graph.relations) for graph in dataset.graphs),
+                "licence": dataset.card.licence,
+                "title": dataset.card.title,
+            }
+        )
+    counts = ("responses", "atoms", "labelled", "contexts", "relations")
+    columns = (
+        *text_columns("dataset"),
+        *(Column(name, name, show="{:,}".format, right=True) for name in counts),
+        *text_columns("licence", "title"),
+    )
+    return Table(rows, columns, "")
+
+
+def _card(name: str, asked: dict[str, Any]) -> Findings:
+    from factormodels.datasets import card
+
+    found = card(name)
+    rows = [
+        {"holds": what.replace("_", " "), "count": count} for what, count in found.counts.items()
+    ]
+    columns = (*text_columns("holds"), Column("count", "count", show="{:,}".format, right=True))
+    caption = f"{name}: {found.title}"
+    sentences = (
+        *(found.description, f"Source: {found.source}", f"Licence: {found.licence}"),
+        *found.notes,
+    )
+    return Findings("datasets", name, sentences, {"counts": Table(rows, columns, caption)}, asked)
+
+
+_PARTS = {
+    "atoms": ("true", "false", "unlabelled"),
+    "relations": tuple(RelationKind),
+    "claims": ("judged",),
+}
+
+
+def _checked(paths: Sequence[Path], form: str | None, asked: dict[str, Any]) -> Findings:
+    from factormodels.io.file_report import check_paths
+
+    reports, passed = check_paths(paths, form)
+    files, lines = [], []
+    for report in reports:
+        known = report.format
+        files.append(
+            {
+                "file": str(report.path),
+                "format": known.name if known else None,
+                "what": f"{known.title} ({known.owner})" if known else "of no known format",
+                "records": report.records,
+                "holds": _holds(report) if report.records else "",
+                "lacks": "; ".join(report.missing),
+                "wrong": len(report.problems),
+            }
+        )
+        lines += [
+            {"file": str(report.path), "line": problem.line, "wrong": problem.message}
+            for problem in report.problems
+        ]
+    wrong = sum(bool(report.problems) for report in reports)
+    verdict = f"{wrong:,} with something wrong" if wrong else "nothing wrong"
+    sentences = [f"{counted(len(reports), 'file')}, {verdict}."]
+    if passed:
+        names = ", ".join(dict.fromkeys(path.name for path in passed))
+        sentences.insert(0, f"Not looked at, being no data: {names}.")
+    columns = (
+        *(Column("file", "file"), Column("format", "format"), Column("what", "what it is")),
+        *(Column("holds", "holds"), Column("lacks", "lacks")),
+        Column("wrong", "wrong lines", digits=0),
+    )
+    tables = {"files": Table(files, columns, "Files.")}
+    if lines:
+        where = Column("line", "line", digits=0)
+        told = (*text_columns("file"), where, *text_columns("wrong"))
+        tables["problems"] = Table(lines, told, "What is wrong.")
+    source = ", ".join(map(str, paths))
+    return Findings("datasets", source, tuple(sentences), tables, asked, incomplete=bool(wrong))
+
+
+def _holds(report: FileReport) -> str:
+    parts = {name for names in _PARTS.values() for name in names}
+    pieces = [counted(report.records, "record")]
+    for name, count in report.counts.items():
+        # Shown in brackets behind the whole that they are parts of.
+        if name in parts:
+            continue
+        noun = name if count != 1 else name.removesuffix("s")
+        inner = [f"{report.counts[p]:,} {p}" for p in _PARTS.get(name, ()) if p in report.counts]
+        pieces.append(f"{count:,} {noun}" + (f" ({', '.join(inner)})" if inner else ""))
+    return ", ".join(pieces)

@@ -1,0 +1,96 @@
+"""A graph as a figure for a paper."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from experiments.findings.artefacts import PaperFigure
+from experiments.findings.findings import Findings
+from experiments.methods.infer import findings_of, name_of
+from experiments.paper.drawing import draw_to, graph_figure, graph_text
+from experiments.paper.graph_figure import legible
+from experiments.settings import front_door
+from experiments.study.backend_settings import AlgorithmSettings
+from experiments.study.inputs import Models, ModelSettings, the_model
+from factormodels.errors import InputError
+
+
+class DrawSettings(ModelSettings, AlgorithmSettings):
+    """How a graph is drawn."""
+
+    neutral: bool = False
+    """Draw neutral relations too."""
+
+    graphviz: bool = False
+    """Let Graphviz place the nodes of TARGET; it must be installed."""
+
+
+@front_door
+def draw(source: Models, target: Path | None = None, *, settings: DrawSettings) -> Findings:
+    """Draw a graph: evidence, claims, relations with their strengths, posteriors.
+
+    The colour and the dashes of a line show the kind of relation, its thickness how probable it is.
+    The bar of a claim is its posterior, the tick at an end the human label. A graph with more than
+    about 40 nodes does not fit on a page; of one with more than 120 claims or passages the most
+    decided part is drawn. In other factor graphs (UAI, BIF), circles are variables with their
+    likeliest states and squares are factors.
+
+    Examples::
+
+        factormodels draw worked-examples example.pdf --response factreasoner-example-1
+        factormodels draw graph.json graph.png --variant FR2 --backend lbp
+        factormodels draw graph.json graph.svg --graphviz
+        factormodels draw graph.json graph.dot
+        factormodels draw graph.json --out figures --venue acl
+
+    Args:
+        source: Fact graph JSON, UAI or BIF; or the name of an embedded dataset. In Python also a
+            graph.
+        target: The figure alone; its suffix chooses the format: .pdf, .png, .svg, or .dot (text).
+        settings: how; in Python the fields may be named instead.
+
+    Raises:
+        InputError: if the source cannot be read, or an option does not fit it.
+        MissingDependencyError: if Graphviz is asked for and not installed.
+    """
+    from inference.warm_up import warm_up
+
+    algorithm = settings.algorithm
+    model = the_model(
+        source,
+        response=settings.response,
+        variant=settings.variant,
+        encoding=settings.encoding,
+    )
+    name = name_of(source)
+    if settings.graphviz and target is None:
+        raise InputError("--graphviz places the nodes of a file of its own; name it as TARGET")
+    if model.fact_graph is None and (settings.neutral or settings.graphviz):
+        raise InputError(
+            f"{name}: this is a network without claims; --neutral and --graphviz are for fact "
+            "graphs"
+        )
+    warm_up(algorithm)
+    posterior = algorithm.infer(model.factor_graph)
+    graph = model.fact_graph or model.factor_graph
+    title = name if model.fact_graph is None else model.fact_graph.id
+    if target is not None:
+        place = Path(target)
+        draw_to(place, graph, posterior, neutral=settings.neutral, graphviz=settings.graphviz)
+    found = findings_of("draw", name, [(model, posterior)], settings)
+    sentences = [*([f"{target}: {title}."] if target is not None else []), *found.sentences]
+    if model.fact_graph is not None and (left_out := legible(model.fact_graph)[1]):
+        sentences.append(f"{left_out} A file that ends in .dot has all of them.")
+    return replace(
+        found,
+        sentences=tuple(sentences),
+        texts={"graph.dot": graph_text(graph, posterior)},
+        draw=lambda: {
+            "graph": PaperFigure(
+                graph_figure(graph, posterior, neutral=settings.neutral),
+                found["posteriors"],
+                title,
+            )
+        },
+    )

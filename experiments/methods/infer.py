@@ -1,0 +1,477 @@
+"""Posteriors of models as they are, or their most probable states."""
+
+from __future__ import annotations
+
+import math
+import os
+import textwrap
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+
+from pydantic import Field
+
+from experiments.findings.findings import Findings
+from experiments.findings.table import Column, Table, text_columns
+from experiments.findings.text import counted, duration, verdict
+from experiments.progress import tell
+from experiments.settings import Option, front_door
+from experiments.study.backend_settings import AlgorithmSettings, build_backend, parse_settings
+from experiments.study.inputs import (
+    LoadedModel,
+    Models,
+    ModelSettings,
+    load_models,
+    with_evidence,
+)
+from factormodels.claims import Atom, Context
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.factor_graph import UNOBSERVED, FactorGraph
+from factormodels.recorded_verdicts import recorded_verdicts
+
+if TYPE_CHECKING:
+    from inference.backend import Backend
+    from inference.posterior import Posterior
+    from inference.tasks import SearchedAssignment
+
+Answer: TypeAlias = "tuple[LoadedModel, Posterior | SearchedAssignment]"
+
+_STATES_IN_COLUMNS = 6
+_TEXT_SHOWN = 160
+_SEARCH_SECONDS = 60.0
+
+
+class InferSettings(ModelSettings, AlgorithmSettings):
+    """What is asked of a model."""
+
+    evidence: Path | dict[str, Any] | None = None
+    """Evidence: a UAI evidence file, or a JSON object that gives names their states (or lists of
+    likelihoods, one per state)."""
+
+    seconds: Annotated[float | None, Field(ge=0), Option("S")] = None
+    """Tighten bounds on log Z for this many seconds with the backend auto, showing each
+    improvement. Ctrl-C stops and shows the best so far. With --map: for so long may toulbar2 search
+    where elimination does not fit (60)."""
+
+    map_: bool = False
+    """The most probable states of all variables together, in place of the probability of each; of
+    a graph too wide, the best that toulbar2 finds."""
+
+
+@front_door
+def infer(source: Models, settings: InferSettings) -> Findings:
+    """Compute the posterior of a model, or of every response of a file.
+
+    Shows the probability of every variable, log Z (and whether it is exact, a bound or an
+    estimate), how the algorithm ended, and how long it took (without loading and compiling, which
+    the first call does). For a fact graph these are the probabilities that claims and passages are
+    true, beside what other assessors said of the claims where the file has recorded it. Unnamed
+    variables of a UAI file are called 0, 1, ...
+
+    Examples::
+
+        factormodels infer graph.json
+        factormodels infer graph.json --variant FR1 --encoding conditional
+        factormodels infer network.uai --evidence network.uai.evid --json
+        factormodels infer network.uai --backend lbp --set damping=0.5
+        factormodels infer network.uai --seconds 60
+        factormodels infer network.bif --evidence seen.json --map
+        factormodels infer corpus.jsonl --out posteriors
+        factormodels infer worked-examples --response factreasoner-example-1
+
+    Args:
+        source: Fact graph JSON, UAI or BIF, told apart by content; or the name of an embedded
+            dataset. In Python also a graph, or fact graphs.
+        settings: how; in Python the fields may be named instead.
+
+    Raises:
+        InputError: if the source cannot be read, or an option does not fit it.
+        InferenceError: if the backend has no answer.
+    """
+    from inference import ZeroPartitionError
+
+    several, answers = _answers(source, settings)
+    name = name_of(source)
+    try:
+        return findings_of("infer", name, list(answers), settings, several=several)
+    except ZeroPartitionError as error:
+        raise ZeroPartitionError(f"{name}: {error}") from None
+
+
+def name_of(source: Models) -> str:
+    """What models are called: their file or dataset, or the response."""
+    if isinstance(source, str | os.PathLike):
+        return str(source)
+    return source.id if isinstance(source, FactGraph) else "the model"
+
+
+def _answers(source: Models, settings: InferSettings) -> tuple[bool, Iterator[Answer]]:
+    """Whether there are several models, and each with its answer when it is asked for."""
+    from inference.warm_up import small_graph, warm_up
+
+    seconds, most_probable = settings.seconds, settings.map_
+    algorithm = _algorithm(settings)
+    models = load_models(
+        source,
+        response=settings.response,
+        variant=settings.variant,
+        encoding=settings.encoding,
+    )
+    first = list(islice(models, 2))
+    several = len(first) > 1
+    for option, value in (("--evidence", settings.evidence), ("--seconds", seconds)):
+        if several and value is not None:
+            names = ", ".join(graph.id for model in first if (graph := model.fact_graph))
+            raise InputError(
+                f"{name_of(source)}: it holds several responses, and {option} is for one; choose "
+                f"it with --response ({names}, ...)"
+            )
+    if settings.evidence is not None:
+        seen = with_evidence(first[0].factor_graph, settings.evidence)
+        first = [replace(first[0], factor_graph=seen)]
+    # Loaded and compiled before, so that the time shown is inference's alone.
+    warm_up(algorithm)
+    if most_probable:
+        _assignment(small_graph(), algorithm, None)
+        return several, (
+            (model, _assignment(model.factor_graph, algorithm, seconds))
+            for model in chain(first, models)
+        )
+    if several:
+        return True, _posteriors(chain(first, models), algorithm)
+    ask = _tightened if seconds else _inferred
+    return False, ((model, ask(algorithm, model.factor_graph)) for model in first)
+
+
+def _algorithm(settings: InferSettings) -> Backend:
+    name, seconds = settings.backend, settings.seconds
+    if settings.map_:
+        if name not in ("exact", "auto"):
+            raise InputError(f"--map has algorithms of its own; leave --backend {name} out")
+        return build_backend("exact", parse_settings(settings.set_))
+    if seconds is None:
+        return settings.algorithm
+    if name != "auto":
+        raise InputError(
+            f"--seconds is for the backend auto, and --backend asks for {name}; leave one out, or "
+            "give the limit by --set seconds=S where a backend has it"
+        )
+    return build_backend("auto", {**parse_settings(settings.set_), "seconds": seconds})
+
+
+def _inferred(algorithm: Backend, graph: FactorGraph) -> Posterior:
+    return algorithm.infer(graph)
+
+
+def _posteriors(models: Iterable[LoadedModel], algorithm: Backend) -> Iterator[Answer]:
+    """Yield models with their posteriors, of which a part at a time is worked on.
+
+    Raises:
+        InferenceError: for the first that has none, with the id of its response.
+    """
+    from inference import InferenceError, infer_stream
+
+    waiting: deque[LoadedModel] = deque()
+
+    def graphs() -> Iterator[FactorGraph]:
+        for model in models:
+            waiting.append(model)
+            yield model.factor_graph
+
+    try:
+        for posterior in infer_stream(graphs(), algorithm):
+            yield waiting.popleft(), posterior
+    except InferenceError as error:
+        # Those before it have been yielded, so it is the first that waits.
+        facts = waiting[0].fact_graph
+        reason = error.__cause__ or error
+        raise type(error)(f"response {facts.id if facts else ''!r}: {reason}") from None
+
+
+def _assignment(
+    graph: FactorGraph, algorithm: Backend, seconds: float | None
+) -> SearchedAssignment:
+    """The most probable states of all variables; of wide graphs, those that a search finds."""
+    from inference.exact.backend import Exact
+    from inference.tasks import search_map
+
+    exact = algorithm if isinstance(algorithm, Exact) else None
+    return search_map(graph, exact, seconds=_SEARCH_SECONDS if seconds is None else seconds)
+
+
+def _tightened(algorithm: Backend, graph: FactorGraph) -> Posterior:
+    """The last of the posteriors of `auto`, whose bounds are told as they tighten."""
+    from inference.auto import Auto
+
+    if not isinstance(algorithm, Auto):
+        raise InputError("--seconds needs the backend auto")
+    for posterior in algorithm.infer_each(graph):
+        stats = posterior.stats
+        tell(
+            f"{duration(stats['seconds'])}: log Z from {stats['lower']:.4f} ({stats['lower_by']}) "
+            f"to {stats['upper']:.4f} ({stats['upper_by']}), gap {stats['gap']:.4g}"
+        )
+    return posterior
+
+
+# --- What is told --------------------------------------------------------------------------------
+
+
+def findings_of(
+    command: str,
+    source: str,
+    answers: Sequence[Answer],
+    settings: ModelSettings,
+    *,
+    several: bool = False,
+    **more: Any,
+) -> Findings:
+    """The answers of one or several models as findings.
+
+    Tables: `posteriors` (or `states`, the most probable) by variable; of a general network by
+    variable and state, and `variables` beside it for a reader; `models`, what is known of each.
+    """
+    from inference.posterior import Posterior
+
+    is_posterior = isinstance(answers[0][1], Posterior)
+    name = "posteriors" if is_posterior else "states"
+    tables, unshown = {}, ["models"]
+    if answers[0][0].fact_graph is not None:
+        tables[name] = _claims(answers, source)
+    elif is_posterior:
+        tables = _variables(*answers[0], source)
+        unshown.append(name)
+    else:
+        tables[name] = _states(*answers[0], source)
+    tables["models"] = _models(answers)
+    remarks = Counter(remark for answer in answers for remark in _remarks(*answer))
+    sentences = [
+        f"{counted(count, 'response')}: {remark}." if several else f"{remark}."
+        for remark, count in remarks.items()
+    ]
+    if not several:
+        answer: Any = answers[0][1]
+        facts = _facts(answer) if is_posterior else _assignment_facts(answer)
+        sentences.insert(0, ", ".join(facts) + ".")
+    return Findings(
+        command=command,
+        source=source,
+        sentences=tuple(sentences),
+        tables=tables,
+        settings=settings.model_dump(mode="json"),
+        unshown=tuple(unshown[several:]),
+        **more,
+    )
+
+
+def _remarks(model: LoadedModel, answer: Posterior | SearchedAssignment) -> Iterator[str]:
+    """Yield what must be known beside the numbers."""
+    from inference.posterior import Posterior, Status
+
+    facts = model.fact_graph
+    if facts is not None and facts.contexts and not facts.relations:
+        yield (
+            "it has no relations between claims and passages, so what is shown are the priors; "
+            "find relations with `factormodels assess`"
+        )
+    if answer.status is Status.INTERRUPTED:
+        yield "interrupted: this is the best that was found by then"
+    is_tightened = isinstance(answer, Posterior) and "upper_by" in answer.stats
+    if answer.status is Status.NOT_CONVERGED and isinstance(answer, Posterior) and not is_tightened:
+        yield (
+            f"{answer.backend} did not converge: these numbers are where it stood when it "
+            f"stopped; see `factormodels list backends {answer.backend}` for its settings"
+        )
+
+
+def _models(answers: Sequence[Answer]) -> Table:
+    """A row per model: log Z or the log potential, and what the algorithm tells."""
+    from factormodels.io.plain_yaml import jsonable
+    from inference.posterior import Posterior
+
+    rows: list[dict[str, Any]] = []
+    for model, answer in answers:
+        row: dict[str, Any] = {"response": model.fact_graph.id if model.fact_graph else None}
+        if isinstance(answer, Posterior):
+            row |= {"log_z": answer.log_z, "log_z_kind": str(answer.log_z_kind)}
+            row["backend"] = answer.backend
+        else:
+            row |= {"log_potential": answer.assignment.log_potential, "upper": answer.upper}
+        stats = jsonable(answer.stats)
+        rows.append({**stats, **row, "status": str(answer.status), "seconds": stats.get("seconds")})
+    of_z = "log_z" in rows[0]
+    columns = (
+        *text_columns("response"),
+        Column("log_z", "log Z", digits=6) if of_z else Column("log_potential", "log potential",
+                                                               digits=6),
+        *((Column("log_z_kind", "of log Z"),) if of_z else ()),
+        *text_columns("status"),
+        Column("seconds", "time", show=duration, right=True),
+    )  # fmt: skip
+    return Table(rows, columns, "Models.")
+
+
+def _facts(posterior: Posterior) -> list[str]:
+    from inference.posterior import Status
+
+    if posterior.log_z is None:
+        log_z = "log Z: none"
+    else:
+        rounded = round(posterior.log_z, 6) + 0.0  # so that -0.0 is shown as 0
+        log_z = f"log Z {rounded:.6f} ({posterior.log_z_kind})"
+    backend, exact = posterior.backend, posterior.status is Status.EXACT
+    if exact and posterior.answered_by != backend:
+        backend += f" ({posterior.answered_by})"
+    stats = posterior.stats
+    parts = [log_z, f"status {posterior.status}", f"backend {backend}"]
+    if "iterations" in stats:
+        parts.append(counted(stats["iterations"], "iteration"))
+    if stats.get("gap"):
+        parts.append(f"log Z at least {stats['lower']:.6f}, {stats['gap']:.4g} less")
+    if "upper_by" in stats and not exact:
+        parts.append(f"upper by {stats['upper_by']}, lower by {stats['lower_by']}")
+    if "marginals_by" in stats and not exact:
+        parts.append(f"marginals by {stats['marginals_by']}")
+    return [*parts, duration(stats.get("seconds", math.nan))]
+
+
+def _assignment_facts(found: SearchedAssignment) -> list[str]:
+    parts = [f"log potential {found.assignment.log_potential:.6f}", f"status {found.status}"]
+    if found.gap:
+        parts.append(f"another may have {found.gap:.4g} more")
+    return [*parts, duration(found.stats.get("seconds", math.nan))]
+
+
+def _claims(answers: Sequence[Answer], source: str) -> Table:
+    """A row per claim and passage of every response."""
+    from inference.posterior import Posterior
+
+    rows: list[dict[str, Any]] = []
+    assessors: dict[str, None] = {}
+    for model, answer in answers:
+        facts = model.fact_graph
+        if facts is None:
+            continue
+        recorded = recorded_verdicts(facts)
+        assessors |= dict.fromkeys(recorded)
+        items: tuple[Atom | Context, ...] = (*facts.atoms, *facts.contexts)
+        values = (
+            answer.marginals.of_state(1)
+            if isinstance(answer, Posterior)
+            else answer.assignment.states == 1
+        ).tolist()
+        for item, value, seen in zip(items, values, model.factor_graph.evidence, strict=True):
+            is_atom = isinstance(item, Atom)
+            told = {n: said.get(item.id) if is_atom else None for n, said in recorded.items()}
+            rows.append(
+                {
+                    "response": facts.id,
+                    "variable": item.id,
+                    "p" if isinstance(answer, Posterior) else "state": value,
+                    "status": _status(value, observed=bool(seen != UNOBSERVED)),
+                    "label": item.label if isinstance(item, Atom) else None,
+                    "kind": "atom" if is_atom else "context",
+                    "prior": item.prior,
+                    "text": item.text or (item.title if isinstance(item, Context) else ""),
+                    **{name: each.p_true if each else None for name, each in told.items()},
+                    **{f"{n}_label": each.label if each else None for n, each in told.items()},
+                }
+            )
+    columns = [*text_columns("variable")]
+    if rows and "p" in rows[0]:
+        columns.append(Column("p", "P(true)", digits=4))
+    else:
+        columns.append(Column("state", "state", show=_word))
+    for name in assessors:
+        for row in rows:
+            row.setdefault(name, None)
+            row.setdefault(f"{name}_label", None)
+            # A verdict, where there is no probability.
+            p, said = row[name], row[f"{name}_label"]
+            row[f"{name}_shown"] = f"{p:.4f}" if p is not None else said or ""
+        columns.append(Column(f"{name}_shown", name, right=True))
+    columns += text_columns("status")
+    if any(row["label"] is not None for row in rows):
+        columns.append(Column("label", "label", show=_word))
+    columns += [*text_columns("kind"), Column("prior", "prior", show="{:g}".format, right=True)]
+    if any(row["text"] for row in rows):
+        columns.append(Column("text", "text", show=_shortened))
+    title = "Claims and passages" if len(answers) > 1 else f"Claims and passages of {source}"
+    group = "response" if len(answers) > 1 else ""
+    return Table(rows, tuple(columns), f"{title}.", group=group)
+
+
+def _status(value: float | bool, *, observed: bool) -> str:
+    if observed:
+        return "observed"
+    return "" if isinstance(value, bool) else verdict(value)
+
+
+def _word(value: bool | None) -> str:
+    return "" if value is None else str(value).lower()
+
+
+def _shortened(text: str) -> str:
+    return textwrap.shorten(text, _TEXT_SHOWN, placeholder=" ...")
+
+
+def _variables(model: LoadedModel, answer: Any, source: str) -> dict[str, Table]:
+    """Every state's probability, a row each; and for a reader a row per variable."""
+    graph = model.factor_graph
+    named = graph.state_names
+    # A column per state while these fit beside each other, and are states of all variables.
+    widest = int(graph.cardinalities.max(initial=0))
+    in_columns = widest <= _STATES_IN_COLUMNS and (named is None or len(set(named)) <= 1)
+    long: list[dict[str, Any]] = []
+    rows: list[dict[str, Any]] = []
+    for place, (name, seen) in enumerate(zip(graph.names, graph.evidence, strict=True)):
+        vector = answer.marginals[name].tolist()
+        states: Sequence[Any] = range(len(vector)) if named is None else named[place]
+        observed = bool(seen != UNOBSERVED)
+        told = dict(zip(states, vector, strict=True))
+        long += [
+            {"variable": name, "state": state, "p": p, "observed": observed}
+            for state, p in told.items()
+        ]
+        cells: Mapping[str, Any] = {f"P({state})": p for state, p in told.items()}
+        if not in_columns:
+            text = ", ".join(f"{state} {p:.6f}" for state, p in told.items())
+            cells = {"states": len(vector), "probabilities": text}
+        rows.append({"variable": name, "status": "observed" if observed else "", **cells})
+    if in_columns:
+        states = range(widest) if not named else named[0]
+        titles = [f"P({state})" for state in states]
+        rows = [{**dict.fromkeys(titles), **row} for row in rows]
+        columns = [Column(title, title, digits=6) for title in titles]
+    else:
+        columns = [
+            Column("states", "states", digits=0),
+            Column("probabilities", "probability of each state"),
+        ]
+    shown = (*text_columns("variable", "status"), *columns)
+    every = (*text_columns("variable", "state"), Column("p", "p", digits=6))
+    return {
+        "variables": Table(rows, shown, f"Variables of {source}."),
+        "posteriors": Table(long, every, f"Posteriors of {source}, by variable and state."),
+    }
+
+
+def _states(model: LoadedModel, answer: Any, source: str) -> Table:
+    """The most probable states of all variables."""
+    graph = model.factor_graph
+    rows = [
+        {
+            "variable": name,
+            "state": state if graph.state_names is None else graph.state_names[place][state],
+            "status": "observed" if seen != UNOBSERVED else "",
+        }
+        for place, (name, state, seen) in enumerate(
+            zip(graph.names, answer.assignment.states.tolist(), graph.evidence, strict=True)
+        )
+    ]
+    columns = text_columns("variable", "state", "status")
+    return Table(rows, columns, f"The most probable states of {source}.")

@@ -1,0 +1,270 @@
+"""What one may name: inference algorithms, prompts, formats."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any
+
+from experiments.findings.findings import Findings
+from experiments.findings.table import Column, Table, text_columns
+from experiments.settings import Option, Settings, front_door
+from factormodels.errors import InputError, unknown_name
+
+if TYPE_CHECKING:
+    from inference import Backend
+
+
+class ListSettings(Settings):
+    """What is listed."""
+
+    prompts: Annotated[Path | None, Option("DIR")] = None
+    """Of prompts: those with the changes in this folder."""
+
+    out: Annotated[Path | None, Option(command_line=False)] = None
+    """The folder that is written to, in which no prompt is overwritten."""
+
+
+@front_door
+def list_(what: str = "", name: str = "", *, settings: ListSettings) -> Findings:
+    """List what a command or a study may name: backends, prompts, schemas; or show one of them.
+
+    backends are algorithms of inference: installed or not, kind of log Z, limits, settings; with a
+    name the settings of that one, with their types, defaults and meaning. Give them to `infer` with
+    --set, and to a study under settings.
+
+    prompts are what language models are asked: what for, and which slots they have; a slot marked *
+    must appear in the question. To replace some, write ours with --out, delete the others, edit,
+    and give the folder to a command as --prompts or to a study as the key prompts.
+
+    schemas are JSON Schemas (draft 2020-12) of our own formats, for editors and for validators in
+    other projects. Every file that we accept is valid. Rules about several values at once, such as
+    unique ids, are checked by the reader only.
+
+    Examples::
+
+        factormodels list backends
+        factormodels list backends lbp
+        factormodels list prompts relation
+        factormodels list prompts --out my-prompts
+        factormodels list schemas study > study.schema.json
+
+    Args:
+        what: backends, prompts or schemas.
+        name: Show this one.
+        settings: how; in Python the fields may be named instead.
+
+    Raises:
+        InputError: if there is nothing of that name.
+        MissingDependencyError: if a library that a backend needs is absent.
+    """
+    if not what:
+        kinds = [{"what": kind, "holds": told} for kind, (told, _) in _KINDS.items()]
+        return _found("", settings, {"kinds": Table(kinds, text_columns("what", "holds"))})
+    if what not in _KINDS:
+        raise InputError(unknown_name(f"the list {what!r}", what, _KINDS))
+    if settings.prompts is not None and what != "prompts":
+        raise InputError(f"--prompts is for prompts, and this lists {what}; leave it out")
+    return _KINDS[what][1](name, settings)
+
+
+def _found(
+    source: str,
+    settings: ListSettings,
+    tables: Mapping[str, Table],
+    sentences: tuple[str, ...] = (),
+    texts: Mapping[str, str] = MappingProxyType({}),
+) -> Findings:
+    asked = settings.model_dump(mode="json", exclude={"out"})
+    return Findings("list", source, sentences, tables, asked, texts=texts)
+
+
+# --- Backends ------------------------------------------------------------------------------------
+
+
+def _backends(name: str, settings: ListSettings) -> Findings:
+    """Every backend: installed or how to install it, kind of log Z, limits, settings."""
+    from inference import entries
+    from inference.registry import backend_class
+
+    if name:
+        return _backend(name, settings)
+    rows = []
+    for entry in entries().values():
+        if entry.missing:
+            state = f"needs {', '.join(entry.missing)}; install it with {entry.install_command}"
+        elif entry.requires:
+            # Reading the defaults would import a library that takes seconds.
+            state = f"see factormodels list backends {entry.name}"
+        else:
+            fields = dataclasses.fields(backend_class(entry.name))
+            state = ", ".join(f"{f.name}={_default(f)}" for f in fields if f.init)
+        rows.append(
+            {
+                "backend": entry.name,
+                "installed": "no" if entry.missing else "yes",
+                "log_z": str(entry.log_z_kind),
+                "summary": entry.summary,
+                "for": entry.limits,
+                "settings": state,
+            }
+        )
+    columns = (
+        *text_columns("backend", "installed"),
+        Column("log_z", "log Z"),
+        Column("summary", "what it is"),
+        *text_columns("for", "settings"),
+    )
+    return _found("backends", settings, {"backends": Table(rows, columns)})
+
+
+def _backend(name: str, settings: ListSettings) -> Findings:
+    from experiments.study.backend_settings import setting_types
+    from inference.registry import backend_class, get_entry
+
+    entry = get_entry(name)
+    backend = backend_class(name)
+    kinds = setting_types(backend)
+    meanings = _meanings(backend)
+    rows = [
+        {
+            "setting": field.name,
+            "type": _type_name(kinds[field.name]),
+            "default": _default(field),
+            "meaning": meanings.get(field.name, ""),
+        }
+        for field in dataclasses.fields(backend)
+        if field.init
+    ]
+    columns = text_columns("setting", "type", "default", "meaning")
+    table = Table(rows, columns, f"{name}: {entry.summary}")
+    return _found(name, settings, {"settings": table}, (f"log Z: {entry.log_z_kind}.",
+                                                        f"For: {entry.limits}."))  # fmt: skip
+
+
+def _default(field: dataclasses.Field[Any]) -> str:
+    if field.default is not dataclasses.MISSING:
+        value = field.default
+    elif field.default_factory is not dataclasses.MISSING:
+        value = field.default_factory()
+    else:
+        return "required"
+    # As YAML and --set spell it.
+    return (
+        "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+    )
+
+
+def _type_name(hint: Any) -> str:
+    name = hint.__name__ if isinstance(hint, type) else str(hint)
+    if typing.get_origin(hint) is typing.Literal:
+        return f"one of {', '.join(map(str, typing.get_args(hint)))}"
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return " | ".join(_member_name(member) for member in typing.get_args(hint))
+    return name.replace("typing.", "")
+
+
+def _member_name(hint: Any) -> str:
+    """How a member of a union is shown: a literal by what is written for it."""
+    if typing.get_origin(hint) is typing.Literal:
+        return " | ".join(map(str, typing.get_args(hint)))
+    return "null" if hint is type(None) else _type_name(hint)
+
+
+def _meanings(backend: type[Backend]) -> dict[str, str]:
+    """What the section Attributes of the class's docstring says of each setting."""
+    text = inspect.cleandoc(backend.__doc__ or "")
+    _, begun, section = text.partition("Attributes:\n")
+    meanings: dict[str, str] = {}
+    keys: list[str] = []
+    for line in section.splitlines() if begun else []:
+        start = re.match(r"^    (\w+(?:, \w+)*): (.*)$", line)
+        if start:
+            keys = start[1].split(", ")
+            meanings |= dict.fromkeys(keys, start[2])
+        # The line goes on with the meaning of the setting, or settings, above.
+        elif line.startswith("        "):
+            for key in keys:
+                meanings[key] += f" {line.strip()}"
+        elif line.strip():
+            break
+    return meanings
+
+
+# --- Prompts -------------------------------------------------------------------------------------
+
+
+def _prompts(name: str, settings: ListSettings) -> Findings:
+    """What each prompt asks for, its slots and its hash; of one also its text."""
+    from factormodels.extraction.prompts import prompt_names, prompt_text
+    from factormodels.extraction.prompts.replaced import read_prompts
+    from factormodels.io.files import read_text
+
+    prompts = read_prompts(settings.prompts)
+    if name and name not in prompt_names():
+        raise InputError(unknown_name(f"the prompt {name!r}", name, prompt_names()))
+    texts = {
+        f"{each}.yaml": prompt_text(each)
+        if each not in prompts.replaced or settings.prompts is None
+        else read_text(settings.prompts / f"{each}.yaml")
+        for each in ([name] if name else prompt_names())
+    }
+    for file, text in texts.items() if settings.out else ():
+        place = Path(settings.out or "") / file
+        if place.exists() and read_text(place) != text:
+            raise InputError(f"{place}: it exists and would be lost; name another folder")
+    if name:
+        identity = prompts[name].identity
+        said = f"{name}, version {identity.version}, {identity.digest[:12]}"
+        return _found(name, settings, {}, (said,), texts)
+    rows = [
+        {
+            "prompt": f"{known} (yours)" if known in prompts.replaced else known,
+            "version": prompts[known].identity.version,
+            "hash": prompts[known].identity.digest,
+            "slots": " ".join(
+                f"{slot}*" if slot in prompts[known].needed else slot
+                for slot in prompts[known].slots
+            ),
+            "purpose": prompts[known].purpose,
+        }
+        for known in prompt_names()
+    ]
+    columns = (
+        *text_columns("prompt", "version"),
+        Column("hash", "hash", show=lambda digest: str(digest)[:12]),
+        *text_columns("slots"),
+        Column("purpose", "what it asks for"),
+    )
+    return _found("prompts", settings, {"prompts": Table(rows, columns)}, texts=texts)
+
+
+# --- Schemas -------------------------------------------------------------------------------------
+
+
+def _schemas(name: str, settings: ListSettings) -> Findings:
+    """The formats, or the JSON Schema of one."""
+    from experiments.analyses.schemas_by_name import SCHEMAS, schema
+
+    if not name:
+        rows = [{"schema": each, "of": schema(each)["description"]} for each in SCHEMAS]
+        return _found("schemas", settings, {"schemas": Table(rows, text_columns("schema", "of"))})
+    text = json.dumps(schema(name), indent=2, ensure_ascii=False) + "\n"
+    return _found(name, settings, {}, texts={f"{name}.schema.json": text})
+
+
+_KINDS: Mapping[str, tuple[str, Callable[[str, ListSettings], Findings]]] = MappingProxyType(
+    {
+        "backends": ("algorithms of inference, and their settings", _backends),
+        "prompts": ("what language models are asked", _prompts),
+        "schemas": ("JSON Schemas of our own formats", _schemas),
+    }
+)
+"""What can be listed: what it is, and what makes it."""
