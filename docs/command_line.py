@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable
 
 _CODE_OR_OPTION = re.compile(r"(`[^`]*`)|(?<![\w-])--[a-z][a-z-]*")
-_TAG = re.compile(r"(?<!\\)\[/?(?:b|i|bold|italic|dim)\]")
 
 
 def page() -> str:
     """Page: every command with its text, its examples, arguments and options."""
-    import typer
-
     from experiments.cli.front import described
-    from experiments.cli.main import app, function_named
+    from experiments.cli.main import COMMANDS, HELP, function_named
 
-    group: Any = typer.main.get_command(app)
     parts = [
         "# Command line\n",
         "As `factormodels --help` and `factormodels COMMAND --help` show it. Bad input is one "
@@ -25,32 +20,19 @@ def page() -> str:
         "done, but lacks posteriors, or answers of a model that its result needs, ends with exit "
         "code 1; one that reaches a limit on calls or costs, with exit code 3. "
         "`factormodels --install-completion` lets the shell complete commands and options.\n",
-        *_prose(group.help),
-        *_table(group),
+        *_prose(HELP),
     ]
-    for name, command in commands(group, "factormodels"):
-        if command.context_settings.get("ignore_unknown_options"):
-            # Made from a function of the front door, which says what it takes.
-            prose, taken = described(function_named(command.name))
-            parts += [f"## {name}\n", *_prose(prose), *_rows(taken)]
-        else:
-            parts += [f"## {name}\n", *_prose(command.help), *_table(command)]
+    for name in sorted(COMMANDS):
+        prose, taken = described(function_named(name))
+        parts += [f"## factormodels {name}\n", *_prose(prose), *_rows(taken)]
     return "\n".join(parts)
-
-
-def commands(group: Any, prefix: str) -> Iterator[tuple[str, Any]]:
-    """Yield every command with its whole name, those within a group after it."""
-    for name, command in sorted(group.commands.items()):
-        yield f"{prefix} {name}", command
-        if hasattr(command, "commands"):
-            yield from commands(command, f"{prefix} {name}")
 
 
 def _prose(help_text: str) -> list[str]:
     """Paragraphs of a help text; those that are indented are commands."""
     parts: list[str] = []
     indented = False
-    for block in re.split(r"\n\s*\n", _TAG.sub("", help_text).replace("\\[", "[").strip("\n")):
+    for block in re.split(r"\n\s*\n", help_text.strip("\n")):
         before, indented = indented, all(line.startswith("  ") for line in block.splitlines())
         if indented:
             lines = "\n".join(line[2:] for line in block.splitlines())
@@ -65,32 +47,12 @@ def _prose(help_text: str) -> list[str]:
     return parts
 
 
-def _table(command: Any) -> list[str]:
-    """Table of what a command takes."""
-    rows = []
-    for parameter in command.params:
-        metavar = parameter.metavar or parameter.name.strip("_").upper()
-        if parameter.param_type_name == "argument":
-            name = f"`{metavar}`"
-        elif parameter.is_flag:
-            name = ", ".join(f"`{option}`" for option in parameter.opts)
-        else:
-            name = ", ".join(f"`{option} {metavar}`" for option in parameter.opts)
-        meaning = _escaped(_TAG.sub("", getattr(parameter, "help", None) or ""))
-        default = parameter.default
-        if isinstance(default, str | int | float) and not isinstance(default, bool):
-            meaning += f" (default: `{default}`)"
-        rows.append(f"| {name} | {' '.join(meaning.split())} |")
-    return ["| | |\n| --- | --- |\n" + "\n".join(rows) + "\n"] if rows else []
-
-
 def _rows(taken: Iterable[tuple[str, str]]) -> list[str]:
     rows = [f"| `{name}` | {' '.join(_escaped(meaning).split())} |" for name, meaning in taken]
     return ["| | |\n| --- | --- |\n" + "\n".join(rows) + "\n"]
 
 
 def _escaped(text: str) -> str:
-    text = text.replace("\\[", "[")
     # An option is code too, and stays whole at the end of a line.
     parts = re.split(
         r"(`[^`]*`)", _CODE_OR_OPTION.sub(lambda found: found[1] or f"`{found[0]}`", text)

@@ -13,9 +13,9 @@ import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+import cyclopts
 
 from experiments.analyses.ours import (
     core_on_biographies,
@@ -272,10 +272,16 @@ def write_draft(kept: KeptResults, folder: Path) -> tuple[Path, Path]:
 
 
 def main(
-    folder: Annotated[Path, typer.Argument(help="Where the draft goes.")],
-    images: Annotated[bool, typer.Option(help="Draw docs/images anew too.")] = False,
+    folder: Path,
+    *,
+    images: bool = False,
 ) -> None:
-    """Write the draft, and draw the figures of the findings if asked."""
+    """Write the draft, and draw the figures of the findings if asked.
+
+    Args:
+        folder: where the draft goes.
+        images: draw docs/images anew too.
+    """
     logging.basicConfig(format="%(message)s")
     logger.setLevel(logging.INFO)
     kept = KeptResults()
@@ -287,8 +293,8 @@ def main(
                 make(kept).savefig(IMAGES / f"{name}.png", dpi=170, metadata={"Software": None})
     except InputError as error:
         logger.error("%s", error)
-        raise typer.Exit(2) from None
+        raise SystemExit(2) from None
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    cyclopts.run(main)

@@ -16,9 +16,9 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
+import cyclopts
 
 from experiments.paper.notebook import FAST, RESULTS
 
@@ -88,8 +88,9 @@ def synchronise(folder: Path) -> None:
 
 
 def main(
-    folder: Annotated[Path, typer.Argument()] = Path("notebooks"),
-    results: Annotated[Path, typer.Argument()] = Path("results/notebooks"),
+    folder: Path = Path("notebooks"),
+    results: Path = Path("results/notebooks"),
+    *,
     fast: bool = False,
     sync: bool = False,
 ) -> None:
@@ -108,4 +109,4 @@ def main(
 
 if __name__ == "__main__":
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
-    typer.run(main)
+    cyclopts.run(main)

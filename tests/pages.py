@@ -13,9 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from typer.testing import CliRunner
-
-from experiments.cli.main import app
+from tests.commands import called
 
 _BLOCK = re.compile(
     r"^(?:<!-- (?P<what>file|not run): (?P<remark>[^>]+?) -->\n+)?"
@@ -97,8 +95,8 @@ def run_command(command: str) -> str:
     Output that is sent to a file with `>` is written there.
     """
     command, _, target = (part.strip() for part in command.partition(" > "))
-    result = CliRunner().invoke(app, shlex.split(command)[1:])
-    assert result.exit_code == 0, f"{command}\n{result.output}\n{result.exception!r}"
+    result = called(*shlex.split(command)[1:])
+    assert result.exit_code == 0, f"{command}\n{result.output}"
     if target:
         Path(target).write_text(result.stdout, encoding="utf-8")
     return result.output

@@ -19,7 +19,6 @@ from docstring_parser.common import DocstringStyle
 from rich.console import Console
 
 from experiments.cli.console import messages, output, show_written, write_json
-from experiments.cli.help_text import unwrapped
 from experiments.cli.progress import TerminalWatcher, announced
 from experiments.findings.findings import Findings
 from experiments.findings.venues import DEFAULT_VENUE, VENUES, venue_named
@@ -145,6 +144,17 @@ def _help(docstring: str) -> str:
     prose = unwrapped(_SECTION.sub("", docstring).strip())
     examples = sections.get("Examples", "").strip("\n")
     return f"{prose}\n\nExamples\n\n{examples}" if examples else prose
+
+
+def unwrapped(text: str | None) -> str:
+    """A docstring with a line for each paragraph, for the terminal to wrap.
+
+    Lines that are indented, which are examples, stay as they are.
+    """
+    paragraphs = inspect.cleandoc(text or "").split("\n\n")
+    return "\n\n".join(
+        part if part.startswith("  ") else part.replace("\n", " ") for part in paragraphs
+    )
 
 
 def _argument(parameter: inspect.Parameter, meant: str) -> inspect.Parameter:

@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from importlib import import_module
-from inspect import cleandoc
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
 
-
-def unwrapped(text: str | None) -> str:
-    """A docstring with a line for each paragraph, for the terminal to wrap.
-
-    Lines that are indented, which are examples, stay as they are.
-    """
-    paragraphs = cleandoc(text or "").split("\n\n")
-    return "\n\n".join(
-        part if part.startswith("  ") else part.replace("\n", " ") for part in paragraphs
-    )
+from experiments.cli.front import unwrapped
 
 
 def choices(names: Iterable[str], default: str | None = None) -> str:
@@ -40,11 +29,6 @@ class Group(TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         _prepare(self, ctx)
-        for command in self.commands.values():
-            # What is made from a function of the front door is described there.
-            if command.context_settings.get("ignore_unknown_options") and command.name:
-                function = import_module("experiments.cli.main").function_named(command.name)
-                command.help = cleandoc(function.__doc__ or "").partition("\n")[0]
         super().format_help(ctx, formatter)
 
 

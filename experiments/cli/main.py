@@ -1,4 +1,4 @@
-"""The command line `factormodels`: a thin layer of commands over the packages.
+"""The command line `factormodels`: its commands are the functions of the front door.
 
 Every error that is written for the user ends as one line on standard error and exit code 2, a limit
 on calls or costs that is reached with exit code 3; an interrupt ends with exit code 130, and the
@@ -14,17 +14,18 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import typer
+from cyclopts import App, Group, Parameter
+from rich.console import Console
 
-from experiments.cli import help_text
-from experiments.cli.commands import assess, diff, fit, report, run
 from experiments.cli.console import say, spell_what_has_no_form, warnings_on_stderr
+from experiments.cli.front import command_of, run_command, unwrapped
 from experiments.evaluators.threads import AT_WORK
-from factormodels.errors import FactormodelsError, LimitReachedError
+from factormodels.errors import FactormodelsError, InputError, LimitReachedError, unknown_name
 from factormodels.io.guarded_opening import MOST_HELD, parse_size, size_limit, size_text
 
 if TYPE_CHECKING:
@@ -36,152 +37,58 @@ that is done before older ones are; and how many times again before all are."""
 
 _NO_ROOM = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EROFS)
 
+READER_GONE = 1
 USAGE_ERROR = 2
 LIMIT_REACHED = 3
 INTERRUPTED = 130
 TERMINATED = 143
 
-
-class _Commands(help_text.Group):
-    """The group of commands, which turns the project's errors into a sentence and a code."""
-
-    def invoke(self, ctx: Any) -> Any:
-        try:
-            with warnings_on_stderr():
-                return super().invoke(ctx)
-        except LimitReachedError as error:
-            typer.echo(f"factormodels: {error}", err=True)
-            raise typer.Exit(LIMIT_REACHED) from None
-        except FactormodelsError as error:
-            say(f"factormodels: {' '.join(str(error).split())}")
-            raise typer.Exit(USAGE_ERROR) from None
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            reason = error.strerror or " ".join(str(error).split()) or type(error).__name__
-            # Without a name it is the terminal, or what stands in its place.
-            where = error.filename or "the output"
-            written = error.errno in _NO_ROOM or not error.filename
-            how = "written" if written else "read or written"
-            say(f"factormodels: {where} cannot be {how} ({reason})")
-            raise typer.Exit(USAGE_ERROR) from None
-        except MemoryError:
-            say(
-                "factormodels: it needs more memory than there is; give smaller data or settings, "
-                "or another --backend"
-            )
-            raise typer.Exit(USAGE_ERROR) from None
-        except KeyboardInterrupt:
-            say("factormodels: interrupted")
-            raise typer.Exit(INTERRUPTED) from None
-
-
-class _Command(help_text.Command):
-    """A command that ends in order when the system asks it to, if it keeps answers in a file."""
-
-    def invoke(self, ctx: Any) -> Any:
-        keeps_answers = "cache" in ctx.params or ctx.allow_extra_args
-        if not keeps_answers or threading.current_thread() is not threading.main_thread():
-            return super().invoke(ctx)
-        before = signal.signal(signal.SIGTERM, _terminated)
-        try:
-            return super().invoke(ctx)
-        finally:
-            signal.signal(signal.SIGTERM, before)
-
-
-def _terminated(*_: object) -> None:
-    raise SystemExit(TERMINATED)
-
-
-app = typer.Typer(
-    cls=_Commands,
-    name="factormodels",
-    no_args_is_help=True,
-    rich_markup_mode="rich",
-    pretty_exceptions_enable=False,
+COMMANDS = (
+    *("infer", "fastfact", "self-knowledge", "score", "select", "align", "draw", "explore"),
+    *("datasets", "convert", "list"),
 )
+"""Names of the commands in the order of the help, each a function of the front door."""
 
+OLDER = ("assess", "run", "report", "fit", "diff")
+"""Commands that are not yet."""
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        from experiments.results.manifest import code_version
+HELP = """Judge the claims of a text with factor graphs, and measure how good the judgement is.
 
-        typer.echo(f"factormodels {code_version()}")
-        raise typer.Exit
+A language model's response is split into atoms (claims); contexts (passages of evidence) entail or
+contradict them. Inference over this factor graph gives each claim a probability of being true;
+calibration compares these probabilities with human labels.
 
+  passages                                 claims               P(true)
 
-@app.callback()
-def _factormodels(
-    context: typer.Context,
-    version: Annotated[  # noqa: ARG001
-        bool,
-        typer.Option(
-            "--version", callback=_show_version, is_eager=True, help="Show the version and exit."
-        ),
-    ] = False,
-    max_size: Annotated[
-        str,
-        typer.Option(
-            metavar="SIZE",
-            envvar="FACTORMODELS_MAX_SIZE",
-            help="Largest size of a file, unpacked; 16 times as much if it is read line by line.",
-        ),
-    ] = size_text(MOST_HELD),
-) -> None:
-    """Judge the claims of a text with factor graphs, and measure how good the judgement is.
+  Biographical dictionary  ---supports-->  Born in Warsaw.         1.00
+  Letters from Stockholm   ---denies---->  Her second Nobel        0.02
+                                           Prize was in physics.
 
-    A language model's response is split into atoms (claims); contexts (passages of evidence)
-    entail or contradict them. Inference over this factor graph gives each claim a probability
-    of being true; calibration compares these probabilities with human labels.
+First steps
 
-      passages                                 claims               P(true)
+  factormodels datasets                   the data that come with it
+  factormodels infer demonstration --response demo-01-marie-curie
+  factormodels explore demonstration      change a graph and watch the answer
+  factormodels run compare                compare the algorithms
 
-      Biographical dictionary  ---supports-->  Born in Warsaw.         1.00
-      Letters from Stockholm   ---denies---->  Her second Nobel        0.02
-                                               Prize was in physics.
+If you have
 
-    [b]First steps[/b]
+  a text            factormodels assess answer.txt --documents notes
+  a table of p      factormodels score table.csv
+  a graph           factormodels infer graph.json
+  a question        factormodels run study.yaml
 
-      factormodels datasets                   the data that come with it
-      factormodels infer demonstration --response demo-01-marie-curie
-      factormodels explore demonstration      change a graph and watch the answer
-      factormodels run compare                compare the algorithms
+  factormodels COMMAND --help             each command, with examples
 
-    [b]If you have[/b]
+Exit codes
 
-      a text            factormodels assess answer.txt --documents notes
-      a table of p      factormodels score table.csv
-      a graph           factormodels infer graph.json
-      a question        factormodels run study.yaml
-
-      factormodels COMMAND --help             each command, with examples
-
-    [b]Exit codes[/b]
-
-      0     done
-      1     something is missing: assess, datasets, fastfact, run, self-knowledge
-      2     refused, with the reason
-      3     a limit on calls or costs is reached; the same command goes on
-      130   interrupted
-      143   stopped by the system (SIGTERM); --cache keeps the answers so far
-    """
-    context.with_resource(size_limit(parse_size(max_size)))
-
-
-_COMMANDS = (assess, run, report, fit, diff)
-
-for _command in _COMMANDS:
-    # The module's name is the command's.
-    app.command(_command.__name__.rpartition(".")[2].replace("_", "-"), cls=_Command)(
-        _command.command
-    )
-
-FRONT_DOOR = (
-    *("align", "convert", "datasets", "draw", "explore", "fastfact", "infer", "list", "score"),
-    *("select", "self-knowledge"),
-)
-"""Commands that are functions of the front door, by name."""
+  0     done
+  1     something is missing: assess, datasets, fastfact, run, self-knowledge
+  2     refused, with the reason
+  3     a limit on calls or costs is reached; the same command goes on
+  130   interrupted
+  143   stopped by the system (SIGTERM); --cache keeps the answers so far
+"""
 
 
 def function_named(name: str) -> Callable[..., Findings]:
@@ -195,22 +102,130 @@ def function_named(name: str) -> Callable[..., Findings]:
     return function
 
 
-def _forwarded(name: str) -> None:
-    """Add the command of a function of the front door, which reads its own arguments."""
+def command_line(arguments: Sequence[str]) -> int:
+    """Run a command, say what stops it, and return the exit code.
 
-    def forward(context: typer.Context) -> None:
-        from experiments.cli.front import run_command
+    Args:
+        arguments: options of the whole, the name of a command, and what it takes.
+    """
+    try:
+        with warnings_on_stderr(), _terminated_in_order():
+            return _called(list(arguments))
+    except LimitReachedError as error:
+        say(f"factormodels: {error}")
+        return LIMIT_REACHED
+    except FactormodelsError as error:
+        say(f"factormodels: {' '.join(str(error).split())}")
+        return USAGE_ERROR
+    except BrokenPipeError:
+        return READER_GONE
+    except OSError as error:
+        reason = error.strerror or " ".join(str(error).split()) or type(error).__name__
+        # Without a name it is the terminal, or what stands in its place.
+        where = error.filename or "the output"
+        written = error.errno in _NO_ROOM or not error.filename
+        how = "written" if written else "read or written"
+        say(f"factormodels: {where} cannot be {how} ({reason})")
+        return USAGE_ERROR
+    except MemoryError:
+        say(
+            "factormodels: it needs more memory than there is; give smaller data or settings, or "
+            "another --backend"
+        )
+        return USAGE_ERROR
+    except KeyboardInterrupt:
+        say("factormodels: interrupted")
+        return INTERRUPTED
 
-        code = run_command(function_named(name), context.args)
-        if code:
-            raise typer.Exit(code)
 
-    everything = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
-    app.command(name, cls=_Command, context_settings=everything)(forward)
+def _called(arguments: list[str]) -> int:
+    size = os.environ.get("FACTORMODELS_MAX_SIZE") or size_text(MOST_HELD)
+    while arguments and arguments[0].startswith("-"):
+        option, _, value = arguments.pop(0).partition("=")
+        if option == "--version":
+            from experiments.results.manifest import code_version
+
+            sys.stdout.write(f"factormodels {code_version()}\n")
+            return 0
+        if option in ("--help", "-h", "--install-completion"):
+            _whole()([option], result_action="return_value")
+            return 0
+        if option != "--max-size":
+            raise InputError(f"there is no option {option} (see factormodels --help)")
+        if not value and not arguments:
+            raise InputError("--max-size: give a size, such as 1GB")
+        size = value or arguments.pop(0)
+    if not arguments:
+        _whole()(["--help"], result_action="return_value")
+        return 0
+    name, *rest = arguments
+    with size_limit(parse_size(size)):
+        if name in OLDER:
+            from experiments.cli.older import run_older
+
+            return run_older(name, rest)
+        if name not in COMMANDS:
+            subject = f"the command {name!r}"
+            raise InputError(
+                f"{unknown_name(subject, name, (*COMMANDS, *OLDER))} (see factormodels --help)"
+            )
+        return run_command(function_named(name), rest)
 
 
-for _name in FRONT_DOOR:
-    _forwarded(_name)
+def _whole() -> App:
+    """All commands together: for the help of the whole, and for completion in a shell."""
+
+    def options(
+        *,
+        version: Annotated[
+            bool, Parameter(help="Show the version and exit.", negative=(), show_default=False)
+        ] = False,
+        max_size: Annotated[
+            str,
+            Parameter(
+                name="--max-size",
+                help="Largest size of a file, unpacked; 16 times as much if it is read line by "
+                "line. Or FACTORMODELS_MAX_SIZE in the environment.",
+            ),
+        ] = size_text(MOST_HELD),
+    ) -> None:
+        del version, max_size
+
+    app = App(
+        name="factormodels",
+        help=unwrapped(HELP),
+        help_format="plaintext",
+        version_flags=[],
+        group_parameters=Group("Options", sort_key=0),
+        console=Console(markup=False, highlight=False, emoji=False),
+    )
+    app.default(options)
+    for name in COMMANDS:
+        app.command(command_of(function_named(name)), name=name)
+    for name in OLDER:
+        from experiments.cli import commands
+
+        told = import_module(f"{commands.__name__}.{name}").command.__doc__ or ""
+        app.command(App(name=name, help=told.partition("\n")[0]), name=name)
+    app.register_install_completion_command(help="Install completion for the current shell.")
+    return app
+
+
+@contextmanager
+def _terminated_in_order() -> Iterator[None]:
+    """Let the system end what is done as an error does: answers that are kept so far stay."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _terminated)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _terminated(*_: object) -> None:
+    raise SystemExit(TERMINATED)
 
 
 def main() -> None:
@@ -220,7 +235,7 @@ def main() -> None:
     gc.set_threshold(*_COLLECTIONS)
     spell_what_has_no_form()
     try:
-        app(prog_name="factormodels")
+        sys.exit(command_line(sys.argv[1:]))
     except SystemExit as end:
         _end_beside_threads(end.code)
         raise

@@ -38,7 +38,8 @@ def convert(source: Path, target: Path, settings: ConvertSettings) -> Findings:
     Examples::
 
         factormodels convert factreasoner.json graph.json
-        factormodels convert graph.json graph.uai --variant FR2 --encoding conditional
+        factormodels convert graph.json graph.uai --variant FR2 \\
+            --encoding conditional
         factormodels convert alarm.bif alarm.uai
         factormodels convert annotated.jsonl graphs.jsonl
         factormodels convert demonstration demonstration.jsonl

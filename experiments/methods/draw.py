@@ -38,7 +38,8 @@ def draw(source: Models, target: Path | None = None, *, settings: DrawSettings) 
 
     Examples::
 
-        factormodels draw worked-examples example.pdf --response factreasoner-example-1
+        factormodels draw worked-examples example.pdf \\
+            --response factreasoner-example-1
         factormodels draw graph.json graph.png --variant FR2 --backend lbp
         factormodels draw graph.json graph.svg --graphviz
         factormodels draw graph.json graph.dot

@@ -13,14 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from typer.testing import CliRunner
 
-from experiments.cli.main import app
+from tests.commands import Called, called
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
-
-Result = Any
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
@@ -149,10 +146,10 @@ def network_file(folder: Path) -> Path:
     return path
 
 
-def invoke(*arguments: object, code: int = 0, **options: Any) -> Result:
+def invoke(*arguments: object, code: int = 0, **options: str) -> Called:
     """Call the command line in this process, which ends with `code`."""
-    result = CliRunner().invoke(app, list(map(str, arguments)), **options)
-    assert result.exit_code == code, f"{result.output}\n{result.exception!r}"
+    result = called(*map(str, arguments), **options)
+    assert result.exit_code == code, result.output
     return result
 
 

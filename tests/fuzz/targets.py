@@ -503,15 +503,11 @@ def _resume(finished: Path) -> Run:
 
 
 def _invoke(folder: Path, *arguments: str) -> object:
-    from typer.testing import CliRunner
-
-    from experiments.cli.main import app
     from factormodels.errors import InputError
+    from tests.commands import called
 
     with chdir(folder):
-        result = CliRunner().invoke(app, list(arguments))
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
+        result = called(*arguments)
     shown = result.stdout + result.stderr
     if result.exit_code not in (0, 1, 2) or "\x1b" in shown or "Traceback" in shown:
         raise AssertionError(f"code {result.exit_code}: {shown[-200:]!r}")

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
 
 import pytest
-import typer
 
 import factormodels
-from experiments.cli.help_text import unwrapped
-from experiments.cli.main import FRONT_DOOR, app
+from experiments.cli.front import command_of, unwrapped
+from experiments.cli.main import COMMANDS, HELP, OLDER, function_named
 from tests.experiments.conftest import call, environment, invoke, study_file
 from tests.processes import run_python
 
 pytestmark = pytest.mark.slow
 
-COMMANDS = tuple(typer.main.get_command(app).commands)  # type: ignore[attr-defined]
-
 HEAVY = ("numba", "pandas", "matplotlib", "scipy", "pyarrow", "pydantic", "torch", "pgmpy")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", [*COMMANDS, *OLDER])
 def test_help_teaches_with_examples_of_the_command(command: str) -> None:
     lines = [line.strip() for line in invoke(command, "--help").stdout.splitlines()]
     examples = lines[lines.index("Examples") :]
@@ -36,29 +31,22 @@ def test_help_teaches_with_examples_of_the_command(command: str) -> None:
 
 def test_help_of_the_whole_names_every_command() -> None:
     result = invoke("--help")
-    assert all(f" {command} " in result.stdout for command in COMMANDS)
+    assert all(f" {command} " in result.stdout for command in (*COMMANDS, *OLDER))
 
 
-# Of functions of the front door cyclopts wraps the help, and not rich.
-WRAPPED = [command for command in COMMANDS if command not in FRONT_DOOR]
-
-
-@pytest.mark.parametrize("command", ["", *WRAPPED])
+@pytest.mark.parametrize("command", ["", *COMMANDS])
 def test_help_keeps_its_lines_at_80_columns(command: str) -> None:
-    group: Any = typer.main.get_command(app)
-    for name in command.split():
-        group = group.commands[name]
-    text = unwrapped(re.sub(r"\[/?b\]", "", group.help).replace("\\[", "["))
-    shown = [line.strip() for line in invoke(*command.split(), "--help").stdout.splitlines()]
+    text = command_of(function_named(command)).help if command else unwrapped(HELP)
+    asked = filter(None, [command, "--help"])
+    shown = [line.strip() for line in invoke(*asked).stdout.splitlines()]
     for paragraph in text.split("\n\n"):
         examples = paragraph.startswith("  ")
-        # The help has a column of space on either side.
-        lines = paragraph.splitlines() if examples else wrap(paragraph, 78, break_on_hyphens=False)
+        lines = paragraph.splitlines() if examples else wrap(paragraph, 80, break_on_hyphens=False)
         assert [line for line in lines if line.strip() not in shown] == []
 
 
 def test_help_shows_flags_without_a_value() -> None:
-    assert "<bool>" not in "".join(invoke(name, "--help").stdout for name in COMMANDS)
+    assert "<bool>" not in "".join(invoke(name, "--help").stdout for name in (*COMMANDS, *OLDER))
 
 
 def test_examples_in_help_keep_their_brackets() -> None:
@@ -77,9 +65,8 @@ def loaded(arguments: list[str], names: tuple[str, ...]) -> list[str]:
     """Return which modules of `names` a process has loaded after a command."""
     code = (
         "import sys\n"
-        "from typer.testing import CliRunner\n"
-        "from experiments.cli.main import app\n"
-        f"assert CliRunner().invoke(app, {arguments!r}).exit_code == 0\n"
+        "from tests.commands import called\n"
+        f"assert called(*{arguments!r}).exit_code == 0\n"
         f"print(*[name for name in {names!r} if name in sys.modules])"
     )
     return run_python(code)[0].split()

@@ -1,0 +1,45 @@
+"""The command line, called in this process as a person calls it."""
+
+from __future__ import annotations
+
+import io
+import sys
+from contextlib import ExitStack, redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from unittest.mock import patch
+
+from experiments.cli.main import command_line
+
+
+@dataclass(frozen=True)
+class Called:
+    """What a command wrote, and how it ended."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def output(self) -> str:
+        """All that it wrote."""
+        return self.stdout + self.stderr
+
+
+def called(*arguments: str, input: str = "") -> Called:
+    """Call a command; as a terminal's, the streams are UTF-8 and strict on output."""
+    written, said = (io.TextIOWrapper(io.BytesIO(), "utf-8", newline="") for _ in range(2))
+    given = io.TextIOWrapper(io.BytesIO(input.encode()), "utf-8")
+    with ExitStack() as streams:
+        streams.enter_context(redirect_stdout(written))
+        streams.enter_context(redirect_stderr(said))
+        streams.enter_context(patch.object(sys, "stdin", given))
+        try:
+            code = command_line(arguments)
+        except SystemExit as end:
+            code = int(end.code or 0)
+    texts = []
+    for stream in (written, said):
+        stream.flush()
+        stream.seek(0)
+        texts.append(stream.read())
+    return Called(code, *texts)
