@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from experiments.evaluators.fastfact import fastfact
     from experiments.exploration.explore import explore
     from experiments.methods.align import align
+    from experiments.methods.coherence import coherence
     from experiments.methods.convert import convert
     from experiments.methods.datasets import datasets
     from experiments.methods.draw import draw
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "align",
+    "coherence",
     "convert",
     "datasets",
     "draw",
@@ -54,6 +56,7 @@ __all__ = [
 
 _MODULES = {
     "align": "experiments.methods.align",
+    "coherence": "experiments.methods.coherence",
     "convert": "experiments.methods.convert",
     "datasets": "experiments.methods.datasets",
     "draw": "experiments.methods.draw",

@@ -107,6 +107,17 @@ VARIANTS: Mapping[str, Callable[[FactGraph], FactGraph]] = MappingProxyType(
 )
 
 
+def between_claims(graph: FactGraph) -> tuple[Relation, ...]:
+    """The relations of a graph whose two ends are claims, which FR1, FR2 and FR3 leave out."""
+    atoms = set(graph.atom_ids)
+    return tuple(one for one in graph.relations if one.source in atoms and one.target in atoms)
+
+
+def claims_alone(graph: FactGraph) -> FactGraph:
+    """View without contexts, in which the claims of a response are related to each other only."""
+    return graph.derived((), between_claims(graph))
+
+
 def merge_duplicate_contexts(graph: FactGraph) -> FactGraph:
     """Graph with duplicate contexts merged into the first of each kind.
 

@@ -134,7 +134,7 @@ def with_relations(
         if isinstance(answer, Judgement)
     ]
     weak = sum(_is_weak(answer, least) for _, answer in judged)
-    relations = [_relation(pair, answer, least) for pair, answer in judged]
+    relations = [relation_of(pair, answer, least) for pair, answer in judged]
     kinds = Counter(str(relation.kind) for relation in relations)
     origins = Counter(str(answer.origin) for _, answer in judged)
     counts = {
@@ -179,7 +179,8 @@ def unanswered_atoms(graph: FactGraph) -> frozenset[str]:
 _KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION)
 
 
-def _relation(pair: TextPair, answer: Judgement, least: float) -> Relation:
+def relation_of(pair: TextPair, answer: Judgement, least: float) -> Relation:
+    """The relation that an answer makes: neutral, if it is held less probable than `least`."""
     given = answer.distribution
     shares = None if given is None else (given[0], given[1], 0.0, given[2])
     if not _is_weak(answer, least):

@@ -1,0 +1,322 @@
+"""Whether the claims of a response agree with each other: relations between them, and readouts."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from calibration.intervals import mean_interval
+from experiments.asking.session import answering
+from experiments.asking.settings import AnswerSettings, Model
+from experiments.evaluators.inputs import load_responses
+from experiments.evaluators.setup import relation_model
+from experiments.findings.findings import Findings
+from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.text import counted, interval, number
+from experiments.methods.self_judged_claims import calls_table
+from experiments.progress import tell
+from experiments.settings import Option, front_door
+from factormodels.errors import InputError
+from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.language_model.accounting import Ledger
+from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
+from factormodels.extraction.stages.claim_relations import (
+    METADATA_KEY,
+    claim_pairs,
+    likeliest_related,
+    with_judged_claims,
+    with_senses,
+)
+from factormodels.extraction.stages.relations import LEAST_PROBABILITY
+from factormodels.fact_graph import FactGraph
+from factormodels.variants import between_claims, claims_alone
+from inference.backend import InferenceError
+
+if TYPE_CHECKING:
+    from inference.tasks import Coherence
+
+    Responses = str | os.PathLike[str] | Iterable[FactGraph]
+
+COMMAND = "coherence"
+GIVEN, SENSES = "given", "senses"
+
+ASSERTED = 0.99
+"""Prior of a claim that is taken at its word: that of a passage (docs/guide/coherence.md)."""
+
+_SHOWN = 30
+"""Conflicts that are printed; more are in the files."""
+
+
+class CoherenceSettings(AnswerSettings):
+    """How claims are related to each other."""
+
+    relations: Annotated[str | None, Option("NAME")] = None
+    """Where the relations between claims come from: given (those of the graphs), lexical, model or
+    senses (by --model; senses knows exclusive and co-necessary claims too), recorded:FILE or
+    nli:FOLDER. By default given where there are any, else senses with --model, else lexical."""
+
+    window: Annotated[int | None, Field(ge=1), Option("CLAIMS")] = None
+    """Ask only about claims that are at most so many apart."""
+
+    most: Annotated[int | None, Field(ge=1), Option("PAIRS")] = None
+    """Ask only about so many pairs of each response, those whose words say that they are likeliest
+    related."""
+
+    least: Annotated[float, Field(ge=0, le=1), Option("P")] = LEAST_PROBABILITY
+    """Least probability of a relation that counts."""
+
+    model: Model = None
+    """Language model that relates claims; as litellm spells it, its key from the environment."""
+
+    encoding: Literal["implication", "conditional", "mixture"] = "implication"
+    """Encoding of relations as factors."""
+
+    prior: Annotated[float, Field(ge=0, le=1), Option("P")] = ASSERTED
+    """Prior of every claim; a response asserts its claims, and 0.99 takes it at its word."""
+
+    evidence: bool = False
+    """Let the passages of the graphs take part, with their relations and priors."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Found:
+    """What was found of a response.
+
+    Attributes:
+        graph: the response with its relations.
+        seen: what of it takes part.
+        readouts: its readouts; None where there are none.
+        failure: why there are none.
+    """
+
+    graph: FactGraph
+    seen: FactGraph
+    readouts: Coherence | None = None
+    failure: str = ""
+
+
+@front_door
+def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
+    """Say how well the claims of each response agree with each other, whatever the evidence says.
+
+    Shows a row per response: the agreement, which only conflicts between claims move; the other
+    readouts in use, all exact: the mean marginal, the probability that no conflict is active, a
+    reified node, the position of log Z; then the conflicts, the most expensive first. With --out
+    also the graphs with their relations, which every command reads.
+
+    Examples::
+
+        factormodels coherence graphs.jsonl
+        factormodels coherence answers.jsonl --model openai/NAME --window 8
+        factormodels coherence demonstration --relations lexical --most 40 --out results/coherence
+
+    Args:
+        responses: Responses with claims: fact graphs, FActScore's JSON Lines, an embedded dataset
+            or another file of responses. In Python also fact graphs.
+        settings: how; in Python the fields may be named instead, and language models given
+            themselves.
+
+    Raises:
+        InputError: if the responses cannot be read, none has a claim, or an option does not fit.
+        MissingDependencyError: if a relation model needs a library that is not installed.
+    """
+    loaded = load_responses(Path(responses) if isinstance(responses, str) else responses)
+    graphs = tuple(graph for graph in loaded.graphs if graph.atoms)
+    if not graphs:
+        raise InputError(
+            "no response has claims; list them with `factormodels assess`, and give its graphs"
+        )
+    relations = settings.relations or _default_relations(graphs, settings)
+    ledger, prompts = Ledger(), read_prompts(settings.prompts)
+    model = (
+        None
+        if settings.model is None
+        else WithPrompts(answering(settings.model, settings, ledger), prompts)
+    )
+    relate = _relating(relations, model, settings)
+    found: list[_Found] = []
+    for place, graph in enumerate(graphs, 1):
+        tell(f"response {place} of {len(graphs)}")
+        found.append(_readouts(relate(graph), settings))
+    conflicts = _conflicts(found)
+    tables = {"responses": _responses(found)}
+    if len(conflicts.frame):
+        tables["conflicts"] = conflicts
+    if ledger.stages:
+        tables["calls"] = calls_table(ledger)
+    failed = [own.failure for own in found if own.failure]
+    missing = sum(len(own.graph.metadata.get(METADATA_KEY, {}).get("missing", ())) for own in found)
+    n_conflicts, empty = len(conflicts.frame), len(loaded.graphs) - len(graphs)
+    remarks = [*loaded.remarks, *failed]
+    if empty:
+        remarks.append(f"{counted(empty, 'response')} without claims: left out.")
+    if n_conflicts > _SHOWN:
+        remarks.append(f"The {n_conflicts:,} conflicts are in the files of --out.")
+    return Findings(
+        command=COMMAND,
+        source=loaded.source,
+        sentences=(*_sentences(found, relations, missing), *dict.fromkeys(remarks)),
+        tables=tables,
+        settings=settings.model_dump(mode="json") | {"relations": relations},
+        unshown=("conflicts",) if n_conflicts > _SHOWN else (),
+        incomplete=bool(failed or missing),
+        graphs=tuple(own.graph for own in found),
+    )
+
+
+def _default_relations(graphs: Sequence[FactGraph], settings: CoherenceSettings) -> str:
+    if any(between_claims(graph) for graph in graphs):
+        return GIVEN
+    return "lexical" if settings.model is None else SENSES
+
+
+def _relating(
+    relations: str, model: LanguageModel | None, settings: CoherenceSettings
+) -> Callable[[FactGraph], FactGraph]:
+    """What gives a response the relations between its claims."""
+    if relations == GIVEN:
+        for name in ("window", "most"):
+            if getattr(settings, name) is not None:
+                raise InputError(
+                    f"--{name} says which pairs are asked about; with the relations that are given "
+                    "none is: name others with --relations"
+                )
+        return lambda graph: graph
+
+    def pairs(graph: FactGraph) -> Any:
+        chosen = claim_pairs(graph, settings.window)
+        return chosen if settings.most is None else likeliest_related(chosen, settings.most)
+
+    if relations == SENSES:
+        if model is None:
+            raise InputError("--relations senses needs a language model; name one with --model")
+        return lambda graph: with_senses(graph, model, pairs(graph), least=settings.least)
+    judge, _ = relation_model(relations, model)
+    return lambda graph: with_judged_claims(graph, judge, pairs(graph), least=settings.least)
+
+
+def _readouts(graph: FactGraph, settings: CoherenceSettings) -> _Found:
+    from inference.tasks import coherence as readouts
+
+    seen = graph if settings.evidence else claims_alone(graph)
+    try:
+        own = readouts(
+            seen.compiled_for(settings.encoding), settings.encoding, prior=settings.prior
+        )
+    except InferenceError as error:
+        return _Found(graph, seen, failure=f"{graph.id}: {error}")
+    return _Found(graph, seen, own)
+
+
+_READOUTS = (
+    ("agreement", "agreement"),
+    ("consistency", "consistency"),
+    ("mean_marginal", "mean P"),
+    ("no_active_conflict", "no conflict active"),
+    ("reified", "reified"),
+    ("position", "log Z"),
+)
+
+
+def _responses(found: Sequence[_Found]) -> Table:
+    rows = []
+    for each in found:
+        own = each.readouts
+        rows.append(
+            {
+                "response": each.graph.id,
+                "claims": len(each.graph.atoms),
+                "relations": len(between_claims(each.graph)) if own is None else own.n_relations,
+                "conflicts": math.nan if own is None else len(own.conflicts),
+                **{name: getattr(own, name, math.nan) for name, _ in _READOUTS},
+                **{name: getattr(own, name, math.nan) for name in ("log_z", "floor", "ceiling")},
+            }
+        )
+    return Table(
+        data_frame(rows),
+        (
+            Column("response", "response"),
+            *(Column(name, name, digits=0) for name in ("claims", "relations", "conflicts")),
+            *(Column(name, title, digits=3) for name, title in _READOUTS),
+        ),
+        "How well the claims of each response agree with each other.",
+        note=(
+            "Agreement: the consistency per claim, its root of degree n; 1 without a conflict. "
+            "Consistency: probability that no conflict that is real is violated. Mean P: of the "
+            "claims. No conflict active: probability that no contradiction or exclusion has both "
+            "claims true. Reified: posterior of a node that makes all relations hold. Log Z: where "
+            "it is between the most probable state, 0, and log Z without conflicts, 1."
+        ),
+    )
+
+
+def _conflicts(found: Sequence[_Found]) -> Table:
+    rows = []
+    for each in found:
+        own = each.readouts
+        if own is None:
+            continue
+        texts = {atom.id: atom.text for atom in each.seen.atoms}
+        places = zip(own.conflicts.tolist(), own.active.tolist(), own.costs.tolist(), strict=True)
+        for place, active, cost in places:
+            relation = each.seen.relations[place]
+            rows.append(
+                {
+                    "response": each.graph.id,
+                    "first": relation.source,
+                    "second": relation.target,
+                    "relation": str(relation.kind),
+                    "p": relation.probability,
+                    "both_true": active,
+                    "cost": cost,
+                    "first_text": texts[relation.source],
+                    "second_text": texts[relation.target],
+                }
+            )
+    rows.sort(key=lambda row: -row["cost"])
+    names = ("response", "first", "second", "relation", "p", "both_true", "cost")
+    texts_ = ("first_text", "second_text")
+    return Table(
+        data_frame(rows, [*names, *texts_]),
+        (
+            *text_columns("response", "first", "second", "relation"),
+            Column("p", "p", digits=2),
+            Column("both_true", "P(both)", digits=3),
+            Column("cost", "cost", digits=3),
+            *(Column(name, name.removesuffix("_text") + " claim") for name in texts_),
+        ),
+        "Conflicts between claims, the most expensive first.",
+        note=(
+            "P(both): posterior that both claims are true. Cost: -log of the consistency if it "
+            "were the only conflict."
+        ),
+    )
+
+
+def _sentences(found: Sequence[_Found], relations: str, missing: int) -> list[str]:
+    known = [each.readouts for each in found if each.readouts is not None]
+    told = [
+        f"{counted(sum(own.n_relations for own in known), 'relation')} between the "
+        f"{counted(sum(own.n_claims for own in known), 'claim')} of "
+        f"{counted(len(known), 'response')}, "
+        f"{sum(len(own.conflicts) for own in known):,} of them conflicts "
+        f"(relations: {relations})."
+    ]
+    mean, lower, upper = mean_interval([own.agreement for own in known])
+    if known:
+        ends = "" if math.isnan(lower) else f" {interval(lower, upper)}"
+        told.append(f"Agreement per claim, mean over responses: {number(mean)}{ends}.")
+    if relations == "lexical":
+        told.append(
+            "The lexical model goes by the words that two claims share, and was fitted to passages "
+            "and claims, not to pairs of claims; --model names a language model to ask instead."
+        )
+    if missing:
+        told.append(f"{counted(missing, 'pair')} could not be judged: they make no relation.")
+    return told

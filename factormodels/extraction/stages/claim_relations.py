@@ -1,0 +1,191 @@
+"""Relations between the claims of one response: which pairs are asked, and what was answered.
+
+A relation model judges a pair of claims as it judges a passage and a claim, in both orders. A
+language model can say more: how the one stands to the other in the response, by the senses of
+`factormodels.discourse`, of which some are relations that no passage has to a claim.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from factormodels.claims import Atom, Relation, RelationKind
+from factormodels.discourse import Sense, SensedPair, compiled_senses, sense_named
+from factormodels.errors import InputError
+from factormodels.extraction.language_model import Failure, LanguageModel
+from factormodels.extraction.language_model.answers import SUREST
+from factormodels.extraction.relation_models.base import Judgement, Missing, RelationModel, TextPair
+from factormodels.extraction.stages.asking import Question, ask_all
+from factormodels.extraction.stages.relations import LEAST_PROBABILITY, ask, relation_of
+from factormodels.fact_graph import FactGraph
+from factormodels.validation import validated_probability
+from factormodels.variants import between_claims, united
+
+PROMPT = "claim_relation"
+STAGE = "claim relations"
+METADATA_KEY = "claim_relations"
+"""What was asked of the claims of a response, and what is missing."""
+
+_TOKENS = 64
+_NONE = "none"
+
+Pairs = Sequence[tuple[Atom, Atom]]
+
+
+def claim_pairs(graph: FactGraph, window: int | None = None) -> list[tuple[Atom, Atom]]:
+    """Pairs of claims with texts, the earlier first: all, or those at most `window` apart.
+
+    Raises:
+        InputError: if the window is less than 1.
+    """
+    if window is not None and window < 1:
+        raise InputError(f"the window is {window}; give 1 or more claims")
+    atoms = graph.atoms
+    return [
+        (first, second)
+        for place, first in enumerate(atoms)
+        for second in atoms[place + 1 : None if window is None else place + 1 + window]
+        if first.text.strip() and second.text.strip()
+    ]
+
+
+def likeliest_related(pairs: Pairs, most: int) -> list[tuple[Atom, Atom]]:
+    """The pairs whose words say that they are likeliest related at all, in the order of `pairs`.
+
+    What they say is the lexical model's probability that either order is not neutral: it costs
+    nothing, so that calls are spent where an answer is likeliest to make a factor.
+    """
+    from factormodels.extraction.relation_models.lexical import LexicalRelations
+
+    if most >= len(pairs):
+        return list(pairs)
+    asked = [TextPair(*texts) for a, b in pairs for texts in ((a.text, b.text), (b.text, a.text))]
+    shares = [_related(answer) for answer in LexicalRelations().judge(asked)]
+    worth = [max(shares[at], shares[at + 1]) for at in range(0, len(shares), 2)]
+    chosen = sorted(sorted(range(len(pairs)), key=lambda at: -worth[at])[:most])
+    return [pairs[at] for at in chosen]
+
+
+def with_judged_claims(
+    graph: FactGraph,
+    model: RelationModel,
+    pairs: Pairs,
+    *,
+    least: float = LEAST_PROBABILITY,
+) -> FactGraph:
+    """Graph with the relations that a relation model finds between claims, in place of its own.
+
+    Each pair is asked in both orders. Two entailments make an equivalence, of other two relations
+    the more probable one stays; a pair of which one order is missing has the other. Relations with
+    passages stay. `metadata["claim_relations"]` holds the model's name, the number of pairs, of
+    relations of each kind, and the pairs that are missing, as [first, second, reason].
+
+    Raises:
+        InputError: if `least` is outside [0, 1].
+    """
+    least = validated_probability(least, "the least probability of a relation")
+    asked = [
+        TextPair(one.text, other.text, one.id, other.id, "", graph.query)
+        for a, b in pairs
+        for one, other in ((a, b), (b, a))
+    ]
+    answers = ask(model, asked)
+    relations: list[Relation] = []
+    missing: list[list[str]] = []
+    for at in range(0, len(asked), 2):
+        judged = [
+            relation_of(pair, answer, least)
+            for pair, answer in zip(asked[at : at + 2], answers[at : at + 2], strict=True)
+            if isinstance(answer, Judgement)
+        ]
+        if judged:
+            relations.append(judged[0] if len(judged) == 1 else united(*judged))
+        else:
+            reason = next(one.reason for one in answers[at : at + 2] if isinstance(one, Missing))
+            missing.append([asked[at].source, asked[at].target, reason])
+    return _with(graph, relations, model.name, len(pairs), missing)
+
+
+def with_senses(
+    graph: FactGraph,
+    model: LanguageModel,
+    pairs: Pairs,
+    *,
+    least: float = LEAST_PROBABILITY,
+) -> FactGraph:
+    """Graph with the relations that discourse senses between claims compile to.
+
+    The language model is asked once about each pair, and shown the response. What is less probable
+    than `least` makes no relation, nor does an order of events. Relations with passages stay, and
+    `metadata["claim_relations"]` is as of `with_judged_claims`, with the number of each sense.
+
+    Raises:
+        InputError: if `least` is outside [0, 1].
+    """
+    least = validated_probability(least, "the least probability of a relation")
+    questions = [
+        Question(
+            {"response": graph.response, "first": a.text, "second": b.text}, _read_sense, _TOKENS
+        )
+        for a, b in pairs
+    ]
+    answers = ask_all(model, PROMPT, STAGE, questions)
+    sensed: list[SensedPair] = []
+    missing: list[list[str]] = []
+    for (first, second), answer in zip(pairs, answers, strict=True):
+        if isinstance(answer, Failure):
+            missing.append([first.id, second.id, answer.reason])
+            continue
+        sense, probability = answer
+        if sense is not None:
+            sensed.append(SensedPair(first.id, second.id, sense, probability))
+    relations = [one for one in compiled_senses(sensed) if one.probability >= least]
+    senses = Counter(str(pair.sense) for pair in sensed)
+    return _with(graph, relations, model.name, len(pairs), missing, {"senses": dict(senses)})
+
+
+def _with(
+    graph: FactGraph,
+    relations: Sequence[Relation],
+    name: str,
+    asked: int,
+    missing: list[list[str]],
+    further: dict[str, Any] | None = None,
+) -> FactGraph:
+    own = set(between_claims(graph))
+    kinds = Counter(str(one.kind) for one in relations)
+    told = {"model": name, "asked": asked, **dict(kinds), "missing": missing, **(further or {})}
+    return replace(
+        graph,
+        relations=(*(one for one in graph.relations if one not in own), *relations),
+        metadata={**graph.metadata, METADATA_KEY: told},
+    )
+
+
+def _related(answer: Judgement | Missing) -> float:
+    if isinstance(answer, Missing):
+        return 0.0
+    if answer.distribution is not None:
+        return 1.0 - answer.distribution[2]
+    neutral = answer.kind is RelationKind.NEUTRAL
+    return 1.0 - answer.probability if neutral else answer.probability
+
+
+def _read_sense(value: Any) -> tuple[Sense | None, float] | None:
+    """The sense and its probability; a sense of None where nothing stands between the claims."""
+    if not isinstance(value, dict):
+        return None
+    name, confidence = value.get("relation"), value.get("confidence")
+    if not isinstance(name, str) or isinstance(confidence, bool):
+        return None
+    if not isinstance(confidence, int | float) or not 0.0 <= confidence <= 1.0:
+        return None
+    if name.strip().casefold() == _NONE:
+        return None, float(confidence)
+    try:
+        return sense_named(name), min(float(confidence), SUREST)
+    except InputError:
+        return None

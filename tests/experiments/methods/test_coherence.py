@@ -1,0 +1,119 @@
+"""`coherence`: the readouts of responses, their conflicts, and where relations come from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments import coherence
+from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind, read_many
+from factormodels.extraction.language_model import Request
+from factormodels.io.fact_graph_json import write_fact_graphs
+from factormodels.variants import claims_alone
+from inference.tasks import coherence as readouts
+from tests.experiments.conftest import invoke
+from tests.factormodels.extraction.models import AnsweringModel
+from tests.refusals import refused
+
+
+def graph(name: str = "r", *relations: Relation) -> FactGraph:
+    return FactGraph(
+        name,
+        tuple(Atom(f"a{i}", text) for i, text in enumerate(("It opened in 1890.", "It opened in "
+              "1900.", "It carries trains."), 1)),
+        (Context("c1", "It opened in 1890."),),
+        (Relation("c1", "a1", RelationKind.ENTAILMENT, 0.9), *relations),
+        response="It opened in 1890. It opened in 1900. It carries trains.",
+    )  # fmt: skip
+
+
+EXCLUSIVE = Relation("a1", "a2", RelationKind.EXCLUSIVE, 0.9)
+CONTRADICTION = Relation("a2", "a3", RelationKind.CONTRADICTION, 0.6)
+
+
+def test_a_row_is_what_the_graph_of_the_claims_says() -> None:
+    graphs = [graph("one", EXCLUSIVE, CONTRADICTION), graph("two")]
+    found = coherence(graphs)
+    expected = readouts(claims_alone(graphs[0]).compiled, prior=0.99)
+    row: Any = found["responses"].iloc[0]
+    for name in ("agreement", "consistency", "mean_marginal", "no_active_conflict", "reified"):
+        assert row[name] == getattr(expected, name)
+    assert (row["relations"], row["conflicts"]) == (2, 2)
+    assert found["responses"]["agreement"][1] == 1.0
+    conflicts: Any = found["conflicts"]
+    # The surer one costs more.
+    assert conflicts[["first", "second", "p"]].to_numpy().tolist() == [
+        ["a1", "a2", 0.9],
+        ["a2", "a3", 0.6],
+    ]
+    assert conflicts["first_text"][0] == "It opened in 1890."
+    assert "2 relations between the 6 claims of 2 responses, 2 of them conflicts" in str(found)
+
+
+def test_evidence_takes_part_if_it_is_asked_for() -> None:
+    own = graph("one", EXCLUSIVE)
+    with_evidence: Any = coherence([own], evidence=True, prior=0.5)["responses"]
+    alone: Any = coherence([own], prior=0.5)["responses"]
+    assert with_evidence["mean_marginal"][0] != alone["mean_marginal"][0]
+    expected = readouts(own.compiled, prior=0.5)
+    assert with_evidence["consistency"][0] == expected.consistency
+    encoded: Any = coherence([own], encoding="mixture")["responses"]
+    assert encoded["agreement"][0] != alone["agreement"][0]
+
+
+def test_a_language_model_says_how_claims_stand_to_each_other(tmp_path: Path) -> None:
+    def answer(request: Request) -> str:
+        second = "1900" in request.messages[-1].content.rsplit("<second>", 1)[1]
+        return json.dumps({"relation": "alternative" if second else "none", "confidence": 0.9})
+
+    model = AnsweringModel(answer)
+    found = coherence([graph()], model=model, window=1)
+    assert len(model.asked) == 2
+    conflicts: Any = found["conflicts"]
+    assert conflicts["relation"].tolist() == ["exclusive"]
+    assert "relations: senses" in found.sentences[0]
+    assert found["calls"]["calls"].sum() == 2
+    found.save(tmp_path)
+    # What is written every command reads, this one too.
+    again: Any = coherence(tmp_path / "graphs.jsonl")["responses"]
+    assert again["agreement"].tolist() == found["responses"]["agreement"].tolist()
+
+
+def test_what_could_not_be_judged_is_said() -> None:
+    found = coherence([graph()], model=AnsweringModel(lambda _: "hm"))
+    assert found.incomplete
+    assert any("3 pairs could not be judged" in each for each in found.sentences)
+
+
+def test_the_lexical_model_needs_no_key(tmp_path: Path) -> None:
+    path = tmp_path / "graphs.jsonl"
+    write_fact_graphs([graph("one"), FactGraph("empty", ())], path)
+    result = invoke("coherence", str(path), "--most", "1", "--out", str(tmp_path / "out"))
+    assert result.exit_code == 0
+    assert "goes by the words" in result.stdout
+    assert "1 response without claims: left out." in result.stdout
+    (written,) = read_many(tmp_path / "out" / "graphs.jsonl")
+    assert written.metadata["claim_relations"]["asked"] == 1
+    shown = invoke("coherence", str(path), "--json")
+    assert json.loads(shown.stdout)["settings"]["relations"] == "lexical"
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    refused("window.*relations that are given", coherence, [graph("r", EXCLUSIVE)], window=2)
+    refused("no response has claims", coherence, [FactGraph("r", ())])
+    refused("senses needs a language model", coherence, [graph()], relations="senses")
+    refused("unknown", coherence, [graph()], relations="psychic")
+    with pytest.raises(InputError, match="encoding"):
+        coherence([graph()], encoding="tables")
+
+
+def test_a_response_without_an_answer_is_counted() -> None:
+    certain = graph("one", Relation("a1", "a2", RelationKind.CONTRADICTION, 1.0))
+    found = coherence([certain, graph("two", EXCLUSIVE)], prior=1.0)
+    assert found.incomplete
+    assert any(each.startswith("one: ") for each in found.sentences)
+    agreement: Any = found["responses"]["agreement"]
+    assert agreement.isna().tolist() == [True, False]
