@@ -20,24 +20,24 @@ if TYPE_CHECKING:
     from experiments.methods.coherence import coherence
     from experiments.methods.convert import convert
     from experiments.methods.datasets import datasets
+    from experiments.methods.diff import diff
     from experiments.methods.draw import draw
     from experiments.methods.infer import infer
     from experiments.methods.lists import list_
+    from experiments.methods.report import report
     from experiments.methods.score import score
     from experiments.methods.select import select
     from experiments.methods.self_knowledge import self_knowledge
-    from experiments.report import CallableRoom
     from experiments.results.rows import read_rows
-    from experiments.run.posteriors import posteriors
+    from experiments.runner.posteriors import posteriors
     from experiments.study.reading import load_study
-
-    report: CallableRoom
 
 __all__ = [
     "align",
     "coherence",
     "convert",
     "datasets",
+    "diff",
     "draw",
     "evaluate",
     "explore",
@@ -60,25 +60,25 @@ _MODULES = {
     "convert": "experiments.methods.convert",
     "datasets": "experiments.methods.datasets",
     "draw": "experiments.methods.draw",
+    "diff": "experiments.methods.diff",
     "evaluate": "experiments.evaluators.evaluation",
     "explore": "experiments.exploration.explore",
     "fastfact": "experiments.evaluators.fastfact",
     "infer": "experiments.methods.infer",
     "list_": "experiments.methods.lists",
     "load_study": "experiments.study.reading",
-    "posteriors": "experiments.run.posteriors",
+    "posteriors": "experiments.runner.posteriors",
     "read_rows": "experiments.results.rows",
+    "report": "experiments.methods.report",
     "run_study": "experiments.cli.running",
     "score": "experiments.methods.score",
     "select": "experiments.methods.select",
     "self_knowledge": "experiments.methods.self_knowledge",
 }
-"""Where each function is; `report` is the package of that name, which can be called."""
+"""Where each function is."""
 
 
 def __getattr__(name: str) -> Any:
-    if name == "report":
-        return import_module("experiments.report")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_MODULES[name]), name)

@@ -23,6 +23,11 @@ class Watcher:
     def notice(self, text: str) -> None:
         """Hear what must be known at once, such as an address."""
 
+    def steps(self, what: str, total: int) -> AbstractContextManager[Callable[[], None]]:
+        """Watch steps while a block runs, which calls what it is given after each."""
+        del what, total
+        return nullcontext(lambda: None)
+
     def responses(self, total: int, ledger: Ledger) -> AbstractContextManager[Finished]:
         """Watch responses while a block runs, whose model's answers the ledger counts."""
         del total, ledger

@@ -47,7 +47,7 @@ from experiments.paper import study_table as tables
 from experiments.paper.notebook import fast, results_folder, write_results
 from experiments.paper.page import Paper, PaperSection, page_image, write_paper
 from experiments.results import significance
-from experiments.run.runner import Execution, design, run_study
+from experiments.runner.runner import Execution, design, run_study
 from experiments.study.config import config_hash
 from experiments.study.reading import read_raw, validated
 

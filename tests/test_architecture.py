@@ -66,7 +66,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         *(("coverage", "kernels", "measures"),),
     ),
     "experiments": (
-        *(("cli",), ("exploration",), ("methods",), ("analyses",), ("report",), ("run",)),
+        *(("cli",), ("exploration",), ("methods",), ("analyses",), ("pages",), ("runner",)),
         *(("results",), ("paper",), ("padding",), ("evaluators",), ("asking",)),
         *(("study",), ("findings",)),
         ("progress", "settings"),

@@ -45,11 +45,11 @@ TERMINATED = 143
 
 COMMANDS = (
     *("infer", "fastfact", "self-knowledge", "score", "select", "align", "draw", "explore"),
-    *("coherence", "datasets", "convert", "list"),
+    *("coherence", "report", "diff", "datasets", "convert", "list"),
 )
 """Names of the commands in the order of the help, each a function of the front door."""
 
-OLDER = ("assess", "run", "report", "fit", "diff")
+OLDER = ("assess", "run", "fit")
 """Commands that are not yet."""
 
 HELP = """Judge the claims of a text with factor graphs, and measure how good the judgement is.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.status import Status
 
     from experiments.evaluators.response import AssessedResponse
-    from experiments.run.runner import Progress
+    from experiments.runner.runner import Progress
     from factormodels.extraction.language_model.accounting import Ledger
 
 LINE_SECONDS = 30.0
@@ -270,14 +270,25 @@ class TerminalWatcher(Watcher):
         self._console.print(text, soft_wrap=True)
 
     @contextmanager
-    def responses(self, total: int, ledger: Ledger) -> Iterator[Finished]:
-        """Show a bar in the place of what is done."""
+    def _alone(self) -> Iterator[None]:
+        """Show nothing else while the block draws a bar."""
         if self._status is not None:
             self._status.stop()
-        with response_progress(self._console, total, ledger) as report:
-            yield report
+        yield
         if self._status is not None:
             self._status.start()
+
+    @contextmanager
+    def steps(self, what: str, total: int) -> Iterator[Callable[[], None]]:
+        """Show a bar of steps."""
+        with self._alone(), step_progress(self._console, what, total) as advance:
+            yield advance
+
+    @contextmanager
+    def responses(self, total: int, ledger: Ledger) -> Iterator[Finished]:
+        """Show a bar in the place of what is done."""
+        with self._alone(), response_progress(self._console, total, ledger) as report:
+            yield report
 
     def limit_reached(self, ledger: Ledger) -> None:
         """Show what was asked and paid."""

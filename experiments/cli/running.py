@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from experiments.cli.console import messages, silent
 from experiments.cli.progress import run_progress, step_progress, text_progress
-from experiments.report.writing import write_pages
+from experiments.pages.writing import write_pages
 from experiments.results.files import study_folder
 from experiments.results.study_run import StudyRun
-from experiments.run import runner
-from experiments.run.outputs import Results
-from experiments.run.resumption import FinishedUnits
-from experiments.run.runner import Execution, StudyDesign
-from experiments.run.workers import EarlyWorkers
+from experiments.runner import runner
+from experiments.runner.outputs import Results
+from experiments.runner.resumption import FinishedUnits
+from experiments.runner.runner import Execution, StudyDesign
+from experiments.runner.workers import EarlyWorkers
 from experiments.study.reading import Configuration, LoadedStudy, Overrides, load_study
 from factormodels.errors import InputError, options_as_arguments
 from factormodels.extraction.language_model.accounting import Ledger
@@ -103,7 +103,7 @@ def run_watched(
 ) -> tuple[Results, FinishedUnits]:
     """Run a study, its progress shown on a console, and its report made if it asks for one.
 
-    The arguments and errors are those of `experiments.run.runner.run_study`.
+    The arguments and errors are those of `experiments.runner.runner.run_study`.
     """
     name = planned.study.study
     return runner.run_study(

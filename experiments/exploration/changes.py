@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.paper.drawing import draw_to
-from experiments.run.units import strengthened
+from experiments.runner.units import strengthened
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph

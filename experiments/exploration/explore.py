@@ -70,7 +70,7 @@ def explore(source: Responses, settings: ExploreSettings) -> Findings:
 
     name = str(source) if isinstance(source, str | os.PathLike) else "the graphs"
     if isinstance(source, str | os.PathLike) and Path(source).is_dir():
-        from experiments.report.from_run_folder import read_subject
+        from experiments.pages.from_run_folder import read_subject
 
         graphs = tuple(graph for each in read_subject(Path(source)).data for graph in each.graphs)
     else:

@@ -1,6 +1,7 @@
 """What changed from one run to another: settings, posteriors and measures, values of tables.
 
-Runs of units are compared cell by cell, with intervals; runs of an analysis table by table.
+Runs of units are compared cell by cell, with intervals; analyses and what commands found table by
+table.
 """
 
 from __future__ import annotations
@@ -15,18 +16,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from experiments.findings.markup import read_csv
-from experiments.results.files import ROWS, read_manifest
+from experiments.results.files import MANIFEST, ROWS, read_manifest
 from experiments.results.judgements import Judgements, read_judgements
 from experiments.results.rows import UNANSWERED, CellRows, RowsFile
 from experiments.results.significance import REPLICATES, difference_interval, labelled_pair
 from experiments.study.cell_names import CELL
 from factormodels.errors import InputError
+from factormodels.io.files import read_text
+from factormodels.io.json_text import decode
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from calibration.intervals import RatioSums
 
+
+FINDINGS = "findings.json"
+"""The file of a folder that a command wrote with --out."""
 
 SAME = 1e-12
 """Posteriors and values of tables that differ by no more are the same up to rounding."""
@@ -209,17 +215,26 @@ def compare(before: Path, after: Path, *, seed: int = 0) -> RunDifference | Anal
         seed: seed of the bootstrap, for runs of units.
 
     Raises:
-        InputError: if only one of them is of an analysis, a folder holds no run, or a file of it
-            cannot be read.
+        InputError: if only one of them is a run of units, a folder holds no results, or a file of
+            it cannot be read.
     """
-    kinds = ["analysis" in read_manifest(folder)["config"] for folder in (before, after)]
-    if kinds[0] != kinds[1]:
-        analysis, other = (before, after) if kinds[0] else (after, before)
+    of_units = [_is_of_units(folder) for folder in (before, after)]
+    if of_units[0] != of_units[1]:
+        units, other = (before, after) if of_units[0] else (after, before)
         raise InputError(
-            f"{analysis} is a run of an analysis and {other} one of units, which have no number in "
+            f"{other} holds tables and {units} a run of units, which have no number in "
             "common; name two of one kind"
         )
-    return compare_analyses(before, after) if kinds[0] else compare_runs(before, after, seed=seed)
+    return (
+        compare_runs(before, after, seed=seed) if all(of_units) else compare_tables(before, after)
+    )
+
+
+def _is_of_units(folder: Path) -> bool:
+    """Whether a folder is of a run of units; if not, an analysis or a command wrote its tables."""
+    if (folder / FINDINGS).is_file() and not (folder / MANIFEST).exists():
+        return False
+    return "analysis" not in read_manifest(folder)["config"]
 
 
 def compare_runs(before: Path, after: Path, *, seed: int = 0) -> RunDifference:
@@ -266,18 +281,18 @@ def compare_runs(before: Path, after: Path, *, seed: int = 0) -> RunDifference:
     )
 
 
-def compare_analyses(before: Path, after: Path) -> AnalysisDifference:
-    """What changed from one run of an analysis to another.
+def compare_tables(before: Path, after: Path) -> AnalysisDifference:
+    """What changed in the tables of an analysis, or of what a command found.
 
     Rows belong together whose texts are the same, in order where several are. Where one run has
     more of these than the other, none of them is compared.
 
     Args:
-        before: folder of the first run.
-        after: folder of the second run.
+        before: folder of the first.
+        after: folder of the second.
 
     Raises:
-        InputError: if a folder holds no run, or a table of it cannot be read.
+        InputError: if a folder holds no tables, or one of them cannot be read.
     """
     first, second = (_tables(folder) for folder in (before, after))
     return AnalysisDifference(
@@ -332,6 +347,11 @@ def _setting_changes(before: Path, after: Path) -> tuple[SettingChange, ...]:
 
 def _facts(folder: Path) -> dict[str, Any]:
     """What a run's results may depend on, by place."""
+    if not (folder / MANIFEST).exists() and (folder / FINDINGS).is_file():
+        found = _findings(folder)
+        return {name: found.get(name) for name in ("command", "source")} | dict(
+            _flat(found.get("settings", {}), "")
+        )
     manifest = read_manifest(folder)
     facts: dict[str, Any] = {}
     for part in ("config", "data", "models", "code", "packages"):
@@ -472,7 +492,21 @@ def _means(values: np.ndarray, index: np.ndarray) -> RatioSums:
     return RatioSums(means, np.ones_like(means))
 
 
+def _findings(folder: Path) -> dict[str, Any]:
+    """What a command wrote of its findings.
+
+    Raises:
+        InputError: if the file is damaged.
+    """
+    found = decode(read_text(folder / FINDINGS), folder / FINDINGS)
+    if not isinstance(found, dict) or not isinstance(found.get("tables"), dict):
+        raise InputError(f"{folder / FINDINGS}: it has no tables; write the findings again")
+    return found
+
+
 def _tables(folder: Path) -> dict[str, Path]:
+    if not (folder / MANIFEST).exists() and (folder / FINDINGS).is_file():
+        return {stem: folder / f"{stem}.csv" for stem in _findings(folder)["tables"]}
     names = [Path(name) for name in read_manifest(folder)["files"]]
     return {name.stem: folder / name for name in names if name.suffix == ".csv"}
 

@@ -15,7 +15,7 @@ def cross_fitted_folds(
 ) -> NDArray[np.int64] | None:
     """Fold of every response of a cell, (n_responses,), -1 without a label; None if not learned.
 
-    Responses are dealt out as `experiments.run.learned_priors` does.
+    Responses are dealt out as `experiments.runner.learned_priors` does.
     """
     from calibration.folds import response_folds
 

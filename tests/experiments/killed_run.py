@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.run.runner import Execution, StudyDesign, design, run_study
-from experiments.run.units import decode, encode
+from experiments.runner.runner import Execution, StudyDesign, design, run_study
+from experiments.runner.units import decode, encode
 from experiments.study.reading import load_study
 from factormodels.io.appended_records import JournalErrors, read_journal
 from inference import get_backend

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from experiments.run.processes import Child, ChildError, limit_memory, status_bytes
+from experiments.runner.processes import Child, ChildError, limit_memory, status_bytes
 from factormodels.errors import FactormodelsError
 from factormodels.io.files import write_text
 from tests.fuzz.mutations import mutant

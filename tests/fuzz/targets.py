@@ -484,7 +484,7 @@ def _folder(command: str, finished: Path, name: str) -> Run:
         path.replace(folder / name)
         shutil.copy(finished / "graph.json", path.parent)
         files = ["--data", "graph=graph.json"] if command == "report" else []
-        others = [str(finished / "out")] if command == "diff" else ["--out", "pages", *files]
+        others = [str(finished / "out")] if command == "diff" else ["pages", *files]
         return _invoke(path.parent, command, "run", *others)
 
     return run

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from experiments.run.processes import Child, limit_memory
+from experiments.runner.processes import Child, limit_memory
 from factormodels.factor_graph import FactorGraph
 from inference import get_backend
 from inference.auto import Auto

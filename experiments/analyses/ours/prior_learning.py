@@ -13,8 +13,8 @@ from calibration.figures.panels import PAGE, draw_interval, nth_look, panels
 from experiments.analyses.context import AnalysisContext
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, data_frame
-from experiments.run import learning
-from experiments.run.learning import Learning
+from experiments.runner import learning
+from experiments.runner.learning import Learning
 from experiments.study.config import STRICT, DatasetChoice, Encoding
 from experiments.study.data import StudyData
 from factormodels.claims import ATOM_PRIOR, CONTEXT_PRIOR

@@ -163,8 +163,8 @@ def _assess(
     found: list[FactGraph] = []
     pages = None
     if output_to.report:
-        from experiments.report.assessed import report_folder, report_of_graphs
-        from experiments.report.writing import check_replaceable
+        from experiments.pages.assessed import report_folder, report_of_graphs
+        from experiments.pages.writing import check_replaceable
 
         pages = report_folder(output_to.out or Path("assessed"))
         check_replaceable(pages)
@@ -172,7 +172,7 @@ def _assess(
     with ExitStack() as places:
         elsewhere = None
         if output_to.dask is not None:
-            from experiments.run.assessment_on_dask import on_cluster
+            from experiments.runner.assessment_on_dask import on_cluster
 
             elsewhere = places.enter_context(
                 on_cluster(output_to.dask, algorithm, plan.stages, local=local)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from calibration.learned_priors import CrossValidation
-    from experiments.run.learning import Adaptation, Learning
+    from experiments.runner.learning import Adaptation, Learning
 
 _COMPARED = {
     "brier": "Brier score",
@@ -113,7 +113,7 @@ def command(
       factormodels fit graphs.jsonl --context-prior learn --out learned.jsonl
       factormodels fit labelled.jsonl --unlabelled new.jsonl --out adapted.jsonl
     """
-    from experiments.run import learning
+    from experiments.runner import learning
 
     graphs = learning.labelled_graphs(file)
     specification = learning.specification(atom_prior, context_prior, relations, by, encoding)

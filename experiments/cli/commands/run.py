@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from experiments.analyses.study import AnalysisResults, LoadedAnalysis
-    from experiments.run.outputs import Results
-    from experiments.run.runner import StudyDesign, UnitFailure
-    from experiments.run.selections import Selections
+    from experiments.runner.outputs import Results
+    from experiments.runner.runner import StudyDesign, UnitFailure
+    from experiments.runner.selections import Selections
     from experiments.study.reading import RawStudy
 
 
@@ -143,8 +143,8 @@ def command(
     from experiments.cli.progress import ledger_at_limit, show_ledger
     from experiments.cli.running import run_watched
     from experiments.results.files import study_folder
-    from experiments.run.runner import Execution, bounded_of, design, failures_of
-    from experiments.run.workers import EarlyWorkers, WorkerError
+    from experiments.runner.runner import Execution, bounded_of, design, failures_of
+    from experiments.runner.workers import EarlyWorkers, WorkerError
     from experiments.study.reading import is_analysis, read_raw, validated
     from factormodels.extraction.language_model.accounting import Ledger
 
@@ -233,8 +233,8 @@ def _show_plan(console: Console, planned: StudyDesign, folder: Path, only: Itera
     Raises:
         InputError: if the folder holds another run, or `only` selects no cell.
     """
-    from experiments.run.predicted_inference import MOST_PREDICTED, predicted_inference
-    from experiments.run.runner import n_finished
+    from experiments.runner.predicted_inference import MOST_PREDICTED, predicted_inference
+    from experiments.runner.runner import n_finished
     from experiments.study.cell_choice import select
     from experiments.study.cell_names import shown
 
@@ -301,7 +301,7 @@ def _hidden(planned: StudyDesign) -> tuple[str, ...]:
 
 def _show_questions(console: Console, planned: StudyDesign, wanted: Sequence[int]) -> None:
     """Print how much text models are asked in all; what is known already is not asked again."""
-    from experiments.run.text_models import n_asked
+    from experiments.runner.text_models import n_asked
 
     # As if no unit were done, for the number of a whole run.
     nothing = [np.zeros((len(planned.cells), len(one.graphs)), np.bool_) for one in planned.data]
@@ -432,8 +432,8 @@ def _show_unsettled(console: Console, planned: StudyDesign, selections: Selectio
 
 def _show_kept(console: Console, planned: StudyDesign, folder: Path) -> None:
     """Say how many units of a run that ended early are kept, if any."""
-    from experiments.run.resumption import n_answers
-    from experiments.run.runner import n_finished
+    from experiments.runner.resumption import n_answers
+    from experiments.runner.runner import n_finished
 
     # This comes on top of another error, which it must not hide.
     with suppress(InputError, OSError):

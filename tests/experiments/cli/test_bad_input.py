@@ -254,7 +254,7 @@ def test_a_graph_that_is_too_large_is_one_sentence(graph_file: Path) -> None:
         (("convert", "demonstration", "o.jsonl"), "o.jsonl"),
         (("convert", "demonstration", "o.uai", "--response", "demo-01-marie-curie"), "o.uai"),
         (("draw", "demonstration", "--response", "demo-01-marie-curie", "--out", "o.svg"), "o.svg"),
-        (("report", "done", "--out", "pages"), "pages/response-0001.html"),
+        (("report", "done", "pages"), "pages/response-0001.html"),
         (("run", "study.yaml", "--out", "new"), "new/journal/"),
         (("assess", "t.txt", "--documents", "t.txt", "--out", "a.jsonl"), "a.jsonl: a.jsonl.par"),
     ],

@@ -19,7 +19,7 @@ from calibration.learned_priors import (
     adapt_prior,
     fit,
 )
-from experiments.run.learning import specification
+from experiments.runner.learning import specification
 from factormodels import read_many, write_many
 from factormodels.errors import InputError
 from factormodels.evidence_source import EvidenceSource

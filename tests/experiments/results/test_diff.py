@@ -10,12 +10,11 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from rich.console import Console
 
-from experiments.cli.commands.diff import show_difference
-from experiments.results.diff import RunDifference, compare_runs
+from experiments.methods.diff import diff, grouped
+from experiments.results.diff import compare_runs
 from experiments.results.rows import RowsFile, as_xarray, read_rows
-from experiments.run.runner import Execution, design, run_study
+from experiments.runner.runner import Execution, design, run_study
 from experiments.study.cell_names import CELL
 from experiments.study.reading import load_study
 from tests.experiments.conftest import invoke, study_file
@@ -98,11 +97,11 @@ def test_claims_and_cells_of_one_run_alone_are_told(runs: tuple[Path, Path], fol
         assert cell.n_claims == counts[cell.key["backend_label"]]
         assert cell.n_only_before == len(everything) // 2 - cell.n_claims > 0
         assert (cell.n_changed, cell.n_only_after) == (0, 0)
-    result = invoke("diff", runs[0], "c", "--out", "changes.csv")
-    assert (
-        "only before: 2 cells, demonstration FR2 implication data {exact, lbp}\n" in result.stdout
-    )
-    assert len(pd.read_csv("changes.csv")) == 2
+    result = invoke("diff", runs[0], "c", "--out", "changes")
+    said = "only before: 2 cells, demonstration FR2 implication data {exact, lbp}"
+    assert f"- {said}\n" in result.stdout
+    assert said in diff(runs[0], "c").sentences
+    assert len(pd.read_csv("changes/numbers.csv")) == 2
 
 
 def test_a_backend_with_other_settings_is_compared_with_what_it_was(
@@ -129,15 +128,10 @@ def test_cells_of_one_run_alone_are_told_in_groups() -> None:
         for backend in ("lbp", "gibbs")
         for seed in (range(9) if backend == "gibbs" else (0,))
     ]
-    console = Console(width=200, record=True, markup=False)
-    with console.capture() as capture:
-        show_difference(console, RunDifference((), (), tuple(cells), ()))
-    lines = capture.get().splitlines()
-    assert lines[:2] == [
-        "only before: 2 cells, d {FR1, FR2} implication data lbp",
-        "only before: 18 cells, d {FR1, FR2} implication data gibbs "
-        "seed {0, 1, 2, 3, 4, 5, 3 more}",
-    ]
+    groups = grouped(cells)
+    assert [group["backend_label"] for group in groups] == [("lbp",), ("gibbs",)]
+    assert [group["seed"] for group in groups] == [(0,), tuple(range(9))]
+    assert all(group["variant"] == ("FR1", "FR2") for group in groups)
 
 
 @pytest.mark.parametrize("name", ["nothing", "empty"])

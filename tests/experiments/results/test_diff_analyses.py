@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments.results.diff import compare_analyses
+from experiments.results.diff import compare_tables
 from tests.experiments.analyses.test_analyses import STATISTICS
 from tests.experiments.conftest import invoke, study_file
 
@@ -24,7 +24,7 @@ def two(folder: Path) -> tuple[Path, Path]:
 
 
 def test_equal_runs_do_not_differ(two: tuple[Path, Path]) -> None:
-    found = compare_analyses(*two)
+    found = compare_tables(*two)
     assert (found.settings, found.only_before, found.only_after) == ((), (), ())
     assert {table.table for table in found.tables} == {"datasets", "atoms-per-response"}
     assert all(table.same and table.n_values for table in found.tables)
@@ -36,7 +36,7 @@ def test_settings_and_values_that_changed_are_told(folder: Path) -> None:
     place = "settings.datasets[1].synthetic.contexts_per_atom"
     invoke("run", "study.yaml", "--out", "a")
     invoke("run", "study.yaml", f"{place}=3", "--out", "b")
-    found = compare_analyses(folder / "a", folder / "b")
+    found = compare_tables(folder / "a", folder / "b")
     assert (place, "2", "3") in found.settings
     before, after = (
         pd.read_csv(folder / name / "datasets.csv").set_index("dataset").to_dict("index")
@@ -51,8 +51,8 @@ def test_settings_and_values_that_changed_are_told(folder: Path) -> None:
     }
     assert ("made", "n_contexts") in wanted
     assert {(value.row, value.column): value.difference for value in sizes.values} == wanted
-    assert "values that moved most" in invoke("diff", "a", "b", "--out", "changes.csv").stdout
-    changes = pd.read_csv(folder / "changes.csv")
+    assert "values that moved most" in invoke("diff", "a", "b", "--out", "changes").stdout
+    changes = pd.read_csv(folder / "changes" / "numbers.csv")
     assert len(changes) == sum(len(table.values) for table in found.tables)
 
 
@@ -65,7 +65,7 @@ def test_rows_columns_and_tables_of_one_run_alone(two: tuple[Path, Path]) -> Non
     facts = json.loads(manifest.read_text())
     del facts["files"]["atoms-per-response.csv"]
     manifest.write_text(json.dumps(facts))
-    found = compare_analyses(*two)
+    found = compare_tables(*two)
     (sizes,) = found.tables
     assert (sizes.n_only_before, sizes.n_only_after, sizes.values) == (1, 0, ())
     assert set(sizes.columns) == {"added", "n_atoms"}
@@ -83,7 +83,7 @@ def test_an_analysis_and_units_are_not_compared(folder: Path) -> None:
     invoke("run", "study.yaml", "--out", "b")
     for order in (("a", "b"), ("b", "a")):
         result = invoke("diff", *order, code=2)
-        assert "a is a run of an analysis and b one of units" in result.stderr
+        assert "a holds tables and b a run of units" in result.stderr
 
 
 def test_a_table_that_is_gone_is_a_sentence(two: tuple[Path, Path]) -> None:

@@ -20,7 +20,7 @@ from experiments.results import significance
 from experiments.results.folds import cross_fitted_folds
 from experiments.results.judgements import read_judgements
 from experiments.results.rows import SCHEMA, RowsFile, write_rows
-from experiments.run.outputs import whole_summary
+from experiments.runner.outputs import whole_summary
 from experiments.study.config import Study
 from experiments.study.reading import load_study
 from tests.experiments.conftest import study_file

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.run.runner import design
+from experiments.runner.runner import design
 from experiments.study.config import OWN_PRIORS, LanguageModelChoice, as_plain
 from experiments.study.data import load_data
 from experiments.study.design import algorithms, cells

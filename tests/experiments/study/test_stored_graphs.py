@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from experiments.results.files import ROWS
-from experiments.run import outputs
-from experiments.run.runner import Execution, design, run_study
+from experiments.runner import outputs
+from experiments.runner.runner import Execution, design, run_study
 from experiments.study import data, stored_graphs
 from experiments.study.data import StudyData, graphs_hash, load_data
 from experiments.study.reading import load_study

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from experiments.run.units import strengthened
+from experiments.runner.units import strengthened
 from experiments.study.config import STRICT, Count, Encoding, Probability, Strength
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.factor_graph import FactorGraph

@@ -1,0 +1,268 @@
+"""What changed from one folder of results to another."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from experiments.findings.findings import Findings
+from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.text import ABSENT, counted, number, small
+from experiments.settings import Settings, front_door
+from experiments.study.cell_names import CELL, cell_words
+
+if TYPE_CHECKING:
+    from experiments.results.diff import (
+        AnalysisDifference,
+        CellChange,
+        RunDifference,
+        TableChange,
+        ValueChange,
+    )
+
+_LONGEST = 60
+_MOST_VALUES = 6
+_MOST_MOVED = 20
+"""Values of analyses that are printed; a file can have all."""
+
+
+class DiffSettings(Settings):
+    """How differences are estimated."""
+
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of the bootstrap."""
+
+
+@front_door
+def diff(
+    before: str | os.PathLike[str], after: str | os.PathLike[str], settings: DiffSettings
+) -> Findings:
+    """Say what changed from one folder of results to another.
+
+    Shows what differs in the study, the data and the versions. For every cell that two runs of a
+    study have, it then shows how many posteriors changed and by how much, and how far each measure
+    moved over the claims that both judged, with 95% intervals from the paired bootstrap over
+    responses. For two runs of an analysis, or two folders that any command wrote with --out, it
+    shows which values in their tables changed, including intervals.
+
+    Examples::
+
+        factormodels diff results/compare results/damped
+        factormodels diff results/before results/after --out changes
+
+    Args:
+        before: Folder of results.
+        after: Another folder of results.
+        settings: how differences are estimated.
+
+    Returns:
+        What was asked (`settings`); of runs of a study `posteriors` and `measures`; of tables
+        `tables` and `values`; and every number (`numbers`).
+
+    Raises:
+        InputError: if a folder holds no results, they have nothing in common, or a file is damaged.
+    """
+    from experiments.results.diff import RunDifference, as_rows, compare
+
+    difference = compare(Path(before), Path(after), seed=settings.seed)
+    tables = {
+        "settings": Table(
+            data_frame(
+                [dict(zip(("place", "before", "after"), each, strict=True))
+                 for each in difference.settings]
+            ),
+            (
+                Column("place", ""),
+                Column("before", "before", show=_cut),
+                Column("after", "after", show=_cut),
+            ),
+            "what was run",
+        )
+    }  # fmt: skip
+    if isinstance(difference, RunDifference):
+        more, sentences = _of_units(difference)
+    else:
+        more, sentences = _of_tables(difference)
+    every = data_frame(as_rows(difference))
+    shown = text_columns(*every.columns) or text_columns("difference")
+    numbers = Table(every.reindex(columns=[column.name for column in shown]), shown, "Every number")
+    kept = {name: table for name, table in {**tables, **more}.items() if len(table.frame)}
+    return Findings(
+        command="diff",
+        source=f"{before} against {after}",
+        sentences=tuple(sentences),
+        tables={**kept, "numbers": numbers},
+        settings=settings.given(),
+        unshown=("numbers",),
+    )
+
+
+def _of_units(difference: RunDifference) -> tuple[dict[str, Table], list[str]]:
+    """Posteriors and measures of the cells that changed; what one run alone has."""
+    sentences = []
+    for title, cells in (("before", difference.only_before), ("after", difference.only_after)):
+        for group in grouped(cells):
+            n_cells = math.prod(len(values) for values in group.values())
+            name = _cell_title({column: _listed(values) for column, values in group.items()}, CELL)
+            sentences.append(f"only {title}: {counted(n_cells, 'cell')}, {name}")
+    changed = [cell for cell in difference.cells if not cell.same]
+    varying = [
+        name
+        for name in CELL
+        if name == "backend_label" or len({cell.key[name] for cell in changed}) > 1
+    ]
+    n_same = len(difference.cells) - len(changed)
+    sentences.append(f"{counted(n_same, 'cell')} of {len(difference.cells):,} unchanged")
+    measures = [
+        {"cell": _cell_title(cell.key, varying), **asdict(each)}
+        for cell in changed
+        for each in cell.measures
+    ]
+    return {
+        "posteriors": Table(
+            data_frame([_posteriors(cell, varying) for cell in changed]),
+            (
+                Column("cell", "cell"),
+                Column("claims", "claims", right=True),
+                Column("n_changed", "changed", digits=0),
+                Column("n_flipped", "flipped", digits=0),
+                Column("max_difference", "max |Δp|", show=small, right=True),
+                Column("mean_difference", "mean |Δp|", show=small, right=True),
+                Column("failed", "failed", right=True),
+                Column("n_status", "status", digits=0),
+            ),
+            "posteriors",
+        ),
+        "measures": Table(
+            data_frame(measures),
+            (
+                Column("cell", "cell"),
+                Column("measure", "measure", show=lambda name: str(name).replace("_", " ")),
+                Column("before", "before", digits=4),
+                Column("after", "after", digits=4),
+                Column("difference", "difference", digits=4, lower="lower", upper="upper"),
+            ),
+            "measures, with 95% intervals of the difference over responses",
+        ),
+    }, sentences
+
+
+def _posteriors(cell: CellChange, varying: Collection[str]) -> dict[str, Any]:
+    lost = cell.n_only_before + cell.n_only_after
+    # Claims that only one run judged stand in brackets, as they are part of no difference.
+    others = f" (-{cell.n_only_before} +{cell.n_only_after})" if lost else ""
+    return {
+        "cell": _cell_title(cell.key, varying),
+        "claims": f"{cell.n_claims:,}{others}",
+        "n_changed": cell.n_changed,
+        "n_flipped": cell.n_flipped,
+        "max_difference": cell.max_difference,
+        "mean_difference": cell.mean_difference,
+        "failed": f"{cell.failed_before} → {cell.failed_after}",
+        "n_status": cell.n_status,
+    }
+
+
+def _of_tables(difference: AnalysisDifference) -> tuple[dict[str, Table], list[str]]:
+    """Tables whose values changed, and the values that moved most; what one folder alone has."""
+    sentences = [
+        f"only {title}: {stem}"
+        for title, stems in (("before", difference.only_before), ("after", difference.only_after))
+        for stem in stems
+    ]
+    changed = [table for table in difference.tables if not table.same]
+    sentences += [
+        f"{each.table}: only one has {', '.join(each.columns)}" for each in changed if each.columns
+    ]
+    n_same = len(difference.tables) - len(changed)
+    sentences.append(f"{counted(n_same, 'table')} of {len(difference.tables):,} unchanged")
+    # Relative, since the columns of an analysis have different units.
+    moved = sorted((value for each in changed for value in each.values), key=_size, reverse=True)
+    return {
+        "tables": Table(
+            data_frame([_counts(each) for each in changed]),
+            (
+                Column("table", "table"),
+                Column("n_values", "values", digits=0),
+                Column("n_changed", "changed", digits=0),
+                Column("before", "only before", right=True),
+                Column("after", "only after", right=True),
+            ),
+            "values of tables",
+        ),
+        "values": Table(
+            data_frame(
+                [{**asdict(each), "difference": each.difference} for each in moved[:_MOST_MOVED]]
+            ),
+            (
+                *text_columns("table"),
+                Column("row", "row", show=_cut),
+                *text_columns("column"),
+                *(Column(side, side, show=_four, right=True) for side in ("before", "after")),
+                Column("difference", "difference", show=small, right=True),
+            ),
+            f"values that moved most, of {len(moved):,}",
+        ),
+    }, sentences
+
+
+def _counts(change: TableChange) -> dict[str, Any]:
+    lost = (counted(n, "row") if n else "" for n in (change.n_only_before, change.n_only_after))
+    return {
+        "table": change.table,
+        "n_values": change.n_values,
+        "n_changed": len(change.values),
+        **dict(zip(("before", "after"), lost, strict=True)),
+    }
+
+
+def _four(value: Any) -> str:
+    return number(value, 4) if isinstance(value, int | float) else str(value)
+
+
+def _size(value: ValueChange) -> float:
+    """A difference in units of the larger value; one that has no size comes first."""
+    change = value.difference
+    # A value that is missing on one side, or not a number, cannot be compared in size.
+    if change is None or math.isnan(change):
+        return math.inf
+    return abs(change) / max(abs(float(value.before)), abs(float(value.after)))
+
+
+def _cell_title(key: Mapping[str, Any], columns: Collection[str]) -> str:
+    """The name of a cell by some of its columns."""
+    return cell_words(key, [name for name in CELL if name in columns])
+
+
+def grouped(cells: Sequence[Mapping[str, Any]]) -> list[dict[str, tuple[Any, ...]]]:
+    """The cells in groups: every combination of the values of each column."""
+    groups = [{name: (cell[name],) for name in CELL} for cell in cells]
+    # One column at a time: groups that agree in all others are merged, so that a full grid becomes
+    # one line.
+    for name in reversed(CELL):
+        merged: dict[tuple[tuple[Any, ...], ...], dict[str, tuple[Any, ...]]] = {}
+        for group in groups:
+            rest = tuple(values for column, values in group.items() if column != name)
+            so_far = merged.setdefault(rest, {**group, name: ()})
+            so_far[name] += group[name]
+        groups = list(merged.values())
+    return groups
+
+
+def _listed(values: Sequence[Any]) -> Any:
+    """A single value as it is, several in braces, of many the first."""
+    if len(values) == 1:
+        return values[0]
+    more = f", {len(values) - _MOST_VALUES:,} more" if len(values) > _MOST_VALUES else ""
+    return f"{{{', '.join(map(str, values[:_MOST_VALUES]))}{more}}}"
+
+
+def _cut(text: Any) -> str:
+    shown = ABSENT if text is None else str(text)
+    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."

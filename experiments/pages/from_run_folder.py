@@ -1,0 +1,214 @@
+"""The subject of a report, read from the folder of a finished run and the data that it judged."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from experiments.findings.markup import csv_records
+from experiments.pages.kept_relations_and_priors import kept_priors, with_kept_relations
+from experiments.pages.reported_datasets import Watch
+from experiments.pages.writing import write_report
+from experiments.results.files import MANIFEST, REPORT, ROWS, read_manifest
+from experiments.results.manifest import file_hash, manifest_text
+from experiments.results.rows import RowsFile
+from experiments.results.significance import COLUMNS
+from experiments.runner.learned_priors import prior_requests
+from experiments.runner.outputs import RunContents, whole_summary
+from experiments.runner.selections import remarks_of
+from experiments.study.cell_choice import select
+from experiments.study.data import StudyData, load_data
+from experiments.study.design import algorithms, cells
+from experiments.study.reading import LoadedStudy, study_of_plain
+from factormodels.errors import InputError, unknown_name
+from factormodels.io.files import write_text
+from factormodels.io.json_records import shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_TEXTS = ("dataset", "first", "second", "elsewhere", "measure", "stars", "status", "reason")
+
+
+def read_subject(folder: Path, files: Iterable[str] = (), only: Iterable[str] = ()) -> RunContents:
+    """What a report of a finished run is about.
+
+    Args:
+        folder: the folder of the run's results.
+        files: texts NAME=PATH: where the data are that the run read from files.
+        only: which cells, as `experiments.study.cell_choice.select` takes them.
+
+    Raises:
+        InputError: if the folder holds no finished run, or its data are absent or not the same.
+    """
+    manifest = read_manifest(folder)
+    where = str(folder / MANIFEST)
+    if "analysis" in manifest["config"]:
+        raise InputError(
+            f"{where}: this is a run of the analysis {manifest['config']['analysis']!r}, which "
+            "judges no responses; name the folder of a comparison of backends"
+        )
+    raw = _with_files(manifest["config"], _by_name(files), folder)
+    # Two readings of the study: this one finds the files where they are now.
+    loaded = LoadedStudy(study_of_plain(raw, where), Path(), where)
+    all_cells = cells(loaded.study, algorithms(loaded))
+    data = load_data(loaded)
+    _check_data(data, manifest, folder)
+    # The study as it was: where its files are now is no part of it.
+    study = study_of_plain(manifest["config"], where)
+    rows = RowsFile(folder / ROWS)
+    # Priors are only looked up for cells with rows; a run that is not complete lacks some.
+    held = {located.key for located in rows.cells()}
+    asked = prior_requests(
+        loaded, [cell for cell in all_cells if tuple(cell.key().values()) in held], data
+    )
+    return RunContents(
+        study=study,
+        data=with_kept_relations(data, folder, manifest),
+        cells=tuple(all_cells[position] for position in select(all_cells, only)),
+        rows=rows,
+        summary=whole_summary(study, rows, study.selected).cells,
+        tests=_tests(folder / "significance.csv"),
+        manifest=manifest,
+        fits=kept_priors(asked, data, study.seed, folder, manifest),
+        remarks=_remarks(folder / "selections.csv") if study.selected else {},
+    )
+
+
+def make_report(
+    folder: Path,
+    out: Path | None = None,
+    *,
+    files: Iterable[str] = (),
+    only: Iterable[str] = (),
+    chosen: Sequence[str] = (),
+    pages: int | None = None,
+    watch: Watch | None = None,
+) -> list[Path]:
+    """Make the pages of a finished run; its manifest lists those within its folder.
+
+    Args:
+        folder: the folder of the run's results.
+        out: the folder of the report; the run's own if None.
+        files: texts NAME=PATH, as `read_subject` takes them.
+        only: which cells are shown, as `read_subject` takes them.
+        chosen: ids of the responses that have a page; none: the first ones of every dataset.
+        pages: how many those are; as the study says if None.
+        watch: shows how far it is.
+
+    Returns:
+        The pages, the first one first.
+
+    Raises:
+        InputError: as `read_subject` and `write_report`.
+    """
+    subject = with_pages(read_subject(folder, files, only), pages)
+    own = folder / REPORT
+    target = own if out is None else out
+    written = write_report(subject, target, chosen=chosen, watch=watch)
+    if target.resolve() == own.resolve():
+        list_pages(folder, written)
+    return written
+
+
+def list_pages(folder: Path, pages: Sequence[Path]) -> None:
+    """Let the manifest of a run list the pages of a report that was made anew in its folder.
+
+    Args:
+        folder: the folder of the run's results.
+        pages: the pages.
+    """
+    manifest = read_manifest(folder)
+    # The pages of the earlier report are struck off; all other files stand as they are.
+    kept = {
+        name: digest
+        for name, digest in manifest["files"].items()
+        if not name.startswith(f"{REPORT}/")
+    }
+    manifest["files"] = kept | {f"{REPORT}/{page.name}": file_hash(page) for page in pages}
+    write_text(folder / MANIFEST, manifest_text(manifest))
+
+
+def with_pages(subject: RunContents, responses: int | None) -> RunContents:
+    """The subject, with so many responses of each dataset as pages; None: as the study says."""
+    if responses is None:
+        return subject
+    report = replace(subject.study.report, responses=responses)
+    return replace(subject, study=replace(subject.study, report=report))
+
+
+def _by_name(files: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for text in files:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path):
+            raise InputError(f"--data {text!r}: give NAME=PATH, the dataset and its file")
+        found[name] = path
+    return found
+
+
+def _with_files(
+    config: Mapping[str, Any], files: Mapping[str, str], folder: Path
+) -> dict[str, Any]:
+    """The study's plain form, with the paths that its files have now."""
+    datasets = []
+    read = {}
+    for dataset in config["datasets"]:
+        if dataset["path"] is None:
+            datasets.append(dataset)
+            continue
+        name = dataset["name"] or Path(dataset["path"]).stem
+        read[name] = dataset["path"]
+        # Where the current folder holds a file of that name, its hash says whether it is the one.
+        path = files.get(name, dataset["path"])
+        if name not in files and not Path(path).is_file():
+            raise InputError(
+                f"{folder}: the run read {name!r} from {dataset['path']}, which is not in the "
+                f"current folder; say where the file is with --data {name}=PATH"
+            )
+        datasets.append({**dataset, "name": name, "path": path})
+    for name in files:
+        if name not in read:
+            subject = f"--data names {name!r}, which among the files that the run read"
+            raise InputError(unknown_name(subject, name, read))
+    return {**config, "datasets": datasets}
+
+
+def _check_data(data: Sequence[StudyData], manifest: Mapping[str, Any], folder: Path) -> None:
+    for one in data:
+        before = manifest["data"][one.name]["sha256"]
+        if one.sha256 != before:
+            raise InputError(
+                f"{folder}: {one.name!r} is not what the run judged (SHA-256 {one.sha256[:12]}, "
+                f"then {before[:12]}); give the data of the run, or run the study again"
+            )
+
+
+def _remarks(path: Path) -> dict[tuple[str, str], tuple[str, ...]]:
+    return remarks_of(csv_records(path))
+
+
+def _tests(path: Path) -> pd.DataFrame:
+    """The rows of significance.csv; none if the study has no tests."""
+    import pandas as pd
+
+    if not path.exists():
+        return pd.DataFrame(columns=list(COLUMNS))
+    records = [
+        {
+            # Every column is a number or a text for good; pandas would guess from what is there.
+            name: text if name in _TEXTS else _number(text, path)
+            for name, text in record.items()
+        }
+        for record in csv_records(path)
+    ]
+    return pd.DataFrame(records, columns=list(COLUMNS))
+
+
+def _number(text: str, path: Path) -> float:
+    try:
+        return float(text or "nan")
+    except ValueError:
+        raise InputError(f"{path}: {shown(text)} is not a number; run the study again") from None

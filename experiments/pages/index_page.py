@@ -1,0 +1,382 @@
+"""The first page of a report: what was run, what came of it, and every response with a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibration.figures.panels import MOST_CURVES
+from calibration.figures.reliability_diagram import coinciding
+from experiments.findings.page import inline_svg
+from experiments.findings.table import Column
+from experiments.findings.text import small
+from experiments.pages import plots
+from experiments.pages.reported_datasets import Part
+from experiments.pages.response_page import brier, precision
+from experiments.pages.texts import ABSENT, Number, change, fixed, in_turn, interval
+from experiments.paper import study_table as tables
+from experiments.results.agreement import AgreeingCells, agreeing_cells, short_table
+from experiments.results.diagrams import drawn_diagrams
+from experiments.results.judgements import read_judgements
+from experiments.results.rows import FAILED, UNANSWERED, CellRows, RowsFile
+from experiments.results.sentences import sentences
+from experiments.results.summary import REFERENCE
+from experiments.runner.outputs import RunContents
+from experiments.runner.processes import Helper
+from experiments.runner.text_models import ASSESSING, RELATIONS
+from experiments.study.cell_names import CELL, NO_GRAPH, shown
+from factormodels.fact_graph import FactGraph
+from factormodels.io.plain_yaml import yaml_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+MAX_ERRORS = 200
+"""Rows of the table of failures."""
+
+_PLOTTED = {"brier": "Brier score (lower is better)", "accuracy": "Accuracy"}
+_SHOWN_RESPONSES = 5
+
+_KINDS = {RELATIONS: "relation model", ASSESSING: "assessor"}
+
+
+@dataclass(frozen=True)
+class SummaryTable:
+    """The summary of one dataset.
+
+    Attributes:
+        dataset: its name.
+        size: its size in words.
+        titles: of the columns, those that name the cell first.
+        n_names: how many these are.
+        rows: a row per cell.
+    """
+
+    dataset: str
+    size: str
+    titles: tuple[str, ...]
+    n_names: int
+    rows: tuple[tuple[Number, ...], ...]
+
+
+@dataclass(frozen=True)
+class ErrorRow:
+    """Units of one cell that failed in the same way.
+
+    Attributes:
+        dataset: the dataset.
+        cell: the cell.
+        error: why they failed.
+        n_units: how many they are.
+        responses: some of their responses, with the file of the page where there is one.
+    """
+
+    dataset: str
+    cell: str
+    error: str
+    n_units: int
+    responses: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class ResponseRow:
+    """A response in the list.
+
+    Attributes:
+        graph: the response.
+        file: its page.
+        human: share of true atoms among the labelled.
+        n_labelled: number of labelled atoms.
+        precision: per cell, the share of atoms with P above 1/2.
+        brier: per cell, the Brier score.
+        spread: the largest difference between two cells' posteriors of an atom.
+        n_failed: number of cells that failed.
+    """
+
+    graph: FactGraph
+    file: str
+    human: str
+    n_labelled: int
+    precision: str
+    brier: str
+    spread: str
+    n_failed: int
+
+
+def ask_for_index_page(
+    subject: RunContents, parts: Sequence[Part], helper: Helper
+) -> Callable[[], dict[str, Any]]:
+    """Have the first page's plots drawn; return what gives what its template shows."""
+    groups = agreeing_cells(subject.rows, subject.summary)
+    plotted = helper.ask(_drawn, _wanted_plots(subject, parts, groups))
+    return lambda: _index_page(subject, parts, groups, *plotted())
+
+
+def _index_page(
+    subject: RunContents,
+    parts: Sequence[Part],
+    groups: Sequence[AgreeingCells],
+    differences: Sequence[_Plot],
+    others: Sequence[_Plot],
+) -> dict[str, Any]:
+    errors, n_errors = _errors(subject, parts)
+    # The selections of a cell share its units.
+    # Failures would otherwise be counted once for each selection.
+    cells = subject.summary.drop_duplicates(list(CELL))
+    return {
+        "study": subject.study,
+        "manifest": subject.manifest,
+        "config": yaml_text(subject.manifest["config"]),
+        "sentences": sentences(subject.summary, groups, times=False),
+        "answers": list(_answers(subject, groups)),
+        "differences": differences[:1],
+        "summaries": list(_summaries(subject)),
+        "plots": [*differences[1:], *others],
+        "tests": [_test_row(record) for record in subject.tests.to_dict("records")],
+        "covers": bool(subject.tests["coverage"].notna().any()),
+        "correction": subject.study.significance.correction,
+        "errors": errors,
+        "n_errors": n_errors,
+        "n_failed": int(cells["n_failed"].sum()),
+        "n_cells": len(cells),
+        "n_rows": len(subject.summary),
+        "asked": [
+            (_KINDS.get(key, key), name, facts)
+            for key, models in subject.manifest.get("models", {}).items()
+            for name, facts in models.items()
+        ],
+        "parts": [(part, list(_responses(part))) for part in parts],
+        "n_pages": sum(len(part.responses) for part in parts),
+        "n_responses": sum(len(part.data.graphs) for part in parts),
+    }
+
+
+def _answers(subject: RunContents, groups: Sequence[AgreeingCells]) -> Iterator[SummaryTable]:
+    """Yield the summary of every dataset, cells that agree as one row."""
+    table = short_table(subject.summary, groups, "", subject.study.measures)
+    titles = tuple(column.title for column in table.columns)
+    frame = table.frame[_shown(table.frame, table.columns, "block")]
+    for title, own in frame.groupby("block", sort=False):
+        dataset, _, size = str(title).rpartition(": ")
+        rows = tuple(
+            tuple(_number(column, record) for column in table.columns)
+            for record in own.to_dict("records")
+        )
+        yield SummaryTable(dataset, size, titles, 1, rows)
+
+
+def _summaries(subject: RunContents) -> Iterator[SummaryTable]:
+    cells = subject.summary
+    own = tables.keys(cells)
+    columns = tables.shown_columns(cells, own, subject.study.measures)
+    cells = tables.with_absent_named(cells)
+    names = _shown(cells, columns)
+    for dataset, group in cells.groupby("dataset", sort=False):
+        rows = [
+            tuple(_number(column, record) for column in columns)
+            for record in group[names].to_dict("records")
+        ]
+        yield SummaryTable(
+            str(dataset),
+            tables.size_of(group),
+            tuple(column.title for column in columns),
+            len(own),
+            tuple(rows),
+        )
+
+
+def _shown(frame: pd.DataFrame, columns: Sequence[Column], *more: str) -> list[str]:
+    """Which columns of a frame are shown: of the many that it has."""
+    ends = ("", "_lower", "_upper", "_best")
+    wanted = {f"{column.name}{end}" for column in columns for end in ends}
+    return [name for name in frame if name in wanted or name in more]
+
+
+def _number(column: Column, record: dict[Any, Any]) -> Number:
+    value = record[column.name]
+    text = column.text(value)
+    if isinstance(value, str):
+        # Whatever a label may be, only the columns of the graph say that there is none.
+        return Number(ABSENT if column.show is shown and value == NO_GRAPH else text, text)
+    if value is None or np.isnan(value):
+        return Number(ABSENT)
+    lower, upper = (record.get(f"{column.name}_{end}", np.nan) for end in ("lower", "upper"))
+    best = bool(record.get(f"{column.name}_best", False))
+    # 17 digits tell any two floats apart: sorting must not depend on what is shown.
+    return Number(text, f"{value:.17g}", interval(lower, upper), best)
+
+
+@dataclass(frozen=True)
+class _Plots:
+    """What is plotted on the first page, less than a pipe holds.
+
+    Attributes:
+        rows: the tidy rows of the run.
+        scores: (caption, answers) by dataset in which cells differ.
+        posteriors: (caption, cell) by dataset.
+        reliability: the choices of `drawn_diagrams`.
+    """
+
+    rows: Path
+    scores: tuple[tuple[str, tuple[plots.ScoredRow, ...]], ...]
+    posteriors: tuple[tuple[str, CellRows], ...]
+    reliability: dict[str, Any]
+
+
+_Plot = tuple[str, str, bool]
+"""A caption, an SVG element, and whether it takes the whole width."""
+
+
+def _wanted_plots(
+    subject: RunContents, parts: Sequence[Part], groups: Sequence[AgreeingCells]
+) -> _Plots:
+    study = subject.study
+    located = {cell.key: cell for cell in subject.rows.cells()}
+    return _Plots(
+        subject.rows.path,
+        tuple(_scores(subject, groups)),
+        tuple(
+            (f"{part.data.name}: posteriors under {part.title(part.main)}", located[part.main_key])
+            for part in parts
+        ),
+        {"policy": study.unlabelled, "binning": study.reliability, "seed": study.seed},
+    )
+
+
+def _scores(
+    subject: RunContents, groups: Sequence[AgreeingCells]
+) -> Iterator[tuple[str, tuple[plots.ScoredRow, ...]]]:
+    """Yield the plotted scores of every dataset in which cells differ."""
+    by_dataset: dict[str, list[plots.ScoredRow]] = {}
+    for group in groups:
+        own = subject.summary.iloc[list(group.rows)]
+        record = own.iloc[0]
+        # Without labels there is no score to draw.
+        if not record["n_labelled"]:
+            continue
+        name = ", ".join(filter(None, (group.name, group.selection)))
+        scores = {
+            name: (record[name], record[f"{name}_lower"], record[f"{name}_upper"])
+            for name in _PLOTTED
+        }
+        rows = by_dataset.setdefault(group.dataset, [])
+        rows.append(plots.ScoredRow(name, bool((own["backend"] == REFERENCE).any()), scores))
+    # Of a dataset without differences its one row says everything, unless there is no other.
+    differing = {name: rows for name, rows in by_dataset.items() if len(rows) > 1} or by_dataset
+    for dataset, rows in differing.items():
+        shown = rows[: plots.MAX_ROWS]
+        caption = f"{dataset}: scores with 95% intervals over responses"
+        if len(shown) < len(rows):
+            caption += f", the first {len(shown)} of {len(rows)} answers"
+        if any(row.exact for row in shown) and not all(row.exact for row in shown):
+            caption += "; circles: exact inference, squares: what differs from it"
+        yield caption, tuple(shown)
+
+
+def _drawn(kept: dict[str, Any], wanted: _Plots) -> tuple[list[_Plot], list[_Plot]]:
+    """The plots of scores, and the others."""
+    rows = RowsFile(wanted.rows)
+    scores = []
+    for number, (caption, answers) in enumerate(wanted.scores):
+        figure = plots.scores_figure(answers, _PLOTTED)
+        scores.append((caption, inline_svg(figure, f"scores{number}", caption), True))
+    others: list[tuple[str, Figure, bool]] = []
+    for caption, cell in wanted.posteriors:
+        own = read_judgements(rows, cell)
+        if own.judged.any():
+            figure = plots.posteriors_figure(own.p[own.judged], own.label[own.judged])
+            others.append((caption, figure, False))
+    for diagram in drawn_diagrams(kept, rows, **wanted.reliability):
+        wide = len(coinciding(diagram.bins)) > MOST_CURVES
+        others.append((f"{diagram.title}: reliability", diagram.figure, wide))
+    return scores, [
+        (caption, inline_svg(figure, f"plot{number}", caption), wide)
+        for number, (caption, figure, wide) in enumerate(others, start=1)
+    ]
+
+
+def _test_row(record: dict[Any, Any]) -> dict[str, Any]:
+    # Not corrected where the study asks for no correction.
+    p = record["p_value"] if np.isnan(record["corrected"]) else record["corrected"]
+    return {
+        **{name: record[name] for name in ("dataset", "first", "second", "elsewhere", "measure")},
+        "n": f"{int(record['n_claims']):,}",
+        "difference": Number(
+            change(record["difference"]),
+            "" if np.isnan(record["difference"]) else f"{record['difference']:.17g}",
+            interval(record["lower"], record["upper"]),
+        ),
+        "p": Number(
+            ABSENT if np.isnan(p) else f"{_p_value(p)}{record['stars']}",
+            "" if np.isnan(p) else f"{p:.17g}",
+        ),
+        "covers": "" if np.isnan(record["coverage"]) else fixed(record["coverage"], 2),
+        "status": str(record["status"]).replace("_", " "),
+    }
+
+
+def _p_value(p: float) -> str:
+    return fixed(p) if p >= 1e-3 else small(p)
+
+
+def _errors(subject: RunContents, parts: Sequence[Part]) -> tuple[list[ErrorRow], int]:
+    """The failures, the first `MAX_ERRORS`, and how many kinds there are."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    titles = {key: part.title(place) for part in parts for key, place in part.cells.items()}
+    files = {(part.data.name, graph.id): file for part in parts for graph, file in part.responses}
+    rows: list[ErrorRow] = []
+    for cell in subject.rows.cells():
+        if cell.key not in titles:
+            continue
+        table = subject.rows.read(cell, ("response", "status", "error"))
+        table = table.filter(pc.is_in(table["status"], pa.array(UNANSWERED)))
+        # A dictionary as an ordered set: a response has a row for each of its atoms.
+        found: dict[str, dict[str, None]] = {}
+        for response, error in zip(
+            table["response"].to_pylist(), table["error"].to_pylist(), strict=True
+        ):
+            found.setdefault(error or "", {})[response] = None
+        dataset = cell.named()["dataset"]
+        for error, responses in found.items():
+            rows.append(
+                ErrorRow(
+                    dataset,
+                    titles[cell.key],
+                    error,
+                    len(responses),
+                    tuple(
+                        (response, files.get((dataset, response), ""))
+                        for response in list(responses)[:_SHOWN_RESPONSES]
+                    ),
+                )
+            )
+    return rows[:MAX_ERRORS], len(rows)
+
+
+def _responses(part: Part) -> Iterator[ResponseRow]:
+    """Yield the row of every response that has a page."""
+    places = part.places
+    for graph, file in part.responses:
+        answers = part.answers[graph.id]
+        labels = [atom.label for atom in graph.atoms]
+        known = [label for label in labels if label is not None]
+        held = [answers.get(place) for place in places]
+        p = np.array([one.p for one in answers.values() if one.p.size])
+        spread = np.fmax.reduce(np.fmax.reduce(p) - np.fmin.reduce(p)) if p.size else np.nan
+        yield ResponseRow(
+            graph=graph,
+            file=file,
+            human=fixed(sum(known) / len(known) if known else None),
+            n_labelled=len(known),
+            precision=in_turn([ABSENT if one is None else fixed(precision(one)) for one in held]),
+            brier=in_turn([ABSENT if one is None else fixed(brier(one, labels)) for one in held]),
+            spread=fixed(float(spread)),
+            n_failed=sum(answer.status == FAILED for answer in answers.values()),
+        )

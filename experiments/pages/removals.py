@@ -1,0 +1,163 @@
+"""What removing contexts changes, within bounds of work that are the same on every machine."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from experiments.evaluators.evidence import Removals, context_removals
+from experiments.runner.learned_priors import WHOLE, CrossFittedPriors, Key
+from experiments.runner.units import factor_graph
+from experiments.study.cell_names import RECORDED
+from experiments.study.data import NoRelationsError, Related, related_graph
+from experiments.study.design import NO_VIEW, GraphView
+from factormodels.errors import FactormodelsError
+from factormodels.fact_graph import FactGraph
+from factormodels.factor_graph import FactorGraph
+
+if TYPE_CHECKING:
+    from inference.exact.backend import Exact
+
+VIEW_SECONDS = 5.0
+REPORT_SECONDS = 120.0
+"""Most seconds that exact removals of one view, and all of a report, may be predicted to take."""
+
+_MEMORY = 2**27
+"""Bytes of the tables: fixed, since what is free differs between machines and moments."""
+
+_SECONDS_PER_ENTRY = 1e-8
+"""Of a table, in and out of the logarithm, on a current processor."""
+
+
+@dataclass(frozen=True)
+class ViewRemovals:
+    """The removals of contexts from one view of a response.
+
+    Attributes:
+        seen: the view, with its relations as they were found; None where these are not known.
+        removals: what they change; None where that was not computed.
+        reason: why either is None.
+        learned: what was learned for the response, in words; empty where nothing was.
+    """
+
+    seen: FactGraph | None
+    removals: Removals | None
+    reason: str = ""
+    learned: str = ""
+
+
+def removals_of(
+    graph: FactGraph,
+    views: Iterable[GraphView],
+    seconds: float,
+    related: Related = MappingProxyType({}),
+    fits: Iterable[CrossFittedPriors] = (),
+) -> tuple[list[ViewRemovals], float]:
+    """The removals of contexts from each view of a response, and the seconds that are left.
+
+    Args:
+        graph: the response.
+        views: the views.
+        seconds: how many seconds it may take, as predicted.
+        related: the relations that were found for it.
+        fits: priors that were learned, of this response alone.
+    """
+    from inference.exact.backend import Exact
+
+    @cache
+    def found(relation_model: str, variant: str) -> FactGraph:
+        # Views under other encodings, priors or strengths have the same relations.
+        return related_graph(graph, related, relation_model, variant)
+
+    # One thread and fixed memory: neither the numbers nor what is left out depend on the machine.
+    exact = Exact(memory_limit=_MEMORY, threads=1)
+    # Each of these holds this response alone, at position 0.
+    by_key = {fit.key: fit for fit in fits}
+    # Views may differ in name alone, as FR2 and FR3 do without relations between contexts.
+    done: dict[Hashable, Removals | None] = {}
+    result = []
+    for view in views:
+        one, believed = _seen(view, found, related, by_key)
+        if one.seen is not None and believed is not None:
+            model = factor_graph(believed.compiled_for(view.encoding), view)
+            # Predicted rather than measured: a clock would make pages differ between runs.
+            cost = _predicted_seconds(model, exact) if one.seen.contexts else 0.0
+            removals = None
+            # Only what is done is charged, so one large view does not use up the report's budget.
+            # What takes longer is estimated from draws, whose time is no more, and not predicted.
+            within = cost <= VIEW_SECONDS
+            if min(cost, VIEW_SECONDS) <= seconds:
+                seconds -= min(cost, VIEW_SECONDS)
+                # The view names the contexts; the model has the probabilities, learned and
+                # strengthened.
+                allowed = exact if within else replace(exact, memory_limit=1)
+                same = (one.seen.context_ids, _content(model), within)
+                if same not in done:
+                    done[same] = context_removals(one.seen, model, allowed)
+                removals = done[same]
+            one = replace(one, removals=removals, reason=_TOO_LONG if removals is None else "")
+        result.append(one)
+    return result, seconds
+
+
+def _content(model: FactorGraph) -> Hashable:
+    """What equal models have in common."""
+    arrays = (model.scope_starts, model.scope_variables, model.log_values, model.evidence)
+    return model.names, *(array.tobytes() for array in arrays)
+
+
+_TOO_LONG = "it would take too long"
+
+
+def _seen(
+    view: GraphView,
+    found: Callable[[str, str], FactGraph],
+    related: Related,
+    fits: Mapping[Key, CrossFittedPriors],
+) -> tuple[ViewRemovals, FactGraph | None]:
+    """A view as it was found, and as inference saw it: with what was learned; None: unknown.
+
+    What is not known is never replaced by what the data say.
+    """
+    model = view.relation_model
+    # Every way out below says why something is missing; a page shows the reason in its place.
+    if view == NO_VIEW:
+        return ViewRemovals(None, None, "assessors judge texts and have no relations"), None
+    if model != RECORDED and (model, view.variant) not in related:
+        return ViewRemovals(None, None, f"the relations that {model} found were not kept"), None
+    try:
+        seen = found(model, view.variant)
+    except NoRelationsError as error:
+        return ViewRemovals(None, None, f"{model} found no relations: {error}"), None
+    # Set priors are applied by `factor_graph`, so the view as found is what was inferred from.
+    if view.prior.learned is None:
+        return ViewRemovals(seen, None), seen
+    fit = fits.get((view.variant, model, view.encoding, view.prior.title))
+    if fit is None:
+        # The relations are still worth showing, even if their effects cannot be computed.
+        return ViewRemovals(seen, None, "what was learned for these priors was not kept"), None
+    try:
+        return ViewRemovals(seen, None, learned=_in_words(fit)), fit.graph(0, seen)
+    except FactormodelsError as error:
+        return ViewRemovals(seen, None, str(error)), None
+
+
+def _in_words(fit: CrossFittedPriors) -> str:
+    """The learned values that one response was given, in words."""
+    # `fit.of([response])` left one response, at position 0.
+    own = fit.fits[fit.fold[0]]
+    others = "all labelled responses" if fit.fold[0] == WHOLE else f"all but fold {fit.fold[0]}"
+    values = ", ".join(f"{one['name']} {one['estimate']:.3f}" for one in own.table)
+    return f"{fit.prior.title}, learned from {others}: {values}"
+
+
+def _predicted_seconds(model: FactorGraph, exact: Exact) -> float:
+    """An upper bound in seconds: width times a propagation, each table as large as the largest."""
+    prediction = exact.predict(model)
+    # One table per variable, none above the largest; the exponent is capped for a float to hold it.
+    entries = model.n_variables * math.pow(2.0, min(prediction.log2_largest_table, 1000.0))
+    return _SECONDS_PER_ENTRY * entries * (prediction.induced_width + 2)

@@ -1,0 +1,254 @@
+"""What a report is about: a run's study, data, rows and summary, and which part of it is shown."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.results.rows import UNANSWERED, CellKey, CellRows, RowsFile
+from experiments.results.summary import REFERENCE
+from experiments.runner.outputs import RunContents
+from experiments.study.cell_names import RECORDED
+from experiments.study.config import OWN_PRIORS
+from experiments.study.data import StudyData
+from experiments.study.design import NO_VIEW, GraphView, StudyCell
+from factormodels.errors import InputError, nearest
+from factormodels.fact_graph import FactGraph
+
+WITHOUT_GRAPH = "no graph"
+"""What pages call the view of assessors, which judge texts alone."""
+
+MAX_CELLS = 60
+"""Cells of one dataset that pages of responses show; a page says if there are more."""
+
+Step = Callable[[], None]
+Watch = Callable[[int], AbstractContextManager[Step]]
+"""(number of pages) -> a context with what is to be called after each page."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What one cell said of one response.
+
+    Attributes:
+        status: how inference ended.
+        p: float64 (n_atoms,), posteriors; NaN without a verdict of an assessor; empty if it failed.
+        error: why it failed, or None.
+    """
+
+    status: str
+    p: NDArray[np.float64]
+    error: str | None = None
+
+    @property
+    def judged(self) -> NDArray[np.float64]:
+        """The posteriors that there are."""
+        return self.p[~np.isnan(self.p)]
+
+
+Place = tuple[int, int]
+"""A cell of a dataset: (number of the view, number of the algorithm); an assessor, which has no
+view, comes after the last one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One dataset of a run as its report shows it.
+
+    Attributes:
+        data: the dataset.
+        views: what is asked, as (title, view); that of assessors only if there is no other.
+        algorithms: what tables call the algorithms, with the seed where there are several.
+        assessors: numbers of those that are assessors.
+        cells: where each of its cells stands; `answers` may hold fewer.
+        main: the cell that is shown first.
+        responses: the responses that have a page, each with the name of its file.
+        answers: by id of the response and cell.
+        selections: what tables call the selections; empty where every atom counts.
+        kept_by: by id of the response, for each atom the selections that keep it.
+        remarks: what is to be said of selections, by id of the response.
+    """
+
+    data: StudyData
+    views: tuple[tuple[str, GraphView], ...]
+    algorithms: tuple[str, ...]
+    assessors: frozenset[int]
+    cells: dict[CellKey, Place]
+    main: Place
+    responses: tuple[tuple[FactGraph, str], ...]
+    answers: dict[str, dict[Place, Answer]]
+    selections: tuple[str, ...]
+    kept_by: dict[str, list[tuple[str, ...]]]
+    remarks: dict[str, tuple[str, ...]]
+
+    @property
+    def main_key(self) -> CellKey:
+        """The cell that is shown first."""
+        return next(key for key, place in self.cells.items() if place == self.main)
+
+    @property
+    def places(self) -> list[Place]:
+        """The cells that are shown, in the order of views."""
+        held = {place for answers in self.answers.values() for place in answers}
+        return sorted(held | {self.main})
+
+    def view(self, place: Place) -> str:
+        """The name of a cell's view."""
+        return WITHOUT_GRAPH if place[1] in self.assessors else self.views[place[0]][0]
+
+    def title(self, place: Place) -> str:
+        """The name of a cell."""
+        algorithm = self.algorithms[place[1]]
+        return algorithm if place[1] in self.assessors else f"{self.view(place)} · {algorithm}"
+
+    def answer(self, response: str, view: int, algorithm: int) -> Answer | None:
+        """What an algorithm says under a view; an assessor says the same under each."""
+        if algorithm in self.assessors:
+            view = next(place[0] for place in self.cells.values() if place[1] == algorithm)
+        return self.answers.get(response, {}).get((view, algorithm))
+
+
+def parts_of(subject: RunContents, n_responses: int, chosen: Sequence[str] = ()) -> list[Part]:
+    """The datasets of a run that have rows, as their report shows them.
+
+    One cell is in memory at a time.
+
+    Args:
+        subject: the run.
+        n_responses: how many responses of each dataset have a page, the first ones.
+        chosen: ids of the responses that have a page in their place.
+
+    Raises:
+        InputError: for an id that the run does not have.
+    """
+    for name in chosen:
+        present = [graph.id for data in subject.data for graph in data.graphs]
+        if name not in present:
+            near = nearest(name, present)
+            hint = f"did you mean {near!r}?" if near else "check the id"
+            raise InputError(f"the run has no response {name!r}; {hint}")
+    # Rows know a cell by its key alone; the study knows its view and algorithm.
+    by_key: dict[CellKey, StudyCell] = {tuple(cell.key().values()): cell for cell in subject.cells}
+    held = [cell for cell in subject.rows.cells() if cell.key in by_key]
+    # Numbered over all datasets, so that every page has a name of its own.
+    numbers = itertools.count(1)
+    parts = []
+    for data in subject.data:
+        own = [(rows, by_key[rows.key]) for rows in held if rows.named()["dataset"] == data.name]
+        if not own:
+            continue
+        graphs = [one for one in data.graphs if one.id in chosen] if chosen else data.graphs
+        limit = None if chosen else n_responses
+        responses = tuple((one, f"response-{next(numbers):04}.html") for one in graphs[:limit])
+        parts.append(_part(subject, data, own, responses))
+    return parts
+
+
+def _part(
+    subject: RunContents,
+    data: StudyData,
+    cells: Sequence[tuple[CellRows, StudyCell]],
+    responses: tuple[tuple[FactGraph, str], ...],
+) -> Part:
+    """One dataset with what its cells said of the responses that have a page."""
+    rows, selections = subject.rows, subject.study.selected
+    inferred = list(dict.fromkeys(cell.view for _, cell in cells if cell.view != NO_VIEW))
+    algorithms = list(dict.fromkeys(_algorithm(cell) for _, cell in cells))
+    titles = [title for title, _ in algorithms]
+    # The exact backend is shown first, or the first cell where it was not run.
+    main = next((cell for _, cell in cells if cell.algorithm.name == REFERENCE), cells[0][1])
+    # The one that is shown first comes first, so that no limit leaves it out.
+    ordered = sorted(cells, key=lambda cell: cell[1] is not main)
+    answers: dict[str, dict[Place, Answer]] = {graph.id: {} for graph, _ in responses}
+    n_atoms = {graph.id: len(graph.atoms) for graph, _ in responses}
+
+    def place(cell: StudyCell) -> Place:
+        # Behind the last view, as `Place` says.
+        view = len(inferred) if cell.algorithm.assessor else inferred.index(cell.view)
+        return view, algorithms.index(_algorithm(cell))
+
+    for located, cell in ordered[:MAX_CELLS]:
+        for response, answer in _answers(rows, located, n_atoms):
+            answers[response][place(cell)] = answer
+    return Part(
+        data=data,
+        views=tuple((view_title(view), view) for view in inferred or [NO_VIEW]),
+        algorithms=tuple(
+            f"{title} seed {seed}" if titles.count(title) > 1 else title
+            for title, seed in algorithms
+        ),
+        assessors=frozenset(place(cell)[1] for _, cell in cells if cell.algorithm.assessor),
+        cells={located.key: place(cell) for located, cell in cells},
+        main=place(main),
+        responses=responses,
+        answers=answers,
+        selections=selections,
+        kept_by=_kept_by(rows, [located for located, _ in cells], n_atoms) if selections else {},
+        remarks={
+            name: said for (owner, name), said in subject.remarks.items() if owner == data.name
+        },
+    )
+
+
+def _algorithm(cell: StudyCell) -> tuple[str, int]:
+    return cell.algorithm.title, cell.algorithm.seed
+
+
+def view_title(view: GraphView) -> str:
+    """The name of a view: what it does not take from the data is said."""
+    if view == NO_VIEW:
+        return WITHOUT_GRAPH
+    parts = [view.variant]
+    if view.relation_model != RECORDED:
+        parts.append(view.relation_model)
+    parts.append(view.encoding)
+    if view.prior.title != OWN_PRIORS:
+        parts.append(view.prior.title)
+    if view.strength != 1.0:
+        parts.append(f"strength {view.strength:g}")
+    return " · ".join(parts)
+
+
+def _answers(
+    rows: RowsFile, cell: CellRows, n_atoms: dict[str, int]
+) -> Iterator[tuple[str, Answer]]:
+    """Yield (response, answer) of one cell, for the responses that have a page."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = ("response", "p", "status", "error")
+    table = rows.read(cell, names)
+    # Before anything becomes Python objects: a cell may have many more responses than pages.
+    table = table.filter(pc.is_in(table["response"], pa.array(list(n_atoms), pa.string())))
+    records = zip(*(table[name].to_pylist() for name in names), strict=True)
+    for response, group in itertools.groupby(records, key=lambda record: record[0]):
+        _, values, statuses, errors = zip(*group, strict=True)
+        failed = statuses[0] in UNANSWERED
+        # A response without atoms has a row too.
+        p = () if failed else values[: n_atoms[response]]
+        yield response, Answer(statuses[0], np.array(p, dtype=np.float64), errors[0])
+
+
+def _kept_by(
+    rows: RowsFile, cells: Sequence[CellRows], n_atoms: dict[str, int]
+) -> dict[str, list[tuple[str, ...]]]:
+    """The selections that keep each atom of the responses that have a page."""
+    kept: dict[str, list[tuple[str, ...]]] = {}
+    for cell in cells:
+        # Of a run that is not complete no cell may have every response.
+        if n_atoms.keys() <= kept.keys():
+            break
+        own: dict[str, list[tuple[str, ...]]] = {}
+        table = rows.read(cell, ("response", "selections"))
+        columns = (table[name].to_pylist() for name in ("response", "selections"))
+        for response, names in zip(*columns, strict=True):
+            if response in n_atoms:
+                own.setdefault(response, []).append(tuple((names or "").split()))
+        # What an earlier cell said stays: selections are the same in every cell.
+        kept = own | kept
+    return kept

@@ -1,0 +1,440 @@
+"""The page of one response: its atoms, what each cell says of them, and what speaks for it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibration.scores.measures import DECISION_TOLERANCE, verdicts
+from experiments.evaluators.evidence import (
+    ContextEvidence,
+    Removal,
+    evidence_of_atoms,
+    recorded_context,
+)
+from experiments.pages.graph_drawing import Drawing, drawing_of
+from experiments.pages.marked_texts import deciding_sentences, marked_response
+from experiments.pages.removals import ViewRemovals
+from experiments.pages.reported_datasets import Answer, Part, Place
+from experiments.pages.texts import ABSENT, change, fixed, label_word
+from experiments.results.rows import UNANSWERED
+from factormodels.claims import CONFLICTS, Atom, Context, RelationKind
+from factormodels.fact_graph import FactGraph
+
+_Bearing = Mapping[str, Sequence[ContextEvidence]]
+"""What bears on each atom in one view, by its id; nothing where the view is not known."""
+
+
+@dataclass(frozen=True)
+class ShownAnswer:
+    """What one cell says of an atom.
+
+    Attributes:
+        text: the posterior, why there is none (a status), or empty where the cell was not asked.
+        error: why it failed.
+        unsure: whether inference ended without converging.
+    """
+
+    text: str
+    error: str = ""
+    unsure: bool = False
+
+
+@dataclass(frozen=True)
+class EvidenceRow:
+    """A relation that joins a context to an atom, over all views that hold it.
+
+    Attributes:
+        context: id of the context.
+        title: its title.
+        snippet: the sentence of it that decides, as `deciding_sentences` finds it.
+        relation: what it is.
+        against: whether it speaks against the atom.
+        probability: as the view has it.
+        without: posterior without the context, per view; empty where the view lacks the relation.
+        changes: what the posterior loses, the same.
+    """
+
+    context: str
+    title: str
+    snippet: str
+    relation: RelationKind
+    against: bool
+    probability: str
+    without: tuple[str, ...]
+    changes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AtomCard:
+    """All that is said of an atom.
+
+    Attributes:
+        atom: the atom.
+        label: its human label as a word.
+        now: per view, what the algorithm that is shown first says.
+        in_views: per algorithm, what it says in each view.
+        told: per view, what each algorithm says.
+        evidence: what speaks for and against it.
+        with_evidence: numbers of the views in which anything does.
+        without_evidence: of those in which nothing does; of the others that is not known.
+        kept_by: the selections that keep it.
+        tags: what it can be found by.
+        spread: largest less smallest posterior over all cells.
+        verdict: of the algorithm and view that are shown first: supported, contradicted, undecided
+            or unknown.
+    """
+
+    atom: Atom
+    label: str
+    now: tuple[str, ...]
+    in_views: tuple[tuple[ShownAnswer, ...], ...]
+    told: tuple[tuple[ShownAnswer, ...], ...]
+    evidence: tuple[EvidenceRow, ...]
+    with_evidence: tuple[int, ...]
+    without_evidence: tuple[int, ...]
+    kept_by: tuple[str, ...]
+    tags: tuple[str, ...]
+    spread: str
+    verdict: str
+
+
+@dataclass(frozen=True)
+class ContextRow:
+    """A context with what it does.
+
+    Attributes:
+        context: the context.
+        link: its address, if it is one that a browser may open.
+        n_relations: per view, its number of relations that are not neutral.
+        largest: per view, the largest change that its removal makes, with the atom.
+    """
+
+    context: Context
+    link: str
+    n_relations: tuple[str, ...]
+    largest: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class CellRow:
+    """What one cell says of the response.
+
+    Attributes:
+        view: title of the view.
+        algorithm: what tables call the algorithm.
+        precision: share of atoms with P above 1/2.
+        mean: mean of P.
+        brier: Brier score over the labelled atoms.
+        status: how inference ended.
+        error: why it failed.
+    """
+
+    view: str
+    algorithm: str
+    precision: str
+    mean: str
+    brier: str
+    status: str
+    error: str
+
+
+def response_page(part: Part, graph: FactGraph, removals: Sequence[ViewRemovals]) -> dict[str, Any]:
+    """What the template of a response's page shows.
+
+    Args:
+        part: its dataset.
+        graph: the response.
+        removals: of the contexts, per view of the dataset.
+    """
+    answers = part.answers.get(graph.id, {})
+    bearing = [
+        {} if one.seen is None else evidence_of_atoms(graph, one.seen, one.removals)
+        for one in removals
+    ]
+    evidence = _evidence(graph, bearing)
+    labels = [atom.label for atom in graph.atoms]
+    pieces, nowhere = marked_response(graph)
+    drawings = _drawings(part, graph, answers, removals)
+    return {
+        "graph": graph,
+        "pieces": pieces,
+        "nowhere": nowhere,
+        "part": part,
+        "views": [title for title, _ in part.views],
+        "cards": [
+            _card(part, graph, row, removals, evidence[atom.id])
+            for row, atom in enumerate(graph.atoms)
+        ],
+        # An assessor stands behind the last view, where there is none to show.
+        "main_view": min(part.main[0], len(part.views) - 1),
+        "remarks": part.remarks.get(graph.id, ()),
+        "contexts": list(_contexts(graph, removals, bearing)),
+        "context_numbers": {name: number for number, name in enumerate(graph.context_ids, 1)},
+        "cells": list(_cells(part, answers, labels)),
+        "drawings": drawings,
+        "drawn_kinds": [
+            kind for kind in RelationKind if any(kind in own.kinds for *_, own in drawings)
+        ],
+        "n_labelled": sum(label is not None for label in labels),
+        "n_true": sum(label is True for label in labels),
+        "skipped": Counter(
+            one.reason for one in removals if one.seen is not None and one.removals is None
+        ),
+        "unknown": _by_text("" if one.seen is not None else one.reason for one in removals),
+        "learned": _by_text(one.learned for one in removals),
+        "failures": _failures(part, answers),
+    }
+
+
+def precision(answer: Answer) -> float:
+    """The share of judged atoms with P above 1/2; NaN without any."""
+    return float(_supported(answer.judged).mean()) if answer.judged.size else math.nan
+
+
+def brier(answer: Answer, labels: Sequence[bool | None]) -> float:
+    """The Brier score over the judged and labelled atoms of a response; NaN without any."""
+    if answer.status in UNANSWERED:
+        return math.nan
+    pairs = zip(answer.p.tolist(), labels, strict=True)
+    squares = [(p - label) ** 2 for p, label in pairs if label is not None and not math.isnan(p)]
+    return float(np.mean(squares)) if squares else math.nan
+
+
+def _supported(p: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    return np.asarray(verdicts(p, DECISION_TOLERANCE) > 0)
+
+
+def _by_text(texts: Iterable[str]) -> list[tuple[list[int], str]]:
+    """Each text of views that have one, with their numbers."""
+    found: dict[str, list[int]] = {}
+    for number, text in enumerate(texts):
+        if text:
+            found.setdefault(text, []).append(number)
+    return [(numbers, text) for text, numbers in found.items()]
+
+
+def _card(
+    part: Part,
+    graph: FactGraph,
+    row: int,
+    removals: Sequence[ViewRemovals],
+    evidence: tuple[EvidenceRow, ...],
+) -> AtomCard:
+    """Everything about one atom, over all views and algorithms."""
+    atom = graph.atoms[row]
+    p = np.array([one.p[row] for one in part.answers.get(graph.id, {}).values() if one.p.size])
+    p = p[~np.isnan(p)]
+    told = tuple(
+        tuple(
+            _told(part.answer(graph.id, view, algorithm), row)
+            for algorithm in range(len(part.algorithms))
+        )
+        for view in range(len(part.views))
+    )
+    # Over all cells: they are compared with the label, and with each other.
+    supported = _supported(p)
+    tags = [label_word(atom.label)]
+    if atom.label is not None and (supported != atom.label).any():
+        tags.append("against")
+    if supported.any() and not supported.all():
+        tags.append("split")
+    own = part.kept_by.get(graph.id)
+    kept_by = () if own is None else own[row]
+    tags += [f"in:{name}" for name in kept_by]
+    known = [view for view, one in enumerate(removals) if one.seen is not None]
+    # Empty where the view lacks the relation; `ABSENT` where only its effect is not known.
+    borne = {view for view in known for one in evidence if one.without[view]}
+    return AtomCard(
+        atom=atom,
+        label=label_word(atom.label),
+        now=tuple(one[part.main[1]].text or ABSENT for one in told),
+        in_views=tuple(zip(*told, strict=True)),
+        told=told,
+        evidence=evidence,
+        with_evidence=tuple(sorted(borne)),
+        without_evidence=tuple(view for view in known if view not in borne),
+        kept_by=kept_by,
+        tags=tuple(tags),
+        spread=fixed(float(np.ptp(p)) if p.size else None),
+        verdict=_verdict(part.answers.get(graph.id, {}).get(part.main), row),
+    )
+
+
+def _verdict(answer: Answer | None, row: int) -> str:
+    if answer is None or answer.status in UNANSWERED or math.isnan(answer.p[row]):
+        return "unknown"
+    (sign,) = verdicts(answer.p[row : row + 1], DECISION_TOLERANCE).tolist()
+    return {1: "supported", -1: "contradicted", 0: "undecided"}[sign]
+
+
+def _told(answer: Answer | None, row: int) -> ShownAnswer:
+    if answer is None:
+        return ShownAnswer("")
+    if answer.status in UNANSWERED:
+        return ShownAnswer(answer.status, answer.error or "")
+    return ShownAnswer(fixed(float(answer.p[row])), unsure=answer.status == "not_converged")
+
+
+def _evidence(graph: FactGraph, bearing: Sequence[_Bearing]) -> dict[str, tuple[EvidenceRow, ...]]:
+    """The evidence of every atom, the strongest first, as any view has it."""
+    found: dict[str, dict[tuple[str, RelationKind, float], dict[int, Removal | None]]] = {
+        atom: {} for atom in graph.atom_ids
+    }
+    for view, own in enumerate(bearing):
+        for atom, items in own.items():
+            for item in items:
+                # One row for all views that agree on the relation; where they differ, a row each.
+                key = (item.context, item.relation, item.probability)
+                found[atom].setdefault(key, {})[view] = item.removal
+    contexts = {context.id: context for context in graph.contexts}
+    texts = {one.id: one.text for one in graph.atoms}
+    shown = [(atom, context, kind) for atom, own in found.items() for context, kind, _ in own]
+    passages = [(contexts[context].content, texts[atom], kind) for atom, context, kind in shown]
+    decides = dict(zip(shown, deciding_sentences(passages), strict=True))
+    rows: dict[str, tuple[EvidenceRow, ...]] = {}
+    for atom, relations in found.items():
+        # The strongest effect in any view; stable, so that ties stay in the order of the relations.
+        ordered = sorted(relations.items(), key=lambda entry: -_strength(entry[1], entry[0][2]))
+        rows[atom] = tuple(
+            EvidenceRow(
+                context=context,
+                title=contexts[context].title,
+                snippet=decides[atom, context, kind],
+                relation=kind,
+                against=kind in CONFLICTS,
+                probability=f"{probability:.2f}",
+                without=tuple(_in_views(by_view, len(bearing), lambda one: fixed(one.without))),
+                changes=tuple(_in_views(by_view, len(bearing), _change)),
+            )
+            for (context, kind, probability), by_view in ordered
+        )
+    return rows
+
+
+def _change(one: Removal) -> str:
+    # An estimate has its standard error beside it.
+    error = f" ± {one.error:.3f}" if one.error else ""
+    return f"{change(one.change)}{error}"
+
+
+def _strength(by_view: Mapping[int, Removal | None], probability: float) -> float:
+    known = [abs(one.change) for one in by_view.values() if one is not None]
+    # Without numbers the relation itself says how strong it may be.
+    return max(known) if known else probability - 1.0
+
+
+def _in_views(by_view: Mapping[int, Removal | None], n_views: int, show: Any) -> Iterator[str]:
+    for view in range(n_views):
+        if view not in by_view:
+            yield ""
+        else:
+            removal = by_view[view]
+            yield ABSENT if removal is None else show(removal)
+
+
+def _contexts(
+    graph: FactGraph, removals: Sequence[ViewRemovals], bearing: Sequence[_Bearing]
+) -> Iterator[ContextRow]:
+    counts = [None if one.seen is None else _n_relations(graph, one.seen) for one in removals]
+    largest: list[dict[str, tuple[float, str]]] = []
+    for by_atom in bearing:
+        own: dict[str, tuple[float, str]] = {}
+        # Over all atoms, to find the one on which a context bears most.
+        for atom, items in by_atom.items():
+            for item in items:
+                if item.removal is not None:
+                    before = own.get(item.context, (0.0, ""))
+                    if not before[1] or abs(item.removal.change) > abs(before[0]):
+                        own[item.context] = (item.removal.change, atom)
+        largest.append(own)
+    for context in graph.contexts:
+        yield ContextRow(
+            context=context,
+            # No other scheme: a link of a data set could be a script.
+            link=context.link if context.link.startswith(("http://", "https://")) else "",
+            n_relations=tuple(ABSENT if own is None else str(own[context.id]) for own in counts),
+            largest=tuple(
+                f"{change(own[context.id][0])} {own[context.id][1]}"
+                if context.id in own
+                else ABSENT
+                for own in largest
+            ),
+        )
+
+
+def _n_relations(graph: FactGraph, seen: FactGraph) -> Counter[str]:
+    """The number of relations that each context has in a view."""
+    counts: Counter[str] = Counter()
+    contexts = set(seen.context_ids)
+    for relation in seen.relations:
+        if relation.kind is RelationKind.NEUTRAL:
+            continue
+        ends = (relation.source, relation.target)
+        counts.update(
+            recorded_context(end, other, graph)
+            for end, other in (ends, ends[::-1])
+            if end in contexts
+        )
+    return counts
+
+
+def _cells(
+    part: Part, answers: Mapping[Place, Answer], labels: Sequence[bool | None]
+) -> Iterator[CellRow]:
+    for place, answer in sorted(answers.items()):
+        missing = answer.p.size - answer.judged.size
+        yield CellRow(
+            view=part.view(place),
+            algorithm=part.algorithms[place[1]],
+            precision=fixed(precision(answer)),
+            mean=fixed(float(answer.judged.mean()) if answer.judged.size else None),
+            brier=fixed(brier(answer, labels)),
+            status=answer.status.replace("_", " ") + (f", {missing} missing" if missing else ""),
+            error=answer.error or "",
+        )
+
+
+def _failures(part: Part, answers: Mapping[Place, Answer]) -> list[tuple[str, list[str]]]:
+    """Every error with the cells that it ended."""
+    found: dict[str, list[str]] = {}
+    for place, answer in sorted(answers.items()):
+        if answer.status in UNANSWERED:
+            found.setdefault(answer.error or "", []).append(part.title(place))
+    return list(found.items())
+
+
+def _drawings(
+    part: Part,
+    graph: FactGraph,
+    answers: Mapping[Place, Answer],
+    removals: Sequence[ViewRemovals],
+) -> list[tuple[list[int], str, Drawing]]:
+    """A drawing per variant and source of relations.
+
+    Each is (the views that it stands for, its caption, the drawing).
+    """
+    found: dict[tuple[str, str], list[int]] = {}
+    for number, (_, view) in enumerate(part.views):
+        found.setdefault((view.variant, view.relation_model), []).append(number)
+    result = []
+    # Encodings and priors do not change which relations there are, so they share a drawing.
+    for numbers in found.values():
+        seen = removals[numbers[0]].seen
+        if seen is None:
+            continue
+        place = next((one for one in sorted(answers) if one[0] in numbers), None)
+        answer = answers.get(place) if place is not None else None
+        p = answer.p.tolist() if answer is not None else []
+        named = zip(graph.atom_ids, p, strict=True) if p else ()
+        known = {atom: value for atom, value in named if not math.isnan(value)}
+        drawing = drawing_of(graph, seen, known)
+        if drawing is not None:
+            caption = part.title(place) if place is not None and known else ""
+            result.append((numbers, caption, drawing))
+    return result

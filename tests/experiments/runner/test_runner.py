@@ -1,0 +1,359 @@
+"""The runner: units done anywhere, in any order, in pieces, give the same files."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from experiments.findings.text import counted
+from experiments.pages.writing import write_pages
+from experiments.results.rows import read_rows
+from experiments.runner import runner
+from experiments.runner.processes import Helper
+from experiments.runner.runner import (
+    Execution,
+    Progress,
+    StudyDesign,
+    design,
+    failures_of,
+    run_study,
+)
+from experiments.study.reading import load_study
+from factormodels import write_many
+from factormodels.datasets import load
+from tests.experiments import strange
+from tests.experiments.conftest import environment, invoke, study_file
+from tests.experiments.killed_run import EMPTY_JOURNAL, size
+
+pytestmark = [pytest.mark.kill, pytest.mark.slow]
+
+STUDY = """
+study: s
+datasets:
+  - worked-examples
+  - name: made
+    synthetic:
+      {n_responses: 40, n_atoms: [1, 4], contexts_per_atom: 2, density: 0.2, unlabelled: 0.2}
+variants: [FR1, FR2]
+priors: {atom: [null, 0.3]}
+strengths: [1.0, 2.0]
+backends: [exact, {backend: lbp, grid: {damping: [0.0, 0.5]}}]
+significance: {pairs: [[{variant: FR2}, {variant: FR1}]], measures: [brier], resamples: 200}
+outputs: [csv, latex, markdown]
+"""
+
+TABLES = ("summary.csv", "significance.csv", "table.tex", "table.md")
+
+
+def planned(folder: Path, text: str = STUDY) -> StudyDesign:
+    return design(load_study(str(study_file(folder, text))))
+
+
+def assert_same_files(one: Path, other: Path) -> None:
+    """Assert that two runs have the same tables byte for byte, and the same rows but for times."""
+    for name in TABLES:
+        if (one / name).exists():
+            assert (one / name).read_bytes() == (other / name).read_bytes(), name
+    assert (other / "summary.csv").exists()
+    rows = [read_rows(path / "rows.parquet").drop(columns="seconds") for path in (one, other)]
+    assert rows[0].equals(rows[1])
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run of `STUDY` in one process, without a pause."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    run_study(planned(folder), folder / "out", Execution(workers=1))
+    return folder / "out"
+
+
+@contextmanager
+def stopping(after: int) -> Iterator[Callable[[Progress], None]]:
+    """A monitor that interrupts a run once some units are finished."""
+    seen = 0
+
+    def report(progress: Progress) -> None:
+        nonlocal seen
+        seen += progress.n_units
+        if seen >= after:
+            raise KeyboardInterrupt
+
+    yield report
+
+
+def test_a_process_that_draws_gives_the_same_figures_and_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (
+        "study: s\ndatasets: [{name: demonstration, limit: 2}]\nvariants: [FR2]\n"
+        "backends: [exact, lbp]\noutputs: [reliability, report]\n"
+    )
+    asked: list[object] = []
+    ask = Helper.ask
+
+    def spied(helper: Helper, *arguments: Any) -> Any:
+        asked.append(helper._child)
+        return ask(helper, *arguments)
+
+    monkeypatch.setattr(Helper, "ask", spied)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    folders = {panels: tmp_path / str(panels) for panels in (1, 99)}
+    for panels, place in folders.items():
+        monkeypatch.setattr(runner, "_PANELS", panels)
+        run_study(planned(tmp_path, text), place, Execution(), pages=write_pages)
+        # What it is asked for: to get ready, the diagrams, the plots of the report.
+        assert len(asked) == (3 if panels == 1 else 2)
+        assert all((one is not None) == (panels == 1) for one in asked)
+        asked.clear()
+    pages = [f"report/{page.name}" for page in (tmp_path / "1" / "report").iterdir()]
+    names = [path.name for path in (tmp_path / "1").glob("reliability*")]
+    assert (len(pages), len(names)) == (3, 4)
+    for name in (*pages, *names):
+        one, other = (place / name for place in folders.values())
+        assert one.read_bytes() == other.read_bytes(), name
+    page = (tmp_path / "1" / "report" / "index.html").read_text("utf-8")
+    # The report has no titles over its diagrams, whose captions say the same.
+    assert page.count("<svg") == 3
+    assert "demonstration, implication: reliability" in page
+
+
+def test_cells_chosen_one_after_the_other_give_the_same_files(
+    undisturbed: Path, folder: Path
+) -> None:
+    path = study_file(folder, STUDY)
+    chosen = ("run", path, "--out", "out", "--workers", "1")
+    first = invoke(*chosen, "--only", "backend=exact", "--only", "variant=FR2,FR1")
+    manifest = json.loads((folder / "out" / "manifest.json").read_text())
+    total = sum(planned(folder).sizes)
+    assert manifest["complete"] is False
+    assert manifest["units_missing"] == total * 2 // 3
+    assert f"{counted(total * 2 // 3, 'unit')} not run yet; go on with --resume" in first.stdout
+    assert set(read_rows(folder / "out" / "rows.parquet").backend) == {"exact"}
+    assert "go on with --resume, or drop them with --overwrite" in invoke(*chosen, code=2).stderr
+    title = "lbp damping=0.5"
+    invoke(*chosen, "--resume", "--only", f"backend={title}")
+    invoke(*chosen, "--resume")
+    assert_same_files(undisturbed, folder / "out")
+
+
+@pytest.mark.parametrize(
+    ("only", "said"),
+    [
+        ("backend=exat", "did you mean 'exact'"),
+        ("backends=exact", "did you mean 'backend'"),
+        ("variant", "KEY=VALUE"),
+        ("seed=9", "no cell has the seed '9'"),
+    ],
+)
+def test_cells_that_are_not_there_are_refused(folder: Path, only: str, said: str) -> None:
+    assert said in invoke("run", study_file(folder, STUDY), "--only", only, code=2).stderr
+    assert [path.name for path in folder.iterdir()] == ["study.yaml"]
+
+
+def test_a_dry_run_counts_and_writes_nothing(folder: Path) -> None:
+    path = study_file(folder, STUDY)
+    result = invoke("run", path, "--dry-run", "--only", "dataset=made", "--only", "strength=2")
+    assert "480 units in 12 cells, 0 finished" in result.stdout
+    assert "made: 40 responses" in result.stdout
+    assert [file.name for file in folder.iterdir()] == ["study.yaml"]
+
+
+SMALL = "study: s\ndatasets: [{path: data.jsonl}]\nbackends: [lbp]\noutputs: []\n"
+
+
+@pytest.fixture(scope="module")
+def finished_small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a study of a file of its own that has been run."""
+    folder = tmp_path_factory.mktemp("small")
+    write_many(load("worked-examples").graphs, folder / "data.jsonl")
+    run_study(planned(folder, SMALL), folder / "out", Execution())
+    return folder
+
+
+@pytest.fixture
+def small(folder: Path, finished_small: Path) -> Path:
+    """That study, in the current folder."""
+    shutil.copytree(finished_small, folder, dirs_exist_ok=True)
+    return folder / "study.yaml"
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (["priors.atom=0.4"], "differs in priors"),
+        (["variants=[FR1]", "seed=4"], "differs in variants, seed"),
+        (["backends=[{backend: lbp, settings: {damping: 0.1}}]"], "differs in backends"),
+    ],
+)
+@pytest.mark.parametrize("option", [[], ["--resume"], ["--dry-run"]])
+def test_another_study_in_the_folder_is_refused(
+    small: Path, changes: list[str], said: str, option: list[str]
+) -> None:
+    before = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
+    result = invoke("run", small, "--out", "out", *changes, *option, code=2)
+    assert said in result.stderr
+    assert "give another --out, or drop that run with --overwrite" in result.stderr
+    after = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
+    assert after == before
+
+
+def test_other_data_in_the_same_file_are_refused(small: Path) -> None:
+    data = Path("data.jsonl")
+    data.write_text(data.read_text().replace("0.99", "0.98"))
+    result = invoke("run", small, "--out", "out", "--resume", code=2)
+    assert "differs in the content of 'data'" in result.stderr
+    invoke("run", small, "--out", "out", "--overwrite")
+
+
+def test_presentation_may_change_without_running_anything(small: Path) -> None:
+    result = invoke(
+        "run", small, "--out", "out", "--resume", "measures=[accuracy]", "outputs=latex"
+    )
+    assert "s: 0 units, 16 kept" in result.stderr
+    assert "Brier" not in Path("out/table.tex").read_text()
+
+
+def test_a_folder_in_use_is_refused(small: Path) -> None:
+    before = Path("out/journal/units.bin").read_bytes()
+    with Path("out/journal/units.bin").open("r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        result = invoke("run", small, "--out", "out", "--overwrite", code=2)
+    assert "another run is at work" in result.stderr
+    assert Path("out/journal/units.bin").read_bytes() == before
+
+
+def damage(journal: Path) -> None:
+    """Change a bit of a record, and let another record follow."""
+    whole = journal.read_bytes()
+    records = whole[EMPTY_JOURNAL:]
+    middle = len(records) // 2
+    changed = records[:middle] + bytes([records[middle] ^ 1]) + records[middle + 1 :]
+    journal.write_bytes(whole[:EMPTY_JOURNAL] + changed + records)
+
+
+def outdate(journal: Path) -> None:
+    """Put what an earlier version wrote in place of a journal."""
+    journal.write_bytes(b"factormodels units 1\n" + bytes(20))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [(damage, "a record before the last one"), (outdate, "not a journal of a run")],
+)
+def test_a_damaged_or_outdated_journal_is_named_and_may_be_dropped(
+    small: Path, change: Callable[[Path], None], said: str
+) -> None:
+    journal = Path("out/journal/units.bin")
+    tables = [Path("out", name).read_bytes() for name in TABLES if Path("out", name).exists()]
+    change(journal)
+    before = journal.read_bytes()
+    for options in (["--resume"], []):
+        result = invoke("run", small, "--out", "out", *options, code=2)
+        assert f"{journal}: " in result.stderr
+        assert said in result.stderr
+        assert "start anew with --overwrite" in result.stderr
+    assert journal.read_bytes() == before
+    invoke("run", small, "--out", "out", "--overwrite")
+    after = [Path("out", name).read_bytes() for name in TABLES if Path("out", name).exists()]
+    assert after == tables
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--resume", "--overwrite"], "give one of them"),
+        (["--dask", "tcp://127.0.0.1:9", "--workers", "2"], "leave --workers out"),
+    ],
+)
+def test_options_that_contradict_each_other_are_refused(
+    folder: Path, options: list[str], said: str
+) -> None:
+    assert said in invoke("run", study_file(folder, STUDY), *options, code=2).stderr
+
+
+@pytest.fixture
+def _strange() -> Iterator[None]:
+    strange.register_all()
+    yield
+    strange.unregister_all()
+
+
+@pytest.mark.usefixtures("_strange")
+def test_a_unit_that_ends_its_process_fails_alone(tmp_path: Path) -> None:
+    chosen = ", ".join(graph.id for graph in load("worked-examples").graphs[2:6])
+    text = (
+        f"study: s\ndatasets: [{{name: worked-examples, subset: {{responses: [{chosen}]}}}}]\n"
+        "backends: [deadly, exact]\noutputs: []\nvariants: [given]\n"
+    )
+    study = planned(tmp_path, text)
+    sizes = {g.id: len(g.atoms) + len(g.contexts) for g in study.data[0].graphs}
+    assert 0 < sum(size == 3 for size in sizes.values()) < len(sizes)
+    _, finished = run_study(study, tmp_path / "out", Execution(workers=2))
+    failed = failures_of(study, finished)
+    assert {one.response for one in failed} == {id_ for id_, size in sizes.items() if size == 3}
+    assert {one.cell.algorithm.name for one in failed} == {"deadly"}
+    assert all("the process that ran it ended without an answer" in one.error for one in failed)
+    rows = read_rows(tmp_path / "out" / "rows.parquet")
+    assert rows[rows.backend == "exact"].p.notna().all()
+
+
+RUN_SLOWLY = """
+import signal
+from tests.experiments import strange
+strange.register_all()
+from experiments.cli.main import main
+if __name__ == "__main__":
+    # A test run in the background of a shell ignores interrupts, and so do its children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    main()
+"""
+
+
+def test_an_interrupt_keeps_what_is_finished(folder: Path) -> None:
+    text = (
+        "study: s\ndatasets: [{name: demonstration, limit: 5}]\noutputs: []\n"
+        "backends: [{backend: slow, grid: {seconds_each: [0.2, 0.1]}}]\n"
+    )
+    path = study_file(folder, text)
+    script = folder / "slowly.py"
+    script.write_text(RUN_SLOWLY)
+    process = subprocess.Popen(
+        [sys.executable, str(script), "run", str(path), "--out", "out", "--workers", "2"],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment(),
+        start_new_session=True,
+    )
+    journal = folder / "out" / "journal" / "units.bin"
+    while not size(journal):
+        assert process.poll() is None, process.communicate()[1]
+        signal.sigtimedwait([], 0.02)
+    # As a terminal does, to every process of the run.
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "Traceback" not in errors
+    assert "of 10 units are kept; go on with --resume" in errors
+    assert errors.splitlines()[-1] == "factormodels: interrupted"
+    assert not (folder / "out" / "manifest.json").exists()
+    strange.register_all()
+    try:
+        result = invoke("run", path, "--out", "out", "--resume", "--workers", "1")
+        invoke("run", path, "--out", "fresh", "--workers", "1")
+    finally:
+        strange.unregister_all()
+    assert " kept" in result.stderr
+    assert json.loads((folder / "out" / "manifest.json").read_text())["complete"] is True
+    assert_same_files(folder / "fresh", folder / "out")
