@@ -3,7 +3,7 @@
 The only place that wires models, inference and calibration together. What a notebook needs first
 can be imported from here, and is loaded when it is asked for:
 
-from experiments import evaluate, fastfact, load_study, posteriors, read_rows, report, run_study
+from experiments import assess, fastfact, load_study, posteriors, read_rows, report, run_study
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from experiments.cli.running import run_study
-    from experiments.evaluators.evaluation import evaluate
+    from experiments.evaluators.assess import assess
     from experiments.evaluators.fastfact import fastfact
     from experiments.exploration.explore import explore
     from experiments.methods.align import align
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "align",
+    "assess",
     "coherence",
     "convert",
     "datasets",
     "diff",
     "draw",
-    "evaluate",
     "explore",
     "fastfact",
     "infer",
@@ -56,12 +56,12 @@ __all__ = [
 
 _MODULES = {
     "align": "experiments.methods.align",
+    "assess": "experiments.evaluators.assess",
     "coherence": "experiments.methods.coherence",
     "convert": "experiments.methods.convert",
     "datasets": "experiments.methods.datasets",
     "draw": "experiments.methods.draw",
     "diff": "experiments.methods.diff",
-    "evaluate": "experiments.evaluators.evaluation",
     "explore": "experiments.exploration.explore",
     "fastfact": "experiments.evaluators.fastfact",
     "infer": "experiments.methods.infer",

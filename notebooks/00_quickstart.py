@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from calibration import reliability_bins, reliability_diagram
-from experiments import evaluate, posteriors, run_study, score
+from experiments import assess, posteriors, run_study, score
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, interval_column
 from experiments.paper.notebook import results_folder, write_results
@@ -39,7 +39,7 @@ SEED = 0
 # %% [markdown]
 # ## A text
 #
-# `evaluate` splits a text into claims, looks for passages in your documents, decides which of them
+# `assess` splits a text into claims, looks for passages in your documents, decides which of them
 # support or deny which claim, and computes how probable every claim is. Without a language model,
 # claims are sentences and relations compare words, a baseline that is often wrong;
 # `model="openai/NAME"` asks a model instead. If no passage says anything about a claim, it keeps
@@ -48,8 +48,8 @@ SEED = 0
 # %%
 TEXT = "The Eiffel Tower opened in Paris in 1889. Visitors climbed it on foot in the first week."
 DOCUMENTS = {"Eiffel Tower": "The Eiffel Tower was opened in Paris on 31 March 1889."}
-judged = evaluate(TEXT, documents=DOCUMENTS, query="Tell me about the Eiffel Tower.")
-judged.claims[["text", "p", "supporting", "contradicting"]]
+judged = assess(TEXT, documents=DOCUMENTS, query="Tell me about the Eiffel Tower.")
+judged["claims"][["text", "p", "supporting", "contradicting"]]
 
 # %% [markdown]
 # ## A table of probabilities
@@ -121,7 +121,7 @@ summary[["variant", "backend", "brier", "brier_lower", "brier_upper", "max_diffe
 
 # %%
 best = summary.loc[summary.brier.idxmin()]
-print(f"{len(judged.claims)} claims in the text: {judged.claims.p.round(2).tolist()}.")
+print(f"{len(judged['claims'])} claims in the text: {judged['claims'].p.round(2).tolist()}.")
 print(f"{len(claims)} claims in the table; the bins hold {bins.count.tolist()}.")
 print(f"Lowest Brier score of the study: {best.brier:.3f} ({best.variant}, {best.backend}).")
 print(f"Belief propagation is at most {summary.max_difference.max():.2f} from exact.")

@@ -101,12 +101,14 @@ def check_offline_assessment() -> None:
     Raises:
         CheckError: if that finds no evidence.
     """
-    from experiments import evaluate
+    from experiments import assess
 
     answer = "The bridge opened in 1890. It is red."
-    found = evaluate(answer, documents=["The bridge, painted red, opened in 1890."])
-    if len(found.claims) != 2 or not len(found.evidence):
-        raise CheckError(f"an assessment by words found {len(found.evidence)} pieces of evidence")
+    found = assess(answer, documents=["The bridge, painted red, opened in 1890."])
+    if len(found["claims"]) != 2 or not len(found["evidence"]):
+        raise CheckError(
+            f"an assessment by words found {len(found['evidence'])} pieces of evidence"
+        )
 
 
 def check_not_loaded(libraries: Sequence[str]) -> None:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 
+INCOMPLETE = 1
+"""Exit code of a command that is done although something is missing."""
+
 ANY_WIDTH = 10_000
 """A width that no table reaches, to measure one as wide as it likes to be."""
 

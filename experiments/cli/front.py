@@ -18,16 +18,13 @@ from docstring_parser import parse
 from docstring_parser.common import DocstringStyle
 from rich.console import Console
 
-from experiments.cli.console import messages, output, show_written, write_json
+from experiments.cli.console import INCOMPLETE, messages, output, show_written, write_json
 from experiments.cli.progress import TerminalWatcher, announced
 from experiments.findings.findings import Findings
 from experiments.findings.venues import DEFAULT_VENUE, VENUES, venue_named
 from experiments.progress import watched
 from experiments.settings import Settings, declared_in, option_of, settings_of
 from factormodels.errors import InputError
-
-INCOMPLETE = 1
-"""Exit code of a command that is done although something is missing."""
 
 _OUTPUT = {
     "out": (
@@ -40,6 +37,9 @@ _VENUE = (
     f"What LaTeX tables and figures of --out fit: {', '.join(VENUES)}, or widths of a column and "
     f"of the text in points, such as 219x455. [default: {DEFAULT_VENUE}]"
 )
+_HYPHEN = "\0-"
+"""In place of a hyphen that stands alone, standard input, which is no option."""
+
 _JSON = "Print one JSON object and nothing else."
 
 
@@ -51,7 +51,8 @@ def run_command(function: Callable[..., Findings], arguments: Sequence[str]) -> 
     """
     command = command_of(function)
     try:
-        return int(command(list(arguments), result_action="return_value") or 0)
+        tokens = [_HYPHEN if each == "-" else each for each in arguments]
+        return int(command(tokens, result_action="return_value") or 0)
     except CycloptsError as error:
         error.verbose = False
         raise InputError(f"{' '.join(str(error).split())} (see {command.name[0]} --help)") from None
@@ -75,7 +76,9 @@ def command_of(function: Callable[..., Findings]) -> App:
         *_outputs(),
     ]
 
-    def call(*arguments: Any, **given: Any) -> int:
+    def call(*typed: Any, **named: Any) -> int:
+        arguments = [_as_typed(each) for each in typed]
+        given = {field: _as_typed(value) for field, value in named.items()}
         out, report = given.pop("out", None), given.pop("report", None)
         as_json = given.pop("json", False)
         venue = given.pop("venue", DEFAULT_VENUE)
@@ -119,6 +122,12 @@ def described(function: Callable[..., Findings]) -> tuple[str, list[tuple[str, s
         name = next(iter(note.name or ()), parameter.name)
         rows.append((f"{name} {note.metavar or ''}".strip(), note.help or ""))
     return command.help, rows
+
+
+def _as_typed(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_as_typed(each) for each in value]
+    return type(value)("-") if str(value) == _HYPHEN else value
 
 
 def _fields(kind: type[Settings]) -> list[str]:

@@ -44,12 +44,12 @@ INTERRUPTED = 130
 TERMINATED = 143
 
 COMMANDS = (
-    *("infer", "fastfact", "self-knowledge", "score", "select", "align", "draw", "explore"),
-    *("coherence", "report", "diff", "datasets", "convert", "list"),
+    *("infer", "assess", "fastfact", "self-knowledge", "score", "select", "align", "draw"),
+    *("explore", "coherence", "report", "diff", "datasets", "convert", "list"),
 )
 """Names of the commands in the order of the help, each a function of the front door."""
 
-OLDER = ("assess", "run", "fit")
+OLDER = ("run", "fit")
 """Commands that are not yet."""
 
 HELP = """Judge the claims of a text with factor graphs, and measure how good the judgement is.

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+from pydantic import Field
+
 from experiments.evaluators.response import (
     METADATA_KEY,
     AssessedResponse,
@@ -140,7 +142,7 @@ class BatchOptions:
 class BatchSettings(Settings):
     """How a batch is run."""
 
-    out: Annotated[Path | None, Option("DIR", command_line=False)] = None
+    out: Annotated[Path | None, Field(exclude=True), Option("DIR", command_line=False)] = None
     """Folder of what is written; an interrupted batch goes on from a journal in it."""
 
     retry_failed: bool = False

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 from experiments.evaluators.response import CORE_KEY
-from experiments.evaluators.settings import CoreSettings
 from experiments.evaluators.setup import AssessmentPlan, relation_model
 from experiments.evaluators.threads import LocalRelations
+from experiments.settings import Option, Settings
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.pipeline import Stage
@@ -28,6 +28,23 @@ from factormodels.selection import (
     subclaims_of,
     templates_of,
 )
+
+
+class CoreSettings(Settings):
+    """Claims that count."""
+
+    core: bool = False
+    """Also score only the claims that count: informative, not repeated, faithful."""
+
+    faithfulness: bool = True
+    """With --core: require that a claim is entailed by its sentence, as in the code that Core's
+    authors released."""
+
+    core_relations: Annotated[str, Option("NAME")] = "lexical"
+    """With --core: what decides entailment: lexical, model, nli:FOLDER or recorded:FILE."""
+
+    domain: Annotated[str, Option("NAME")] = "people"
+    """With --core: domain of the bleached claims."""
 
 
 def core_stage(

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
+from typing import TYPE_CHECKING
 
 from experiments.evaluators.costs import CLAIMS_PER_SENTENCE
 from experiments.evaluators.retrievers_by_name import RETRIEVERS
@@ -33,8 +34,9 @@ from factormodels.extraction.stages.relations import EXTRACTED_VARIANTS, relatio
 from factormodels.fact_graph import FactGraph
 from factormodels.synthetic import fr1_forest, fr2, fr3
 from factormodels.variants import merge_duplicate_contexts
-from inference.exact.backend import Exact
-from inference.exact.prediction import Prediction
+
+if TYPE_CHECKING:
+    from inference.exact.prediction import Prediction
 
 CHARACTERS_PER_TOKEN = 4.0
 """A rule of thumb for English; tokenisers differ by a quarter or so."""
@@ -119,6 +121,9 @@ def expected_inference(variant: str, atoms: int, contexts: int) -> ExpectedInfer
     """
     if not 0 < atoms <= atoms + contexts <= _MOST_VARIABLES or not contexts:
         return None
+    # Loaded where it is needed: with its kernels, which take longer than all else here.
+    from inference.exact.backend import Exact
+
     each, more = divmod(contexts, atoms)
     retrieved = [each + (number < more) for number in range(atoms)]
     if variant == "FR1":

@@ -14,7 +14,7 @@ from pydantic import Field
 from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, WebSettings
 from experiments.evaluators.batch import Batch, BatchSettings, assess_responses, responses_under_way
-from experiments.evaluators.core import core_stage
+from experiments.evaluators.core import CoreSettings, core_stage
 from experiments.evaluators.costs import CLAIMS_PER_SENTENCE, Load
 from experiments.evaluators.fastfact_tables import (
     audit_table,
@@ -39,8 +39,7 @@ from experiments.evaluators.retrievers_by_name import (
     read_sources,
     web_retriever,
 )
-from experiments.evaluators.settings import CoreSettings, Stride
-from experiments.evaluators.setup import stride_of
+from experiments.evaluators.setup import Stride, stride_of
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, data_frame
 from experiments.findings.text import counted, number

@@ -316,6 +316,11 @@ class Compared:
     recalls: Mapping[str, float] = field(default_factory=dict)
     ranges: Mapping[str, Mapping[str, Range]] = field(default_factory=dict)
 
+    @property
+    def k(self) -> float | None:
+        """K of F1@K and R_K, of all of them; None where nothing was judged."""
+        return next((one.k for one in self.summaries.values() if one is not None), None)
+
     def measure(self, name: str, measure: str) -> float:
         """A measure of a variant or assessor that has a summary: one of it, or `recall_at_k`."""
         if measure == "recall_at_k":

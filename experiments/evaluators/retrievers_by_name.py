@@ -31,7 +31,7 @@ from factormodels.object_repr import counted
 if TYPE_CHECKING:
     from experiments.asking.session import Session
     from experiments.asking.settings import WebSettings
-    from experiments.evaluators.settings import AssessSettings
+    from experiments.evaluators.assess import AssessSettings
     from factormodels.extraction.language_model.accounting import Ledger
     from factormodels.extraction.retrieval.embeddings import Embedder
     from factormodels.extraction.retrieval.web import WebRetriever

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator
 
 from experiments.evaluators.relation_models_by_name import (
     build_relation_model,
@@ -19,6 +21,7 @@ from experiments.evaluators.retrievers_by_name import (
     search_options,
 )
 from experiments.evaluators.threads import LocalRelations
+from experiments.settings import Option
 from factormodels.encodings import get_encoding
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import LanguageModel
@@ -45,7 +48,10 @@ from factormodels.validation import validated_probability
 
 if TYPE_CHECKING:
     from experiments.asking.session import Session
-    from experiments.evaluators.settings import AssessSettings
+    from experiments.evaluators.assess import AssessSettings
+
+Stride = Annotated[str, Option("W"), BeforeValidator(str)]
+"""Sentences per call: a number, or "all"."""
 
 ATOMS = ("given", "sentences", "model")
 RELATIONS = ("lexical", "model", "recorded:FILE", "nli:FOLDER")

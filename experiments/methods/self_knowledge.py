@@ -41,7 +41,7 @@ from experiments.analyses.positions import TITLES, position_table
 from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings, Model
 from experiments.evaluators.batch import BatchOptions, responses_under_way
-from experiments.evaluators.evaluation import as_responses
+from experiments.evaluators.inputs import load_responses
 from experiments.evaluators.retrievers_by_name import as_documents
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
@@ -274,7 +274,7 @@ def _asked(data: Texts, settings: SelfKnowledgeSettings) -> Findings:
         raise InputError("--threshold, --sweep: judgements have no threshold; leave them out")
     given = Path(data) if isinstance(data, str) else data
     source = name_of(cast("Data", given))
-    graphs = as_responses(given)
+    graphs = load_responses(given).graphs
     with asking(settings) as session:
         wanted = Asking(
             settings=(settings.setting,) if settings.setting else tuple(SETTINGS),

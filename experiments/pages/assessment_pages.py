@@ -8,18 +8,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibration.scores.measures import entropy_warnings
+from experiments.evaluators.assess_tables import MEASURES, stage_failures, stage_remarks
 from experiments.evaluators.open_relations import RANGED
 from experiments.evaluators.response import AssessedResponse, Compared, judged, summarise_judged
-from experiments.evaluators.stage_remarks import stage_failures, stage_remarks
 from experiments.pages.reported_datasets import Part
 from experiments.pages.texts import fixed, interval
 from factormodels.fact_graph import FactGraph
-
-_MEASURES = (
-    *(("supported", "#S"), ("contradicted", "#C"), ("undecided", "#U"), ("precision", "Pr")),
-    *(("recall_at_k", "R_K"), ("f1_at_k", "F1@K"), ("entropy", "E")),
-    *(("human_precision", "human Pr"), ("f1", "F1"), ("brier", "Brier"), ("accuracy", "accuracy")),
-)
 
 
 @dataclass(frozen=True)
@@ -92,7 +86,7 @@ class Assessment:
         known = {name: one for name, one in compared.summaries.items() if one is not None}
         shown = [
             (key, title)
-            for key, title in _MEASURES
+            for key, (title, _) in MEASURES.items()
             if not all(math.isnan(compared.measure(name, key)) for name in known)
         ]
         return {
@@ -114,7 +108,7 @@ class Assessment:
 
 
 def _number(value: float, key: str) -> str:
-    digits = 1 if key in ("supported", "contradicted", "undecided") else 3
+    digits = MEASURES[key][1]
     text = fixed(value, digits)
     return text.removesuffix(".0") if digits == 1 else text
 

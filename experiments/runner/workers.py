@@ -9,32 +9,25 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
+from functools import partial
 from itertools import chain, islice, repeat
 from multiprocessing.connection import wait
 from typing import Any, Self, TypeVar
 
+from experiments.evaluators.dask_cluster import WorkerError, dask_client, import_distributed
 from experiments.runner.processes import Child, ChildError
 from experiments.runner.units import Task, run_task, warm_up_units
 from experiments.study.data import Each
-from factormodels.errors import FactormodelsError, InputError, MissingDependencyError
 from inference import Backend
 
 Take = Callable[[], Task | None]
 Made = TypeVar("Made")
 Outcomes = Generator[tuple[Task, bytes | None]]
 
-_WORKERS_SECONDS = 60.0
-
 _TRIAL_SECONDS = 2.0
 _PAYS_SECONDS = 10.0
 """Starting processes takes each of them some seconds, which must be repaid."""
-
-
-class WorkerError(FactormodelsError):
-    """The processes that run tasks cannot do so: the message says why."""
 
 
 def in_this_process(take: Take) -> Outcomes:
@@ -205,7 +198,8 @@ def on_dask(take: Take, address: str, backends: Sequence[Backend]) -> Outcomes:
         WorkerError: if the cluster cannot run a task.
     """
     distributed: Any = import_distributed()
-    with dask_client(address, backends, "go on with --resume") as client:
+    prepare = partial(warm_up_units, tuple(backends))
+    with dask_client(address, prepare, "go on with --resume") as client:
         running: dict[Any, Task] = {}
         completed = distributed.as_completed(loop=client.loop)
         while True:
@@ -231,56 +225,6 @@ def on_dask(take: Take, address: str, backends: Sequence[Backend]) -> Outcomes:
                     "here; what is finished is kept, go on with --resume"
                 )
             yield task, None if raised is not None else future.result()
-
-
-def import_distributed() -> Any:
-    """The library of Dask's clusters.
-
-    Raises:
-        MissingDependencyError: if it is not installed.
-    """
-    try:
-        return import_module("distributed")
-    except ImportError:
-        raise MissingDependencyError(
-            "--dask needs dask and distributed, which are not installed; "
-            "run: pip install 'factorfacts[dask]'"
-        ) from None
-
-
-@contextmanager
-def dask_client(address: str, backends: Sequence[Backend], go_on: str) -> Iterator[Any]:
-    """A client of a Dask cluster that has workers, which have warmed up backends.
-
-    Args:
-        address: of the cluster's scheduler.
-        backends: the backends.
-        go_on: how a run is gone on with, as an error says it.
-
-    Raises:
-        MissingDependencyError: if Dask is not installed.
-        InputError: if no scheduler answers at the address.
-        WorkerError: if the cluster has no worker.
-    """
-    distributed = import_distributed()
-    try:
-        # Not the default client: a notebook's own Dask computations must not end up on this
-        # cluster.
-        client = distributed.Client(address, timeout=10, set_as_default=False)
-    except (OSError, ValueError, TimeoutError) as error:
-        raise InputError(
-            f"--dask {address}: no Dask scheduler answers there ({error}); check the address"
-        ) from None
-    with client:
-        try:
-            client.wait_for_workers(1, timeout=_WORKERS_SECONDS)
-        except TimeoutError:
-            raise WorkerError(
-                f"the Dask cluster at {address} has no worker; start one, then {go_on}"
-            ) from None
-        # On every worker that has joined so far; one that joins later warms up in its first task.
-        client.run(warm_up_units, tuple(backends))
-        yield client
 
 
 @dataclass

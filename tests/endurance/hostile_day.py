@@ -80,7 +80,7 @@ def command(url: str, concurrency: int) -> list[str]:
     """The command that assesses the batch."""
     arguments = ["assess", "batch.jsonl", "--documents", "notes", "--stride", "1", "--model"]
     arguments += ["openai/scripted", "--api-base", url, "--concurrency", str(concurrency)]
-    return [*arguments, "--variant", "FR1", "--variant", "FR2", "--out", "out.jsonl"]
+    return [*arguments, "--variant", "FR1", "--variant", "FR2", "--out", "out"]
 
 
 def begin(folder: Path, url: str, concurrency: int, *more: str) -> subprocess.Popen[str]:
@@ -136,7 +136,7 @@ def live(
             process.communicate()
             killed += 1
             if forgetting:
-                for stored in (*folder.glob("answers.sqlite*"), *folder.glob("out.jsonl.*")):
+                for stored in (*folder.glob("answers.sqlite*"), *folder.glob("out/graphs.jsonl.*")):
                     stored.unlink()
         runs, said = 0, ""
         while True:
@@ -155,7 +155,7 @@ def live(
     good = [call for call in calls if call.answered]
     questions = {call.question for call in good}
     return Day(
-        output=without_costs(folder / "out.jsonl"),
+        output=without_costs(folder / "out/graphs.jsonl"),
         answered=len(good),
         questions=len(questions),
         repeated=len(good) - len(questions),

@@ -59,7 +59,7 @@ def measure(
         write_batch(folder, responses)
         arguments = ["batch.jsonl", "--documents", "notes", "--variant", variant, "--atoms", atoms]
         arguments += ["--stride", "1", "--model", "openai/scripted", "--api-base", provider.url]
-        arguments += ["--concurrency", str(concurrency), "--out", "out.jsonl"]
+        arguments += ["--concurrency", str(concurrency), "--out", "out"]
         expected = _predicted(_assess(folder, *arguments, "--dry-run"))
         before, start = _processor(), time.monotonic()
         _assess(folder, *arguments)
@@ -67,7 +67,12 @@ def measure(
         calls = list(provider.calls)
         predicted = dict(expected)
         if atoms == "model":
-            known = ["out.jsonl", *arguments[1 : arguments.index("--out")], "--dry-run", "--revise"]
+            known = [
+                "out/graphs.jsonl",
+                *arguments[1 : arguments.index("--out")],
+                "--dry-run",
+                "--revise",
+            ]
             known[known.index("--atoms") + 1] = "given"
             predicted |= _predicted(_assess(folder, *known))
     seconds = max(call.ended or 0.0 for call in calls) - min(call.began for call in calls)

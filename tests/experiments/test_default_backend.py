@@ -98,9 +98,9 @@ def test_a_view_tells_who_answered_it_or_why_nobody_did() -> None:
 def test_a_refused_view_ends_with_the_code_for_incomplete() -> None:
     asked = ["assess", "demonstration", "--retriever", "local", "--variant", "FR3"]
     result = invoke(*asked, "--backend", "exact", "--set", "memory_limit=300", code=1)
-    assert "FR3: no posterior of 14 responses, the first demo-01" in result.stderr
-    assert "induced width" in result.stderr
-    assert invoke(*asked, code=0).stderr.count("no posterior") == 0
+    assert "FR3: no posterior of 14 responses, the first demo-01" in result.stdout
+    assert "induced width" in result.stdout
+    assert invoke(*asked, code=0).stdout.count("no posterior") == 0
 
 
 @pytest.mark.slow

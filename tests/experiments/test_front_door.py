@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 import experiments
-from experiments import evaluate, load_study, posteriors, read_rows, report, run_study
+from experiments import assess, load_study, posteriors, read_rows, report, run_study
 from experiments.results.rows import SCHEMA
 from experiments.runner import units
 from factormodels import FactGraph, read_many, variant, write_many
@@ -290,66 +290,67 @@ def test_a_report_finds_data_that_moved(folder: Path) -> None:
 
 
 def test_a_text_is_evaluated_offline(folder: Path) -> None:
-    found = evaluate(BRIDGE, documents=PASSAGES, query="Tell me about the bridge.")
-    claims = found.claims
+    found = assess(BRIDGE, documents=PASSAGES, query="Tell me about the bridge.")
+    claims = found["claims"]
     assert claims["text"].tolist() == ["The bridge opened in 1890.", "It carries trains."]
     assert list(claims.columns[:5]) == ["response", "atom", "text", "label", "p"]
     assert claims["label"].isna().all()
     first = claims.iloc[0]
     assert first["p"] > 0.5
-    evidence = found.evidence.set_index(["atom", "context"]).loc[("a1", first["supporting"][0])]
+    evidence = (
+        found["evidence"].set_index(["atom", "context"]).loc[("a1", first["supporting"].split()[0])]
+    )
     assert evidence["title"] == "History"
     assert evidence["relation"] == "entailment"
     assert evidence["change"] > 0
-    assert found.summary["name"].tolist() == ["FR2"]
-    assert found.summary["n_atoms"].tolist() == [2]
-    assert len(found.cost) == 0
+    assert found["summary"]["name"].tolist() == ["FR2"]
+    assert found["summary"]["n_atoms"].tolist() == [2]
+    assert len(found["cost"]) == 0
     assert found.graphs[0].query == "Tell me about the bridge."
-    assert "Evaluation of 1 response: 2 claims" in repr(found)
+    assert "a1     " in repr(found)
     assert found._repr_html_().count("<tr>") == 3
     assert list(folder.iterdir()) == []
 
 
 def test_an_evaluation_is_that_of_the_command(folder: Path) -> None:
     graphs = load("demonstration").graphs[:2]
-    found = evaluate(graphs, variant=["FR1", "FR2"], retriever="local", top_k=2)
+    found = assess(graphs, variant=["FR1", "FR2"], retriever="local", top_k=2)
     written = found.save("found")
-    assert {path.name for path in written} == {
-        *("claims.csv", "evidence.csv", "summary.csv", "cost.csv", "graphs.jsonl")
+    assert {path.name for path in written} >= {
+        *("claims.csv", "evidence.csv", "summary.csv", "cost.csv", "graphs.jsonl", "findings.json")
     }
     options = ["--variant", "FR1", "--variant", "FR2", "--retriever", "local", "--top-k", "2"]
     write_many(graphs, folder / "given.jsonl")
-    invoke("assess", "given.jsonl", *options, "--out", "command.jsonl")
-    assert tuple(read_many("command.jsonl")) == found.graphs
+    invoke("assess", "given.jsonl", *options, "--out", "command")
+    assert tuple(read_many("command/graphs.jsonl")) == found.graphs
     assert tuple(read_many("found/graphs.jsonl")) == found.graphs
     saved = pd.read_csv("found/claims.csv")
-    assert saved["p"].tolist() == pytest.approx(found.claims["p"].tolist())
-    assert len(found.claims) == 2 * sum(len(graph.atoms) for graph in graphs)
-    assert repr(found).splitlines()[1].split()[:3] == ["response", "atom", "variant"]
-    assert found.summary["brier"].notna().all()
-    of_file = evaluate(Path("given.jsonl"), variant="FR1", retriever="local", top_k=2)
-    own = found.claims[found.claims["variant"] == "FR1"].reset_index(drop=True)
-    assert of_file.claims["p"].equals(own["p"])
+    assert saved["p"].tolist() == pytest.approx(found["claims"]["p"].tolist())
+    assert len(found["claims"]) == 2 * sum(len(graph.atoms) for graph in graphs)
+    assert found["summary"]["brier"].notna().all()
+    of_file = assess(Path("given.jsonl"), variant="FR1", retriever="local", top_k=2)
+    own = found["claims"][found["claims"]["variant"] == "FR1"].reset_index(drop=True)
+    assert of_file["claims"]["p"].equals(own["p"])
 
 
 def test_several_texts_are_several_responses() -> None:
-    found = evaluate([BRIDGE, "It opened in 1950."], documents=list(PASSAGES.values()))
-    assert found.claims["response"].tolist() == ["response-1", "response-1", "response-2"]
-    assert found.failures == ()
+    found = assess([BRIDGE, "It opened in 1950."], documents=list(PASSAGES.values()))
+    assert found["claims"]["response"].tolist() == ["response-1", "response-1", "response-2"]
+    assert not found.incomplete
 
 
 def test_contradiction_speaks_against() -> None:
     model = AnsweringModel(lambda _: '{"relation": "contradiction", "confidence": 0.9}')
-    found = evaluate(
+    found = assess(
         "The bridge opened in 1950.",
         model=model,
         atoms="sentences",
         method="verbalised",
         documents=[PASSAGES["History"]],
     )
-    (claim,) = found.claims.to_dict("records")
-    assert claim["supporting"] == ()
-    assert len(claim["contradicting"]) == 1
+    (claim,) = found["claims"].to_dict("records")
+    assert claim["supporting"] == ""
+    assert len(claim["contradicting"].split()) == 1
     assert claim["p"] < 0.5
 
 
@@ -357,10 +358,10 @@ def test_a_language_model_lists_claims_and_is_counted() -> None:
     listed = json.dumps([{"sentence": 1, "claim": "The bridge opened in 1890."}])
     model = AnsweringModel(lambda _: listed)
     asked: dict[str, Any] = {"relations": "lexical", "documents": PASSAGES}
-    found = evaluate(BRIDGE, model=model, revise=False, **asked)
-    assert found.claims["text"].tolist() == ["The bridge opened in 1890."]
-    assert found.cost["stage"].tolist() == ["atomizer"]
-    assert found.cost["calls"].tolist() == [len(model.asked)] == [1]
+    found = assess(BRIDGE, model=model, revise=False, **asked)
+    assert found["claims"]["text"].tolist() == ["The bridge opened in 1890."]
+    assert found["cost"]["stage"].tolist() == ["atomizer"]
+    assert found["cost"]["calls"].tolist() == [len(model.asked)] == [1]
 
 
 def test_a_response_that_failed_is_told() -> None:
@@ -370,14 +371,16 @@ def test_a_response_that_failed_is_told() -> None:
         return json.dumps([{"sentence": 1, "claim": "The bridge opened in 1890."}])
 
     model = AnsweringModel(answer)
-    found = evaluate(
+    found = assess(
         [BRIDGE, "It opened in 1950."], model=model, relations="lexical", documents=PASSAGES
     )
-    ((response, reason),) = found.failures
+    (_, failed) = found["responses"].to_dict("records")
+    response, reason = failed["response"], failed["failed"]
     assert response == "response-2"
     assert "the provider is down" in reason
-    assert set(found.claims["response"]) == {"response-1"}
-    assert "1 response failed" in repr(found)
+    assert set(found["claims"]["response"]) == {"response-1"}
+    assert found.incomplete
+    assert "response-2 failed: " in repr(found)
 
 
 def test_a_named_model_answers_from_its_cache(
@@ -392,13 +395,13 @@ def test_a_named_model_answers_from_its_cache(
             "revise": False,
             "cache": "kept",
         }
-        first = evaluate(BRIDGE, model=settings, **asked)
-        again = evaluate(BRIDGE, model="openai/scripted", api_base=server.url, **asked)
+        first = assess(BRIDGE, model=settings, **asked)
+        again = assess(BRIDGE, model="openai/scripted", api_base=server.url, **asked)
         assert len(server.requests) == 1
-    replayed = evaluate(BRIDGE, model="openai/scripted", replay=True, **asked)
-    assert first.cost["calls"].tolist() == [1]
-    assert again.cost["cached"].tolist() == replayed.cost["cached"].tolist() == [1]
-    assert replayed.claims.equals(first.claims)
+    replayed = assess(BRIDGE, model="openai/scripted", replay=True, **asked)
+    assert first["cost"]["calls"].tolist() == [1]
+    assert again["cost"]["cached"].tolist() == replayed["cost"]["cached"].tolist() == [1]
+    assert replayed["claims"].equals(first["claims"])
     assert (folder / "kept").is_file()
 
 
@@ -424,4 +427,4 @@ def test_a_named_model_answers_from_its_cache(
     ],
 )
 def test_an_evaluation_that_cannot_be_made(arguments: dict[str, Any], said: str) -> None:
-    refused(said, evaluate, **{"texts": BRIDGE, **arguments})
+    refused(said, assess, **{"texts": BRIDGE, **arguments})

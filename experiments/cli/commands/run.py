@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 import typer
 
-from experiments.cli.commands.assess import INCOMPLETE
 from experiments.cli.console import (
+    INCOMPLETE,
     messages,
     output,
     plain_table,
@@ -142,9 +142,10 @@ def command(
 
     from experiments.cli.progress import ledger_at_limit, show_ledger
     from experiments.cli.running import run_watched
+    from experiments.evaluators.dask_cluster import WorkerError
     from experiments.results.files import study_folder
     from experiments.runner.runner import Execution, bounded_of, design, failures_of
-    from experiments.runner.workers import EarlyWorkers, WorkerError
+    from experiments.runner.workers import EarlyWorkers
     from experiments.study.reading import is_analysis, read_raw, validated
     from factormodels.extraction.language_model.accounting import Ledger
 

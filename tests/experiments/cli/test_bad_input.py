@@ -256,7 +256,10 @@ def test_a_graph_that_is_too_large_is_one_sentence(graph_file: Path) -> None:
         (("draw", "demonstration", "--response", "demo-01-marie-curie", "--out", "o.svg"), "o.svg"),
         (("report", "done", "pages"), "pages/response-0001.html"),
         (("run", "study.yaml", "--out", "new"), "new/journal/"),
-        (("assess", "t.txt", "--documents", "t.txt", "--out", "a.jsonl"), "a.jsonl: a.jsonl.par"),
+        (
+            ("assess", "t.txt", "--documents", "t.txt", "--out", "a"),
+            "a/graphs.jsonl: graphs.jsonl.par",
+        ),
     ],
 )
 def test_a_full_disk_is_told_with_the_file(
@@ -306,7 +309,7 @@ def test_half_a_gigabyte_is_refused_before_it_is_read(command: str, tmp_path: Pa
     with path.open("wb") as file:
         file.write((json.dumps(EXAMPLE) + "\n").encode() * 3)
         file.truncate(500 * 2**20)
-    target = [tmp_path / "o.jsonl"] if command == "convert" else []
+    target = [tmp_path / "o/graphs.jsonl"] if command == "convert" else []
     before = bytes_read()
     said = refuse(command, path, *target).stderr
     assert "large.jsonl: it holds more than 128 MiB" in said

@@ -78,11 +78,11 @@ def test_assess_asks_with_a_users_prompts(mine: Path) -> None:
         options = ("--api-base", server.url)
         invoke(*command, *options)
         ours = len(server.requests)
-        invoke(*command, *options, "--prompts", "mine", "--out", "o.jsonl")
+        invoke(*command, *options, "--prompts", "mine", "--out", "o")
         # Other words are another question to the cache.
         assert len(server.requests) == 2 * ours == 4
         assert all(text.startswith("In my words: ") for text in asked(server)[ours:])
-    (graph,) = read_many(mine / "o.jsonl")
+    (graph,) = read_many(mine / "o/graphs.jsonl")
     digest = read_prompts(mine / "mine").digests()["assess_factscore"]
     assert graph.metadata["assessors"]["factscore"]["prompt"]["digest"] == digest
 
@@ -91,7 +91,7 @@ def test_assess_asks_with_a_users_prompts(mine: Path) -> None:
 def test_a_batch_that_was_begun_with_other_prompts_is_not_gone_on_with(mine: Path) -> None:
     command = (
         *("assess", "answer.txt", "--documents", "notes.txt", "--prompts", "mine"),
-        *("--model", "openai/scripted", "--out", "o.jsonl"),
+        *("--model", "openai/scripted", "--out", "o"),
     )
     with ScriptedServer(lambda *_: Reply("no", status=400)) as server:
         invoke(*command, "--api-base", server.url, code=1)

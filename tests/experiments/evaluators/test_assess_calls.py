@@ -45,26 +45,24 @@ def test_answers_that_cannot_be_read_are_not_replayed_when_the_server_is_mended(
             return Reply("Claims are hard to list.")
         return provider(request, number)
 
-    (notes / "o.jsonl").write_text("what an earlier run wrote")
+    (notes / "o").mkdir()
+    (notes / "o/graphs.jsonl").write_text("what an earlier run wrote")
     with ScriptedServer(broken) as server:
-        first = invoke(*arguments(server.url, "o.jsonl"), code=1)
+        first = invoke(*arguments(server.url, "o"), code=1)
         # No result is no reason to lose one.
-        assert (notes / "o.jsonl").read_text() == "what an earlier run wrote"
-        assert "wrote" not in first.stderr
+        assert (notes / "o/graphs.jsonl").read_text() == "what an earlier run wrote"
         assert len(server.requests) == 4  # two responses, each asked about twice
-        assert "r0, r1 failed: no claims were extracted: the answer cannot be read" in (
-            first.stderr
-        )
+        assert "r0, r1 failed: no claims were extracted: the answer cannot be read" in first.stdout
         assert re.search(r"^atomizer +0 +0 +2 ", first.stdout, re.M)
         server.script = provider
-        second = invoke(*arguments(server.url, "o.jsonl"), code=1)  # a relation is missing
+        second = invoke(*arguments(server.url, "o"), code=1)  # a relation is missing
     assert re.search(r"^atomizer +2 +0 +0 ", second.stdout, re.M)
-    assert [len(graph.atoms) for graph in read_many(notes / "o.jsonl")] == [2, 2]
+    assert [len(graph.atoms) for graph in read_many(notes / "o/graphs.jsonl")] == [2, 2]
 
 
 def test_a_limit_of_calls_ends_a_run_and_the_next_goes_on(notes: Path) -> None:
     with ScriptedServer(provider) as server:
-        stopped = invoke(*arguments(server.url, "o.jsonl", "--max-calls", "6"), code=3)
+        stopped = invoke(*arguments(server.url, "o", "--max-calls", "6"), code=3)
         assert len(server.requests) == 6
         # What cannot be read is asked for again; which of two responses is ahead is open.
         again = sum("lost" in hypothesis_of(request) for request in server.requests)
@@ -74,26 +72,26 @@ def test_a_limit_of_calls_ends_a_run_and_the_next_goes_on(notes: Path) -> None:
         )
         # What was asked is told even so.
         assert "atomizer" in stopped.stderr
-        invoke(*arguments(server.url, "o.jsonl"), code=1)
+        invoke(*arguments(server.url, "o"), code=1)
         assert len(server.requests) == CALLS + again
-        invoke(*arguments(server.url, "calm.jsonl", "--cache", "other.sqlite"), code=1)
-    assert (notes / "o.jsonl").read_bytes() == (notes / "calm.jsonl").read_bytes()
+        invoke(*arguments(server.url, "calm", "--cache", "other.sqlite"), code=1)
+    assert (notes / "o/graphs.jsonl").read_bytes() == (notes / "calm/graphs.jsonl").read_bytes()
 
 
 @pytest.mark.usefixtures("notes")
 def test_prices_of_the_user_are_counted_and_limited() -> None:
     prices = ["--price-in", "100", "--price-out", "1000"]
     with ScriptedServer(provider) as server:
-        unknown = invoke(*arguments(server.url, "o.jsonl", "--max-cost", "1"), code=2)
+        unknown = invoke(*arguments(server.url, "o", "--max-cost", "1"), code=2)
         assert "--max-cost: the price of 'openai/scripted' is not known" in unknown.stderr
         # A call has 20 tokens of a hundred dollars a million, and 2 of a thousand: 0.4 cents.
-        limited = invoke(*arguments(server.url, "o.jsonl", *prices, "--max-cost", "0.03"), code=3)
+        limited = invoke(*arguments(server.url, "o", *prices, "--max-cost", "0.03"), code=3)
         assert "the limit of 0.03 US dollars is reached, 0.028 are spent" in limited.stderr
         assert len(server.requests) == 7
         # Which of two responses is ahead is nobody's promise: the one with an answer that cannot be
         # read, or the other, which may even be finished. Another output takes none of it over.
         kept = sum("lost" not in hypothesis_of(request) for request in server.requests)
-        done = invoke(*arguments(server.url, "again.jsonl", *prices), code=1)
+        done = invoke(*arguments(server.url, "again", *prices), code=1)
     # A table that is wider than the terminal is parted, with the names of its rows in every part.
     parts = re.findall(r"^all +(.*)$", done.stdout, re.M)
     numbers = [float(cell) for part in parts for cell in part.split()]
@@ -111,22 +109,22 @@ def test_a_provider_s_model_on_this_machine_needs_no_key(
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    options = [one for one in arguments("", "o.jsonl") if one not in ("--revise", "--queries")]
+    options = [one for one in arguments("", "o") if one not in ("--revise", "--queries")]
     options[options.index("--model") + 1] = "anthropic/claude-sonnet-4-5"
     with web_server(lambda asked, _: anthropic(asked)) as server:
         options[options.index("--api-base") + 1] = server.url
         result = invoke(*options)
     told = "anthropic/claude-sonnet-4-5 takes no log-probabilities or seed: not sent"
     assert result.stderr.count(told) == 1
-    assert "probabilities of relations: 4 verbalised" in result.stderr
-    graph = read_many(notes / "o.jsonl")[0]
+    assert "probabilities of relations: 4 verbalised" in result.stdout
+    graph = read_many(notes / "o/graphs.jsonl")[0]
     relations = graph.metadata["relations"]
     assert (relations["method"], relations["origins"]) == ("automatic", {"verbalised": 2})
     prompts = ("relation", "relation_verbalised")
     assert relations["prompts"] == [identity_of(name) for name in prompts]
     assert graph.metadata["consumption"]["relations"]["not_sent"] == ["logprobs", "seed"]
-    invoke(*options[:-1], "again.jsonl", "--replay")
-    assert (notes / "again.jsonl").read_bytes() == (notes / "o.jsonl").read_bytes()
+    invoke(*options[:-1], "again", "--replay")
+    assert (notes / "again/graphs.jsonl").read_bytes() == (notes / "o/graphs.jsonl").read_bytes()
 
 
 @pytest.mark.usefixtures("notes")
@@ -141,10 +139,10 @@ def test_where_probabilities_are_from_is_told_and_not_what_was_asked_for() -> No
         return Reply("contradiction") if "Cars" in question_of(request) else reply
 
     with ScriptedServer(forgetful) as server:
-        result = invoke(*arguments(server.url, "o.jsonl", "--method", "logprobs"))
+        result = invoke(*arguments(server.url, "o", "--method", "logprobs"))
     # What cannot be read is asked for in words, too.
-    told = "openai/scripted: probabilities of relations: 2 logprobs, 2 verbalised"
-    assert told in result.stderr.splitlines()
+    told = "- openai/scripted: probabilities of relations: 2 logprobs, 2 verbalised."
+    assert told in result.stdout.splitlines()
 
 
 @pytest.mark.usefixtures("notes")
@@ -180,8 +178,10 @@ def test_a_dry_run_counts_the_windows_of_long_passages(notes: Path) -> None:
     options += ["--model", "openai/gpt-4o-mini", "--window", "750"]
     dry = invoke(*options, "--dry-run")
     with ScriptedServer(lambda *_: label_reply("neutral", 0.9)) as server:
-        invoke(*options, "--api-base", server.url, "--out", "o.jsonl")
+        invoke(*options, "--api-base", server.url, "--out", "o")
         asked = sum(stage_of(request) == "relations" for request in server.requests)
-    pairs = sum(graph.metadata["relations"]["asked"] for graph in read_many(notes / "o.jsonl"))
+    pairs = sum(
+        graph.metadata["relations"]["asked"] for graph in read_many(notes / "o/graphs.jsonl")
+    )
     (predicted,) = re.findall(r"^relations FR2 +(\d+) ", dry.stdout, re.M)
     assert pairs < int(predicted) == asked

@@ -34,10 +34,10 @@ def test_a_cluster_gives_the_same_result(notes: Path, cluster: str) -> None:
     with ScriptedServer(provider) as server:
         model = ("--model", "openai/scripted", "--api-base", server.url, "--atoms", "sentences")
         for name, options in (("local", ()), ("asked", model)):
-            for out, more in ((f"{name}.jsonl", ()), (f"{name}-there.jsonl", ("--dask", cluster))):
+            for out, more in ((name, ()), (f"{name}-there", ("--dask", cluster))):
                 result = invoke(*base, *options, *more, "--out", out, code=1)
-                assert "none failed: there is no sentence in the response" in result.stderr
-            here, there = (notes / f"{name}{end}.jsonl" for end in ("", "-there"))
+                assert "none failed: there is no sentence in the response" in result.stdout
+            here, there = (notes / f"{name}{end}" / "graphs.jsonl" for end in ("", "-there"))
             assert len(read_many(here)) == 6
             assert here.read_bytes() == there.read_bytes()
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from experiments import evaluate
+from experiments import assess
 from experiments.evaluators.retrievers_by_name import (
     RETRIEVERS,
     WEB_RETRIEVERS,
@@ -63,17 +63,16 @@ def release_like(folder: Path) -> Path:
 
 def row(stdout: str, name: str) -> dict[str, str]:
     """A row of the table of measures."""
+    table = stdout[stdout.index("\nname ") :].splitlines()[1:]
     heading, found = (
-        re.split(r"  +", line.strip())
-        for line in stdout.splitlines()
-        if line.startswith(("variant", f"{name} "))
+        re.split(r"  +", line.strip()) for line in table if line.startswith(("name", f"{name} "))
     )
     return dict(zip(heading, found, strict=True))
 
 
 def test_snippets_are_evidence_and_no_pair_is_missing(release_like: Path) -> None:
-    result = invoke("assess", "alder.json", "--variant", "FR2", "--out", "out.jsonl")
-    (graph,) = read_many(release_like / "out.jsonl")
+    result = invoke("assess", "alder.json", "--variant", "FR2", "--out", "out")
+    (graph,) = read_many(release_like / "out/graphs.jsonl")
     told = graph.metadata["relations"]
     # Two of three claims and four of five snippets are different.
     assert (told["asked"], told["missing"]) == (8, [])
@@ -89,8 +88,8 @@ def test_no_pair_of_the_release_s_files_is_missing(
     name: str, contexts: int, folder: Path, shared_data: Path
 ) -> None:
     file = shared_data / "factreasoner" / f"{name}.json"
-    invoke("assess", file, "--out", "out.jsonl")
-    (graph,) = read_many(folder / "out.jsonl")
+    invoke("assess", file, "--out", "out")
+    (graph,) = read_many(folder / "out/graphs.jsonl")
     told = graph.metadata["relations"]
     assert (told["asked"], told["missing"]) == (26 * contexts, [])
     assert told["entailment"] > 0
@@ -99,32 +98,32 @@ def test_no_pair_of_the_release_s_files_is_missing(
 def test_fr1_is_the_same_alone_and_beside_others(release_like: Path) -> None:
     alone = invoke("assess", "alder.json", "--variant", "FR1")
     variants = ("--variant", "FR1", "--variant", "FR2", "--variant", "FR3")
-    beside = invoke("assess", "alder.json", *variants, "--out", "out.jsonl")
+    beside = invoke("assess", "alder.json", *variants, "--out", "out")
     assert row(alone.stdout, "FR1") == row(beside.stdout, "FR1")
-    (graph,) = read_many(release_like / "out.jsonl")
+    (graph,) = read_many(release_like / "out/graphs.jsonl")
     # What was found for the question is no evidence of FR1's, nor for those that read the output.
     evidence = graph.metadata["assessment"]["FR1"]["atoms"]["a1"]["evidence"]
     assert {item["context"] for item in evidence} == {"c2"}
-    again = invoke("infer", "out.jsonl", "--variant", "FR1")
+    again = invoke("infer", "out/graphs.jsonl", "--variant", "FR1")
     p = graph.metadata["assessment"]["FR1"]["atoms"]["a1"]["p"]
     assert f"{p:.3f}" in again.stdout
 
 
 def test_a_claim_made_twice_is_judged_once_and_counted_twice(release_like: Path) -> None:
-    result = invoke("assess", "alder.json", "--out", "out.jsonl")
+    result = invoke("assess", "alder.json", "--out", "out")
     assert "3 atoms, 2 labelled" in result.stdout
     assert "1 claim said before" in result.stdout
-    (graph,) = read_many(release_like / "out.jsonl")
+    (graph,) = read_many(release_like / "out/graphs.jsonl")
     assert graph.atom_ids == ("a0", "a1")
     assert graph.metadata["assessment"]["FR2"]["measures"]["n_atoms"] == 3
     # One of the two labels of the same claim is wrong whatever it is.
     assert float(row(result.stdout, "FR2")["accuracy"]) == 0.5
-    found = evaluate(release_like / "alder.json")
-    claims = found.claims.set_index("atom")
+    found = assess(release_like / "alder.json")
+    claims = found["claims"].set_index("atom")
     assert list(claims.index) == ["a0", "a1", "a2"]
     assert claims.p["a1"] == claims.p["a2"]
     assert claims.label["a1"] != claims.label["a2"]
-    assert found.summary.precision[0] == pytest.approx((found.claims.p > 0.5).mean())
+    assert found["summary"].precision[0] == pytest.approx((found["claims"].p > 0.5).mean())
 
 
 def test_fr1_without_provenance_is_refused(release_like: Path) -> None:
@@ -137,11 +136,11 @@ def test_fr1_without_provenance_is_refused(release_like: Path) -> None:
 
 
 def test_the_least_probability_is_an_option(release_like: Path) -> None:
-    invoke("assess", "alder.json", "--out", "all.jsonl", "--least", "0")
-    invoke("assess", "alder.json", "--out", "none.jsonl", "--least", "1")
+    invoke("assess", "alder.json", "--out", "all", "--least", "0")
+    invoke("assess", "alder.json", "--out", "none", "--least", "1")
     kinds = []
     for name in ("all", "none"):
-        (graph,) = read_many(release_like / f"{name}.jsonl")
+        (graph,) = read_many(release_like / f"{name}/graphs.jsonl")
         told = graph.metadata["relations"]
         kinds.append(told["entailment"] + told["contradiction"])
     assert kinds[0] > kinds[1] == 0
@@ -190,17 +189,19 @@ def test_a_search_of_one_s_own_is_asked_once_for_claims_and_question(release_lik
         refused = invoke("assess", "alder.json", *options, code=1)
         assert "--allow-private-hosts" in " ".join(refused.output.split())
         assert server.asked == []
-        invoke("assess", "alder.json", *options, "--allow-private-hosts", "--out", "o.jsonl")
+        invoke("assess", "alder.json", *options, "--allow-private-hosts", "--out", "o")
         # Two different claims and the question are searched for, one page is read.
         assert len(server.asked) == 4
         assert "me@example.org" in server.asked[0].headers["user-agent"]
         searched = {one.query["srsearch"] for one in server.asked if "srsearch" in one.query}
         assert "Question Tell me about the Cape Alder lighthouse." in searched
         del server.asked[:]
-        invoke("assess", "alder.json", *options, "--allow-private-hosts", "--out", "p.jsonl")
+        invoke("assess", "alder.json", *options, "--allow-private-hosts", "--out", "p")
         assert server.asked == []
-    assert (release_like / "o.jsonl").read_text() == (release_like / "p.jsonl").read_text()
-    (graph,) = read_many(release_like / "o.jsonl")
+    assert (release_like / "o/graphs.jsonl").read_text() == (
+        release_like / "p/graphs.jsonl"
+    ).read_text()
+    (graph,) = read_many(release_like / "o/graphs.jsonl")
     assert graph.metadata["retrieval"]["queries"] == 3
     assert [context.title for context in graph.contexts] == ["Cape Alder"]
 
@@ -229,12 +230,12 @@ def test_a_search_of_google_is_paid_once_though_a_page_fails(
     with web_server(script) as server:
         options += ["--search-base", f"{server.url}/search"]
         for name in ("1", "2", "3"):
-            invoke("assess", "answer.txt", *options, "--out", f"{name}.jsonl")
+            invoke("assess", "answer.txt", *options, "--out", f"{name}")
         assert server.paths().count("/search") == 10
         assert sorted(set(server.paths())) == ["/gone", "/page", "/search"]
         assert len(server.asked) == 12
-    invoke("assess", "answer.txt", *options, "--replay", "--out", "r.jsonl")
-    assert len({(folder / f"{name}.jsonl").read_text() for name in "123r"}) == 1
+    invoke("assess", "answer.txt", *options, "--replay", "--out", "r")
+    assert len({(folder / f"{name}/graphs.jsonl").read_text() for name in "123r"}) == 1
 
 
 def test_a_search_of_another_name_is_never_wikipedia_s() -> None:
@@ -253,7 +254,7 @@ def test_summaries_take_the_place_of_passages() -> None:
             return json.dumps(said)
         return '{"relation": "entailment", "confidence": 0.9}'
 
-    found = evaluate(
+    found = assess(
         "The bridge is red.",
         documents=["The bridge, says a traveller, is red all over.", "A bridge has ends."],
         model=AnsweringModel(answer),
@@ -270,7 +271,7 @@ def test_summaries_take_the_place_of_passages() -> None:
     weight = 0.99 * 0.5
     true = weight * 0.9 + (1 - weight) * 0.9
     false = weight * 0.1 + (1 - weight) * 0.9
-    assert found.claims.p[0] == pytest.approx(true / (true + false), abs=1e-9)
+    assert found["claims"].p[0] == pytest.approx(true / (true + false), abs=1e-9)
 
 
 @pytest.mark.service
@@ -302,11 +303,11 @@ def test_embeddings_find_documents(folder: Path) -> None:
     options = ["--documents", "notes", "--embeddings", "openai/some", "--top-k", "1"]
     with web_server(script) as server:
         options += ["--embeddings-base", f"{server.url}/v1"]
-        invoke("assess", "answer.txt", *options, "--out", "o.jsonl")
+        invoke("assess", "answer.txt", *options, "--out", "o")
         asked = len(server.asked)
-        invoke("assess", "answer.txt", *options, "--out", "p.jsonl")
+        invoke("assess", "answer.txt", *options, "--out", "p")
         assert len(server.asked) == asked == 2
-    (graph,) = read_many(folder / "o.jsonl")
+    (graph,) = read_many(folder / "o/graphs.jsonl")
     assert graph.metadata["retrieval"]["retriever"] == "dense"
     assert [context.text for context in graph.contexts] == ["The bridge is red."]
     assert len(list((folder / "notes" / ".embeddings").iterdir())) == 1

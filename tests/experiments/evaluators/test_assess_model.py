@@ -65,13 +65,13 @@ def arguments(url: str, out: str, *more: str) -> list[str]:
 
 def test_every_stage_asks_and_says_what_it_did(notes: Path) -> None:
     with ScriptedServer(provider) as server:
-        result = invoke(*arguments(server.url, "o.jsonl"), code=1)
+        result = invoke(*arguments(server.url, "o"), code=1)
     asked = Counter(map(stage_of, server.requests))
     assert asked == {"atomizer": 2, "reviser": 4, "queries": 4, "relations": 7}
     # The one that could not be read was asked for twice in each of two ways, and both failed.
     assert re.search(r"^relations +3 +0 +2 ", result.stdout, re.M)
-    assert "1 of 4 relations missing" in result.stderr
-    first, second = read_many(notes / "o.jsonl")
+    assert "1 of 4 relations missing" in result.stdout
+    first, second = read_many(notes / "o/graphs.jsonl")
     assert [atom.text for atom in first.atoms] == ["Trains cross the bridge.", "Cars cross it."]
     assert [(r.kind, r.source, r.target) for r in first.relations] == [
         (RelationKind.ENTAILMENT, "c1", "a1"),
@@ -95,14 +95,14 @@ def test_a_run_is_replayed_without_a_server_or_a_key(
     notes: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ScriptedServer(provider) as server:
-        invoke(*arguments(server.url, "o.jsonl"), code=1)
+        invoke(*arguments(server.url, "o"), code=1)
     monkeypatch.delenv("OPENAI_API_KEY")
-    again = invoke(*arguments("http://127.0.0.1:9/v1", "again.jsonl", "--replay"), code=1)
+    again = invoke(*arguments("http://127.0.0.1:9/v1", "again", "--replay"), code=1)
     assert re.search(r"^relations +0 +3 +2 ", again.stdout, re.M)
-    assert (notes / "again.jsonl").read_bytes() == (notes / "o.jsonl").read_bytes()
+    assert (notes / "again/graphs.jsonl").read_bytes() == (notes / "o/graphs.jsonl").read_bytes()
     with (notes / "batch.jsonl").open("a") as file:
         file.write('\n{"id": "r2", "response": "Nobody asked this."}')
-    missing = invoke(*arguments("http://127.0.0.1:9/v1", "third.jsonl", "--replay"), code=2)
+    missing = invoke(*arguments("http://127.0.0.1:9/v1", "third", "--replay"), code=2)
     assert "'atomizer'" in missing.stderr
     assert missing.stderr.count("\n") == 1
 
@@ -131,11 +131,11 @@ def test_a_response_that_no_model_takes_apart_fails_alone(notes: Path) -> None:
         return provider(request, number)
 
     with ScriptedServer(script) as server:
-        result = invoke(*arguments(server.url, "o.jsonl", "--stride", "all"), code=1)
-    assert "r1 failed: no claims were extracted" in result.stderr
-    assert [graph.id for graph in read_many(notes / "o.jsonl")] == ["r0"]
+        result = invoke(*arguments(server.url, "o", "--stride", "all"), code=1)
+    assert "r1 failed: no claims were extracted" in result.stdout
+    assert [graph.id for graph in read_many(notes / "o/graphs.jsonl")] == ["r0"]
     with ScriptedServer(provider) as server:
         # Every response has a result, and the one pair that cannot be read is missing still.
-        result = invoke(*arguments(server.url, "o.jsonl", "--stride", "all"), code=1)
-    assert "failed:" not in result.stderr
-    assert [graph.id for graph in read_many(notes / "o.jsonl")] == ["r0", "r1"]
+        result = invoke(*arguments(server.url, "o", "--stride", "all"), code=1)
+    assert "failed:" not in result.stdout
+    assert [graph.id for graph in read_many(notes / "o/graphs.jsonl")] == ["r0", "r1"]

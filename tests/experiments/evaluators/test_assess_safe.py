@@ -157,15 +157,15 @@ def test_calls_by_stage_are_those_that_the_server_counts(keyed: Path) -> None:
                "--documents", "notes", "--relations", "lexical", "--model", "openai/scripted",
                "--assessor", "safe"]  # fmt: skip
     with ScriptedServer(provider) as server:
-        result = invoke(*command, "--api-base", server.url, "--out", "o.jsonl")
+        result = invoke(*command, "--api-base", server.url, "--out", "o")
     counts = Counter(asked)
     assert counts["safe-revision"] == counts["safe-relevance"] == 2
     assert counts["safe"] == 1
     for stage, count in counts.items():
         assert re.search(rf"^{stage} +{count} +0 +0 ", result.stdout, re.M), stage
-    (graph,) = read_many(keyed / "o.jsonl")
+    (graph,) = read_many(keyed / "o/graphs.jsonl")
     assert graph.metadata["assessors"]["safe"]["verdicts"]["a1"]["p"] == 1.0
-    assert re.search(r"^safe-search +about 10 ", invoke(*command, "--dry-run").stdout, re.M)
+    assert re.search(r"^safe-search +about +10 ", invoke(*command, "--dry-run").stdout, re.M)
     given = invoke(
         "assess", "demonstration", "--model", "openai/scripted", "--assessor", "safe", code=2
     )

@@ -33,7 +33,7 @@ def arguments(url: str, *more: str) -> list[str]:
     options = ["--documents", "notes", "--model", "openai/scripted", "--api-base", url]
     # Two calls that list claims, and no other but those for relations.
     options += ["--stride", "1", "--no-revise"]
-    return ["assess", "batch.jsonl", *options, "--out", "o.jsonl", *more]
+    return ["assess", "batch.jsonl", *options, "--out", "o", *more]
 
 
 class Refusing:
@@ -65,11 +65,13 @@ def test_results_are_in_order_and_one_limit_holds(notes: Path) -> None:
 
     with ScriptedServer(slow) as server:
         result = invoke(*arguments(server.url, "--concurrency", str(LIMIT)))
-    assert [graph.id for graph in read_many(notes / "o.jsonl")] == [f"r{i:02}" for i in range(N)]
+    assert [graph.id for graph in read_many(notes / "o/graphs.jsonl")] == [
+        f"r{i:02}" for i in range(N)
+    ]
     assert server.most_at_once == LIMIT
     # A row per response, and what all of them took is not mixed up.
     assert len(re.findall(r"^r\d\d +2 ", result.stdout, re.M)) == N
-    for graph in read_many(notes / "o.jsonl"):
+    for graph in read_many(notes / "o/graphs.jsonl"):
         taken = graph.metadata["consumption"]
         # Two sentences of one claim each, a call for each; one passage.
         assert {stage: one["answers"] for stage, one in taken.items()} == {
@@ -83,37 +85,37 @@ def test_responses_that_an_outage_cut_off_are_not_scored_and_asked_again(notes: 
     script = Refusing("3", "7")
     with ScriptedServer(script) as server:
         first = invoke(*arguments(server.url), code=1)
-        assert "r03, r07 failed: an outage cut off 1 call: " in first.stderr
+        assert "r03, r07 failed: an outage cut off 1 call: " in first.stdout
         assert (
             "2 responses without a result: the same command asks for what is missing"
-            in first.stderr
+            in first.stdout
         )
-        kept = [graph.id for graph in read_many(notes / "o.jsonl")]
+        kept = [graph.id for graph in read_many(notes / "o/graphs.jsonl")]
         assert kept == [f"r{i:02}" for i in range(N) if i not in (3, 7)]
         assert "10 responses, 20 atoms" in first.stdout
         script.refused, script.asked = (), []
         second = invoke(*arguments(server.url))
         # The two pairs that were cut off, and nothing else.
         assert len(script.asked) == 2
-        assert "10 responses were finished by an earlier run" in second.stderr
-    assert len(read_many(notes / "o.jsonl")) == N
-    whole = (notes / "o.jsonl").read_bytes()
-    (notes / "o.jsonl").unlink()
+        assert "10 responses were finished by an earlier run" in second.stdout
+    assert len(read_many(notes / "o/graphs.jsonl")) == N
+    whole = (notes / "o/graphs.jsonl").read_bytes()
+    (notes / "o/graphs.jsonl").unlink()
     (notes / "answers.sqlite").unlink()
     with ScriptedServer(Refusing()) as server:
         invoke(*arguments(server.url))
-    assert (notes / "o.jsonl").read_bytes() == whole
+    assert (notes / "o/graphs.jsonl").read_bytes() == whole
 
 
 @pytest.mark.service
 def test_an_outage_is_accepted_on_request(notes: Path) -> None:
     with ScriptedServer(Refusing("3")) as server:
         result = invoke(*arguments(server.url, "--partial"))
-    graphs = read_many(notes / "o.jsonl")
+    graphs = read_many(notes / "o/graphs.jsonl")
     assert [len(graph.metadata["relations"]["missing"]) for graph in graphs] == [
         int(i == 3) for i in range(N)
     ]
-    assert "1 of 24 relations missing" in result.stderr
+    assert "1 of 24 relations missing" in result.stdout
 
 
 @pytest.mark.service
@@ -133,15 +135,15 @@ def test_what_failed_is_asked_again_on_request_alone(notes: Path) -> None:
     with ScriptedServer(script) as server:
         again = invoke(*arguments(server.url), code=1)
         assert not any("Train 3 " in one for one in script.asked)
-        assert "1 of 22 relations missing" in again.stderr
+        assert "1 of 22 relations missing" in again.stdout
         retried = invoke(*arguments(server.url, "--retry-failed"), code=1)
         assert any("Train 3 " in one for one in script.asked)
-        assert "relations missing" not in retried.stderr
+        assert "relations missing" not in retried.stdout
         # Train 3 alone is assessed anew, beside train 5, which has no result.
-        assert "10 responses were finished by an earlier run" in retried.stderr
+        assert "10 responses were finished by an earlier run" in retried.stdout
         script.refused = ()
         invoke(*arguments(server.url))
-    graphs = read_many(notes / "o.jsonl")
+    graphs = read_many(notes / "o/graphs.jsonl")
     assert len(graphs) == N
     assert not any(graph.metadata["relations"]["missing"] for graph in graphs)
 

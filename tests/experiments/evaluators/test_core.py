@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments import evaluate, fastfact
-from experiments.evaluators.core import core_stage
+from experiments import assess, fastfact
+from experiments.evaluators.core import CoreSettings, core_stage
 from experiments.evaluators.response import AssessedResponse, with_core
-from experiments.evaluators.settings import CoreSettings
 from factormodels import Atom, FactGraph, read_many
 from tests.experiments.conftest import invoke
 from tests.experiments.evaluators.test_assess_model import arguments, notes, provider, stage_of
@@ -70,15 +69,15 @@ def test_evaluate_gives_both_scores() -> None:
         atoms=tuple(replace(atom, label=atom.id != "a3") for atom in REPEATED.atoms),
     )
     documents = ["The bridge opened in 1890. No train crosses it."]
-    found = evaluate(labelled, documents=documents, core=True, domain="things")
-    assert found.claims["counts"].tolist() == [True, False, True]
-    all_of, core = found.summary.to_dict("records")
+    found = assess(labelled, documents=documents, core=True, domain="things")
+    assert found["claims"]["counts"].tolist() == [True, False, True]
+    all_of, core = found["summary"].to_dict("records")
     assert (all_of["name"], core["name"]) == ("FR2", "FR2 with Core")
     assert (all_of["human_precision"], core["human_precision"]) == (2 / 3, 1 / 2)
     assert (all_of["n_atoms"], core["n_atoms"], core["k"]) == (3, 2, 3)
-    plain = evaluate(labelled, documents=documents)
-    assert "counts" not in plain.claims
-    assert len(plain.summary) == 1
+    plain = assess(labelled, documents=documents)
+    assert "counts" not in plain["claims"]
+    assert len(plain["summary"]) == 1
 
 
 def test_fastfact_gives_both_scores(tmp_path: Path) -> None:
@@ -108,11 +107,11 @@ def test_calls_for_selection_are_those_that_the_server_counts(notes: Path) -> No
     (notes / "batch.jsonl").write_text(json.dumps({"id": "r0", "response": text}))
     core = ("--core", "--domain", "things", "--core-relations", "model")
     with ScriptedServer(provider) as server:
-        invoke(*arguments(server.url, "plain.jsonl", "--cache", "a.sqlite"))
+        invoke(*arguments(server.url, "plain", "--cache", "a.sqlite"))
         without = Counter(map(stage_of, server.requests))
-        result = invoke(*arguments(server.url, "o.jsonl", "--cache", "b.sqlite", *core))
+        result = invoke(*arguments(server.url, "o", "--cache", "b.sqlite", *core))
         asked = Counter(map(stage_of, server.requests)) - without
-    (graph,) = read_many(notes / "o.jsonl")
+    (graph,) = read_many(notes / "o/graphs.jsonl")
     told = graph.metadata["core"]
     assert asked["relations"] > without["relations"]
     assert re.search(rf"^relations +{asked['relations']} +0 +0 ", result.stdout, re.M)

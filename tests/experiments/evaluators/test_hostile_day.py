@@ -33,7 +33,7 @@ def test_a_hostile_day_ends_as_a_calm_one_and_nothing_is_asked_twice(keyed: Path
         latency=0.02,
     )
     assert hostile.kills == 2
-    expected = without_costs(keyed / "out.jsonl")
+    expected = without_costs(keyed / "out/graphs.jsonl")
     assert len(expected) == RESPONSES
     assert hostile.output == expected
     assert hostile.repeated <= hostile.most_repeated == 16
@@ -69,6 +69,6 @@ def test_calls_take_no_more_rounds_than_they_must(keyed: Path) -> None:
     with Provider(gate=all_are_there) as provider:
         options = ["--documents", "notes", "--stride", "1", "--variant", "FR1"]
         options += ["--model", "openai/scripted", "--api-base", provider.url]
-        invoke("assess", "batch.jsonl", *options, "--concurrency", str(limit), "--out", "o.jsonl")
+        invoke("assess", "batch.jsonl", *options, "--concurrency", str(limit), "--out", "o")
     assert len(provider.calls) == responses * sum(stages)
     assert provider.rounds <= 1.1 * len(provider.calls) / limit

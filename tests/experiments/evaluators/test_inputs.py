@@ -210,35 +210,35 @@ def test_a_table_goes_through_the_command(folder: Path) -> None:
     ROWS.to_csv("answers.csv", index=False)
     Path("notes").mkdir()
     Path("notes/a.txt").write_text("The bridge is red.")
-    options = ("--documents", "notes", "--out", "o.jsonl")
+    options = ("--documents", "notes", "--out", "o")
     result = invoke("assess", "answers.csv", *options)
-    assert "answers.csv, CSV: response from 'answer'" in result.stderr
-    assert [graph.id for graph in read_many(folder / "o.jsonl")] == ["one", "two"]
+    assert "answers.csv, CSV: response from 'answer'" in result.stdout
+    assert [graph.id for graph in read_many(folder / "o/graphs.jsonl")] == ["one", "two"]
     text = Path("answers.csv").read_text()
     invoke("assess", "-", "--response", "answer", *options, input=text)
     assert "looks like a table" in invoke("assess", "-", *options, code=2, input=text).output
 
 
 def test_rows_and_data_frames_are_evaluated(folder: Path) -> None:
-    from experiments import evaluate
+    from experiments import assess
 
     documents = ["The bridge is red. It carries trains and cars."]
     frame = ROWS.assign(score=[1.0, 2.0])
-    found = evaluate(frame, documents=documents)
-    assert list(dict.fromkeys(found.claims["response"])) == ["one", "two"]
+    found = assess(frame, documents=documents)
+    assert list(dict.fromkeys(found["claims"]["response"])) == ["one", "two"]
     assert [graph.query for graph in found.graphs] == ROWS["question"].tolist()
     records: list[Any] = ROWS.to_dict("records")
-    same = evaluate(records, documents=documents)
-    pd.testing.assert_frame_equal(same.claims, found.claims)
+    same = assess(records, documents=documents)
+    pd.testing.assert_frame_equal(same["claims"], found["claims"])
     frame.to_csv("answers.csv", index=False)
-    read = evaluate(Path("answers.csv"), documents=documents)
-    pd.testing.assert_frame_equal(read.claims, found.claims)
+    read = assess(Path("answers.csv"), documents=documents)
+    pd.testing.assert_frame_equal(read["claims"], found["claims"])
     assert {path.name for path in found.save("saved")} >= {"claims.csv", "graphs.jsonl"}
     assert len(read_many(folder / "saved" / "graphs.jsonl")) == 2
     renamed = frame.rename(columns={"answer": "said", "question": "what", "id": "n"})
-    named = evaluate(renamed, documents=documents, response="said", question="what", id="n")
-    pd.testing.assert_frame_equal(named.claims, found.claims)
+    named = assess(renamed, documents=documents, response="said", question="what", id="n")
+    pd.testing.assert_frame_equal(named["claims"], found["claims"])
     refused(
         "none of its columns is obviously the response; name it with `response`",
-        *(evaluate, [{"a": "It is red."}]),
+        *(assess, [{"a": "It is red."}]),
     )

@@ -51,7 +51,7 @@ def test_one_file_holds_every_answer_however_the_command_ends(
 ) -> None:
     write_batch(keyed, RESPONSES, {"a.txt": "Only trains cross the bridge."})
     with ScriptedServer(slow_provider) as server:
-        running = assess(keyed, server.url, "--out", "o.jsonl")
+        running = assess(keyed, server.url, "--out", "o")
         deadline = time.monotonic() + 120.0
         while sent is not None and len(server.requests) < 20 and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -71,7 +71,7 @@ def test_one_file_holds_every_answer_however_the_command_ends(
         assert asked - 8 * (sent is not None) <= len(kept) <= asked
         finished = len(kept)
         kept.close()
-        again = assess(keyed, server.url, "--out", "again.jsonl", "--cache", "copied.sqlite")
+        again = assess(keyed, server.url, "--out", "again", "--cache", "copied.sqlite")
         _, errors = again.communicate(timeout=600)
         assert again.returncode == 0, errors
         whole = len(server.requests) - asked + finished

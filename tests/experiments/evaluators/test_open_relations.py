@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from calibration.scores.measures import entropy_measure, f1_at_k, factual_precision
-from experiments import evaluate
+from experiments import assess
 from experiments.evaluators.open_relations import open_measures
 from experiments.evaluators.response import (
     AssessedResponse,
@@ -231,26 +231,26 @@ def test_with_most_relations_filtered_the_range_is_printed_and_the_code_says_it(
         return label_reply("contradiction", 0.97, {"entailment": 0.02, "neutral": 0.01})
 
     command = ["assess", "batch.jsonl", "--documents", "notes", "--atoms", "sentences"]
-    command += ["--model", "openai/scripted", "--out", "o.jsonl"]
+    command += ["--model", "openai/scripted", "--out", "o"]
     with ScriptedServer(filtering) as server:
         result = invoke(*command, "--api-base", server.url, code=1)
     shown = " ".join(result.stdout.split())
     assert "1 response, 5 atoms" in shown
-    assert "15 of 22 relations missing" in result.stderr
-    assert "more than 5% of what was asked for is missing" in result.stderr
+    assert "15 of 22 relations missing" in result.stdout
+    assert "More than 5% of what was asked for is missing" in result.stdout
     # Five claims with a verdict, none true; each lacks an answer but the first two.
-    (line,) = [one for one in result.stdout.splitlines() if one.startswith("FR2, over all")]
+    (line,) = [one for one in result.stdout.splitlines() if one.startswith("- FR2, over all")]
     assert "Pr [0.000, 0.818], R_K [0.000, 1.000]" in line, line
     header = next(one for one in result.stdout.splitlines() if "F1@K" in one)
     assert header.split()[6:9] == ["Pr", "R_K", "F1@K"]
-    (written,) = (keyed / "o.jsonl").read_text().splitlines()
+    (written,) = (keyed / "o/graphs.jsonl").read_text().splitlines()
     bounds = json.loads(written)["metadata"]["assessment"]["FR2"]["open"]
     assert bounds["a11"] == [0.0, 1.0]
 
 
 def test_the_front_door_says_the_range_too() -> None:
     graph = datasets.load("demonstration").graphs[0]
-    (row,) = evaluate(graph, retriever="given").summary.to_dict("records")
+    (row,) = assess(graph, retriever="given")["summary"].to_dict("records")
     for measure in ("precision", "recall_at_k", "f1_at_k", "entropy"):
         # Nothing is missing of what the lexical model is asked.
         assert row[f"{measure}_from"] == row[measure] == row[f"{measure}_to"]

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from calibration.recalibration import RECALIBRATORS
-from experiments import evaluate, score
+from experiments import assess, score
 from experiments.findings.findings import Findings
 from factormodels.errors import InputError
 from tests.experiments.conftest import invoke
@@ -128,7 +128,7 @@ def test_an_output_of_another_tool_is_scored_by_its_posteriors(tmp_path: Path) -
     expected = sum((one - y) ** 2 for one, y in zip(p, truth, strict=True)) / 6
     assert row["brier"] == pytest.approx(expected, abs=1e-12)
     # Beside what we make of the same claims.
-    evaluate(path).save(tmp_path / "ours")
+    assess(path).save(tmp_path / "ours")
     both = score(tmp_path / "ours" / "graphs.jsonl", **QUICK)
     assert list(both["scores"]["model"]) == ["factreasoner", "FR2"]
     assert row_of(both, "factreasoner")["brier"] == row["brier"]

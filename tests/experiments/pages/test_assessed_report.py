@@ -33,28 +33,18 @@ ASSESS = ("assess", "demonstration", "--variant", "FR1", "--variant", "FR2")
 
 @pytest.mark.slow
 def test_pages_show_the_posteriors_of_the_file(folder: Path) -> None:
-    result = invoke(*ASSESS, "--out", "o.jsonl", "--report")
-    assert "wrote o-report/index.html: 15 pages" in result.stderr
-    graphs = read_many(folder / "o.jsonl")
-    index = (folder / "o-report" / "index.html").read_text()
+    invoke(*ASSESS, "--out", "o")
+    assert "graphs-report/index.html: 15 pages" in invoke("report", "o/graphs.jsonl").stdout
+    graphs = read_many(folder / "o" / "graphs.jsonl")
+    index = (folder / "o" / "graphs-report" / "index.html").read_text()
     for number, graph in enumerate(graphs, 1):
         name = f"response-{number:04}.html"
         assert name in index
-        page = (folder / "o-report" / name).read_text()
+        page = (folder / "o" / "graphs-report" / name).read_text()
         for view in graph.metadata["assessment"].values():
             for found in view["atoms"].values():
                 assert f"{found['p']:.3f}" in page
-    # The pages of the file alone are those that the command made with it.
-    invoke("report", "o.jsonl", "pages")
-    first, second = (
-        {path.name: path.read_text() for path in (folder / place).iterdir()}
-        for place in ("o-report", "pages")
-    )
-    # The command calls the responses after its input, the file after itself.
-    assert {name: text.replace("demonstration", "o") for name, text in first.items()}.keys() == (
-        second.keys()
-    )
-    third = report("o.jsonl", "third", response=[graphs[2].id])
+    third = report("o/graphs.jsonl", "third", response=[graphs[2].id])
     assert third["pages"]["page"][0] == "third/index.html"
     assert sorted(path.name for path in (folder / "third").iterdir()) == [
         "index.html",
@@ -66,8 +56,8 @@ def test_pages_show_the_posteriors_of_the_file(folder: Path) -> None:
 def test_verdicts_and_what_is_missing_are_shown() -> None:
     import json
 
-    invoke(*ASSESS, "--take", "demo-01-marie-curie", "--out", "o.jsonl")
-    record = json.loads(Path("o.jsonl").read_text())
+    invoke(*ASSESS, "--take", "demo-01-marie-curie", "--out", "o")
+    record = json.loads(Path("o/graphs.jsonl").read_text())
     verdicts = {"a1": {"label": "true", "probability": 0.8, "p": 0.87654}}
     (metadata,) = [value for key, value in record.items() if key == "metadata"]
     metadata["assessors"] = {
@@ -233,11 +223,12 @@ def test_files_that_were_not_assessed_are_refused(folder: Path) -> None:
     assert "'demo-01-marie-curie' was not assessed; give what" in result.stderr
     result = invoke("report", "given.jsonl", "--only", "variant=FR1", code=2)
     assert "--data and --only are for the folder of a run" in result.stderr
+    invoke(*ASSESS, "--take", "demo-01-marie-curie", "--out", "o")
+    (folder / "o" / "graphs.jsonl").rename(folder / "o.jsonl")
     (folder / "o-report").mkdir()
     (folder / "o-report" / "mine.txt").write_text("mine")
-    result = invoke(*ASSESS, "--out", "o.jsonl", "--report", code=2)
+    result = invoke("report", "o.jsonl", code=2)
     assert "holds something other than a report" in result.stderr
-    assert not (folder / "o.jsonl").exists()
 
 
 def test_a_sentence_has_the_mark_of_its_least_supported_claim() -> None:

@@ -64,11 +64,11 @@ def p_of(folder: Path, **cell: str) -> list[tuple[str, str, float]]:
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("variant", ["FR1", "FR2", "FR3"])
 def test_lexical_relations_are_those_of_assess(here: Path, variant: str) -> None:
-    options = ["--relations", "lexical", "--variant", variant, "--out", "assessed.jsonl"]
+    options = ["--relations", "lexical", "--variant", variant, "--out", "assessed"]
     invoke("assess", "demonstration", *options)
     expected = [
         (graph.id, atom, view["p"])
-        for graph in read_many("assessed.jsonl")[:3]
+        for graph in read_many("assessed/graphs.jsonl")[:3]
         for atom, view in graph.metadata["assessment"][variant]["atoms"].items()
     ]
     found = p_of(here, variant=variant, relation_model="lexical", backend="exact")

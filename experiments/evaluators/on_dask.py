@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from experiments.evaluators.batch import Elsewhere
+from experiments.evaluators.dask_cluster import WorkerError, dask_client, import_distributed
 from experiments.evaluators.response import AssessmentView, assess_graph
-from experiments.runner.workers import WorkerError, dask_client, import_distributed
 from factormodels.extraction.pipeline import Stage, run_stages
 from factormodels.fact_graph import FactGraph
 from inference import Backend
+from inference.warm_up import warm_up
 
 
 @contextmanager
@@ -35,7 +37,7 @@ def on_cluster(
         WorkerError: if the cluster has no worker, or cannot run a task.
     """
     killed = import_distributed().scheduler.KilledWorker
-    with dask_client(address, [backend], "repeat the command") as client:
+    with dask_client(address, partial(warm_up, backend), "repeat the command") as client:
 
         def there(function: Any, *given: Any) -> Any:
             try:

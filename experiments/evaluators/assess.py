@@ -1,0 +1,419 @@
+"""Assessment: from texts to claims, evidence, the probability of every claim, and scores."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field
+
+from calibration.scores.measures import entropy_warnings
+from experiments.asking.ledger_table import ledger_table
+from experiments.asking.session import Session, asking
+from experiments.asking.settings import AskingSettings, WebSettings
+from experiments.evaluators.assess_tables import (
+    MEASURES,
+    call_table,
+    claim_table,
+    evidence_table,
+    inference_table,
+    response_table,
+    stage_remarks,
+    summary_table,
+)
+from experiments.evaluators.batch import (
+    Batch,
+    BatchSettings,
+    assess_responses,
+    responses_under_way,
+)
+from experiments.evaluators.core import CoreSettings, with_selection
+from experiments.evaluators.costs import CLAIMS_PER_SENTENCE
+from experiments.evaluators.estimate import estimate
+from experiments.evaluators.inputs import LoadedResponses, ResponseSettings
+from experiments.evaluators.response import Compared, summarise_judged, with_core
+from experiments.evaluators.retrievers_by_name import DocumentSource
+from experiments.evaluators.setup import AssessmentPlan, Stride, make_plan
+from experiments.findings.findings import Findings
+from experiments.findings.table import Table
+from experiments.findings.text import counted, in_sample_remark, interval
+from experiments.settings import Option, Settings, Words, front_door
+from experiments.study.backend_settings import AlgorithmSettings
+from factormodels.encodings import DEFAULT_ENCODING
+from factormodels.extraction.retrieval.web import WebRetriever
+from factormodels.extraction.stages.relations import LEAST_PROBABILITY
+from factormodels.fact_graph import FactGraph
+from inference.warm_up import warm_up
+
+if TYPE_CHECKING:
+    from experiments.evaluators.inputs import Texts
+
+COMMAND = "assess"
+
+MOST_MISSING = 0.05
+"""The share of relations, or of verdicts, that may be missing of an assessment that is complete."""
+
+
+class ClaimSettings(Settings):
+    """Claims."""
+
+    atoms: Annotated[str | None, Option("NAME")] = None
+    """Claims: given (as recorded), model (listed by the language model), or sentences (each
+    sentence one claim)."""
+
+    stride: Stride = "all"
+    """Sentences per call that lists claims, or all."""
+
+    revise: bool | None = None
+    """Rewrite claims so that they can be understood on their own; by default only those listed by
+    the language model."""
+
+
+class EvidenceSettings(Settings):
+    """Evidence."""
+
+    retriever: Annotated[str | None, Option("NAME")] = None
+    """Evidence: given (as recorded), local (--documents, or the input's own passages), dense (the
+    same by embeddings), wikipedia, or google (key in SERPER_API_KEY)."""
+
+    documents: DocumentSource = None
+    """Documents to search: .txt, .md, .html, .pdf, .jsonl; or a dataset."""
+
+    queries: bool = False
+    """Let the language model write the searches."""
+
+    question_contexts: bool = False
+    """Also search for the question (used by FR2 and FR3)."""
+
+    top_k: Annotated[int | None, Field(ge=1), Option("K")] = None
+    """Passages per claim; 3 by default, 5 with Google."""
+
+    reading: Annotated[str, Option("NAME")] = "head"
+    """What to read of a web page: snippet, head (its first 4,000 characters) or chunks (the best
+    parts)."""
+
+    summarise: bool = False
+    """Let the language model cut each passage down to what matters for its claims; its confidence
+    scales the passage's prior."""
+
+    embeddings: Annotated[str | None, Option("NAME")] = None
+    """For --retriever dense: a folder of sentence-transformers, or a model as litellm spells it."""
+
+    embeddings_base: Annotated[str | None, Option("URL")] = None
+    """Address of an embedding server with a compatible API."""
+
+    price_embeddings: Annotated[float | None, Field(ge=0), Option("USD")] = None
+    """Price of a million embedded tokens; litellm's price if not given."""
+
+
+class JudgementSettings(AlgorithmSettings):
+    """Relations and judgement."""
+
+    relations: Annotated[str | None, Option("NAME")] = None
+    """Relation model: lexical, model, recorded:FILE or nli:FOLDER."""
+
+    method: Annotated[str, Option("NAME")] = "automatic"
+    """How to get probabilities from the language model: automatic (whatever it allows), logprobs,
+    verbalised or samples."""
+
+    window: Annotated[int | None, Field(ge=1), Option("TOKENS")] = None
+    """How much the language model reads at once; longer passages are read in overlapping parts."""
+
+    least: Annotated[float, Field(ge=0, le=1), Option("P")] = LEAST_PROBABILITY
+    """Smallest probability at which a relation counts."""
+
+    variant: Annotated[Words, Option("NAME")] = ("FR2",)
+    """FR1, FR2 or FR3; repeatable."""
+
+    assessors: Annotated[Words, Option("NAME", "assessor")] = ()
+    """Let the language model also judge the claims by a prompt: factscore, factverify, veriscore,
+    evidence-and-knowledge, own-knowledge or fastfact; or safe, which rewrites claims to stand alone
+    and searches in steps; repeatable."""
+
+    encoding: Annotated[str, Option("NAME")] = DEFAULT_ENCODING
+    """How relations become tables: implication, conditional or mixture."""
+
+    dask: Annotated[str | None, Option("ADDRESS")] = None
+    """Compute on the Dask cluster at this address, such as tcp://head:8786; models are still asked
+    from this machine."""
+
+
+class AssessSettings(
+    ResponseSettings,
+    AskingSettings,
+    ClaimSettings,
+    EvidenceSettings,
+    WebSettings,
+    JudgementSettings,
+    CoreSettings,
+    BatchSettings,
+):
+    """Assessment."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Who has verdicts: variants and assessors."""
+        return (*self.variant, *self.assessors)
+
+
+@front_door
+def assess(texts: Texts, settings: AssessSettings) -> Findings:
+    """Assess responses: their claims, the evidence, the probability of each claim.
+
+    Splits a response into claims, finds passages, asks a relation model which of them support or
+    contradict which claim, infers the probability of every claim, and shows what each passage
+    changes. With --out you can interrupt a batch at any time: the same command continues where it
+    stopped. Every other command can read its graphs.jsonl.
+
+    Without a language model, claims are sentences and relations are lexical: a baseline that
+    compares words and numbers, works offline, and is often wrong.
+
+    Examples::
+
+        factormodels assess demonstration --response demo-01-marie-curie \\
+            --retriever local
+        factormodels assess answer.txt --query "Who was she?" --documents notes
+        factormodels assess answers.jsonl --documents notes --out assessed
+        factormodels assess answers.csv --response answer --question prompt \\
+            --documents notes --out assessed
+        factormodels assess answers.jsonl --model openai/NAME \\
+            --retriever wikipedia --dry-run
+        factormodels assess answers.jsonl --model openai/NAME \\
+            --retriever wikipedia --out assessed
+        factormodels assess demonstration --variant FR1 --variant FR2 --variant FR3
+        factormodels assess demonstration --model openai/NAME --assessor factscore
+        factormodels assess demonstration --retriever local --core \\
+            --domain things --no-faithfulness
+
+    Args:
+        texts: Responses: a text; a table with a row per response (CSV, TSV, JSON, JSON Lines,
+            Parquet, Arrow); a folder of texts or of a saved dataset; fact graphs; or an embedded
+            dataset. Use - for standard input. In Python a path, or texts, rows of a table, a data
+            frame or fact graphs themselves.
+        settings: how; in Python the fields may be named instead, such as ``max_cost=2.0``.
+            `documents` are then also texts, or texts by title, `model` also an object with the
+            methods of `LanguageModel`, or settings of litellm, `backend` also one that is built.
+
+    Returns:
+        Tables, of which `assess_tables` says what they hold: `responses`, `claims`, `evidence`,
+        `summary` and `cost`; of a dry run `calls` and `inference`.
+
+    Raises:
+        InputError: for an unknown name, or options that do not fit the input or each other.
+        LimitReachedError: if no more may be asked; what was answered is kept.
+        MissingDependencyError: if a library that is needed is not installed.
+    """
+    loaded = settings.load(texts)
+    graphs = loaded.graphs
+    with asking(settings) as session, ExitStack() as places:
+        plan = with_selection(make_plan(graphs, settings, session), graphs, settings, session.model)
+        if settings.dry_run:
+            return _bound(loaded, plan, settings)
+        local = plan.choices.asks_nobody
+        elsewhere = None
+        if settings.dask is not None:
+            from experiments.evaluators.on_dask import on_cluster
+
+            elsewhere = places.enter_context(
+                on_cluster(settings.dask, plan.views[0].backend, plan.stages, local=local)
+            )
+        found: list[FactGraph] = []
+        batch = assess_responses(
+            graphs,
+            plan.stages,
+            plan.views,
+            plan.settings,
+            settings.options(
+                1 if local else responses_under_way(session.calls),
+                partial(warm_up, plan.views[0].backend),
+            ),
+            report=places.enter_context(session.responses(len(graphs))),
+            keep=found.append,
+            elsewhere=elsewhere,
+        )
+    return _findings(loaded, found, batch, plan, settings, session)
+
+
+def _findings(
+    loaded: LoadedResponses,
+    found: Sequence[FactGraph],
+    batch: Batch,
+    plan: AssessmentPlan,
+    settings: AssessSettings,
+    session: Session,
+) -> Findings:
+    with entropy_warnings() as misordered:
+        compared = summarise_judged(batch.responses, settings.names)
+    # Of responses one by one, and of claims that count, the same is not to be said again.
+    with entropy_warnings():
+        tables = {
+            "claims": claim_table(found),
+            "evidence": evidence_table(found),
+            "responses": response_table(batch, settings.names),
+            "summary": summary_table(compared, _with_core(batch, compared, settings), plan.views),
+            "cost": ledger_table(session.ledger),
+        }
+    lost = _lost(batch)
+    incomplete = any(missing > MOST_MISSING * asked for missing, asked in lost.values())
+    alone = len(loaded.graphs) == 1
+    unshown = ("responses",) if alone else ("claims", "evidence")
+    return Findings(
+        command=COMMAND,
+        source=loaded.source,
+        sentences=(
+            *loaded.remarks,
+            *(line for graph in found[: int(alone)] for line in stage_remarks(graph)),
+            *_of_measures(compared, batch, settings, len(misordered)),
+            *_of_asking(batch, plan, settings),
+            *_of_missing(batch, plan, lost, incomplete),
+        ),
+        tables=tables,
+        settings=settings.given(),
+        unshown=(*unshown, *(name for name, table in tables.items() if not len(table.frame))),
+        incomplete=incomplete
+        or bool(batch.failed)
+        or any(response.errors for response in batch.responses),
+        graphs=tuple(found),
+    )
+
+
+def _with_core(batch: Batch, compared: Compared, settings: AssessSettings) -> Compared | None:
+    """The measures of the claims that count alone, with the K of all claims; None without Core."""
+    k = compared.k
+    kept = with_core(batch.responses)
+    return None if k is None or not kept else summarise_judged(kept, settings.names, k)
+
+
+def _of_measures(
+    compared: Compared, batch: Batch, settings: AssessSettings, misordered: int
+) -> Iterator[str]:
+    """What a reader of the measures must know."""
+    known = {name: one for name, one in compared.summaries.items() if one is not None}
+    if known:
+        yield f"K of R_K and F1@K is {compared.k:g}, the median number of claims of a response."
+    for name, ranges in compared.ranges.items():
+        told = ", ".join(
+            f"{MEASURES[measure][0]} {interval(*ends)}" for measure, ends in ranges.items()
+        )
+        yield (f"{name}, over all claims and whatever the missing answers would have been: {told}.")
+    if compared.left_out:
+        yield (
+            f"{counted(compared.left_out, 'claim')} on which not every row has a verdict are left "
+            "out of all of them."
+        )
+    if compared.in_sample:
+        yield f"{in_sample_remark(compared.in_sample)}."
+    for name in compared.summaries.keys() - known.keys() if known else ():
+        yield f"{name} has no verdict at all, and no row."
+    if misordered:
+        yield (
+            f"E does not rank by truth in {misordered} of {len(known)} rows, because it falls "
+            "again for atoms with P below 1/e; use mean_surprisal or expected_precision of the "
+            "table `summary`."
+        )
+    if settings.core:
+        kept = with_core(batch.responses)
+        every = [one for one in batch.responses if one.counts is not None]
+        yield (
+            f"Core: {sum(sum(one.counts or ()) for one in kept):,} of "
+            f"{sum(len(one.labels) for one in every):,} claims count; "
+            f"{counted(len(every) - len(kept), 'response')} keep none and are left out of the rows "
+            "with Core, whose K is that of all claims."
+        )
+
+
+def _of_asking(batch: Batch, plan: AssessmentPlan, settings: AssessSettings) -> Iterator[str]:
+    """What was asked, of whom, and what an earlier run had asked."""
+    choices = plan.choices
+    if choices.relations == "model":
+        # Where they are from is known only now: a server may refuse log-probabilities.
+        origins: Counter[str] = sum((Counter(one.origins) for one in batch.responses), Counter())
+        told = ", ".join(f"{count:,} {name}" for name, count in sorted(origins.items()))
+        yield f"{choices.model}: probabilities of relations: {told or 'none'}."
+    if isinstance(choices.searcher, WebRetriever):
+        store = choices.searcher.store
+        paid = "" if settings.price_search is None else f" ({store.paid:.4f} US dollars)"
+        yield (
+            f"Asked the web for {store.asked['searches']:,} searches{paid}, "
+            f"{store.asked['pages']:,} pages."
+        )
+    if batch.resumed:
+        yield f"{batch.resumed:,} responses were finished by an earlier run."
+
+
+def _lost(batch: Batch) -> dict[str, tuple[int, int]]:
+    """How many relations and verdicts are missing, and of how many that were asked for."""
+    lost = {"relation": ("missing", "asked"), "verdict": ("unjudged", "to_judge")}
+    return {
+        what: (
+            sum(getattr(one, missing) for one in batch.responses),
+            sum(getattr(one, asked) for one in batch.responses),
+        )
+        for what, (missing, asked) in lost.items()
+    }
+
+
+def _of_missing(
+    batch: Batch, plan: AssessmentPlan, lost: dict[str, tuple[int, int]], incomplete: bool
+) -> Iterator[str]:
+    """What has no answer, is no exact answer although nobody asked for another, or failed."""
+    failures = sum(response.failures for response in batch.responses)
+    lacking = [
+        f"{missing:,} of {counted(asked, what)} missing"
+        for what, (missing, asked) in lost.items()
+        if missing
+    ]
+    if lacking or failures:
+        yield f"{', '.join([*lacking, counted(failures, 'failure')])} in other stages."
+    if incomplete:
+        local = plan.choices.asks_nobody
+        again = "" if local else "; with --retry-failed the same command asks for it again"
+        yield (
+            f"More than {MOST_MISSING:.0%} of what was asked for is missing: the assessment is "
+            f"incomplete{again}."
+        )
+    for view in plan.views:
+        answered = [(one, one.answered_by.get(view.variant)) for one in batch.responses]
+        others = [(one, by) for one, by in answered if by not in (None, "exact")]
+        if view.backend.name == "auto" and others:
+            yield (
+                f"{view.variant}: {counted(len(others), 'response')} of {len(answered):,} would "
+                "take long to solve exactly: their log Z is bounded, and their posteriors are "
+                f"estimates; the first {others[0][0].response}, by {others[0][1]}."
+            )
+        without = [one for one in batch.responses if view.variant in one.errors]
+        if without:
+            yield (
+                f"{view.variant}: no posterior of {counted(len(without), 'response')}, the first "
+                f"{without[0].response}: {without[0].errors[view.variant]}"
+            )
+    yield from batch.failures()
+
+
+def _bound(loaded: LoadedResponses, plan: AssessmentPlan, settings: AssessSettings) -> Findings:
+    """What would be asked, and what exact inference would cost: a dry run sends nothing."""
+    rows = estimate(loaded.graphs, plan.choices)
+    tables: dict[str, Table] = {"calls": call_table(rows)}
+    if any(row.inference for row in rows):
+        tables["inference"] = inference_table(rows, plan.views[0].backend)
+    thinks = (
+        "Thoughts: what the model may spend on reasoning before its answers, if it uses all the "
+        "room that it is given; mostly it takes a small part of it."
+    )
+    return Findings(
+        command=COMMAND,
+        source=loaded.source,
+        sentences=(
+            *loaded.remarks,
+            "Nothing was sent.",
+            *([thinks] if any(row.thoughts for row in rows) else []),
+            "Tokens: characters / 4. Answers in the cache are not taken off. Where claims are not "
+            f"yet known: {CLAIMS_PER_SENTENCE:g} per sentence, and no two passages alike, as far "
+            "as there are so many. Verdicts of assessors count at their longest.",
+        ),
+        tables=tables,
+        settings=settings.given(),
+    )

@@ -1,0 +1,427 @@
+"""Tables of what an assessment found, from the graphs that it leaves, and of what it would ask."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from experiments.evaluators.batch import Batch
+from experiments.evaluators.core import kept_claims
+from experiments.evaluators.estimate import RELATED_SHARE, StageEstimate
+from experiments.evaluators.open_relations import RANGED
+from experiments.evaluators.response import (
+    METADATA_KEY,
+    AssessmentView,
+    Compared,
+    by_strength,
+    summarise_judged,
+)
+from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.text import ABSENT, counted, duration, verdict
+from factormodels.claims import RelationKind
+from factormodels.extraction.pipeline import STAGE_KEYS
+from factormodels.extraction.stages.duplicates import every_atom
+from factormodels.extraction.stages.relations import METADATA_KEY as RELATIONS_KEY
+from factormodels.fact_graph import FactGraph
+from factormodels.recorded_verdicts import ASSESSORS_KEY
+
+if TYPE_CHECKING:
+    from inference.backend import Backend
+
+MEASURES: Mapping[str, tuple[str, int]] = MappingProxyType(
+    {
+        "supported": ("#S", 1),
+        "contradicted": ("#C", 1),
+        "undecided": ("#U", 1),
+        "precision": ("Pr", 3),
+        "recall_at_k": ("R_K", 3),
+        "f1_at_k": ("F1@K", 3),
+        "entropy": ("E", 3),
+        "expected_precision": ("E[Pr]", 3),
+        "human_precision": ("human Pr", 3),
+        "precision_mae": ("MAE", 3),
+        "f1": ("F1", 3),
+        "brier": ("Brier", 3),
+        "accuracy": ("accuracy", 3),
+    }
+)
+"""Title and decimals of every measure that is shown."""
+
+_TEXT_SHOWN = 160
+_CLAIMS = ("response", "atom", "text", "label", "p", "variant", "supporting", "contradicting")
+_EVIDENCE = (
+    *("response", "atom", "variant", "claim", "context", "relation", "probability", "change"),
+    *("change_error", "title", "text"),
+)
+
+
+def claim_table(graphs: Sequence[FactGraph]) -> Table:
+    """A row per claim and variant, those of each variant together.
+
+    Columns: response, atom, text, label (of a human, where there is one), p (of being true; missing
+    where the backend had no answer, or every relation of the claim is missing), variant, supporting
+    and contradicting (ids of contexts, those that change p most first), verdict, for every assessor
+    its p by its name and its label by NAME_label, and with Core `counts`: whether the claim counts.
+    """
+    rows = [
+        row
+        for graph in graphs
+        for variant, view in graph.metadata[METADATA_KEY].items()
+        for row in _claims(graph, variant, view)
+    ]
+    names = list(dict.fromkeys([*_CLAIMS, "verdict", *(name for row in rows for name in row)]))
+    frame = data_frame(rows, names).astype({"label": "boolean", "p": "Float64"})
+    assessors = [name.removesuffix("_label") for name in names if name.endswith("_label")]
+    said = [Column(f"{name}_label", name, show=_text) for name in assessors]
+    columns = (
+        *text_columns(*(["response"] if len(graphs) > 1 else [])),
+        Column("atom", "claim"),
+        Column("p", "P(true)", digits=3),
+        Column("verdict", "verdict"),
+        *said,
+        *([Column("label", "label", show=_text)] if frame["label"].notna().any() else []),
+        *([Column("counts", "counts", show=_text)] if "counts" in names else []),
+        Column("text", "text", show=_short),
+    )
+    several = frame["variant"].nunique() > 1
+    return Table(frame, columns, "Claims.", group="variant" if several else "")
+
+
+def _claims(graph: FactGraph, variant: str, view: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    assessors = graph.metadata.get(ASSESSORS_KEY, {})
+    kept = kept_claims(graph)
+    for atom, same in every_atom(graph):
+        p = None if same in view.get("unanswered", (same,)) else view["atoms"][same]["p"]
+        sides: dict[bool, list[str]] = {True: [], False: []}
+        for item in by_strength(view.get("atoms", {}).get(same, {"evidence": ()})["evidence"]):
+            sides[item["relation"] != RelationKind.CONTRADICTION].append(item["context"])
+        yield {
+            "response": graph.id,
+            "atom": atom.id,
+            "text": atom.text,
+            "label": atom.label,
+            "p": p,
+            "variant": variant,
+            "supporting": " ".join(sides[True]),
+            "contradicting": " ".join(sides[False]),
+            "verdict": "missing" if p is None else verdict(p),
+            **{name: facts["verdicts"].get(same, {}).get("p") for name, facts in assessors.items()},
+            **{
+                f"{name}_label": facts["verdicts"].get(same, {"label": "missing"})["label"]
+                for name, facts in assessors.items()
+            },
+            **({} if kept is None else {"counts": atom.id in kept}),
+        }
+
+
+def evidence_table(graphs: Sequence[FactGraph]) -> Table:
+    """A row per claim and context that a relation joins, by claim, what changes p most first.
+
+    Columns: response, atom, variant, claim (id and text), context, relation, probability, change
+    (what p loses when the context is taken away), change_error (its standard error, of estimates),
+    and the context's title and text.
+    """
+    rows = [
+        row
+        for graph in graphs
+        for variant, view in graph.metadata[METADATA_KEY].items()
+        for row in _evidence(graph, variant, view)
+    ]
+    frame = data_frame(rows, list(_EVIDENCE))
+    several = frame["variant"].nunique() > 1
+    estimated = frame["change_error"].notna().any()
+    columns = (
+        *text_columns(*(["response"] if len(graphs) > 1 else [])),
+        *text_columns(*(["variant"] if several else []), "context", "relation"),
+        Column("probability", "probability", digits=2),
+        Column("change", "change", digits=3),
+        *([Column("change_error", "±", digits=3)] if estimated else []),
+        Column("title", "title", show=_short),
+        Column("text", "passage", show=_short),
+    )
+    return Table(
+        frame,
+        columns,
+        "Evidence by claim.",
+        group="claim",
+        note="Change: what P(true) loses when the passage is taken away.",
+    )
+
+
+def _evidence(graph: FactGraph, variant: str, view: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    contexts = {context.id: context for context in graph.contexts}
+    texts = {atom.id: atom.text for atom in graph.atoms}
+    for atom, judged in view.get("atoms", {}).items():
+        for item in by_strength(judged["evidence"]):
+            context = contexts[item["context"]]
+            yield {
+                "response": graph.id,
+                "atom": atom,
+                "variant": variant,
+                "claim": _short(f"{atom}: {texts[atom]}"),
+                **{name: item[name] for name in ("context", "relation", "probability", "change")},
+                "change_error": item.get("change_error"),
+                "title": context.title,
+                "text": context.content,
+            }
+
+
+def response_table(batch: Batch, names: Sequence[str]) -> Table:
+    """A row per response, those that failed at the end.
+
+    Columns: response, claims, for every variant and assessor NAME its precision, and in NAME_lower
+    and NAME_upper the range that what is missing leaves open of it, over all claims; missing
+    (answers), failed (why there is no result).
+    """
+    rows: list[dict[str, Any]] = []
+    for response in batch.responses:
+        found = summarise_judged([response], names)
+        row: dict[str, Any] = {"response": response.response, "claims": len(response.labels)}
+        for name in names:
+            summary, ranges = found.summaries[name], found.ranges.get(name)
+            ends = (None, None) if ranges is None else ranges["precision"]
+            row |= {
+                name: None if summary is None else summary.precision,
+                f"{name}_lower": ends[0],
+                f"{name}_upper": ends[1],
+            }
+        rows.append({**row, "missing": response.lacking, "failed": ""})
+    rows += [{"response": name, "failed": reason} for name, reason in batch.failed]
+    shares = [f"{name}{end}" for name in names for end in ("", "_lower", "_upper")]
+    frame = data_frame(rows, ["response", "claims", *shares, "missing", "failed"])
+    # A column of nothing but None would be of objects, not of numbers.
+    frame = frame.astype(dict.fromkeys(["claims", *shares, "missing"], float))
+    columns = (
+        Column("response", "response"),
+        Column("claims", "claims", digits=0),
+        *(
+            Column(name, f"Pr {name}", digits=3, lower=f"{name}_lower", upper=f"{name}_upper")
+            for name in names
+        ),
+        Column("missing", "missing", digits=0),
+    )
+    note = (
+        "In brackets: Pr over all claims of a response, whatever the missing answers would have "
+        "been."
+    )
+    ranged = any(response.missing or response.unjudged for response in batch.responses)
+    return Table(frame, columns, "Responses.", note=note if ranged else "")
+
+
+def summary_table(
+    compared: Compared, cored: Compared | None, views: Sequence[AssessmentView]
+) -> Table:
+    """A row per variant and assessor, `name`, over the claims that all of them judged.
+
+    Columns: name, encoding, backend, the measures of `calibration.scores.summary.Summary`,
+    n_left_out, the number of claims that not all of them judged; n_in_sample, of passages to which
+    the lexical model that read them was fitted (scores then flatter it); recall_at_k (R_K); and
+    the range that what is missing leaves open of Pr, R_K, F1@K and E (`precision_from`,
+    `precision_to` and so on), over all claims, also those without a verdict. With Core another row
+    for each, its name ending in "with Core", over the claims that count alone.
+    """
+    how = {view.variant: (view.encoding, view.backend.name) for view in views}
+    rows = [
+        *_summaries(compared, how),
+        *([] if cored is None else _summaries(cored, how, " with Core")),
+    ]
+    names = ["name", "encoding", "backend", *MEASURES]
+    frame = data_frame(rows, list(dict.fromkeys([*names, *(n for row in rows for n in row)])))
+    shown = [
+        Column(name, title, digits=digits)
+        for name, (title, digits) in MEASURES.items()
+        if frame[name].notna().any()
+    ]
+    caption = "Measures."
+    first = next((one for one in compared.summaries.values() if one is not None), None)
+    if first is not None:
+        caption = (
+            f"{counted(first.n_responses, 'response')}, {counted(first.n_atoms, 'atom')}, "
+            f"{first.n_labelled:,} labelled."
+        )
+    return Table(frame, (*text_columns("name", "encoding", "backend"), *shown), caption)
+
+
+def _summaries(
+    compared: Compared, how: Mapping[str, tuple[str, str]], suffix: str = ""
+) -> Iterator[dict[str, Any]]:
+    for name, found in compared.summaries.items():
+        if found is None:
+            continue
+        encoding, backend = how.get(name, (ABSENT, ABSENT))
+        row = {"name": f"{name}{suffix}", "encoding": encoding, "backend": backend, **asdict(found)}
+        row |= {"n_left_out": compared.left_out, "n_in_sample": compared.in_sample}
+        row["recall_at_k"] = compared.recalls[name]
+        for measure in RANGED:
+            ends = compared.ranges.get(name, {}).get(measure, [row[measure]] * 2)
+            row |= {f"{measure}_from": ends[0], f"{measure}_to": ends[1]}
+        yield row
+
+
+def call_table(rows: Sequence[StageEstimate]) -> Table:
+    """What stages would ask: the fields of `StageEstimate`, and the sum of those that are chosen.
+
+    Stages that are shown for comparison stand in brackets.
+    """
+    thinks = any(row.thoughts for row in rows)
+    sums = ("prompt_tokens", "completion_tokens", "cost", "thoughts", "thoughts_cost")
+    chosen = [row for row in rows if row.chosen]
+    told = [
+        {
+            "stage": row.stage if row.chosen else f"({row.stage})",
+            "calls": row.calls,
+            "about": "" if row.exact else "about",
+            "chosen": row.chosen,
+            **{name: getattr(row, name) for name in sums},
+        }
+        for row in rows
+    ]
+    # Of a stage that no model thinks in, nothing is unknown.
+    total = {
+        name: _total(
+            getattr(row, name) for row in chosen if name != "thoughts_cost" or row.thoughts
+        )
+        for name in sums
+    }
+    frame = data_frame([*told, {"stage": "all", "about": "", "chosen": True, **total}])
+    whole = ["calls", "prompt_tokens", "completion_tokens", "thoughts"]
+    frame = frame.astype(dict.fromkeys(whole, "Int64"))
+    titles = {
+        "calls": "calls",
+        "prompt_tokens": "tokens in",
+        "completion_tokens": "tokens out",
+        "cost": "cost (US$)",
+        **({"thoughts": "thoughts, at most"} if thinks else {}),
+        **({"thoughts_cost": "their cost (US$)"} if thinks else {}),
+    }
+    numbers = [
+        Column(name, title, show=_dollars if name.endswith("cost") else _count, right=True)
+        for name, title in titles.items()
+    ]
+    return Table(frame, (*text_columns("stage"), Column("about", ""), *numbers), "Dry run.")
+
+
+def inference_table(rows: Sequence[StageEstimate], backend: Backend) -> Table:
+    """What exact inference in the largest response would cost, by variant."""
+    from inference.auto import Auto
+
+    known = [(row, row.inference) for row in rows if row.inference is not None]
+    told = []
+    for row, expected in known:
+        prediction = expected.prediction
+        automatic = isinstance(backend, Auto)
+        refused = isinstance(backend, Auto) and backend.exact().refuses(prediction)
+        told.append(
+            {
+                "variant": row.stage.removeprefix("relations "),
+                "induced_width": prediction.induced_width,
+                "widest": expected.widest,
+                "seconds": prediction.seconds,
+                "answer": f"{backend.name}: bounds, estimates"
+                if refused
+                else f"{backend.name}: exact"
+                if automatic
+                else backend.name,
+                "chosen": row.chosen,
+            }
+        )
+    first = known[0][1]
+    return Table(
+        data_frame(told),
+        (
+            Column("variant", "variant"),
+            Column("induced_width", "induced width", digits=0),
+            Column("widest", "if all pairs are related", digits=0),
+            Column("seconds", "time, about", show=duration, right=True),
+            Column("answer", "answer"),
+        ),
+        f"Exact inference in the largest response: {counted(first.atoms, 'claim')} and "
+        f"{counted(first.contexts, 'passage')}, {RELATED_SHARE:.0%} of other pairs related.",
+    )
+
+
+def _total(values: Iterable[float | None]) -> float | None:
+    """Sum of numbers; None if one of them is not known."""
+    known = list(values)
+    return None if None in known else sum(one for one in known if one is not None)
+
+
+def _count(value: Any) -> str:
+    import pandas as pd
+
+    return "" if pd.isna(value) else f"{value:,}"
+
+
+def _dollars(cost: float | None) -> str:
+    return ABSENT if cost is None or math.isnan(cost) else f"{cost:.4f}"
+
+
+def _short(text: str) -> str:
+    return textwrap.shorten(text, _TEXT_SHOWN, placeholder=" ...")
+
+
+def _text(value: Any) -> str:
+    import pandas as pd
+
+    return "" if pd.isna(value) else str(value).lower()
+
+
+def stage_failures(graph: FactGraph) -> list[tuple[str, list[str]]]:
+    """What failed, as (stage and reason, ids of what it is missing of), in the order of stages."""
+    found: dict[str, list[str]] = {}
+    for what, where, reason in _failures(graph):
+        found.setdefault(f"{what}: {reason}", []).append(where)
+    return list(found.items())
+
+
+def _failures(graph: FactGraph) -> Iterator[tuple[str, str, str]]:
+    for key in STAGE_KEYS:
+        for one in graph.metadata.get(key, {}).get("failures", ()):
+            yield key, str(one[0]), str(one[-1])
+    for source, target, reason in graph.metadata.get(RELATIONS_KEY, {}).get("missing", ()):
+        yield RELATIONS_KEY, f"{source} → {target}", reason
+    for name, facts in graph.metadata.get(ASSESSORS_KEY, {}).items():
+        for atom, reason in facts["missing"]:
+            yield name, atom, reason
+
+
+def stage_remarks(graph: FactGraph) -> list[str]:
+    """One line per stage: what it did with a response, and what is missing."""
+    lines = []
+    facts: dict[str, Any] = dict(graph.metadata)
+    if "retrieval" in facts:
+        found = facts["retrieval"]
+        lines.append(
+            f"{found['retriever']}: {found['queries']} queries, {found['passages']} passages, "
+            f"{found['contexts']} contexts after duplicates, "
+            f"{len(found.get('dropped', ()))} pages left out, {len(found['failures'])} failures"
+        )
+    if "duplicates" in facts:
+        repeated = counted(len(facts["duplicates"]), "claim")
+        lines.append(f"{repeated} said before: judged once, counted each time")
+    if "summaries" in facts:
+        told = facts["summaries"]
+        lines.append(
+            f"{told['model']}: {len(told['passages'])} passages summarised, "
+            f"{len(told['dropped'])} dropped as irrelevant, {len(told['failures'])} failures"
+        )
+    if "relations" in facts:
+        asked = facts["relations"]
+        kinds = ", ".join(
+            f"{asked[kind]} {kind}" for kind in ("entailment", "contradiction", "neutral")
+        )
+        lines.append(
+            f"{asked['model']}: {asked['asked']} pairs asked, {kinds} ({asked['made_neutral']} "
+            f"of them for a probability below {asked['least']:g}), {len(asked['missing'])} missing"
+        )
+    for name, found in facts.get(ASSESSORS_KEY, {}).items():
+        # Those that were recorded elsewhere do not say which model gave them.
+        of = f" of {found['model']}" if "model" in found else " as recorded"
+        lines.append(
+            f"{name}: {len(found['verdicts'])} verdicts{of}, {len(found['missing'])} missing"
+        )
+    return lines
