@@ -40,6 +40,10 @@ _VENUE = (
 _HYPHEN = "\0-"
 """In place of a hyphen that stands alone, standard input, which is no option."""
 
+_SHOW = (
+    "Columns of numbers to show, in this order, by name or title; and NAME=TEXT for what stands in "
+    "place of a name: --show brier,auroc --show gpt-4o='GPT-4o'."
+)
 _JSON = "Print one JSON object and nothing else."
 
 
@@ -82,6 +86,7 @@ def command_of(function: Callable[..., Findings]) -> App:
         out, report = given.pop("out", None), given.pop("report", None)
         as_json = given.pop("json", False)
         venue = given.pop("venue", DEFAULT_VENUE)
+        names, chosen = _shown(given.pop("show", None) or ())
         # Before anything is computed.
         venue_named(venue)
         _check_places(out, report)
@@ -91,6 +96,8 @@ def command_of(function: Callable[..., Findings]) -> App:
         watcher = TerminalWatcher(messages())
         with announced(messages()), watcher.shown(), watched(watcher):
             findings = plain(*arguments, settings=kind.of(given))
+        if names or chosen:
+            findings = findings.presented(names, chosen)
         deliver(findings, out=out, report=report, venue=venue, as_json=as_json)
         return INCOMPLETE if findings.incomplete else 0
 
@@ -237,11 +244,20 @@ def _outputs() -> list[inspect.Parameter]:
     notes["venue"] = Annotated[
         str | None, Parameter(name="--venue", help=_VENUE, metavar="NAME", group=group)
     ]
+    show = Parameter(name="--show", help=_SHOW, metavar="COLUMN,...", group=group)
+    notes["show"] = Annotated[list[str] | None, show]
     notes["json"] = Annotated[bool | None, Parameter(name="--json", help=_JSON, group=group)]
     return [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=note)
         for name, note in notes.items()
     ]
+
+
+def _shown(given: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+    """What stands in place of names, and the columns to show, in order."""
+    pairs = dict(text.split("=", 1) for text in given if "=" in text)
+    columns = [name.strip() for text in given if "=" not in text for name in text.split(",")]
+    return pairs, list(filter(None, columns))
 
 
 def _check_places(out: Path | None, report: Path | None) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -74,40 +74,44 @@ class Findings(Previewed):
         asked = {"command": self.command, "source": self.source, **jsonable(dict(self.settings))}
         return Origin(self.command, plain_hash(asked))
 
-    def save(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        venue: str = DEFAULT_VENUE,
-        names: Mapping[str, str] = MappingProxyType({}),
-        chosen: Sequence[str] = (),
-    ) -> list[Path]:
+    def presented(
+        self, names: Mapping[str, str] = MappingProxyType({}), chosen: Sequence[str] = ()
+    ) -> Findings:
+        """The same with the names that readers know, and those of the numbers that are wanted.
+
+        Args:
+            names: what readers call models, data and so on, wherever a table names them.
+            chosen: columns of numbers that tables show, by name or title, in this order.
+
+        Raises:
+            InputError: if no table has a column that is chosen.
+        """
+        columns = [column for table in self.tables.values() for column in table.columns]
+        known = dict.fromkeys(column.names for column in columns if is_right(column))
+        for name in chosen:
+            if not any(name in called for called in known):
+                options = dict.fromkeys(first for first, _ in known)
+                raise InputError(unknown_name(f"the column {name!r}", name, options))
+        tables = {name: presented(table, names, chosen) for name, table in self.tables.items()}
+        return replace(self, tables=tables)
+
+    def save(self, folder: str | os.PathLike[str], *, venue: str = DEFAULT_VENUE) -> list[Path]:
         """Write tables (CSV, LaTeX, Markdown), figures (PDF, PNG, CSV), texts, graphs and findings.
 
         Args:
             folder: where they go; it is made if it does not exist.
             venue: what LaTeX tables and figures fit, as `venue_named` takes it.
-            names: what readers call models, data and so on, wherever a table names them.
-            chosen: columns of numbers that tables show, by name or title, in this order.
 
         Returns:
             The files.
 
         Raises:
-            InputError: if the folder cannot be made or written, the venue is unknown, or no table
-                has a column that is chosen.
+            InputError: if the folder cannot be made or written, or the venue is unknown.
         """
         printed = venue_named(venue)
-        columns = [column for table in self.tables.values() for column in table.columns]
-        known = dict.fromkeys(column.name for column in columns if is_right(column))
-        titles = {column.title for column in columns}
-        for name in chosen:
-            if name not in known and name not in titles:
-                raise InputError(unknown_name(f"the column {name!r}", name, known))
-        tables = {n: presented(table, names, chosen) for n, table in self.tables.items()}
         place = Path(folder)
         with results_folder(place):
-            found = Artefacts(tables, self.draw(), self.sentences)
+            found = Artefacts(self.tables, self.draw(), self.sentences)
             paths = list(write_artefacts(found, place, self.origin, printed))
             paths.append(place / "findings.json")
             write_text(paths[-1], self.as_json())

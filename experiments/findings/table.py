@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+IN_WORDS = "_text"
+"""What a column that holds numbers in words adds to the name of the numbers."""
+
+
 @dataclass(frozen=True)
 class Column:
     """One column of a table.
@@ -53,6 +57,11 @@ class Column:
     def interval(self) -> bool:
         """Whether intervals are shown."""
         return bool(self.lower and self.upper)
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """What a person may call it: as the numbers are called, and as it is headed."""
+        return self.name.removesuffix(IN_WORDS), self.title
 
     def text(self, value: Any) -> str:
         """A value as the column shows it; an undefined number as `ABSENT`."""
@@ -152,7 +161,7 @@ def presented(
         column
         for wanted in chosen
         for column in table.columns
-        if is_right(column) and wanted in (column.name, column.title)
+        if is_right(column) and wanted in column.names
     ]
     columns = (*texts, *numbers) if numbers else table.columns
     if not names:

@@ -11,25 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from experiments.findings.diff import difference
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns
-from experiments.findings.text import ABSENT, counted, number, small
+from experiments.findings.text import ABSENT, counted, small
 from experiments.settings import Settings, front_door
 from experiments.study.cell_names import CELL, cell_words
 
 if TYPE_CHECKING:
-    from experiments.results.diff import (
-        AnalysisDifference,
-        CellChange,
-        RunDifference,
-        TableChange,
-        ValueChange,
-    )
+    from experiments.results.diff import CellChange, RunDifference
 
 _LONGEST = 60
 _MOST_VALUES = 6
-_MOST_MOVED = 20
-"""Values of analyses that are printed; a file can have all."""
 
 
 class DiffSettings(Settings):
@@ -62,63 +55,64 @@ def diff(
         settings: how differences are estimated.
 
     Returns:
-        What was asked (`settings`); of runs of a study `posteriors` and `measures`; of tables
-        `tables` and `values`; and every number (`numbers`).
+        What was asked (`settings`); of runs of a study `posteriors`, `measures` and every number
+        (`numbers`); of tables `changes`, and `rows` without a counterpart.
 
     Raises:
         InputError: if a folder holds no results, they have nothing in common, or a file is damaged.
     """
-    from experiments.results.diff import RunDifference, as_rows, compare
+    from experiments.results.diff import are_of_units, as_rows, compare_runs, tables_of
+    from experiments.results.diff import setting_changes as settings_of_both
 
-    difference = compare(Path(before), Path(after), seed=settings.seed)
-    tables = {
-        "settings": Table(
-            data_frame(
-                [dict(zip(("place", "before", "after"), each, strict=True))
-                 for each in difference.settings]
-            ),
-            (
-                Column("place", ""),
-                Column("before", "before", show=_cut),
-                Column("after", "after", show=_cut),
-            ),
-            "what was run",
+    first, second = Path(before), Path(after)
+    changed = [each._asdict() for each in settings_of_both(first, second)]
+    asked = Table(
+        changed,
+        (
+            Column("place", ""),
+            Column("before", "before", show=_cut),
+            Column("after", "after", show=_cut),
+        ),
+        "what was run",
+    )
+    if are_of_units(first, second):
+        compared = compare_runs(first, second, seed=settings.seed)
+        tables, sentences = _of_units(compared)
+        every = data_frame(as_rows(compared))
+        shown = text_columns(*every.columns) or text_columns("difference")
+        tables["numbers"] = Table(
+            every.reindex(columns=[column.name for column in shown]), shown, "Every number"
         )
-    }  # fmt: skip
-    if isinstance(difference, RunDifference):
-        more, sentences = _of_units(difference)
     else:
-        more, sentences = _of_tables(difference)
-    every = data_frame(as_rows(difference))
-    shown = text_columns(*every.columns) or text_columns("difference")
-    numbers = Table(every.reindex(columns=[column.name for column in shown]), shown, "Every number")
-    kept = {name: table for name, table in {**tables, **more}.items() if len(table.frame)}
+        found = difference(tables_of(first), tables_of(second))
+        tables, sentences = dict(found.tables), list(found.sentences)
+    kept = {"settings": asked, **tables}
     return Findings(
         command="diff",
         source=f"{before} against {after}",
         sentences=tuple(sentences),
-        tables={**kept, "numbers": numbers},
+        tables={name: table for name, table in kept.items() if len(table) or name == "numbers"},
         settings=settings.given(),
         unshown=("numbers",),
     )
 
 
-def _of_units(difference: RunDifference) -> tuple[dict[str, Table], list[str]]:
+def _of_units(compared: RunDifference) -> tuple[dict[str, Table], list[str]]:
     """Posteriors and measures of the cells that changed; what one run alone has."""
     sentences = []
-    for title, cells in (("before", difference.only_before), ("after", difference.only_after)):
+    for title, cells in (("before", compared.only_before), ("after", compared.only_after)):
         for group in grouped(cells):
             n_cells = math.prod(len(values) for values in group.values())
             name = _cell_title({column: _listed(values) for column, values in group.items()}, CELL)
             sentences.append(f"only {title}: {counted(n_cells, 'cell')}, {name}")
-    changed = [cell for cell in difference.cells if not cell.same]
+    changed = [cell for cell in compared.cells if not cell.same]
     varying = [
         name
         for name in CELL
         if name == "backend_label" or len({cell.key[name] for cell in changed}) > 1
     ]
-    n_same = len(difference.cells) - len(changed)
-    sentences.append(f"{counted(n_same, 'cell')} of {len(difference.cells):,} unchanged")
+    n_same = len(compared.cells) - len(changed)
+    sentences.append(f"{counted(n_same, 'cell')} of {len(compared.cells):,} unchanged")
     measures = [
         {"cell": _cell_title(cell.key, varying), **asdict(each)}
         for cell in changed
@@ -167,72 +161,6 @@ def _posteriors(cell: CellChange, varying: Collection[str]) -> dict[str, Any]:
         "failed": f"{cell.failed_before} → {cell.failed_after}",
         "n_status": cell.n_status,
     }
-
-
-def _of_tables(difference: AnalysisDifference) -> tuple[dict[str, Table], list[str]]:
-    """Tables whose values changed, and the values that moved most; what one folder alone has."""
-    sentences = [
-        f"only {title}: {stem}"
-        for title, stems in (("before", difference.only_before), ("after", difference.only_after))
-        for stem in stems
-    ]
-    changed = [table for table in difference.tables if not table.same]
-    sentences += [
-        f"{each.table}: only one has {', '.join(each.columns)}" for each in changed if each.columns
-    ]
-    n_same = len(difference.tables) - len(changed)
-    sentences.append(f"{counted(n_same, 'table')} of {len(difference.tables):,} unchanged")
-    # Relative, since the columns of an analysis have different units.
-    moved = sorted((value for each in changed for value in each.values), key=_size, reverse=True)
-    return {
-        "tables": Table(
-            data_frame([_counts(each) for each in changed]),
-            (
-                Column("table", "table"),
-                Column("n_values", "values", digits=0),
-                Column("n_changed", "changed", digits=0),
-                Column("before", "only before", right=True),
-                Column("after", "only after", right=True),
-            ),
-            "values of tables",
-        ),
-        "values": Table(
-            data_frame(
-                [{**asdict(each), "difference": each.difference} for each in moved[:_MOST_MOVED]]
-            ),
-            (
-                *text_columns("table"),
-                Column("row", "row", show=_cut),
-                *text_columns("column"),
-                *(Column(side, side, show=_four, right=True) for side in ("before", "after")),
-                Column("difference", "difference", show=small, right=True),
-            ),
-            f"values that moved most, of {len(moved):,}",
-        ),
-    }, sentences
-
-
-def _counts(change: TableChange) -> dict[str, Any]:
-    lost = (counted(n, "row") if n else "" for n in (change.n_only_before, change.n_only_after))
-    return {
-        "table": change.table,
-        "n_values": change.n_values,
-        "n_changed": len(change.values),
-        **dict(zip(("before", "after"), lost, strict=True)),
-    }
-
-
-def _four(value: Any) -> str:
-    return number(value, 4) if isinstance(value, int | float) else str(value)
-
-
-def _size(value: ValueChange) -> float:
-    """A difference in units of the larger value; one that has no size comes first."""
-    change = value.difference
-    # A value that is missing on one side, or not a number, cannot be compared in size.
-    if change is None or math.isnan(change):
-        return math.inf
-    return abs(change) / max(abs(float(value.before)), abs(float(value.after)))
 
 
 def _cell_title(key: Mapping[str, Any], columns: Collection[str]) -> str:

@@ -392,8 +392,8 @@ def _claims(answers: Sequence[Answer], source: str) -> Table:
             row.setdefault(f"{name}_label", None)
             # A verdict, where there is no probability.
             p, said = row[name], row[f"{name}_label"]
-            row[f"{name}_shown"] = f"{p:.4f}" if p is not None else said or ""
-        columns.append(Column(f"{name}_shown", name, right=True))
+            row[f"{name}_text"] = f"{p:.4f}" if p is not None else said or ""
+        columns.append(Column(f"{name}_text", name, right=True))
     columns += text_columns("status")
     if any(row["label"] is not None for row in rows):
         columns.append(Column("label", "label", show=_word))

@@ -7,7 +7,6 @@ table.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,27 +14,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from experiments.findings.diff import FINDINGS, SAME, read_findings
+from experiments.findings.findings import Findings
 from experiments.findings.markup import read_csv
+from experiments.findings.table import Table
 from experiments.results.files import MANIFEST, ROWS, read_manifest
 from experiments.results.judgements import Judgements, read_judgements
 from experiments.results.rows import UNANSWERED, CellRows, RowsFile
 from experiments.results.significance import REPLICATES, difference_interval, labelled_pair
 from experiments.study.cell_names import CELL
 from factormodels.errors import InputError
-from factormodels.io.files import read_text
-from factormodels.io.json_text import decode
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from calibration.intervals import RatioSums
-
-
-FINDINGS = "findings.json"
-"""The file of a folder that a command wrote with --out."""
-
-SAME = 1e-12
-"""Posteriors and values of tables that differ by no more are the same up to rounding."""
 
 
 LABELLED = ("precision_mae", "f1", "accuracy", "brier", "log_loss")
@@ -137,86 +128,11 @@ class RunDifference:
     only_after: tuple[Mapping[str, Any], ...]
 
 
-@dataclass(frozen=True)
-class ValueChange:
-    """A value of a table that changed.
-
-    Attributes:
-        table: stem of the table, or of the data of a figure.
-        row: the texts of its row; with a number where several rows have the same.
-        column: its column.
-        before: its value in the first run.
-        after: its value in the second run.
-    """
-
-    table: str
-    row: str
-    column: str
-    before: Any
-    after: Any
-
-    @property
-    def difference(self) -> float | None:
-        """After less before; None where one of them is not a number."""
-        if isinstance(self.before, int | float) and isinstance(self.after, int | float):
-            return float(self.after) - float(self.before)
-        return None
-
-
-@dataclass(frozen=True)
-class TableChange:
-    """What changed in a table that both runs have.
-
-    Attributes:
-        table: its stem.
-        n_values: number of values that both have.
-        n_only_before: number of rows without a counterpart in the second run.
-        n_only_after: number of rows without one in the first.
-        columns: columns that only one of them has.
-        values: the values that changed.
-    """
-
-    table: str
-    n_values: int
-    n_only_before: int
-    n_only_after: int
-    columns: tuple[str, ...]
-    values: tuple[ValueChange, ...]
-
-    @property
-    def same(self) -> bool:
-        """Whether nothing changed."""
-        return not (self.values or self.n_only_before or self.n_only_after or self.columns)
-
-
-@dataclass(frozen=True)
-class AnalysisDifference:
-    """What changed from one run of an analysis to another.
-
-    Attributes:
-        settings: what differs in study, data and versions.
-        tables: the tables that both have.
-        only_before: tables of the first run alone.
-        only_after: tables of the second run alone.
-    """
-
-    settings: tuple[SettingChange, ...]
-    tables: tuple[TableChange, ...]
-    only_before: tuple[str, ...]
-    only_after: tuple[str, ...]
-
-
-def compare(before: Path, after: Path, *, seed: int = 0) -> RunDifference | AnalysisDifference:
-    """What changed from one run to another of its kind.
-
-    Args:
-        before: folder of the first run.
-        after: folder of the second run.
-        seed: seed of the bootstrap, for runs of units.
+def are_of_units(before: Path, after: Path) -> bool:
+    """Whether two folders are of runs of units; if not, both have tables.
 
     Raises:
-        InputError: if only one of them is a run of units, a folder holds no results, or a file of
-            it cannot be read.
+        InputError: if only one of them is a run of units, or a folder holds no results.
     """
     of_units = [_is_of_units(folder) for folder in (before, after)]
     if of_units[0] != of_units[1]:
@@ -225,16 +141,16 @@ def compare(before: Path, after: Path, *, seed: int = 0) -> RunDifference | Anal
             f"{other} holds tables and {units} a run of units, which have no number in "
             "common; name two of one kind"
         )
-    return (
-        compare_runs(before, after, seed=seed) if all(of_units) else compare_tables(before, after)
-    )
+    return of_units[0]
 
 
 def _is_of_units(folder: Path) -> bool:
     """Whether a folder is of a run of units; if not, an analysis or a command wrote its tables."""
-    if (folder / FINDINGS).is_file() and not (folder / MANIFEST).exists():
-        return False
-    return "analysis" not in read_manifest(folder)["config"]
+    return not _is_of_findings(folder) and "analysis" not in read_manifest(folder)["config"]
+
+
+def _is_of_findings(folder: Path) -> bool:
+    return (folder / FINDINGS).is_file() and not (folder / MANIFEST).exists()
 
 
 def compare_runs(before: Path, after: Path, *, seed: int = 0) -> RunDifference:
@@ -274,52 +190,29 @@ def compare_runs(before: Path, after: Path, *, seed: int = 0) -> RunDifference:
             sides = (read_judgements(first, cell), read_judgements(second, other))
             changes.append(_cell_change(named, sides[0], sides[1], scoring))
     return RunDifference(
-        _setting_changes(before, after),
+        setting_changes(before, after),
         tuple(changes),
         only_before=tuple(cell.named() for key, cell in left.items() if key not in right),
         only_after=tuple(cell.named() for key, cell in right.items() if key not in left),
     )
 
 
-def compare_tables(before: Path, after: Path) -> AnalysisDifference:
-    """What changed in the tables of an analysis, or of what a command found.
-
-    Rows belong together whose texts are the same, in order where several are. Where one run has
-    more of these than the other, none of them is compared.
-
-    Args:
-        before: folder of the first.
-        after: folder of the second.
+def tables_of(folder: Path) -> Findings:
+    """The tables that an analysis, or a command with --out, wrote to a folder.
 
     Raises:
-        InputError: if a folder holds no tables, or one of them cannot be read.
+        InputError: if there are none, or one of them cannot be read.
     """
-    first, second = (_tables(folder) for folder in (before, after))
-    return AnalysisDifference(
-        _setting_changes(before, after),
-        tuple(
-            _table_change(stem, read_csv(path), read_csv(second[stem]))
-            for stem, path in first.items()
-            if stem in second
-        ),
-        only_before=tuple(stem for stem in first if stem not in second),
-        only_after=tuple(stem for stem in second if stem not in first),
-    )
+    if _is_of_findings(folder):
+        return read_findings(folder)
+    files = [Path(name) for name in read_manifest(folder)["files"]]
+    frames = {file.stem: read_csv(folder / file) for file in files if file.suffix == ".csv"}
+    return Findings("run", str(folder), (), {n: Table(f, ()) for n, f in frames.items()}, {})
 
 
-def as_rows(difference: RunDifference | AnalysisDifference) -> list[dict[str, Any]]:
-    """What changed as rows of a table.
-
-    Of units one row per cell and measure, or per cell where none moved; of an analysis one row per
-    value.
-    """
-    if isinstance(difference, RunDifference):
-        return [row for cell in difference.cells for row in _cell_rows(cell)]
-    return [
-        {**asdict(value), "difference": value.difference}
-        for table in difference.tables
-        for value in table.values
-    ]
+def as_rows(difference: RunDifference) -> list[dict[str, Any]]:
+    """One row per cell and measure, or per cell where none moved."""
+    return [row for cell in difference.cells for row in _cell_rows(cell)]
 
 
 def _cell_rows(cell: CellChange) -> list[dict[str, Any]]:
@@ -335,7 +228,8 @@ def _cell_rows(cell: CellChange) -> list[dict[str, Any]]:
     return [{**facts, **asdict(one)} for one in cell.measures] or [{**facts, **none}]
 
 
-def _setting_changes(before: Path, after: Path) -> tuple[SettingChange, ...]:
+def setting_changes(before: Path, after: Path) -> tuple[SettingChange, ...]:
+    """What differs in study, data and versions, or in what commands were asked."""
     facts, others = _facts(before), _facts(after)
     return tuple(
         SettingChange(place, _shown(facts.get(place)), _shown(others.get(place)))
@@ -347,11 +241,10 @@ def _setting_changes(before: Path, after: Path) -> tuple[SettingChange, ...]:
 
 def _facts(folder: Path) -> dict[str, Any]:
     """What a run's results may depend on, by place."""
-    if not (folder / MANIFEST).exists() and (folder / FINDINGS).is_file():
-        found = _findings(folder)
-        return {name: found.get(name) for name in ("command", "source")} | dict(
-            _flat(found.get("settings", {}), "")
-        )
+    if _is_of_findings(folder):
+        found = read_findings(folder)
+        asked = dict(_flat(dict(found.settings), ""))
+        return {"command": found.command, "source": found.source, **asked}
     manifest = read_manifest(folder)
     facts: dict[str, Any] = {}
     for part in ("config", "data", "models", "code", "packages"):
@@ -490,89 +383,3 @@ def _means(values: np.ndarray, index: np.ndarray) -> RatioSums:
     # intervals takes it.
     means = group_by_response(index).means(values)[:, np.newaxis]
     return RatioSums(means, np.ones_like(means))
-
-
-def _findings(folder: Path) -> dict[str, Any]:
-    """What a command wrote of its findings.
-
-    Raises:
-        InputError: if the file is damaged.
-    """
-    found = decode(read_text(folder / FINDINGS), folder / FINDINGS)
-    if not isinstance(found, dict) or not isinstance(found.get("tables"), dict):
-        raise InputError(f"{folder / FINDINGS}: it has no tables; write the findings again")
-    return found
-
-
-def _tables(folder: Path) -> dict[str, Path]:
-    if not (folder / MANIFEST).exists() and (folder / FINDINGS).is_file():
-        return {stem: folder / f"{stem}.csv" for stem in _findings(folder)["tables"]}
-    names = [Path(name) for name in read_manifest(folder)["files"]]
-    return {name.stem: folder / name for name in names if name.suffix == ".csv"}
-
-
-def _table_change(stem: str, before: pd.DataFrame, after: pd.DataFrame) -> TableChange:
-    """What changed in a table: rows are matched by their texts, then numbers compared."""
-    from pandas.api.types import is_numeric_dtype
-
-    common = [name for name in before.columns if name in after.columns]
-    texts = [
-        name
-        for name in common
-        # Only what is text in both runs names a row; the rest is compared.
-        if not (is_numeric_dtype(before[name]) or is_numeric_dtype(after[name]))
-    ]
-    left, right = (dict(_by_texts(frame, texts)) for frame in (before, after))
-    # Rows with the same texts are matched in order, but only if both runs have equally many;
-    # otherwise their order says nothing.
-    alike, others = _counts(left), _counts(right)
-    matched = {key for key in left if alike[key[0]] == others[key[0]]}
-    numbers = [name for name in common if name not in texts]
-    values = [
-        ValueChange(stem, _row_name(key, alike), name, left[key][name], right[key][name])
-        for key in left
-        if key in matched
-        for name in numbers
-        if not _same(left[key][name], right[key][name])
-    ]
-    return TableChange(
-        stem,
-        n_values=len(matched) * len(numbers),
-        # `matched` holds keys of the left side, and as many on the right.
-        n_only_before=len(left) - len(matched),
-        n_only_after=len(right) - len(matched),
-        columns=tuple(n for n in (*before, *after) if n not in common),
-        values=tuple(values),
-    )
-
-
-_RowKey = tuple[tuple[str, ...], int]
-"""The texts of a row, and how many rows before it have the same."""
-
-
-def _by_texts(frame: pd.DataFrame, texts: list[str]) -> Iterator[tuple[_RowKey, dict[str, Any]]]:
-    seen: Counter[tuple[str, ...]] = Counter()
-    for row in frame.to_dict("records"):
-        key = tuple(str(row[name]) for name in texts)
-        yield (key, seen[key]), {str(name): value for name, value in row.items()}
-        seen[key] += 1
-
-
-def _counts(rows: dict[_RowKey, dict[str, Any]]) -> Counter[tuple[str, ...]]:
-    return Counter(texts for texts, _ in rows)
-
-
-def _row_name(key: _RowKey, alike: Counter[tuple[str, ...]]) -> str:
-    texts, place = key
-    # An empty field of a CSV file is read as NaN.
-    words = ", ".join(text for text in texts if text != "nan")
-    return f"{words} [{place}]".strip() if alike[texts] > 1 else words
-
-
-def _same(before: Any, after: Any) -> bool:
-    """Whether two values are equal, both missing, or apart by rounding alone."""
-    if isinstance(before, int | float) and isinstance(after, int | float):
-        # NaN is the only value that differs from itself.
-        both_missing = before != before and after != after
-        return before == after or both_missing or abs(after - before) <= SAME
-    return bool(before == after)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from experiments.results.diff import compare_tables
+from experiments import diff
 from tests.experiments.analyses.test_analyses import STATISTICS
 from tests.experiments.conftest import invoke, study_file
 
@@ -24,11 +24,9 @@ def two(folder: Path) -> tuple[Path, Path]:
 
 
 def test_equal_runs_do_not_differ(two: tuple[Path, Path]) -> None:
-    found = compare_tables(*two)
-    assert (found.settings, found.only_before, found.only_after) == ((), (), ())
-    assert {table.table for table in found.tables} == {"datasets", "atoms-per-response"}
-    assert all(table.same and table.n_values for table in found.tables)
-    assert "2 tables of 2 unchanged" in invoke("diff", *two).stdout
+    found = diff(*two)
+    assert (len(found.sentences), list(found.tables)) == (1, [])
+    assert found.sentences[0].startswith("Nothing changed: ")
 
 
 def test_settings_and_values_that_changed_are_told(folder: Path) -> None:
@@ -36,13 +34,13 @@ def test_settings_and_values_that_changed_are_told(folder: Path) -> None:
     place = "settings.datasets[1].synthetic.contexts_per_atom"
     invoke("run", "study.yaml", "--out", "a")
     invoke("run", "study.yaml", f"{place}=3", "--out", "b")
-    found = compare_tables(folder / "a", folder / "b")
-    assert (place, "2", "3") in found.settings
+    found = diff("a", "b")
+    asked = {"place": place, "before": "2", "after": "3"}
+    assert asked in found.tables["settings"].records()
     before, after = (
         pd.read_csv(folder / name / "datasets.csv").set_index("dataset").to_dict("index")
         for name in ("a", "b")
     )
-    (sizes,) = (table for table in found.tables if table.table == "datasets")
     wanted = {
         (str(row), str(column)): after[row][column] - value
         for row, values in before.items()
@@ -50,10 +48,11 @@ def test_settings_and_values_that_changed_are_told(folder: Path) -> None:
         if after[row][column] != value and not math.isnan(after[row][column])
     }
     assert ("made", "n_contexts") in wanted
-    assert {(value.row, value.column): value.difference for value in sizes.values} == wanted
-    assert "values that moved most" in invoke("diff", "a", "b", "--out", "changes").stdout
-    changes = pd.read_csv(folder / "changes" / "numbers.csv")
-    assert len(changes) == sum(len(table.values) for table in found.tables)
+    changes = found.tables["changes"].records()
+    sizes = [row for row in changes if row["table"] == "datasets"]
+    assert {(row["row"], row["column"]): row["change"] for row in sizes} == wanted
+    invoke("diff", "a", "b", "--out", "changes")
+    assert len(pd.read_csv(folder / "changes" / "changes.csv")) == len(changes)
 
 
 def test_rows_columns_and_tables_of_one_run_alone(two: tuple[Path, Path]) -> None:
@@ -65,14 +64,11 @@ def test_rows_columns_and_tables_of_one_run_alone(two: tuple[Path, Path]) -> Non
     facts = json.loads(manifest.read_text())
     del facts["files"]["atoms-per-response.csv"]
     manifest.write_text(json.dumps(facts))
-    found = compare_tables(*two)
-    (sizes,) = found.tables
-    assert (sizes.n_only_before, sizes.n_only_after, sizes.values) == (1, 0, ())
-    assert set(sizes.columns) == {"added", "n_atoms"}
-    assert (found.only_before, found.only_after) == (("atoms-per-response",), ())
-    said = invoke("diff", *two).stdout
-    assert "only before: atoms-per-response" in said
-    assert "datasets: only one has" in said
+    found = diff(*two)
+    assert [list(row.values())[2:] for row in found.tables["rows"].records()] == [[1, 0]]
+    assert "changes" not in found.tables
+    assert "Only before: atoms-per-response." in found.sentences
+    assert "datasets: only one has n_atoms, added." in found.sentences
 
 
 def test_an_analysis_and_units_are_not_compared(folder: Path) -> None:

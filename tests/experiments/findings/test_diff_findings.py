@@ -1,0 +1,101 @@
+"""What differs between two findings, of one command or of two, in memory or read again."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from experiments import infer
+from experiments.findings.diff import difference, read_findings
+from experiments.findings.findings import Findings
+from experiments.findings.table import Table, text_columns
+from factormodels.datasets import load
+from tests.refusals import refused
+
+
+def found(*rows: dict[str, object], **settings: object) -> Findings:
+    tables = {"scores": Table(rows, text_columns("model"))}
+    return Findings("score", "t.csv", (), tables, settings)
+
+
+FIRST = (
+    {"data": "a", "model": "m", "brier": 0.25, "status": "ok", "seconds": 1.0},
+    {"data": "a", "model": "n", "brier": math.nan, "status": "one_class", "seconds": 1.0},
+    {"data": "b", "model": "m", "brier": 0.5, "status": "ok", "seconds": 1.0},
+)
+
+
+def test_numbers_words_rows_and_settings() -> None:
+    second = [dict(row, seconds=9.0) for row in FIRST[:2]]
+    second[0] |= {"brier": 0.125, "status": "clipped"}
+    changed = difference(found(*FIRST, folds=5), found(*second, folds=3))
+    assert changed.tables["changes"].records() == [
+        {
+            "table": "scores", "row": "a, m", "column": "brier", "before": 0.25, "after": 0.125,
+            "change": -0.125,
+        },
+        {
+            "table": "scores", "row": "a, m", "column": "status", "before": "ok",
+            "after": "clipped", "change": None,
+        },
+    ]  # fmt: skip
+    assert changed.tables["rows"].records() == [
+        {"table": "scores", "row": "b, m", "before": 1, "after": 0}
+    ]
+    assert changed.tables["settings"].records() == [{"setting": "folds", "before": 5, "after": 3}]
+    assert changed.sentences == (
+        "2 of 4 values changed.",
+        "The largest change beside its size is -0.125: brier of a, m, from 0.25 to 0.125.",
+        "1 row without a counterpart.",
+        "Other settings: folds.",
+    )
+
+
+def test_what_is_within_the_tolerance_or_undefined_in_both_is_the_same() -> None:
+    second = [dict(row, brier=float(str(row["brier"])) + 1e-9) for row in FIRST]
+    assert "changes" in difference(found(*FIRST), found(*second)).tables
+    assert difference(found(*FIRST), found(*second), 1e-8).sentences == (
+        "Nothing changed: 6 values are the same.",
+    )
+    assert difference(found(), found()).tables == {}
+
+
+def test_rows_of_the_same_texts_are_told_apart_by_their_place() -> None:
+    rows = [{"model": "m", "x": 1}, {"model": "m", "x": 2}]
+    changed = difference(found(*rows), found(rows[0], {"model": "m", "x": 3}))
+    assert [row["row"] for row in changed.tables["changes"].records()] == ["m [2]"]
+    numbers = difference(found({"x": 1}, {"x": 2}), found({"x": 1}, {"x": 3}))
+    assert [row["row"] for row in numbers.tables["changes"].records()] == ["[2]"]
+    # Where one has more of them, their order says nothing.
+    more = difference(found(*rows), found(*rows, {"model": "m", "x": 5}))
+    assert more.tables["rows"].records() == [
+        {"table": "scores", "row": "m", "before": 2, "after": 3}
+    ]
+    assert "changes" not in more.tables
+
+
+def test_findings_are_read_as_they_were_written(tmp_path: Path) -> None:
+    graph = load("worked-examples").graphs[0]
+    first = infer(graph)
+    first.save(tmp_path / "first")
+    again = read_findings(tmp_path / "first")
+    assert json.loads(again.as_json()) == json.loads(first.as_json())
+    assert difference(first, again).sentences[0].startswith("Nothing changed")
+    other = infer(graph, encoding="conditional", backend="enumeration")
+    changed = difference(again, other)
+    p = {row["variable"]: row["p"] for row in other.tables["posteriors"].records()}
+    told = [row for row in changed.tables["changes"].records() if row["column"] == "p"]
+    assert told
+    assert all(row["after"] == p[str(row["row"]).rpartition(", ")[2]] for row in told)
+    assert {"encoding", "backend"} <= {
+        str(row["setting"]) for row in changed.tables["settings"].records()
+    }
+
+
+@pytest.mark.parametrize(("text", "said"), [("{}", "it holds no findings"), ("[", "findings.json")])
+def test_what_is_no_findings_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "findings.json").write_text(text)
+    refused(said, read_findings, tmp_path)
