@@ -8,10 +8,12 @@ below the field.
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any, Self, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
@@ -120,8 +122,8 @@ def _as_text(value: Any) -> str:
 
 
 def _listed(value: Any) -> Any:
-    """What is listed, as a tuple; one text or number is a list of one."""
-    return (value,) if isinstance(value, str | int | float) else value
+    """What is listed, as a tuple; one text, number or path is a list of one."""
+    return (value,) if isinstance(value, str | int | float | os.PathLike) else value
 
 
 def _parted(value: Any) -> Any:
@@ -136,6 +138,9 @@ def _parted(value: Any) -> Any:
 
 ColumnName = Annotated[str | None, Option("COLUMN")]
 """A column of a table."""
+
+Files = Annotated[tuple[Path, ...], Option("FILE"), BeforeValidator(_listed)]
+"""Files, one or several."""
 
 ColumnNames = Annotated[tuple[str, ...], Option("COLUMN"), BeforeValidator(_listed)]
 """Columns of a table, one or several."""

@@ -71,7 +71,7 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
         if form is None or form.name not in _JUDGED or not record.keys() >= set(form.keys):
             return table, ()
         graph: FactGraph = form.parse(record, table.source, line)
-        told = _posteriors_by_model(graph)
+        told = posteriors_by_model(graph)
         models |= dict.fromkeys(told)
         for atom in graph.atoms:
             known = {"response": graph.id, "claim": atom.id, "label": atom.label}
@@ -85,7 +85,8 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
     return DataTable(table.source, table.form, columns, tuple(rows), tuple(lines)), tuple(models)
 
 
-def _posteriors_by_model(graph: FactGraph) -> dict[str, dict[str, float | None]]:
+def posteriors_by_model(graph: FactGraph) -> dict[str, dict[str, float | None]]:
+    """P(true) of the claims of a response by who judged them: other tools, and our variants."""
     found = {
         name: {atom: verdict.p_true for atom, verdict in verdicts.items()}
         for name, verdicts in recorded_verdicts(graph).items()

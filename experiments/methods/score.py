@@ -20,8 +20,18 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.text import interval, number
 from experiments.methods.inputs import judged_table, name_of, table_of
+from experiments.methods.others import aligned_table, beside, measures_table
 from experiments.progress import tell
-from experiments.settings import ColumnName, ColumnNames, Names, Option, Settings, Words, front_door
+from experiments.settings import (
+    ColumnName,
+    ColumnNames,
+    Files,
+    Names,
+    Option,
+    Settings,
+    Words,
+    front_door,
+)
 from experiments.study.cell_names import CELL
 from experiments.study.columns import LABEL, MODEL, PROBABILITY, RESPONSE, Columns
 from factormodels.errors import InputError
@@ -101,6 +111,11 @@ class ScoreSettings(Settings):
     claim: ColumnName = None
     """Id of the claim within its response, used to pair models."""
 
+    beside: Annotated[Files, Option("FILE", "with")] = ()
+    """What another tool wrote of the same responses, or we: FactReasoner, FActScore, VeriScore,
+    SAFE, OpenFactCheck, LM-Polygraph, MiniCheck, assess; repeatable. The data are then responses
+    with claims and labels."""
+
     reference: Annotated[str | None, Option("NAME")] = None
     """The model to test the others against; the first if not given."""
 
@@ -161,6 +176,7 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
             --recalibrate platt,isotonic,best
         factormodels score results/compare/rows.parquet --by dataset \\
             --by backend_label --out scores --report scores.html
+        factormodels score labelled.jsonl --with factscore.json --with safe.json
 
     Args:
         data: Probabilities and labels: CSV, TSV, Excel, Parquet, JSON Lines or JSON; one row per
@@ -174,7 +190,10 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
     recalibrations = tuple(name.replace("_", "-") for name in settings.recalibrate)
     if recalibrations:
         _check_recalibrations(recalibrations)
-    table, assessors = judged_table(table_of(data))
+    others = beside(data, settings.beside, name_of(data)) if settings.beside else None
+    table, assessors = (
+        judged_table(table_of(data)) if others is None else (others.table, others.models)
+    )
     asked = settings if settings.p else settings.model_copy(update={"p": assessors})
     frame, remarks = _frame(table, asked)
     # Of a score that is not among these.
@@ -188,6 +207,10 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
         with entropy_warnings():
             tables["recalibrated"] = _recalibrated(blocks, recalibrations, settings, remarks)
     sentences = [*_verdicts(blocks), *_undefined(blocks), *_said(blocks), *remarks]
+    if others is not None:
+        tables["measures"] = measures_table(others, settings.reference or others.models[0])
+        tables["aligned"] = aligned_table(others.alignments)
+        sentences += others.sentences
     return Findings(
         command=COMMAND,
         source=name_of(data),

@@ -127,6 +127,70 @@ PASSAGES: dict[str, Any] = {
     "sent": "Ada Example paints.",
     "passages": [{"title": "Ada", "text": "<s>She paints.</s>"}],
 }
+FACTSCORE_OUTPUT: dict[str, Any] = {
+    "score": 0.5,
+    "respond_ratio": 1.0,
+    "decisions": [
+        [
+            {"atom": "Ada Example painted.", "is_supported": True},
+            {"atom": "Ada Example lived in Ulm.", "is_supported": False},
+        ]
+    ],
+    "num_facts_per_response": 2.0,
+}
+VERISCORE: dict[str, Any] = {
+    "Ada Example painted.": {
+        "search_results": "Search result 1\nTitle: Ada",
+        "response": "###Supported.###",
+        "verification_result": "supported",
+    },
+    "Ada Example lived in Ulm.": {"response": "", "verification_result": "inconclusive"},
+}
+SAFE: dict[str, Any] = {
+    "prompt": "Who was Ada Example?",
+    "response": "She painted. She lived in Ulm.",
+    "checked_statements": [
+        {
+            "sentence": "She painted.",
+            "atomic_fact": "She painted.",
+            "self_contained_atomic_fact": "Ada Example painted.",
+            "relevance_data": None,
+            "rate_data": {"response": "So.", "answer": "Supported"},
+            "annotation": "Supported",
+        },
+        {"atomic_fact": "She lived in Ulm.", "annotation": "Irrelevant"},
+    ],
+    "Supported": 1,
+    "Irrelevant": 1,
+    "Not Supported": 0,
+}
+OPENFACTCHECK: dict[str, Any] = {
+    "idx": 2,
+    "solver": "factool_verifier",
+    "continue": True,
+    "state": {
+        "question": "Who was Ada Example?",
+        "response": "She painted. She lived in Ulm.",
+        "claims": ["Ada Example painted.", "Ada Example lived in Ulm."],
+        "detail": [
+            {"claim": "Ada Example painted.", "factuality": True, "evidences": []},
+            {"claim": "Ada Example lived in Ulm.", "factuality": -1},
+        ],
+        "label": False,
+    },
+}
+POLYGRAPH: dict[str, Any] = {
+    "uncertainty": 0.7,
+    "input_text": "Who was Ada Example?",
+    "generation_text": "Ada Example painted.",
+    "model_path": "a-model",
+}
+MINICHECK: dict[str, Any] = {
+    "doc": "A register says that she painted.",
+    "claim": "Ada Example painted.",
+    "pred_label": 1,
+    "raw_prob": 0.98,
+}
 
 RECORDS: dict[str, dict[str, Any]] = {
     "fastfact-bench": FASTFACT,
@@ -141,6 +205,12 @@ RECORDS: dict[str, dict[str, Any]] = {
     "longfact": LONGFACT,
     "prompts": QUESTION,
     "factscore-passages": PASSAGES,
+    "factscore-output": FACTSCORE_OUTPUT,
+    "veriscore-output": VERISCORE,
+    "safe-output": SAFE,
+    "openfactcheck-output": OPENFACTCHECK,
+    "lm-polygraph-output": POLYGRAPH,
+    "minicheck-scores": MINICHECK,
 }
 """One record by name of its format, of those without tests of their own elsewhere."""
 RESULTS: dict[str, Any] = {

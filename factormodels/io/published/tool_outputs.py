@@ -1,0 +1,458 @@
+"""What other tools print of claims, as recorded verdicts on the same claims.
+
+Sources, each read by its keys:
+
+- FActScore (shmsw25/FActScore, MIT): what `FactScorer.get_score` returns, saved as JSON:
+  `decisions` with `atom` and `is_supported`, a list for each response, null without facts.
+- VeriScore (Yixiao-Song/VeriScore, MIT by its setup.py): lines of `verification_*.jsonl`, from
+  claims to `verification_result`; a response that abstained is a line of its own.
+- SAFE (google-deepmind/long-form-factuality, Apache-2.0): `checked_statements` with `atomic_fact`,
+  `self_contained_atomic_fact` and `annotation`, alone or in the `per_prompt_data` of a result file.
+- OpenFactCheck (hasaniqbal777/OpenFactCheck, GPL-3.0, of which nothing is used but the form of what
+  it writes): lines with the `state` after each solver, whose `detail` has `claim` and `factuality`.
+- LM-Polygraph (IINemo/lm-polygraph, MIT): fields of `UncertaintyOutput`, an object per claim.
+- MiniCheck (Liyan06/MiniCheck, Apache-2.0): `doc`, `claim` and what `score` returns of the pair,
+  `raw_prob` or `max_support_prob`, with `pred_label`.
+
+FactReasoner's own outputs are those of `factreasoner`. None of these files has labels, and of most
+the response is known by its place in the file only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from factormodels.claims import Atom
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.json_records import (
+    as_object,
+    filled_field,
+    first_key,
+    list_field,
+    located,
+    location,
+    record_id,
+    shown,
+    text_field,
+)
+from factormodels.io.records import Source
+from factormodels.recorded_verdicts import ASSESSORS_KEY, RecordedVerdict, verdict_facts
+from factormodels.validation import validated_probability
+
+FACTSCORE, VERISCORE, SAFE = "factscore", "veriscore", "safe"
+OPENFACTCHECK, POLYGRAPH, MINICHECK = "openfactcheck", "lm-polygraph", "minicheck"
+"""Names of the assessors."""
+
+_SUPPORTED = RecordedVerdict("supported", 1.0)
+_UNSUPPORTED = RecordedVerdict("unsupported", 0.0)
+_CONTRADICTED = RecordedVerdict("contradicted", 0.0)
+_UNDECIDED = RecordedVerdict("undecided", 0.5)
+_IRRELEVANT = RecordedVerdict("irrelevant", None)
+
+_VERISCORE: Mapping[str, RecordedVerdict] = MappingProxyType(
+    {
+        "supported": _SUPPORTED,
+        "unsupported": _UNSUPPORTED,
+        "contradicted": _CONTRADICTED,
+        "inconclusive": _UNDECIDED,
+    }
+)
+_SAFE: Mapping[str, RecordedVerdict] = MappingProxyType(
+    {"supported": _SUPPORTED, "not supported": _UNSUPPORTED, "irrelevant": _IRRELEVANT}
+)
+_SIGNS: Mapping[int, RecordedVerdict] = MappingProxyType(
+    {1: _SUPPORTED, 0: _UNDECIDED, -1: _CONTRADICTED}
+)
+_PROBABILITIES = ("raw_prob", "max_support_prob", "prob")
+_EVALUATIONS = ("side1_posthoc_eval_data", "side2_posthoc_eval_data")
+
+Judged = tuple[str, RecordedVerdict | None]
+"""The text of a claim and the verdict on it; None where the tool gave none that can be read."""
+
+
+def looks_like_factscore_output(obj: object) -> bool:
+    """Whether a JSON value has the keys of what FActScore returns."""
+    return isinstance(obj, dict) and {"decisions", "score"} <= obj.keys()
+
+
+def parse_factscore_output(obj: object, source: Source, line: int | None = None) -> list[FactGraph]:
+    """Fact graphs of FActScore's decisions, one for each response, numbered from 1.
+
+    A fact that is not supported has P(true) 0: the tool says no more.
+
+    Raises:
+        InputError: if the record is malformed.
+    """
+    where = location(source, line)
+    graphs = []
+    decisions = list_field(as_object(obj, where), "decisions", where)
+    for number, decided in enumerate(decisions, 1):
+        place = f"{where}: decisions[{number - 1}]"
+        facts = list_field({"facts": decided}, "facts", place, [])
+        judged = []
+        for position, value in enumerate(facts):
+            at = f"{place}[{position}]"
+            fact = as_object(value, at)
+            supported = fact.get("is_supported")
+            if not isinstance(supported, bool):
+                raise InputError(
+                    f"{at}: key 'is_supported': {shown(supported)} is neither true nor false; "
+                    "give one of them"
+                )
+            verdict = _SUPPORTED if supported else _UNSUPPORTED
+            judged.append((filled_field(fact, "atom", at), verdict))
+        graphs.append(_graph(f"{record_id(source, line)}-{number}", judged, FACTSCORE))
+    return graphs
+
+
+def looks_like_veriscore(obj: object) -> bool:
+    """Whether a JSON value is a line of VeriScore's verification."""
+    if not isinstance(obj, dict) or not obj:
+        return False
+    if "abstained" in obj and "response" in obj:
+        return True
+    return all(isinstance(value, dict) and "verification_result" in value for value in obj.values())
+
+
+def parse_veriscore(obj: object, source: Source, line: int | None = None) -> FactGraph:
+    """Fact graph of a line of VeriScore's verification; one without claims, if it abstained.
+
+    Raises:
+        InputError: if the record is malformed.
+    """
+    where = location(source, line)
+    record = as_object(obj, where)
+    if "abstained" in record:
+        return _graph(
+            record_id(source, line),
+            [],
+            VERISCORE,
+            query=text_field(record, "question", where, ""),
+            response=text_field(record, "response", where, ""),
+        )
+    judged: list[Judged] = []
+    for claim, value in record.items():
+        place = f"{where}: claim {shown(claim)}"
+        if not claim.strip():
+            raise InputError(f"{where}: a claim is empty; give its text or drop it")
+        said = text_field(as_object(value, place), "verification_result", place, "")
+        # The tool keeps the first sentence of an answer, whatever that says.
+        judged.append((claim, _VERISCORE.get(said.strip().strip(".").casefold())))
+    return _graph(record_id(source, line), judged, VERISCORE)
+
+
+def looks_like_safe(obj: object) -> bool:
+    """Whether a JSON value is a result of SAFE, or a file of them."""
+    if not isinstance(obj, dict):
+        return False
+    return "checked_statements" in obj or "per_prompt_data" in obj
+
+
+def parse_safe(obj: object, source: Source, line: int | None = None) -> list[FactGraph]:
+    """Fact graphs of SAFE's checked statements: of each prompt, and of both sides where it has two.
+
+    A claim is the fact as it stands by itself; an irrelevant one has no P(true).
+
+    Raises:
+        InputError: if the record is malformed.
+    """
+    where = location(source, line)
+    record = as_object(obj, where)
+    name = record_id(source, line)
+    if "checked_statements" in record:
+        return [_safe(record, where, name)]
+    graphs = []
+    for number, value in enumerate(list_field(record, "per_prompt_data", where), 1):
+        place = f"{where}: per_prompt_data[{number - 1}]"
+        prompt = as_object(value, place)
+        for side, key in enumerate(_EVALUATIONS, 1):
+            if prompt.get(key) is not None:
+                at = f"{place}: key {key!r}"
+                graphs.append(_safe(as_object(prompt[key], at), at, f"{name}-{number}-side{side}"))
+    return graphs
+
+
+def _safe(record: Mapping[str, Any], where: str, name: str) -> FactGraph:
+    judged = []
+    for position, value in enumerate(list_field(record, "checked_statements", where)):
+        place = f"{where}: checked_statements[{position}]"
+        statement = as_object(value, place)
+        key = "self_contained_atomic_fact"
+        if not text_field(statement, key, place, "").strip():
+            key = "atomic_fact"
+        said = text_field(statement, "annotation", place, "")
+        judged.append((filled_field(statement, key, place), _SAFE.get(said.strip().casefold())))
+    return _graph(
+        name,
+        judged,
+        SAFE,
+        query=text_field(record, "prompt", where, ""),
+        response=text_field(record, "response", where, ""),
+    )
+
+
+def looks_like_openfactcheck(obj: object) -> bool:
+    """Whether a JSON value is the state of a response after one of OpenFactCheck's solvers."""
+    return isinstance(obj, dict) and {"solver", "state"} <= obj.keys()
+
+
+@dataclass(frozen=True)
+class CheckedState:
+    """What a line of OpenFactCheck says.
+
+    Attributes:
+        id: of a response that it would be by itself.
+        query: the question.
+        response: the response.
+        judged: its claims, if this solver judged them.
+    """
+
+    id: str
+    query: str
+    response: str
+    judged: tuple[Judged, ...] | None
+
+
+def parse_openfactcheck(obj: object, source: Source, line: int | None = None) -> CheckedState:
+    """The state of a response after a solver.
+
+    `factuality` is true or false, or 1, 0 and -1: supported, undecided and contradicted.
+
+    Raises:
+        InputError: if the record is malformed.
+    """
+    where = location(source, line)
+    at = f"{where}: key 'state'"
+    state = as_object(as_object(obj, where).get("state"), at)
+    judged: list[Judged] | None = None
+    if state.get("detail") is not None:
+        judged = []
+        for position, value in enumerate(list_field(state, "detail", at)):
+            place = f"{at}, detail[{position}]"
+            claim = as_object(value, place)
+            said = claim.get("factuality")
+            judged.append((filled_field(claim, "claim", place), _factuality(said, place)))
+    return CheckedState(
+        record_id(source, line),
+        text_field(state, "question", at, ""),
+        text_field(state, "response", at, ""),
+        None if judged is None else tuple(judged),
+    )
+
+
+def gather_openfactcheck(states: Sequence[CheckedState]) -> list[FactGraph]:
+    """A fact graph of each response, by the last state that judges its claims."""
+    last: dict[tuple[str, str], CheckedState] = {}
+    for state in states:
+        key = (state.query, state.response)
+        if state.judged is not None or key not in last:
+            last[key] = state
+    return [
+        _graph(
+            state.id,
+            list(state.judged or ()),
+            OPENFACTCHECK,
+            query=state.query,
+            response=state.response,
+        )
+        for state in last.values()
+    ]
+
+
+def _factuality(said: object, where: str) -> RecordedVerdict | None:
+    if said is None:
+        return None
+    if isinstance(said, bool):
+        return _SUPPORTED if said else _CONTRADICTED
+    verdict = _SIGNS.get(said) if isinstance(said, int) else None
+    if verdict is None:
+        raise InputError(
+            f"{where}: key 'factuality': {shown(said)} is no verdict; give true, false, 1, 0 or -1"
+        )
+    return verdict
+
+
+def looks_like_polygraph(obj: object) -> bool:
+    """Whether a JSON value has the fields of LM-Polygraph's output."""
+    return isinstance(obj, dict) and {"uncertainty", "generation_text"} <= obj.keys()
+
+
+@dataclass(frozen=True)
+class UncertainText:
+    """A text with LM-Polygraph's uncertainty of it.
+
+    Attributes:
+        id: of the response that it belongs to.
+        query: what the model was asked.
+        text: the text.
+        uncertainty: the number: the larger, the less sure.
+    """
+
+    id: str
+    query: str
+    text: str
+    uncertainty: float
+
+
+def parse_polygraph(obj: object, source: Source, line: int | None = None) -> UncertainText:
+    """A text with its uncertainty; texts of one `response`, or else of one input, belong together.
+
+    Raises:
+        InputError: if the record is malformed.
+    """
+    where = location(source, line)
+    record = as_object(obj, where)
+    value = record.get("uncertainty")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
+        raise InputError(
+            f"{where}: key 'uncertainty': {shown(value)} is no finite number; give one number"
+        )
+    query = text_field(record, "input_text", where, "")
+    response = text_field(record, "response", where, "") or query or record_id(source)
+    return UncertainText(
+        response, query, filled_field(record, "generation_text", where), float(value)
+    )
+
+
+def gather_polygraph(texts: Sequence[UncertainText]) -> list[FactGraph]:
+    """Fact graphs of uncertain texts, a claim each.
+
+    An uncertainty is no probability. Of all numbers of a file together it is told what they are:
+    between -1 and 0, a share with its sign turned (as of claim-conditioned probability and lexical
+    similarity), so that P(true) is -u; 0 and more, the negative logarithm of a probability, e^-u;
+    else 1 / (1 + e^u). All three fall as u grows: the ranking is the tool's own, and what
+    calibration says of it is about these maps.
+    """
+    values = [text.uncertainty for text in texts]
+    as_share = all(-1.0 <= value <= 0.0 for value in values)
+    as_logarithm = all(value >= 0.0 for value in values)
+    by_response: dict[str, list[UncertainText]] = {}
+    for text in texts:
+        by_response.setdefault(text.id, []).append(text)
+
+    def p_true(u: float) -> float:
+        if as_share:
+            return -u if u else 0.0
+        if as_logarithm:
+            return math.exp(-u)
+        # Numbers beyond what e takes are certain.
+        return 1.0 / (1.0 + math.exp(min(u, 700.0)))
+
+    return [
+        _graph(
+            name,
+            [(one.text, RecordedVerdict("uncertain", p_true(one.uncertainty))) for one in own],
+            POLYGRAPH,
+            query=own[0].query,
+        )
+        for name, own in by_response.items()
+    ]
+
+
+def looks_like_minicheck(obj: object) -> bool:
+    """Whether a JSON value is a pair of MiniCheck with its score."""
+    return (
+        isinstance(obj, dict)
+        and {"doc", "claim"} <= obj.keys()
+        and any(key in obj for key in (*_PROBABILITIES, "pred_label"))
+    )
+
+
+@dataclass(frozen=True)
+class ScoredPair:
+    """A document and a claim, and how probably the one supports the other.
+
+    Attributes:
+        id: of the response that the claim belongs to.
+        document: the document.
+        claim: the claim.
+        probability: of support.
+    """
+
+    id: str
+    document: str
+    claim: str
+    probability: float
+
+
+def parse_minicheck(obj: object, source: Source, line: int | None = None) -> ScoredPair:
+    """A scored pair of a document and a claim, of the response that `response` or `id` names.
+
+    Raises:
+        InputError: if the record is malformed.
+    """
+    where = location(source, line)
+    record = as_object(obj, where)
+    key = first_key(record, (*_PROBABILITIES, "pred_label"))
+    value = record.get(key)
+    if isinstance(value, str):
+        # As a table of texts has it.
+        try:
+            value = float(value)
+        except ValueError:
+            raise InputError(
+                f"{where}: key {key!r}: {shown(value)} is no number; give a probability"
+            ) from None
+    with located(f"{where}: key {key!r}"):
+        probability = validated_probability(value, "support")
+    named = record.get(first_key(record, ("response", "id", "dataset")))
+    return ScoredPair(
+        str(named) if isinstance(named, str | int) and str(named).strip() else record_id(source),
+        text_field(record, "doc", where, ""),
+        filled_field(record, "claim", where),
+        probability,
+    )
+
+
+def gather_minicheck(pairs: Sequence[ScoredPair]) -> list[FactGraph]:
+    """Fact graphs of scored pairs: P(true) of a claim is that of the document that supports it
+    best, as MiniCheck takes the best chunk of a document."""
+    by_response: dict[str, dict[str, float]] = {}
+    for pair in pairs:
+        own = by_response.setdefault(pair.id, {})
+        own[pair.claim] = max(pair.probability, own.get(pair.claim, 0.0))
+    return [
+        _graph(
+            name,
+            [
+                (claim, RecordedVerdict("supported" if p > 0.5 else "unsupported", p))
+                for claim, p in own.items()
+            ],
+            MINICHECK,
+        )
+        for name, own in by_response.items()
+    ]
+
+
+def _finite(value: float) -> bool:
+    # A whole number may be too large for a float.
+    return abs(value) <= 1e300
+
+
+def _graph(
+    name: str,
+    judged: Sequence[Judged],
+    assessor: str,
+    *,
+    query: str = "",
+    response: str = "",
+) -> FactGraph:
+    """A response of judged claims, numbered in order."""
+    atoms = tuple(Atom(f"a{number}", text) for number, (text, _) in enumerate(judged, 1))
+    verdicts = {
+        atom.id: verdict
+        for atom, (_, verdict) in zip(atoms, judged, strict=True)
+        if verdict is not None
+    }
+    return FactGraph(
+        name,
+        atoms,
+        query=query,
+        response=response,
+        metadata={ASSESSORS_KEY: {assessor: verdict_facts(verdicts)}} if verdicts else {},
+    )

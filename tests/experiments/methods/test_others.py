@@ -1,0 +1,259 @@
+"""Other tools' outputs beside one's own: verdicts on the same claims, scored in one table."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments import score
+from factormodels import Atom, FactGraph, InputError, read_many
+from factormodels.aligned_claims import aligned_pairs, likeness, with_verdicts_of
+from factormodels.io.fact_graph_json import write_fact_graphs
+from factormodels.recorded_verdicts import recorded_verdicts
+from tests.experiments.conftest import invoke
+from tests.factormodels.io.published.release_records import (
+    FACTSCORE_OUTPUT,
+    MINICHECK,
+    OPENFACTCHECK,
+    POLYGRAPH,
+    SAFE,
+    VERISCORE,
+)
+from tests.refusals import refused
+
+PAINTED, LIVED = "Ada Example painted.", "Ada Example lived in Ulm."
+
+
+def written(folder: Path, name: str, *records: Any) -> Path:
+    path = folder / name
+    path.write_text("\n".join(map(json.dumps, records)) + "\n", encoding="utf-8")
+    return path
+
+
+def verdicts(path: Path) -> list[dict[str, tuple[str, float | None]]]:
+    """Verdicts of the one assessor of each response, by the text of the claim."""
+    found = []
+    for graph in read_many(path):
+        texts = {atom.id: atom.text for atom in graph.atoms}
+        (told,) = recorded_verdicts(graph).values() or ({},)
+        found.append({texts[id]: (one.label, one.p_true) for id, one in told.items()})
+    return found
+
+
+# --- Readers -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("record", "expected"),
+    [
+        (FACTSCORE_OUTPUT, {PAINTED: ("supported", 1.0), LIVED: ("unsupported", 0.0)}),
+        (VERISCORE, {PAINTED: ("supported", 1.0), LIVED: ("undecided", 0.5)}),
+        (SAFE, {PAINTED: ("supported", 1.0), "She lived in Ulm.": ("irrelevant", None)}),
+        (OPENFACTCHECK, {PAINTED: ("supported", 1.0), LIVED: ("contradicted", 0.0)}),
+        (POLYGRAPH, {PAINTED: ("uncertain", math.exp(-0.7))}),
+        (MINICHECK, {PAINTED: ("supported", 0.98)}),
+    ],
+    ids=["factscore", "veriscore", "safe", "openfactcheck", "polygraph", "minicheck"],
+)
+def test_verdicts_are_those_of_the_file(tmp_path: Path, record: Any, expected: Any) -> None:
+    assert verdicts(written(tmp_path, "out.jsonl", record)) == [expected]
+
+
+def test_every_response_of_a_file_is_read(tmp_path: Path) -> None:
+    decisions = [*FACTSCORE_OUTPUT["decisions"], None]
+    several = read_many(written(tmp_path, "f.json", {**FACTSCORE_OUTPUT, "decisions": decisions}))
+    assert [(g.id, len(g.atoms)) for g in several] == [("f-1", 2), ("f-2", 0)]
+    sides = {"per_prompt_data": [{"side1_posthoc_eval_data": SAFE}, {"side1_response": "x"}]}
+    (safe,) = read_many(written(tmp_path, "s.json", sides))
+    assert (safe.id, safe.query, len(safe.atoms)) == ("s-1-side1", SAFE["prompt"], 2)
+    abstained = {"question": "Q?", "response": "Sorry.", "abstained": True}
+    found = read_many(written(tmp_path, "v.jsonl", VERISCORE, abstained))
+    assert [len(graph.atoms) for graph in found] == [2, 0]
+
+
+def test_of_the_states_of_a_response_the_last_that_judges_counts(tmp_path: Path) -> None:
+    state = OPENFACTCHECK["state"]
+    early = {**OPENFACTCHECK, "idx": 0, "state": {k: state[k] for k in ("question", "response")}}
+    undone = [{**one, "factuality": None} for one in state["detail"]]
+    first = {**OPENFACTCHECK, "state": {**state, "detail": undone}}
+    path = written(tmp_path, "o.jsonl", early, first, OPENFACTCHECK)
+    assert verdicts(path) == [{PAINTED: ("supported", 1.0), LIVED: ("contradicted", 0.0)}]
+    (unjudged,) = read_many(written(tmp_path, "p.jsonl", early))
+    assert unjudged.atoms == ()
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([-0.9, -0.25, 0.0], [0.9, 0.25, 0.0]),
+        ([0.0, 2.0], [1.0, math.exp(-2.0)]),
+        ([-3.0, 1.0], [1 / (1 + math.exp(-3.0)), 1 / (1 + math.exp(1.0))]),
+        ([-2.0, 1e300], [1 / (1 + math.exp(-2.0)), 0.0]),
+    ],
+)
+def test_uncertainties_become_probabilities_that_fall(
+    tmp_path: Path, values: list[float], expected: list[float]
+) -> None:
+    records = [
+        {**POLYGRAPH, "uncertainty": u, "generation_text": f"Claim {n}."}
+        for n, u in enumerate(values)
+    ]
+    (found,) = verdicts(written(tmp_path, "u.jsonl", *records))
+    p = [one for _, one in found.values() if one is not None]
+    # e^-700 is nothing beside any other probability.
+    assert p == pytest.approx(expected, abs=1e-15)
+    assert p == sorted(p, reverse=True)
+
+
+def test_a_claim_has_its_best_document(tmp_path: Path) -> None:
+    worse = {**MINICHECK, "doc": "Nothing.", "raw_prob": 0.2}
+    other = {"doc": "D.", "claim": LIVED, "pred_label": 0}
+    path = written(tmp_path, "m.jsonl", worse, MINICHECK, other)
+    assert verdicts(path) == [{PAINTED: ("supported", 0.98), LIVED: ("unsupported", 0.0)}]
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ({**FACTSCORE_OUTPUT, "decisions": [[{"atom": "x", "is_supported": 1}]]}, "neither true"),
+        ({**FACTSCORE_OUTPUT, "decisions": [[{"is_supported": True}]]}, "'atom' is missing"),
+        ({**POLYGRAPH, "uncertainty": "much"}, "no finite number"),
+        ({**MINICHECK, "raw_prob": 1.5}, "raw_prob.*1.5"),
+        ({**MINICHECK, "raw_prob": "high"}, "no number"),
+        ({"solver": "s", "state": {"detail": [{"claim": "x", "factuality": 2}]}}, "no verdict"),
+    ],
+)
+def test_what_is_malformed_is_refused(tmp_path: Path, record: Any, message: str) -> None:
+    refused(message, read_many, written(tmp_path, "bad.jsonl", record))
+
+
+# --- Aligning ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "alike"),
+    [
+        ("Ada painted birds.", "ada  painted birds.", 1.0),
+        ("Ada painted birds.", "Ada was a painter of birds.", 1.0),
+        ("Ada was born in 1890.", "Ada was born in 1891.", 0.0),
+        ("Ada painted birds.", "Ada never painted birds.", 0.0),
+        ("Ada painted birds.", "Basalt is a rock.", 0.0),
+    ],
+)
+def test_likeness_is_of_words(one: str, other: str, alike: float) -> None:
+    assert likeness(one, other) == likeness(other, one) == alike
+
+
+def test_claims_are_aligned_one_to_one_the_most_alike_first() -> None:
+    texts = {"a": "Ada painted large birds.", "b": "Ada painted birds."}
+    others = {"x": "Ada painted birds.", "y": "Ada painted large birds in oil."}
+    assert aligned_pairs(texts, others) == {"b": "x", "a": "y"}
+    assert aligned_pairs({"a": "Ada painted."}, {"x": "It rains.", "y": " "}) == {}
+
+
+def labelled(n: int = 12) -> list[FactGraph]:
+    rng = np.random.default_rng(0)
+    return [
+        FactGraph(
+            f"r{r}",
+            tuple(
+                Atom(f"a{i}", f"The tower {r} has {i} windows.", label=bool(rng.random() < 0.6))
+                for i in range(1, 6)
+            ),
+            query=f"What of tower {r}?",
+        )
+        for r in range(n)
+    ]
+
+
+def factscore_of(graphs: list[FactGraph], right: float, seed: int) -> dict[str, Any]:
+    """Decisions that are right of a share of the claims."""
+    rng = np.random.default_rng(seed)
+    decisions = [
+        [
+            {"atom": atom.text, "is_supported": bool(atom.label) == bool(rng.random() < right)}
+            for atom in graph.atoms
+        ]
+        for graph in graphs
+    ]
+    return {"score": 0.5, "decisions": decisions}
+
+
+def test_responses_are_told_by_their_order_if_by_nothing_else(tmp_path: Path) -> None:
+    graphs = labelled(3)
+    path = written(tmp_path, "f.json", factscore_of(graphs, 1.0, 0))
+    (found,) = with_verdicts_of(graphs, read_many(path), "f.json")
+    assert (found.by_order, found.n_aligned, found.n_claims, found.n_responses) == (True, 15, 15, 3)
+    for graph in found.graphs:
+        told = recorded_verdicts(graph)["factscore"]
+        assert all(told[atom.id].p_true == float(bool(atom.label)) for atom in graph.atoms)
+    # A second file of the same tool has a name of its own.
+    (again,) = with_verdicts_of(found.graphs, read_many(path), "f.json")
+    assert again.name == "factscore-2"
+    refused("not as many", with_verdicts_of, graphs[:2], read_many(path), "f.json")
+    refused("no verdicts", with_verdicts_of, graphs, graphs, "g.jsonl")
+
+
+def test_results_without_texts_are_aligned_by_id() -> None:
+    (graph,) = labelled(1)
+    told = {"assessors": {"x": {"verdicts": {"a2": {"label": "supported", "p": 0.7}}}}}
+    bare = FactGraph("other", (Atom("a2"),), query=graph.query, metadata=told)
+    (found,) = with_verdicts_of([graph], [bare], "x.jsonl")
+    assert not found.by_order
+    assert recorded_verdicts(found.graphs[0])["x"]["a2"].p_true == 0.7
+
+
+# --- One table -----------------------------------------------------------------------------------
+
+
+def test_tools_are_scored_on_the_claims_that_all_judged(tmp_path: Path) -> None:
+    graphs = labelled()
+    write_fact_graphs(graphs, tmp_path / "labelled.jsonl")
+    good = written(tmp_path, "good.json", factscore_of(graphs, 0.95, 1))
+    bad = factscore_of(graphs, 0.6, 2)
+    # The second knows nothing of the last response.
+    bad["decisions"][-1] = None
+    poor = written(tmp_path, "poor.json", bad)
+    result = invoke(
+        *("score", str(tmp_path / "labelled.jsonl"), "--with", str(good), "--with", str(poor)),
+        *("--bootstrap", "20", "--resamples", "199", "--json"),
+    )
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    rows = {row["model"]: row for row in document["tables"]["scores"]}
+    assert set(rows) == {"factscore", "factscore-2"}
+    assert rows["factscore"]["n_claims"] == rows["factscore-2"]["n_claims"] == 55
+    decisions = json.loads(good.read_text())["decisions"][:-1]
+    expected = np.mean(
+        [
+            bool(atom.label) != decided["is_supported"]
+            for graph, own in zip(graphs[:-1], decisions, strict=True)
+            for atom, decided in zip(graph.atoms, own, strict=True)
+        ]
+    )
+    # Verdicts of 0 and 1: the Brier score is the share of wrong ones.
+    assert rows["factscore"]["brier"] == pytest.approx(expected, abs=1e-12)
+    measures = {row["model"]: row for row in document["tables"]["measures"]}
+    supported = [np.mean([decided["is_supported"] for decided in own]) for own in decisions]
+    assert measures["factscore"]["precision"] == pytest.approx(np.mean(supported), abs=1e-12)
+    apart = measures["factscore-2"]
+    assert apart["precision_less_lower"] < apart["precision_less"] < apart["precision_less_upper"]
+    assert [row["aligned"] for row in document["tables"]["aligned"]] == [60, 55]
+    said = " ".join(document["findings"])
+    assert "the 55 labelled claims of 60 that all 2 judged" in said
+    assert "told by their order alone" in said
+
+
+def test_a_table_of_numbers_has_no_claims_to_align(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="responses with claims"):
+        score([{"p": 0.5, "label": 1}], beside=["x.json"])
+    path = tmp_path / "g.jsonl"
+    write_fact_graphs(labelled(2), path)
+    graph = FactGraph("r0", (Atom("a1", "It rains.", label=True),))
+    with pytest.raises(InputError, match="no verdicts"):
+        score([graph], beside=[path])
