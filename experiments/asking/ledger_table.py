@@ -44,5 +44,12 @@ def ledger_table(ledger: Ledger) -> Table:
     return Table(frame, (Column("stage", "stage"), *columns))
 
 
+def planned_table(ledger: Ledger) -> Table:
+    """What a dry run would have asked, a row per stage: nobody answered it."""
+    rows = [(stage, usage.failures) for stage, usage in ledger.stages.items()]
+    columns = (Column("stage", "stage"), Column("calls", "calls", digits=0))
+    return Table(data_frame(rows, ["stage", "calls"]), columns, "What would be asked.")
+
+
 def _cost(dollars: float | None) -> str:
     return "unknown" if dollars is None or dollars != dollars else f"{dollars:.4f}"

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from experiments.asking.settings import AnswerSettings, AskingSettings
+from experiments.asking.settings import AnswerSettings, AskingSettings, name_of_model
 from experiments.progress import Finished, watcher
 from factormodels.errors import InputError, LimitReachedError
 from factormodels.extraction.language_model import Completion, Failure, LanguageModel, Request
 from factormodels.extraction.language_model.accounting import Consumption, Ledger
 from factormodels.extraction.language_model.limits import Budget
 from factormodels.extraction.language_model.litellm_model import LitellmSettings
-from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
+from factormodels.extraction.prompts.replaced import Prompts, WithPrompts, read_prompts
 from factormodels.io.guarded_opening import exists
 
 
@@ -42,15 +43,29 @@ class Session:
 
     Attributes:
         settings: how.
-        model: who is asked, with the prompts it is asked with; None where none was named.
         ledger: what was asked, by stage.
         budget: what may be asked and spent.
+        prompts: what models are asked with.
     """
 
     settings: AskingSettings
-    model: WithPrompts | None
     ledger: Ledger
     budget: Budget
+    prompts: Prompts
+
+    @cached_property
+    def model(self) -> WithPrompts | None:
+        """Who is asked, with the prompts it is asked with; None where none was named."""
+        return self.asked(self.settings.model)
+
+    def asked(self, model: Any) -> WithPrompts | None:
+        """A model, however it is given, asked within the session; None for None.
+
+        Raises:
+            InputError: as `asking`.
+        """
+        found = _model(model, self.settings, self.ledger, self.budget)
+        return None if found is None else WithPrompts(Consumption(found), self.prompts)
 
     def needed_model(self, who: str) -> WithPrompts:
         """The model, where something cannot be done without one.
@@ -89,27 +104,32 @@ def asking(settings: AskingSettings) -> Iterator[Session]:
         MissingDependencyError: if litellm is not installed.
     """
     ledger, budget = Ledger(), Budget(settings.max_calls, settings.max_cost)
-    prompts = read_prompts(settings.prompts)
-    model = _model(settings, ledger, budget)
-    asked = None if model is None else WithPrompts(Consumption(model), prompts)
+    session = Session(settings, ledger, budget, read_prompts(settings.prompts))
+    # Before anything is done.
+    _ = session.model
     try:
-        yield Session(settings, asked, ledger, budget)
+        yield session
     except LimitReachedError:
         watcher().limit_reached(ledger)
         raise
 
 
-def _model(settings: AskingSettings, ledger: Ledger, budget: Budget) -> LanguageModel | None:
+def _model(
+    given: Any, settings: AskingSettings, ledger: Ledger, budget: Budget
+) -> LanguageModel | None:
+    from factormodels.extraction.language_model.accounting import MeteredModel
     from factormodels.extraction.language_model.model_parameters import unlisted_parameters
 
-    given: Any = settings.model
     if given is None:
         return None
-    if isinstance(given, str) and settings.dry_run:
-        # In name only: a dry run needs no key.
-        return NamedModel(given, unlisted_parameters(given))
     if not isinstance(given, str) and settings.api_base is not None:
         raise InputError("--api-base is for a model that is given by its name; leave it out")
+    if settings.dry_run:
+        # In name only: a dry run needs no key, and counts what would be asked.
+        name = str(name_of_model(given))
+        listed = isinstance(given, str | LitellmSettings)
+        lacking = unlisted_parameters(name) if listed else getattr(given, "lacking", frozenset())
+        return MeteredModel(NamedModel(name, lacking), ledger)
     return answering(given, settings, ledger, budget)
 
 

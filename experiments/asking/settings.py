@@ -13,14 +13,14 @@ from factormodels.extraction.language_model.prices import Prices, prices_per_mil
 from factormodels.extraction.retrieval.http import HttpSettings
 
 
-def _name(model: Any) -> str | None:
+def name_of_model(model: Any) -> str | None:
     """What a model is called, however it is given."""
     if isinstance(model, LitellmSettings):
         return model.model
     return model if model is None or isinstance(model, str) else str(model.name)
 
 
-Model = Annotated[Any, Option("NAME"), PlainSerializer(_name)]
+Model = Annotated[Any, Option("NAME"), PlainSerializer(name_of_model)]
 """A language model: its name as litellm spells it, settings of litellm, or an object with the
 methods of `LanguageModel`."""
 

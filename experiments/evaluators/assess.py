@@ -12,6 +12,7 @@ from pydantic import Field
 
 from calibration.scores.measures import entropy_warnings
 from experiments.asking.ledger_table import ledger_table
+from experiments.asking.searchers import EvidenceSettings
 from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, WebSettings
 from experiments.evaluators.assess_tables import (
@@ -30,12 +31,11 @@ from experiments.evaluators.batch import (
     assess_responses,
     responses_under_way,
 )
-from experiments.evaluators.core import CoreSettings, with_selection
+from experiments.evaluators.core import CoreSettings
 from experiments.evaluators.costs import CLAIMS_PER_SENTENCE
 from experiments.evaluators.estimate import estimate
 from experiments.evaluators.inputs import LoadedResponses, ResponseSettings
 from experiments.evaluators.response import Compared, summarise_judged, with_core
-from experiments.evaluators.retrievers_by_name import DocumentSource
 from experiments.evaluators.setup import AssessmentPlan, Stride, make_plan
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table
@@ -70,43 +70,6 @@ class ClaimSettings(Settings):
     revise: bool | None = None
     """Rewrite claims so that they can be understood on their own; by default only those listed by
     the language model."""
-
-
-class EvidenceSettings(Settings):
-    """Evidence."""
-
-    retriever: Annotated[str | None, Option("NAME")] = None
-    """Evidence: given (as recorded), local (--documents, or the input's own passages), dense (the
-    same by embeddings), wikipedia, or google (key in SERPER_API_KEY)."""
-
-    documents: DocumentSource = None
-    """Documents to search: .txt, .md, .html, .pdf, .jsonl; or a dataset."""
-
-    queries: bool = False
-    """Let the language model write the searches."""
-
-    question_contexts: bool = False
-    """Also search for the question (used by FR2 and FR3)."""
-
-    top_k: Annotated[int | None, Field(ge=1), Option("K")] = None
-    """Passages per claim; 3 by default, 5 with Google."""
-
-    reading: Annotated[str, Option("NAME")] = "head"
-    """What to read of a web page: snippet, head (its first 4,000 characters) or chunks (the best
-    parts)."""
-
-    summarise: bool = False
-    """Let the language model cut each passage down to what matters for its claims; its confidence
-    scales the passage's prior."""
-
-    embeddings: Annotated[str | None, Option("NAME")] = None
-    """For --retriever dense: a folder of sentence-transformers, or a model as litellm spells it."""
-
-    embeddings_base: Annotated[str | None, Option("URL")] = None
-    """Address of an embedding server with a compatible API."""
-
-    price_embeddings: Annotated[float | None, Field(ge=0), Option("USD")] = None
-    """Price of a million embedded tokens; litellm's price if not given."""
 
 
 class JudgementSettings(AlgorithmSettings):
@@ -209,10 +172,10 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
     loaded = settings.load(texts)
     graphs = loaded.graphs
     with asking(settings) as session, ExitStack() as places:
-        plan = with_selection(make_plan(graphs, settings, session), graphs, settings, session.model)
+        plan = make_plan(graphs, settings, session)
         if settings.dry_run:
             return _bound(loaded, plan, settings)
-        local = plan.choices.asks_nobody
+        local = plan.asks_nobody
         elsewhere = None
         if settings.dask is not None:
             from experiments.evaluators.on_dask import on_cluster
@@ -225,7 +188,7 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
             graphs,
             plan.stages,
             plan.views,
-            plan.settings,
+            plan.facts,
             settings.options(
                 1 if local else responses_under_way(session.calls),
                 partial(warm_up, plan.views[0].backend),
@@ -327,14 +290,13 @@ def _of_measures(
 
 def _of_asking(batch: Batch, plan: AssessmentPlan, settings: AssessSettings) -> Iterator[str]:
     """What was asked, of whom, and what an earlier run had asked."""
-    choices = plan.choices
-    if choices.relations == "model":
+    if plan.relations == "model" and plan.model is not None:
         # Where they are from is known only now: a server may refuse log-probabilities.
         origins: Counter[str] = sum((Counter(one.origins) for one in batch.responses), Counter())
         told = ", ".join(f"{count:,} {name}" for name, count in sorted(origins.items()))
-        yield f"{choices.model}: probabilities of relations: {told or 'none'}."
-    if isinstance(choices.searcher, WebRetriever):
-        store = choices.searcher.store
+        yield f"{plan.model.name}: probabilities of relations: {told or 'none'}."
+    if isinstance(plan.searcher, WebRetriever):
+        store = plan.searcher.store
         paid = "" if settings.price_search is None else f" ({store.paid:.4f} US dollars)"
         yield (
             f"Asked the web for {store.asked['searches']:,} searches{paid}, "
@@ -369,7 +331,7 @@ def _of_missing(
     if lacking or failures:
         yield f"{', '.join([*lacking, counted(failures, 'failure')])} in other stages."
     if incomplete:
-        local = plan.choices.asks_nobody
+        local = plan.asks_nobody
         again = "" if local else "; with --retry-failed the same command asks for it again"
         yield (
             f"More than {MOST_MISSING:.0%} of what was asked for is missing: the assessment is "
@@ -395,7 +357,7 @@ def _of_missing(
 
 def _bound(loaded: LoadedResponses, plan: AssessmentPlan, settings: AssessSettings) -> Findings:
     """What would be asked, and what exact inference would cost: a dry run sends nothing."""
-    rows = estimate(loaded.graphs, plan.choices)
+    rows = estimate(loaded.graphs, plan)
     tables: dict[str, Table] = {"calls": call_table(rows)}
     if any(row.inference for row in rows):
         tables["inference"] = inference_table(rows, plan.views[0].backend)

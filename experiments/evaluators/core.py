@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
+from experiments.asking.relation_models import relation_model
 from experiments.evaluators.response import CORE_KEY
-from experiments.evaluators.setup import AssessmentPlan, relation_model
 from experiments.evaluators.threads import LocalRelations
 from experiments.settings import Option, Settings
 from factormodels.errors import InputError
@@ -106,24 +106,6 @@ def core_stage(
         **facts,
     }
     return stage, {CORE_KEY: asked}
-
-
-def with_selection(
-    plan: AssessmentPlan,
-    graphs: Sequence[FactGraph],
-    settings: CoreSettings,
-    model: LanguageModel | None,
-) -> AssessmentPlan:
-    """A plan that also says which claims count, at its end; the same plan where nothing is asked.
-
-    Raises:
-        InputError: as `core_stage`.
-    """
-    if not settings.core:
-        return plan
-    given = plan.choices.atoms == "given"
-    stage, facts = core_stage(graphs, settings, model, given=given)
-    return replace(plan, stages=(*plan.stages, stage), settings={**plan.settings, **facts})
 
 
 def claims_with_sources(graph: FactGraph, share: float | None) -> list[Subclaim]:

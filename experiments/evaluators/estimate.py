@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import TYPE_CHECKING
 
+from experiments.asking.searchers import RETRIEVERS
 from experiments.evaluators.costs import CLAIMS_PER_SENTENCE
-from experiments.evaluators.retrievers_by_name import RETRIEVERS
-from experiments.evaluators.setup import Choices
+from experiments.evaluators.setup import AssessmentPlan, stride_of
 from factormodels.claims import Atom, Context
 from factormodels.errors import InputError
 from factormodels.extraction.language_model.model_parameters import reasoning_tokens
 from factormodels.extraction.language_model.prices import Prices, model_prices
 from factormodels.extraction.pipeline import retrieval_stage
-from factormodels.extraction.prompts.replaced import Prompts
+from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import TextPair
 from factormodels.extraction.relation_models.prompted import PromptedRelationModel, relation_prompt
 from factormodels.extraction.relation_models.windows import OVERLAP
@@ -153,7 +153,7 @@ class _Size:
     graph: FactGraph
 
 
-def estimate(graphs: Sequence[FactGraph], choices: Choices) -> list[StageEstimate]:
+def estimate(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> list[StageEstimate]:
     """What the stages would ask for, in their order; nothing is sent.
 
     The relation stage is given for FR1, O(kn) calls, FR2, O(nm), and FR3, O(nm + m^2), whichever
@@ -161,65 +161,56 @@ def estimate(graphs: Sequence[FactGraph], choices: Choices) -> list[StageEstimat
     cache are not taken off.
 
     Raises:
-        InputError: if a response cannot be read as the choices want it.
+        InputError: if a response cannot be read as the plan wants it.
     """
-    wanted = choices.settings
-    sizes = [_size(graph, choices) for graph in graphs]
+    wanted = plan.settings
+    sizes = [_size(graph, plan) for graph in graphs]
     known = all(size.exact_atoms for size in sizes)
     rows: list[StageEstimate] = []
     atoms = sum(size.atoms for size in sizes)
-    if choices.atoms == "model":
-        stride = choices.stride
+    if plan.atoms == "model":
+        stride = stride_of(plan.settings.stride, "--stride")
         # A stride of None takes the whole response at once.
         calls = [ceil(s.sentences / (stride or max(1, s.sentences))) for s in sizes]
         questions = sum(
             # Each call repeats the whole response besides its own chunk; the chunks together make
             # it once more.
-            c * (_empty("atomizer", choices.prompts) + s.response_characters)
-            + s.response_characters
+            c * (_empty("atomizer", plan) + s.response_characters) + s.response_characters
             for c, s in zip(calls, sizes, strict=True)
         )
         rows.append(
-            _row(
-                "atomizer", sum(calls), True, questions, atoms * ANSWER_TOKENS["atomizer"], choices
-            )
+            _row("atomizer", sum(calls), True, questions, atoms * ANSWER_TOKENS["atomizer"], plan)
         )
-    if choices.revise:
-        questions = sum(
-            s.atoms * (_empty("reviser", choices.prompts) + s.response_characters) for s in sizes
-        )
-        rows.append(_per_atom("reviser", atoms, known, questions, choices))
+    if plan.revise:
+        questions = sum(s.atoms * (_empty("reviser", plan) + s.response_characters) for s in sizes)
+        rows.append(_per_atom("reviser", atoms, known, questions, plan))
     if wanted.queries:
-        questions = atoms * (_empty("search_query", choices.prompts) + ATOM_CHARACTERS)
-        rows.append(_per_atom("queries", atoms, known, questions, choices))
-    if choices.retriever != "given":
+        questions = atoms * (_empty("search_query", plan) + ATOM_CHARACTERS)
+        rows.append(_per_atom("queries", atoms, known, questions, plan))
+    if plan.retriever != "given":
         asked = atoms + wanted.question_contexts * sum(bool(g.query.strip()) for g in graphs)
-        local = RETRIEVERS[choices.retriever].reads_documents
+        local = RETRIEVERS[plan.retriever].reads_documents
         price = 0.0 if local else wanted.price_search or 0.0
-        searches = f"searches ({choices.retriever})"
+        searches = f"searches ({plan.retriever})"
         rows.append(StageEstimate(searches, asked, known, cost=price * asked))
-        if isinstance(choices.searcher, DenseRetriever):
-            rows += _embeddings(choices.searcher, sizes)
+        if isinstance(plan.searcher, DenseRetriever):
+            rows += _embeddings(plan.searcher, sizes)
     # The number of pairs is known only if both claims and passages are.
     exact = known and all(size.exact_contexts for size in sizes)
     if wanted.summarise:
-        empty = _empty("summary", choices.prompts)
+        empty = _empty("summary", plan)
         read = sum(size.contexts for size in sizes)
         characters = sum(
             size.contexts * (empty + size.passage_characters + size.atom_characters)
             for size in sizes
         )
         answers = read * ANSWER_TOKENS["summariser"]
-        rows.append(_row("summariser", read, exact, characters, answers, choices))
+        rows.append(_row("summariser", read, exact, characters, answers, plan))
         exact = False  # how many passages turn out to be irrelevant is not known
-    rows += [_relations(name, sizes, exact, choices) for name in EXTRACTED_VARIANTS]
+    rows += [_relations(name, sizes, exact, plan) for name in EXTRACTED_VARIANTS]
     for name in wanted.assessors:
-        rows += (
-            _safe(sizes, known, choices)
-            if name == SAFE
-            else [_verdicts(name, sizes, exact, choices)]
-        )
-    return [_with_thoughts(row, choices) for row in rows]
+        rows += _safe(sizes, known, plan) if name == SAFE else [_verdicts(name, sizes, exact, plan)]
+    return [_with_thoughts(row, plan) for row in rows]
 
 
 def relation_calls(variant: str, atoms: int, contexts: int, retrieved: int) -> int:
@@ -236,33 +227,33 @@ def relation_calls(variant: str, atoms: int, contexts: int, retrieved: int) -> i
     return atoms * contexts + (contexts * (contexts - 1) if variant == "FR3" else 0)
 
 
-def _size(graph: FactGraph, choices: Choices) -> _Size:
+def _size(graph: FactGraph, plan: AssessmentPlan) -> _Size:
     """The size of a response's graph: counted where it is known, assumed where it is not."""
-    wanted = choices.settings
-    sentences = split_sentences(graph.response) if choices.atoms != "given" else ()
-    if choices.atoms == "sentences":
+    wanted = plan.settings
+    sentences = split_sentences(graph.response) if plan.atoms != "given" else ()
+    if plan.atoms == "sentences":
         claims = tuple(Atom(f"a{i}", text) for i, text in enumerate(sentences, 1))
         graph = FactGraph(graph.id, claims, query=graph.query, topic=graph.topic)
     graph = merge_duplicate_contexts(merge_duplicate_atoms(graph))
     given = graph.atoms
-    exact_atoms = choices.atoms != "model"
+    exact_atoms = plan.atoms != "model"
     n = len(given) if exact_atoms else round(CLAIMS_PER_SENTENCE * len(sentences))
     contexts: tuple[Context, ...] | None = None
-    if choices.retriever == "given":
+    if plan.retriever == "given":
         contexts = graph.contexts
-    elif choices.retriever == "local" and exact_atoms and choices.searcher and not wanted.queries:
+    elif plan.retriever == "local" and exact_atoms and plan.searcher and not wanted.queries:
         # Searching documents on this disk costs nothing, and then the numbers are known.
         bare = FactGraph(graph.id, given, query=graph.query, topic=graph.topic)
-        search = retrieval_stage(choices.searcher, for_question=wanted.question_contexts)
+        search = retrieval_stage(plan.searcher, for_question=wanted.question_contexts)
         searched = search(bare)
         contexts = searched.contexts
     if contexts is None:
         # What is on this disk is all that can be found; the web has no end.
-        there = {passage.text for passage in getattr(choices.searcher, "passages", ())}
-        retrieved = n * min(choices.top_k, len(there) or choices.top_k)
-        found = retrieved + choices.top_k * bool(wanted.question_contexts and graph.query.strip())
+        there = {passage.text for passage in getattr(plan.searcher, "passages", ())}
+        retrieved = n * min(plan.top_k, len(there) or plan.top_k)
+        found = retrieved + plan.top_k * bool(wanted.question_contexts and graph.query.strip())
         m = min(found, len(there) or found)
-        length: float = RETRIEVERS[choices.retriever].passage_characters
+        length: float = RETRIEVERS[plan.retriever].passage_characters
         if there:
             length = sum(map(len, there)) / len(there)
     else:
@@ -283,29 +274,29 @@ def _size(graph: FactGraph, choices: Choices) -> _Size:
 
 
 def _relations(
-    variant: str, sizes: Sequence[_Size], exact: bool, choices: Choices
+    variant: str, sizes: Sequence[_Size], exact: bool, plan: AssessmentPlan
 ) -> StageEstimate:
     pairs = [relation_calls(variant, s.atoms, s.contexts, s.retrieved) for s in sizes]
-    chosen = variant == choices.widest
+    chosen = variant == plan.widest
     stage = f"relations {variant}"
     atoms, contexts = max(((s.atoms, s.contexts) for s in sizes), key=_product, default=(0, 0))
     inference = expected_inference(variant, atoms, contexts)
-    if choices.relations != "model":
+    if plan.relations != "model":
         free = StageEstimate(stage, sum(pairs), exact, cost=0.0, chosen=chosen)
         return replace(free, inference=inference)
-    repeated = choices.samples if choices.method == "samples" else 1
-    windows = [_windows(variant, size, choices) for size in sizes]
+    repeated = getattr(plan.judge, "samples", 1) if plan.method == "samples" else 1
+    windows = [_windows(variant, size, plan) for size in sizes]
     # Samples and log-probabilities ask with the same prompt.
-    prompt = relation_prompt(choices.method)
+    prompt = relation_prompt(plan.method)
     questions = sum(
         # Of windows each repeats the prompt and the claim, and a part of the one before it.
-        count * wide * (_empty(prompt, choices.prompts) + size.atom_characters)
+        count * wide * (_empty(prompt, plan) + size.atom_characters)
         + count * size.passage_characters * (1 + OVERLAP * (wide > 1))
         for count, size, wide in zip(pairs, sizes, windows, strict=True)
     )
     calls = repeated * round(sum(map(operator.mul, pairs, windows)))
-    answers = calls * ANSWER_TOKENS["verbalised" if choices.method == "verbalised" else "logprobs"]
-    row = _row(stage, calls, exact, questions * repeated, answers, choices, chosen)
+    answers = calls * ANSWER_TOKENS["verbalised" if plan.method == "verbalised" else "logprobs"]
+    row = _row(stage, calls, exact, questions * repeated, answers, plan, chosen)
     return replace(row, inference=inference)
 
 
@@ -313,9 +304,9 @@ def _product(numbers: tuple[int, int]) -> int:
     return numbers[0] * numbers[1]
 
 
-def _windows(variant: str, size: _Size, choices: Choices) -> float:
+def _windows(variant: str, size: _Size, plan: AssessmentPlan) -> float:
     """Windows that a pair is read in, on the average of a response."""
-    judge = choices.judge
+    judge = plan.judge
     if not isinstance(judge, PromptedRelationModel):
         return 1.0
     if not (size.exact_atoms and size.exact_contexts):
@@ -348,38 +339,40 @@ def _embeddings(searcher: DenseRetriever, sizes: Sequence[_Size]) -> list[StageE
     return [StageEstimate("embeddings", calls, False, tokens, cost=cost)]
 
 
-def _with_thoughts(row: StageEstimate, choices: Choices) -> StageEstimate:
+def _with_thoughts(row: StageEstimate, plan: AssessmentPlan) -> StageEstimate:
     """The row of a stage that a language model answers, with what it may think before."""
-    if not choices.model or not row.completion_tokens:
+    if plan.model is None or not row.completion_tokens:
         return row
     try:
-        room = reasoning_tokens(choices.model)
+        room = reasoning_tokens(plan.model.name)
     except InputError:
         return row  # no model of a provider
-    prices = _prices(choices)
+    prices = _prices(plan)
     cost = None if prices is None else row.calls * room * prices.answer
     return replace(row, thoughts=row.calls * room, thoughts_cost=cost)
 
 
-def _prices(choices: Choices) -> Prices | None:
-    return choices.settings.prices or (model_prices(choices.model) if choices.model else None)
+def _prices(plan: AssessmentPlan) -> Prices | None:
+    return plan.settings.prices or (None if plan.model is None else model_prices(plan.model.name))
 
 
-def _verdicts(name: str, sizes: Sequence[_Size], exact: bool, choices: Choices) -> StageEstimate:
+def _verdicts(
+    name: str, sizes: Sequence[_Size], exact: bool, plan: AssessmentPlan
+) -> StageEstimate:
     assessor = get_assessor(name)
     calls = sum(size.atoms for size in sizes)
     questions = sum(
-        size.atoms * (_empty(assessor.prompt, choices.prompts) + size.atom_characters)
+        size.atoms * (_empty(assessor.prompt, plan) + size.atom_characters)
         + assessor.reads_evidence * size.retrieved * size.passage_characters
         for size in sizes
     )
-    return _row(name, calls, exact, questions, calls * assessor.max_tokens, choices)
+    return _row(name, calls, exact, questions, calls * assessor.max_tokens, plan)
 
 
-def _safe(sizes: Sequence[_Size], exact: bool, choices: Choices) -> list[StageEstimate]:
+def _safe(sizes: Sequence[_Size], exact: bool, plan: AssessmentPlan) -> list[StageEstimate]:
     """The stages of SAFE, if every claim is relevant and takes all its searches."""
     steps = SafeSettings().steps
-    shown = SAFE_CHARACTERS * choices.top_k
+    shown = SAFE_CHARACTERS * plan.top_k
     # A revision and a relevance are shown the response, a search what earlier ones found.
     each = (
         *((1, "response_characters", 0.0, 40), (1, "response_characters", 0.0, 10)),
@@ -391,20 +384,20 @@ def _safe(sizes: Sequence[_Size], exact: bool, choices: Choices) -> list[StageEs
     ):
         questions = sum(
             size.atoms * calls * (
-                _empty(prompt, choices.prompts) + size.atom_characters + found
+                _empty(prompt, plan) + size.atom_characters + found
                 + (getattr(size, whole) if whole else 0)
             )
             for size in sizes
         )  # fmt: skip
         number = calls * sum(size.atoms for size in sizes)
-        rows.append(_row(stage, number, exact and calls == 1, questions, number * answer, choices))
+        rows.append(_row(stage, number, exact and calls == 1, questions, number * answer, plan))
     return rows
 
 
 def _per_atom(
-    stage: str, atoms: int, exact: bool, characters: float, choices: Choices
+    stage: str, atoms: int, exact: bool, characters: float, plan: AssessmentPlan
 ) -> StageEstimate:
-    return _row(stage, atoms, exact, characters, atoms * ANSWER_TOKENS[stage], choices)
+    return _row(stage, atoms, exact, characters, atoms * ANSWER_TOKENS[stage], plan)
 
 
 def _row(
@@ -413,17 +406,17 @@ def _row(
     exact: bool,
     characters: float,
     answers: int,
-    choices: Choices,
+    plan: AssessmentPlan,
     chosen: bool = True,
 ) -> StageEstimate:
     questions = ceil(characters / CHARACTERS_PER_TOKEN)
-    prices = _prices(choices)
+    prices = _prices(plan)
     cost = None if prices is None else questions * prices.question + answers * prices.answer
     return StageEstimate(stage, calls, exact, questions, answers, cost, chosen)
 
 
-def _empty(prompt: str, prompts: Prompts) -> int:
+def _empty(prompt: str, plan: AssessmentPlan) -> int:
     """The characters of a prompt without what it is filled with."""
-    template = prompts[prompt]
+    template = prompts_of(plan.model)[prompt]
     messages = template.render(**dict.fromkeys(template.slots, ""))
     return sum(len(message.content) for message in messages)

@@ -11,6 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from experiments.asking.searchers import (
+    RETRIEVERS,
+    DocumentSource,
+    EvidenceSettings,
+    Search,
+    document_digest,
+    read_sources,
+    web_retriever,
+)
 from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, WebSettings
 from experiments.evaluators.batch import Batch, BatchSettings, assess_responses, responses_under_way
@@ -31,14 +40,6 @@ from experiments.evaluators.fastfact_tables import (
     shown_table,
 )
 from experiments.evaluators.inputs import LoadedResponses, ResponseSettings
-from experiments.evaluators.retrievers_by_name import (
-    RETRIEVERS,
-    DocumentSource,
-    WebAccess,
-    document_digest,
-    read_sources,
-    web_retriever,
-)
 from experiments.evaluators.setup import Stride, stride_of
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, data_frame
@@ -355,7 +356,7 @@ def _retriever(
         raise InputError(f"--documents is for --retriever local, not for {name}; leave one out")
     searcher = web_retriever(
         name,
-        WebAccess.of(settings, session, retry_failed=settings.retry_failed),
+        Search(EvidenceSettings(), settings, session, settings.retry_failed),
         top_k=settings.pieces,
         pages=settings.pages,
         reading="chunks",

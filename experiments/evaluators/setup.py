@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator
 
-from experiments.evaluators.relation_models_by_name import (
-    build_relation_model,
-    relation_model_facts,
-)
+from experiments.asking.relation_models import relation_model, relation_model_facts
+from experiments.asking.searchers import GIVEN, RETRIEVERS, Search, build_retriever
+from experiments.evaluators.core import core_stage
 from experiments.evaluators.response import AssessmentView
-from experiments.evaluators.retrievers_by_name import (
-    GIVEN,
-    RETRIEVERS,
-    build_retriever,
-    search_options,
-)
 from experiments.evaluators.threads import LocalRelations
 from experiments.settings import Option
 from factormodels.encodings import get_encoding
@@ -35,7 +27,7 @@ from factormodels.extraction.pipeline import (
     sentences_stage,
     summary_stage,
 )
-from factormodels.extraction.prompts.replaced import Prompts, prompts_of
+from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.relation_models.prompted import chosen_method
 from factormodels.extraction.retrieval.base import Retriever
@@ -54,67 +46,57 @@ Stride = Annotated[str, Option("W"), BeforeValidator(str)]
 """Sentences per call: a number, or "all"."""
 
 ATOMS = ("given", "sentences", "model")
-RELATIONS = ("lexical", "model", "recorded:FILE", "nli:FOLDER")
-
-
-@dataclass(frozen=True)
-class Choices:
-    """What is done, with nothing left open.
-
-    Attributes:
-        atoms: one of `ATOMS`.
-        stride: sentences per call of the atomizer; None for all.
-        revise: whether atoms are rewritten.
-        retriever: "given", or one of `experiments.evaluators.retrievers_by_name.RETRIEVERS`.
-        top_k: passages per query; 0 for the retriever "given".
-        searcher: the retriever; None for "given".
-        relations: one of `RELATIONS`.
-        method: where the language model's probabilities of relations come from, "automatic" no
-            more.
-        samples: its answers per pair, for the method "samples".
-        judge: the relation model.
-        widest: the variant that relations are asked for: they hold those of the others.
-        model: name of the language model; empty if there is none.
-        prompts: what the language model is asked with.
-        settings: what was asked for.
-    """
-
-    atoms: str
-    stride: int | None
-    revise: bool
-    retriever: str
-    top_k: int
-    searcher: Retriever | None
-    relations: str
-    method: str
-    samples: int
-    judge: RelationModel
-    widest: str
-    model: str
-    prompts: Prompts
-    settings: AssessSettings
-
-    @property
-    def asks_nobody(self) -> bool:
-        """Whether nobody is asked, so that nothing is gained by waiting side by side."""
-        return not self.model and self.retriever in (GIVEN, "local")
 
 
 @dataclass(frozen=True)
 class AssessmentPlan:
-    """How responses are assessed.
+    """How responses are assessed, with nothing left open.
 
     Attributes:
-        stages: what makes their graphs.
+        settings: what was asked for.
+        stages: what makes the graphs of responses.
         views: how these become posteriors.
-        settings: JSON values that results depend on.
-        choices: what the stages do.
+        facts: JSON values that results depend on.
+        atoms: where claims come from, one of `ATOMS`.
+        revise: whether they are rewritten.
+        retriever: `GIVEN`, or one of `RETRIEVERS`.
+        searcher: the retriever; None for `GIVEN`.
+        relations: where relations come from, one of `RELATIONS`.
+        judge: the relation model.
+        model: the language model; None if there is none.
     """
 
+    settings: AssessSettings
     stages: tuple[Stage, ...]
     views: tuple[AssessmentView, ...]
-    settings: dict[str, Any]
-    choices: Choices
+    facts: dict[str, Any]
+    atoms: str
+    revise: bool
+    retriever: str
+    searcher: Retriever | None
+    relations: str
+    judge: RelationModel
+    model: LanguageModel | None
+
+    @property
+    def asks_nobody(self) -> bool:
+        """Whether nobody is asked, so that nothing is gained by waiting side by side."""
+        return self.model is None and self.retriever in (GIVEN, "local")
+
+    @property
+    def method(self) -> str:
+        """Where the language model's probabilities of relations come from."""
+        return _chosen_method(self.settings, self.model)
+
+    @property
+    def widest(self) -> str:
+        """The variant that relations are asked for: they hold those of the others."""
+        return max(self.settings.variant, key=EXTRACTED_VARIANTS.index)
+
+    @property
+    def top_k(self) -> int:
+        """Passages per query; 0 where nothing is searched."""
+        return int(self.facts.get("top_k", 0))
 
 
 def make_plan(
@@ -162,7 +144,8 @@ def make_plan(
     stages.append(merge_duplicate_atoms)
     searcher: Retriever | None = None
     if retriever != GIVEN:
-        searcher, own = build_retriever(retriever, graphs, search_options(settings, session))
+        search = Search(settings, settings, session, settings.retry_failed)
+        searcher, own = build_retriever(retriever, graphs, search)
         writer = _model(session, "--queries") if settings.queries else None
         if settings.question_contexts and not any(graph.query.strip() for graph in graphs):
             raise InputError("--question-contexts: no response has a question; give --query")
@@ -186,7 +169,6 @@ def make_plan(
         relations, session.model, method=settings.method, window=settings.window
     )
     facts |= own
-    # The relations of the widest variant hold those of the others.
     widest = max(settings.variant, key=EXTRACTED_VARIANTS.index)
     shared = model if relations == "model" else LocalRelations(model)
     told = own
@@ -210,24 +192,15 @@ def make_plan(
                 )
             stages.append(safe_stage(judge, searcher))
         facts["assessors"] = list(settings.assessors)
-    choices = Choices(
-        atoms=atoms,
-        stride=stride,
-        revise=revise,
-        retriever=retriever,
-        top_k=facts.get("top_k", 0),
-        searcher=searcher,
-        relations=relations,
-        method=_chosen_method(settings, session.model),
-        # Only the prompted model has them.
-        samples=getattr(model, "samples", 1),
-        judge=model,
-        widest=widest,
-        model="" if session.model is None else session.model.name,
-        prompts=prompts_of(session.model),
-        settings=settings,
+    if settings.core:
+        recorded = atoms == "given"
+        stage, selected = core_stage(graphs, settings, session.model, given=recorded)
+        stages.append(stage)
+        facts |= selected
+    return AssessmentPlan(
+        *(settings, tuple(stages), views, facts, atoms, revise),
+        *(retriever, searcher, relations, model, session.model),
     )
-    return AssessmentPlan(tuple(stages), views, facts, choices)
 
 
 def _variants(names: Sequence[str]) -> Sequence[str]:
@@ -339,42 +312,3 @@ def stride_of(text: str, option: str) -> int | None:
     if not text.isdecimal() or int(text) < 1:
         raise InputError(f"{option} {text!r} is not a number of sentences; give one from 1, or all")
     return int(text)
-
-
-def relation_model(
-    name: str,
-    model: LanguageModel | None = None,
-    labels: Mapping[str, str] | None = None,
-    *,
-    method: str = "automatic",
-    window: int | None = None,
-) -> tuple[RelationModel, dict[str, Any]]:
-    """The relation model that a name of `RELATIONS` stands for, with the facts results depend on.
-
-    Args:
-        name: one of `RELATIONS`.
-        model: the language model, where it is one.
-        labels: relation of each label of an NLI model, where their names do not tell.
-        method: where the language model's probabilities come from.
-        window: tokens that it takes; None for what is known of it.
-
-    Raises:
-        InputError: for an unknown name, or a model that is not there.
-        MissingDependencyError: if it needs a library that is not installed.
-    """
-    kind, _, place = name.partition(":")
-    if name == "model":
-        how: Any = method
-        if model is None:
-            raise InputError("--relations model needs a language model; name one with --model")
-        # Without facts of its own: `_model_facts` has its name, method and prompts.
-        built = build_relation_model("prompted", model=model, method=how, window=window)
-        return built, {} if window is None else {"window": window}
-    if name == "lexical":
-        return build_relation_model(name), {}
-    if kind in ("recorded", "nli") and place:
-        path = Path(place)
-        facts = relation_model_facts(kind, path=path)
-        built = build_relation_model(kind, path=path, labels=labels)
-        return built, {f"{kind}_sha256": facts["sha256"]}
-    raise InputError(f"--relations {name!r} is unknown; use one of {', '.join(RELATIONS)}")

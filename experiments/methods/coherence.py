@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from calibration.intervals import mean_interval
+from experiments.asking.ledger_table import ledger_table
+from experiments.asking.relation_models import relation_model
 from experiments.asking.session import answering
 from experiments.asking.settings import AnswerSettings, Model
 from experiments.evaluators.inputs import load_responses
-from experiments.evaluators.setup import relation_model
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.text import counted, interval, number
-from experiments.methods.self_judged_claims import calls_table
 from experiments.progress import tell
 from experiments.settings import Option, front_door
 from factormodels.errors import InputError
@@ -114,7 +114,8 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
 
         factormodels coherence graphs.jsonl
         factormodels coherence answers.jsonl --model openai/NAME --window 8
-        factormodels coherence demonstration --relations lexical --most 40 --out results/coherence
+        factormodels coherence demonstration --relations lexical --most 40 \\
+            --out results/coherence
 
     Args:
         responses: Responses with claims: fact graphs, FActScore's JSON Lines, an embedded dataset
@@ -149,7 +150,7 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
     if len(conflicts.frame):
         tables["conflicts"] = conflicts
     if ledger.stages:
-        tables["calls"] = calls_table(ledger)
+        tables["cost"] = ledger_table(ledger)
     failed = [own.failure for own in found if own.failure]
     missing = sum(len(own.graph.metadata.get(METADATA_KEY, {}).get("missing", ())) for own in found)
     n_conflicts, empty = len(conflicts.frame), len(loaded.graphs) - len(graphs)

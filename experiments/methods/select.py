@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from calibration.self_knowledge import IntervalSettings
-from experiments.asking.session import answering
-from experiments.asking.settings import AnswerSettings, Model
+from experiments.asking.ledger_table import ledger_table, planned_table
+from experiments.asking.relation_models import relation_model
+from experiments.asking.session import Session, asking
+from experiments.asking.settings import AskingSettings, Model
 from experiments.evaluators.core import claims_with_sources
 from experiments.evaluators.inputs import load_responses
-from experiments.evaluators.setup import relation_model
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.text import counted
 from experiments.methods.padding import PaddingSettings, check_padding, pad
 from experiments.methods.select_tables import study_figures, study_tables, uncertain_table
-from experiments.methods.self_judged_claims import calls_table
 from experiments.padding.robustness import CoreChoices
 from experiments.padding.selection_study import selection_study
 from experiments.padding.uncertain_selection import uncertain_rows
@@ -33,8 +33,6 @@ from experiments.progress import tell
 from experiments.settings import Names, Option, front_door
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import Failure, LanguageModel
-from factormodels.extraction.language_model.accounting import Ledger
-from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
 from factormodels.extraction.safe import (
     IRRELEVANT,
     RELEVANCE_PROMPT,
@@ -59,7 +57,7 @@ PEOPLE = "people"
 """Domain of the bleached claims where none is given: that of Core's own data."""
 
 
-class SelectSettings(PaddingSettings, AnswerSettings):
+class SelectSettings(PaddingSettings, AskingSettings):
     """How claims are selected."""
 
     relations: Annotated[str | None, Option("NAME")] = None
@@ -197,6 +195,11 @@ def select(responses: Responses, settings: SelectSettings) -> Findings:
         InputError: if the responses cannot be read, or an option does not fit them.
         MissingDependencyError: if a relation model needs a library that is not installed.
     """
+    with asking(settings) as session:
+        return _selected(responses, settings, session)
+
+
+def _selected(responses: Responses, settings: SelectSettings, session: Session) -> Findings:
     if isinstance(responses, str | os.PathLike):
         loaded = load_responses(Path(responses))
         graphs, source, remarks = loaded.graphs, Path(responses).name, loaded.remarks
@@ -204,11 +207,8 @@ def select(responses: Responses, settings: SelectSettings) -> Findings:
         graphs, source, remarks = tuple(responses), "the responses", ()
     if settings.append:
         check_padding(settings)
-    ledger, prompts = Ledger(), read_prompts(settings.prompts)
-    model, judge_of_relevance, writer = (
-        None if given is None else WithPrompts(answering(given, settings, ledger), prompts)
-        for given in (settings.model, settings.relevance, settings.paraphrases)
-    )
+    model = session.model
+    judge_of_relevance, writer = map(session.asked, (settings.relevance, settings.paraphrases))
     choices = settings.choices(model)
     labelled = _placed_labels(graphs)
     for name in ("samples", "bins", *(() if settings.append else ("seed",))):
@@ -261,8 +261,11 @@ def select(responses: Responses, settings: SelectSettings) -> Findings:
         tables |= padding.tables
         sentences += padding.sentences
         drawings.append(padding.draw)
-    if ledger.stages:
-        tables["calls"] = calls_table(ledger)
+    if settings.dry_run:
+        sentences, drawings = ["Nothing was sent; what is asked of answers is not counted."], []
+        tables = {"calls": planned_table(session.ledger)}
+    elif session.ledger.stages:
+        tables["cost"] = ledger_table(session.ledger)
     return Findings(
         command=COMMAND,
         source=source,

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from calibration.self_knowledge import declining_clauses
-from experiments.evaluators.batch import ALONE, BatchOptions, Report, assess_responses
+from experiments.asking.searchers import (
+    RETRIEVERS,
+    DocumentSource,
+    EvidenceSettings,
+    Search,
+    build_retriever,
+)
+from experiments.asking.session import Session
+from experiments.asking.settings import AskingSettings, Model, WebSettings
+from experiments.evaluators.batch import BatchSettings, assess_responses, responses_under_way
 from experiments.evaluators.fastfact_tables import columns_of
-from experiments.evaluators.retrievers_by_name import RETRIEVERS, SearchOptions, build_retriever
-from experiments.findings.table import Column, Table, data_frame
+from experiments.settings import Option
 from factormodels.claims import Atom
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import Failure
-from factormodels.extraction.language_model.accounting import Ledger
 from factormodels.extraction.pipeline import (
     Stage,
     assessor_stage,
@@ -48,22 +57,24 @@ LABELLER = "factscore"
 _JUDGED = ("S", "NS")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Asking(SearchOptions):
-    """What a model is asked of its responses, and how passages are searched for their labels.
+class AskSettings(AskingSettings, BatchSettings):
+    """Asking the model."""
 
-    Attributes:
-        settings: names of the paper's settings.
-        extract: whether responses without claims are taken apart, and their claims labelled by
-            `documents`.
-        retriever: in place of documents, a search: wikipedia or google.
-        top_k: passages per claim.
-    """
+    model: Model = None
+    """Ask this model for its judgements in the paper's three settings; the data are its responses
+    with labelled claims. As litellm spells it; its key comes from the environment."""
 
-    settings: tuple[str, ...] = tuple(SETTINGS)
     extract: bool = False
-    retriever: str | None = None
-    top_k: int | None = 5
+    """First split responses without claims into claims, and label these by passages."""
+
+    documents: DocumentSource = None
+    """Documents that --extract uses for labels."""
+
+    retriever: Annotated[str | None, Option("NAME")] = None
+    """A search instead of documents: wikipedia or google."""
+
+    price_search: Annotated[float | None, Field(ge=0), Option("USD")] = None
+    """Price of one web search."""
 
 
 @dataclass(frozen=True)
@@ -81,18 +92,18 @@ class AskedClaims:
     failures: tuple[tuple[str, str], ...]
 
 
-def check_askable(graphs: Sequence[FactGraph], asking: Asking) -> None:
+def check_askable(graphs: Sequence[FactGraph], asked: AskSettings, settings: Sequence[str]) -> None:
     """Check that there is something to ask, before anything is.
 
     Raises:
         InputError: if there is not.
     """
-    for name in asking.settings:
+    for name in settings:
         if name not in SETTINGS:
             raise InputError(unknown_name(f"the setting {name!r}", name, SETTINGS))
-    searched = asking.documents is not None or asking.retriever is not None
+    searched = asked.documents is not None or asked.retriever is not None
     bare = [graph for graph in graphs if not graph.atoms]
-    if not asking.extract:
+    if not asked.extract:
         if searched:
             raise InputError(
                 "--documents and --retriever label the claims that --extract makes; add --extract"
@@ -123,46 +134,53 @@ def check_askable(graphs: Sequence[FactGraph], asking: Asking) -> None:
         )
 
 
-def planned_calls(graphs: Sequence[FactGraph], asking: Asking) -> dict[str, int]:
+def planned_calls(graphs: Sequence[FactGraph], settings: Sequence[str]) -> dict[str, int]:
     """Number of calls by stage that labelled claims take if none is answered from the cache."""
     claims = sum(len(_labelled(graph)) for graph in graphs)
-    pairs = any(SETTINGS[name].needs_pair for name in asking.settings)
+    pairs = any(SETTINGS[name].needs_pair for name in settings)
     bare = sum(not graph.atoms for graph in graphs)
     return {
         **({REFUSAL_STAGE: bare} if bare else {}),
         **({PAIR_STAGE: claims} if pairs else {}),
-        STAGE: claims * len(asking.settings),
+        STAGE: claims * len(settings),
     }
 
 
 def ask_claims(
     graphs: Sequence[FactGraph],
-    model: WithPrompts,
-    asking: Asking,
-    options: BatchOptions = ALONE,
-    report: Report | None = None,
+    asked: AskSettings,
+    settings: Sequence[str],
+    session: Session,
 ) -> AskedClaims:
     """Ask a model of its own claims, durably where there is an output.
 
     Args:
         graphs: its responses.
-        model: the model, with what it is asked with.
-        asking: what is asked.
-        options: where responses are written as they come, and how many are under way.
-        report: called after every response.
+        asked: how.
+        settings: names of the paper's settings.
+        session: who is asked.
 
     Raises:
         InputError: for what cannot be asked, or as `assess_responses`.
         LimitReachedError: if no more may be asked; what was answered is kept.
     """
-    check_askable(graphs, asking)
+    model = session.needed_model("asking takes")
     stages: list[Stage] = [_refusal_stage(model)]
     facts: dict[str, Any] = {}
-    if asking.extract:
-        name = asking.retriever or "local"
+    if asked.extract:
+        name = asked.retriever or "local"
         if name not in RETRIEVERS:
             raise InputError(unknown_name(f"--retriever {name!r}", name, RETRIEVERS))
-        retriever, facts = build_retriever(name, graphs, asking)
+        retriever, facts = build_retriever(
+            name,
+            graphs,
+            Search(
+                EvidenceSettings(documents=asked.documents, top_k=5),
+                WebSettings(price_search=asked.price_search),
+                session,
+                asked.retry_failed,
+            ),
+        )
         extraction = (
             atomizer_stage(model, 1),
             merge_duplicate_atoms,
@@ -176,28 +194,30 @@ def ask_claims(
                 else run_stages(graph, extraction)
             )
         )
-    stages.append(_own_claims_stage(model, asking.settings))
-    settings = {
+    stages.append(_own_claims_stage(model, settings))
+    depended = {
         "method": "self-knowledge",
         "model": model.name,
         "prompts": prompts_of(model).digests(),
-        "settings": list(asking.settings),
-        "extract": asking.extract,
+        "settings": list(settings),
+        "extract": asked.extract,
         **facts,
     }
     found: list[FactGraph] = []
-    batch = assess_responses(
-        graphs, stages, (), settings, options, report=report, keep=found.append
-    )
+    options = asked.options(responses_under_way(session.calls))
+    with session.responses(len(graphs)) as report:
+        batch = assess_responses(
+            graphs, stages, (), depended, options, report=report, keep=found.append
+        )
     rows, missing = _rows(found)
     told = f": {missing[0]}" if missing else ""
-    if not any(name in row for row in rows for name in asking.settings):
+    if not any(name in row for row in rows for name in settings):
         raise InputError(
             f"no claim has both a label and a judgement, so nothing can be measured{told}"
         )
     remarks = [
         f"{model.name} was asked of {counted(len(rows), 'claim')} in "
-        f"{counted(len(asking.settings), 'setting')}; {counted(len(missing), 'judgement')} missing"
+        f"{counted(len(settings), 'setting')}; {counted(len(missing), 'judgement')} missing"
         + (f", of which none counts as false: the first, since {missing[0]}." if missing else ".")
     ]
     bare = [graph for graph in found if not graph.atoms]
@@ -211,7 +231,7 @@ def ask_claims(
                 f"Left out: {counted(len(these), 'response')} of {len(graphs):,}, without claims, "
                 f"that {what}; the first is {these[0]}."
             )
-    if asking.extract:
+    if asked.extract:
         remarks.append(
             f"Claims were extracted by {model.name} and labelled by it from passages (the assessor "
             f"{LABELLER}): these labels are a model's verdicts, not people's."
@@ -222,28 +242,6 @@ def ask_claims(
             f"{batch.failed[0][0]} ({batch.failed[0][1]})."
         )
     return AskedClaims(tuple(rows), tuple(remarks), batch.failed)
-
-
-def calls_table(ledger: Ledger) -> Table:
-    """What was asked and paid, a row per stage."""
-    rows = [
-        {
-            "stage": stage,
-            "calls": usage.calls,
-            "cached": usage.cached,
-            "failures": usage.failures,
-            "tokens": usage.prompt_tokens + usage.completion_tokens,
-            "cost": float("nan") if usage.unpriced else usage.cost,
-        }
-        for stage, usage in ledger.stages.items()
-    ]
-    columns = (
-        Column("stage", "stage"),
-        *(Column(name, name, digits=0) for name in ("calls", "cached", "failures", "tokens")),
-        Column("cost", "cost (US$)", digits=4),
-    )
-    frame = data_frame(rows) if rows else data_frame({column.name: [] for column in columns})
-    return Table(frame, columns, "What was asked.")
 
 
 def _refusal_stage(model: WithPrompts) -> Stage:

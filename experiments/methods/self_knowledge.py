@@ -38,20 +38,17 @@ from calibration.self_knowledge import (
 )
 from experiments.analyses.papers.self_judgement import ModelTables, model_tables, paper_figure
 from experiments.analyses.positions import TITLES, position_table
+from experiments.asking.ledger_table import ledger_table
 from experiments.asking.session import asking
-from experiments.asking.settings import AskingSettings, Model
-from experiments.evaluators.batch import BatchOptions, responses_under_way
 from experiments.evaluators.inputs import load_responses
-from experiments.evaluators.retrievers_by_name import as_documents
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, interval_column, text_columns
 from experiments.findings.text import counted, number, p_value
 from experiments.methods.inputs import name_of, table_of
 from experiments.methods.self_judged_claims import (
-    Asking,
+    AskSettings,
     ask_claims,
-    calls_table,
     check_askable,
     planned_calls,
 )
@@ -70,7 +67,6 @@ from factormodels import datasets
 from factormodels.errors import InputError
 from factormodels.extraction.self_judgement import SETTINGS
 from factormodels.io.claim_records import looks_like_record
-from factormodels.io.files import prepare_folder
 from factormodels.io.published.formats import format_of
 from factormodels.io.published.self_judgements import VOTES
 
@@ -136,29 +132,6 @@ _PLACES = (
     "Position i/n of sentence i of n. Rogan-Gladen and EMQ take the law of judgements from all "
     "positions, and from each what was judged there."
 )
-
-
-class AskSettings(AskingSettings):
-    """Asking the model."""
-
-    model: Model = None
-    """Ask this model for its judgements in the paper's three settings; the data are its responses
-    with labelled claims. As litellm spells it; its key comes from the environment."""
-
-    extract: bool = False
-    """First split responses without claims into claims, and label these by passages."""
-
-    documents: Annotated[Any, Option("DIR")] = None
-    """Documents that --extract uses for labels."""
-
-    retriever: Annotated[str | None, Option("NAME")] = None
-    """A search instead of documents: wikipedia or google."""
-
-    price_search: Annotated[float | None, Field(ge=0), Option("USD")] = None
-    """Price of one web search."""
-
-    out: Annotated[Path | None, Option("DIR", command_line=False)] = None
-    """Folder where finished responses are kept, so that an interrupted run goes on."""
 
 
 class SelfKnowledgeSettings(ClaimColumns, AskSettings):
@@ -276,26 +249,11 @@ def _asked(data: Texts, settings: SelfKnowledgeSettings) -> Findings:
     source = name_of(cast("Data", given))
     graphs = load_responses(given).graphs
     with asking(settings) as session:
-        wanted = Asking(
-            settings=(settings.setting,) if settings.setting else tuple(SETTINGS),
-            extract=settings.extract,
-            documents=as_documents(settings.documents),
-            retriever=settings.retriever,
-            cache=settings.cache,
-            replay=settings.replay,
-            budget=session.budget,
-            price_search=settings.price_search,
-        )
-        check_askable(graphs, wanted)
+        wanted = (settings.setting,) if settings.setting else tuple(SETTINGS)
+        check_askable(graphs, settings, wanted)
         if settings.dry_run:
             return _planned(source, settings, planned_calls(graphs, wanted))
-        if settings.out is not None:
-            prepare_folder(settings.out)
-        kept = None if settings.out is None else settings.out / "responses.jsonl"
-        options = BatchOptions(kept, responses_under_way(session.calls))
-        model = session.needed_model("asking takes")
-        with session.responses(len(graphs)) as report:
-            asked = ask_claims(graphs, model, wanted, options, report)
+        asked = ask_claims(graphs, settings, wanted, session)
     table = table_of(asked.rows)
     found = _measured(judged_claims(table, ClaimColumns()), source, settings)
     claims = Table(data_frame(list(asked.rows)), text_columns(*table.columns), "What it said.")
@@ -303,7 +261,7 @@ def _asked(data: Texts, settings: SelfKnowledgeSettings) -> Findings:
         found,
         sentences=(*found.sentences, *asked.remarks),
         # The same command reads the claims without a model.
-        tables={**found.tables, "calls": calls_table(session.ledger), "claims": claims},
+        tables={**found.tables, "cost": ledger_table(session.ledger), "claims": claims},
         unshown=(*found.unshown, "claims"),
         incomplete=bool(asked.failures),
     )
@@ -319,7 +277,7 @@ def _planned(source: str, settings: SelfKnowledgeSettings, calls: Mapping[str, i
         source=source,
         sentences=told if settings.extract else (),
         tables={"calls": Table(frame, columns, "What would be asked.")},
-        settings=settings.model_dump(mode="json", exclude={"out"}),
+        settings=settings.model_dump(mode="json"),
     )
 
 
@@ -410,7 +368,7 @@ def _measured(table: JudgedTable, source: str, settings: SelfKnowledgeSettings) 
         source=source,
         sentences=(*sentences, *remarks),
         tables=tables,
-        settings=settings.model_dump(mode="json", exclude={"out"}) | {"threshold": threshold},
+        settings=settings.model_dump(mode="json") | {"threshold": threshold},
         draw=lambda: _figures(groups, said, table),
         unshown=("quantities",),
     )

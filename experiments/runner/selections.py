@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.evaluators.relation_models_by_name import content_hash
-from experiments.evaluators.setup import relation_model
+from experiments.asking.relation_models import content_hash, relation_model
 from experiments.findings.text import counted
 from experiments.padding.robustness import CoreChoices
 from experiments.results.rows import FAILED

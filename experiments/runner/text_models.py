@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.asking.session import language_model
-from experiments.evaluators.relation_models_by_name import (
+from experiments.asking.relation_models import (
     build_relation_model,
     relation_model_facts,
 )
+from experiments.asking.session import language_model
 from experiments.results.rows import FAILED
 from experiments.runner.units import UnitResult, sentence
 from experiments.study.cell_names import RECORDED

@@ -57,7 +57,7 @@ class Settings:
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Tables of what is kept and of what padding gains, and their figure."""
-    from experiments.evaluators.setup import relation_model
+    from experiments.asking.relation_models import relation_model
 
     loaded = load(settings.data, context, settings.data_file)
     graphs = [graph for graph in loaded.graphs if graph.atoms]

@@ -77,7 +77,7 @@ class Settings:
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """The table of normal and padded responses and the curves of each assessor."""
-    from experiments.evaluators.setup import relation_model
+    from experiments.asking.relation_models import relation_model
 
     loaded = load(settings.data, context, settings.data_file)
     graphs, remark = with_a_true_claim(loaded)

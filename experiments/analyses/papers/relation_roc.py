@@ -107,7 +107,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
 def _forecasts(
     pairs: Sequence[LabelledPair], settings: Settings, user: UserData, context: AnalysisContext
 ) -> dict[str, dict[RelationKind, RelationForecasts]]:
-    from experiments.evaluators.setup import relation_model
+    from experiments.asking.relation_models import relation_model
     from factormodels.extraction.relation_models.prompted import PromptedRelationModel
 
     found = {}

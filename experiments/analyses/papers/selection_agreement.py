@@ -91,7 +91,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
 
 
 def _model(name: str) -> RelationModel:
-    from experiments.evaluators.setup import relation_model
+    from experiments.asking.relation_models import relation_model
 
     kind, _, share = name.partition(":")
     if kind != "words":

@@ -11,12 +11,15 @@ from typing import Any
 import pytest
 
 from experiments import assess
-from experiments.evaluators.retrievers_by_name import (
+from experiments.asking.searchers import (
     RETRIEVERS,
     WEB_RETRIEVERS,
-    WebAccess,
+    EvidenceSettings,
+    Search,
     web_retriever,
 )
+from experiments.asking.session import asking
+from experiments.asking.settings import AskingSettings, WebSettings
 from factormodels import read_many
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import Completion, Request
@@ -241,9 +244,11 @@ def test_a_search_of_google_is_paid_once_though_a_page_fails(
 def test_a_search_of_another_name_is_never_wikipedia_s() -> None:
     web = {name for name, entry in RETRIEVERS.items() if not entry.reads_documents}
     assert web == set(WEB_RETRIEVERS)
-    assert web_retriever("wikipedia", WebAccess(), top_k=1).name == "wikipedia"
+    with asking(AskingSettings(dry_run=True)) as session:
+        search = Search(EvidenceSettings(), WebSettings(), session)
+    assert web_retriever("wikipedia", search, top_k=1).name == "wikipedia"
     with pytest.raises(InputError, match=r"'wikipedai' is unknown.*did you mean 'wikipedia'"):
-        web_retriever("wikipedai", WebAccess(), top_k=1)
+        web_retriever("wikipedai", search, top_k=1)
 
 
 def test_summaries_take_the_place_of_passages() -> None:

@@ -75,7 +75,7 @@ def test_a_language_model_says_how_claims_stand_to_each_other(tmp_path: Path) ->
     conflicts: Any = found["conflicts"]
     assert conflicts["relation"].tolist() == ["exclusive"]
     assert "relations: senses" in found.sentences[0]
-    assert found["calls"]["calls"].sum() == 2
+    assert found["cost"]["calls"].sum() == 2
     found.save(tmp_path)
     # What is written every command reads, this one too.
     again: Any = coherence(tmp_path / "graphs.jsonl")["responses"]

@@ -103,7 +103,11 @@ def estimates(tables: dict[str, Any], of: str) -> dict[str, float]:
 
 
 def calls(tables: dict[str, Any]) -> dict[str, tuple[int, int]]:
-    return {row["stage"]: (row["calls"], row["cached"]) for row in tables["calls"]}
+    return {
+        row["stage"]: (row["calls"], row["cached"])
+        for row in tables["cost"]
+        if row["stage"] != "all"
+    }
 
 
 @pytest.mark.service
@@ -301,9 +305,10 @@ def test_the_function_asks_too(tmp_path: Path) -> None:
         bins=2,
         n_splits=5,
     )
-    assert dict(zip(found["calls"]["stage"], found["calls"]["calls"], strict=True)) == {
+    assert dict(zip(found["cost"]["stage"], found["cost"]["calls"], strict=True)) == {
         "question-answer pairs": 8,
         "self-judgement": 24,
+        "all": 32,
     }
 
 

@@ -15,6 +15,48 @@ from factormodels.extraction.relation_models.prompted import Method, relation_pr
 from factormodels.extraction.stages.asking import identity_of
 from factormodels.io.guarded_opening import opened
 
+RELATIONS = ("lexical", "model", "recorded:FILE", "nli:FOLDER")
+"""Relation models, as options name them."""
+
+
+def relation_model(
+    name: str,
+    model: LanguageModel | None = None,
+    labels: Mapping[str, str] | None = None,
+    *,
+    method: str = "automatic",
+    window: int | None = None,
+) -> tuple[RelationModel, dict[str, Any]]:
+    """The relation model that a name of `RELATIONS` stands for, with the facts results depend on.
+
+    Args:
+        name: one of `RELATIONS`.
+        model: the language model, where it is one.
+        labels: relation of each label of an NLI model, where their names do not tell.
+        method: where the language model's probabilities come from.
+        window: tokens that it takes; None for what is known of it.
+
+    Raises:
+        InputError: for an unknown name, or a model that is not there.
+        MissingDependencyError: if it needs a library that is not installed.
+    """
+    kind, _, place = name.partition(":")
+    if name == "model":
+        how: Any = method
+        if model is None:
+            raise InputError("--relations model needs a language model; name one with --model")
+        # Without facts of its own: `_model_facts` has its name, method and prompts.
+        built = build_relation_model("prompted", model=model, method=how, window=window)
+        return built, {} if window is None else {"window": window}
+    if name == "lexical":
+        return build_relation_model(name), {}
+    if kind in ("recorded", "nli") and place:
+        path = Path(place)
+        facts = relation_model_facts(kind, path=path)
+        built = build_relation_model(kind, path=path, labels=labels)
+        return built, {f"{kind}_sha256": facts["sha256"]}
+    raise InputError(f"--relations {name!r} is unknown; use one of {', '.join(RELATIONS)}")
+
 
 def build_relation_model(
     kind: str,

@@ -1,0 +1,353 @@
+"""Retrievers by name: how evidence is asked for, and what results depend on of each."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+from pydantic import BeforeValidator, Field, PlainSerializer
+
+from experiments.asking.relation_models import content_hash
+from experiments.settings import Option, Settings
+from experiments.study.inputs import is_dataset, read_graphs
+from factormodels.errors import InputError, unknown_name
+from factormodels.extraction.retrieval.base import Retriever
+from factormodels.extraction.retrieval.documents import (
+    Document,
+    documents_of_graphs,
+    read_documents,
+)
+from factormodels.fact_graph import FactGraph
+from factormodels.object_repr import counted
+
+if TYPE_CHECKING:
+    from experiments.asking.session import Session
+    from experiments.asking.settings import WebSettings
+    from factormodels.extraction.retrieval.embeddings import Embedder
+    from factormodels.extraction.retrieval.web import WebRetriever
+
+Documents = str | os.PathLike[str] | Sequence[str] | Mapping[str, str]
+"""Passages to search: a folder or file, an embedded dataset, texts, or texts by title."""
+
+GIVEN = "given"
+"""In place of a retriever: the passages of the input."""
+
+
+def as_documents(documents: Documents | None) -> Path | tuple[Document, ...] | None:
+    """The documents that texts stand for, or the path where they are.
+
+    Raises:
+        InputError: if there is none.
+    """
+    if documents is None:
+        return None
+    if isinstance(documents, tuple) and all(isinstance(each, Document) for each in documents):
+        return documents
+    if isinstance(documents, str | os.PathLike):
+        return Path(documents)
+    titled = documents.items() if isinstance(documents, Mapping) else (("", d) for d in documents)
+    found = tuple(Document(title, "", text) for title, text in titled)
+    if not found:
+        raise InputError("there are no documents; give at least one text")
+    return found
+
+
+def _shown_documents(documents: Path | tuple[Document, ...] | None) -> str | None:
+    """What documents are called in what is said of settings."""
+    if isinstance(documents, tuple):
+        return counted(len(documents), "document")
+    return None if documents is None else str(documents)
+
+
+DocumentSource = Annotated[
+    Any, Option("DIR"), BeforeValidator(as_documents), PlainSerializer(_shown_documents)
+]
+"""Documents to search, as `as_documents` takes them."""
+
+
+class EvidenceSettings(Settings):
+    """Evidence."""
+
+    retriever: Annotated[str | None, Option("NAME")] = None
+    """Evidence: given (as recorded), local (--documents, or the input's own passages), dense (the
+    same by embeddings), wikipedia, or google (key in SERPER_API_KEY)."""
+
+    documents: DocumentSource = None
+    """Documents to search: .txt, .md, .html, .pdf, .jsonl; or a dataset."""
+
+    queries: bool = False
+    """Let the language model write the searches."""
+
+    question_contexts: bool = False
+    """Also search for the question (used by FR2 and FR3)."""
+
+    top_k: Annotated[int | None, Field(ge=1), Option("K")] = None
+    """Passages per claim; 3 by default, 5 with Google."""
+
+    reading: Annotated[str, Option("NAME")] = "head"
+    """What to read of a web page: snippet, head (its first 4,000 characters) or chunks (the best
+    parts)."""
+
+    summarise: bool = False
+    """Let the language model cut each passage down to what matters for its claims; its confidence
+    scales the passage's prior."""
+
+    embeddings: Annotated[str | None, Option("NAME")] = None
+    """For --retriever dense: a folder of sentence-transformers, or a model as litellm spells it."""
+
+    embeddings_base: Annotated[str | None, Option("URL")] = None
+    """Address of an embedding server with a compatible API."""
+
+    price_embeddings: Annotated[float | None, Field(ge=0), Option("USD")] = None
+    """Price of a million embedded tokens; litellm's price if not given."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """What retrievers are built of.
+
+    Attributes:
+        evidence: what is searched.
+        web: how the web is.
+        session: where answers are kept, counted and paid.
+        retry_failed: whether pages that are not there are asked for again at once.
+    """
+
+    evidence: EvidenceSettings
+    web: WebSettings
+    session: Session
+    retry_failed: bool = False
+
+
+Built = tuple[Any, dict[str, Any]]
+"""A retriever, and the facts of it that results depend on, as JSON values."""
+
+
+class RetrieverEntry(NamedTuple):
+    """A retriever that can be named.
+
+    Attributes:
+        build: makes it.
+        passage_characters: length of a passage that an estimate assumes while none is there.
+        reads_documents: whether it searches documents on this disk.
+        by_pages: whether FaStfact's verification, which reads the best pieces of whole pages, has
+            it too.
+    """
+
+    build: Callable[[Sequence[FactGraph], Search], Built]
+    passage_characters: int
+    reads_documents: bool = False
+    by_pages: bool = True
+
+
+def build_retriever(
+    name: str, graphs: Sequence[FactGraph], search: Search
+) -> tuple[Retriever, dict[str, Any]]:
+    """A retriever of `RETRIEVERS`, with the facts of it that results depend on.
+
+    Args:
+        name: its name.
+        graphs: the responses, whose passages are the documents where none are named.
+        search: what it is built of.
+
+    Raises:
+        InputError: if the options do not fit it.
+        MissingDependencyError: if it needs a library that is not installed.
+    """
+    for option, value, needed in (
+        ("--embeddings", search.evidence.embeddings, "dense"),
+        ("--embeddings-base", search.evidence.embeddings_base, "dense"),
+        ("--price-embeddings", search.evidence.price_embeddings, "dense"),
+    ):
+        if value is not None and name != needed:
+            raise InputError(f"{option} is for --retriever {needed}, not for {name}; leave one out")
+    if search.web.search_base is not None and RETRIEVERS[name].reads_documents:
+        raise InputError(f"--search-base is for a search of the web, not for {name}; leave it out")
+    return RETRIEVERS[name].build(graphs, search)
+
+
+def _local(graphs: Sequence[FactGraph], search: Search) -> Built:
+    from factormodels.extraction.retrieval.bm25 import build_collection
+
+    documents = read_sources(search.evidence.documents, graphs)
+    local = build_collection(documents, **_top(search))
+    return local, {"top_k": local.top_k, "documents_sha256": document_digest(documents)}
+
+
+def _dense(graphs: Sequence[FactGraph], search: Search) -> Built:
+    from factormodels.extraction.retrieval.dense import FOLDER, build_dense_collection
+    from factormodels.extraction.retrieval.embeddings import load_embedder
+
+    evidence, session = search.evidence, search.session
+    if evidence.embeddings is None:
+        raise InputError(
+            "--retriever dense needs --embeddings: the folder of a model, or a name such as "
+            "openai/NAME"
+        )
+    embedder: Embedder
+    if Path(evidence.embeddings).is_dir():
+        embedder = load_embedder(evidence.embeddings, content_hash(Path(evidence.embeddings)))
+    else:
+        embedder = _provider_s(evidence.embeddings, search)
+    documents = read_sources(search.evidence.documents, graphs)
+    place = evidence.documents if isinstance(evidence.documents, Path) else None
+    # An embedded dataset is no file, and what stands in no folder is kept beside the answers.
+    beside = place if place is not None and place.exists() else session.cache
+    folder = None
+    if beside is not None:
+        folder = (beside if beside.is_dir() else beside.parent) / FOLDER
+    dense = build_dense_collection(
+        documents,
+        embedder,
+        folder=folder,
+        replay=session.settings.replay,
+        ledger=session.ledger,
+        **_top(search),
+    )
+    return dense, {
+        "top_k": dense.top_k,
+        "documents_sha256": document_digest(documents),
+        "embeddings": embedder.identity,
+    }
+
+
+def _provider_s(name: str, search: Search) -> Embedder:
+    """Embeddings of a provider, at a price and within a budget."""
+    from factormodels.extraction.language_model.prices import model_prices
+    from factormodels.extraction.retrieval.embeddings import LitellmEmbedder
+
+    told, budget = search.evidence.price_embeddings, search.session.budget
+    price = None if told is None else told / 1e6
+    replay = search.session.settings.replay
+    if price is None and not replay and (listed := model_prices(name)) is not None:
+        price = listed.question
+    if price is None and budget.max_cost is not None and not replay:
+        raise InputError(
+            f"--max-cost: the price of {name!r} is not known; give --price-embeddings, in US "
+            "dollars per million tokens"
+        )
+    return LitellmEmbedder(name, search.evidence.embeddings_base, price, budget)
+
+
+def _web(name: str, _: Sequence[FactGraph], search: Search) -> Built:
+    from factormodels.extraction.retrieval.pages import checked_reading
+
+    reading = checked_reading(search.evidence.reading)
+    searcher = web_retriever(name, search, reading=reading, **_top(search))
+    facts = {"top_k": searcher.top_k, "reading": searcher.reading, "results": searcher.results}
+    return searcher, {**facts, "service": searcher.service()}
+
+
+def web_retriever(name: str, search: Search, **settings: Any) -> WebRetriever:
+    """The search of the web of a name.
+
+    Args:
+        name: one of `WEB_RETRIEVERS`.
+        search: how it searches.
+        settings: what else a `WebRetriever` takes.
+
+    Raises:
+        InputError: if there is no such search, its searches have no price within a limit of cost,
+            its key is not set, the cache cannot be used, or there is none to replay.
+    """
+    from factormodels.extraction.language_model.cache import AnswerCache
+    from factormodels.extraction.retrieval.web_cache import WebStore
+
+    if name not in WEB_RETRIEVERS:
+        raise InputError(unknown_name(f"the search of the web {name!r}", name, WEB_RETRIEVERS))
+    kind = WEB_RETRIEVERS[name](search)
+    web, session = search.web, search.session
+    if web.search_base is not None:
+        settings["base_url"] = web.search_base
+    replay = session.settings.replay
+    kept = None if session.cache is None else AnswerCache(session.cache, read_only=replay)
+    store = WebStore(
+        kept,
+        replay=replay,
+        retry_failed=search.retry_failed,
+        budget=session.budget,
+        price=web.price_search,
+    )
+    return kind(http=web.http, store=store, **settings)
+
+
+def _wikipedia(_: Search) -> type[WebRetriever]:
+    """Wikipedia, which is free and asks for no key."""
+    from factormodels.extraction.retrieval.wikipedia import WikipediaRetriever
+
+    return WikipediaRetriever
+
+
+def _google(search: Search) -> type[WebRetriever]:
+    """Google by Serper, which is paid for: price and key are asked for before anything is done."""
+    from factormodels.extraction.retrieval.google import GoogleRetriever, serper_key
+
+    if not search.session.settings.replay:
+        _check_priced_searches(search)
+        serper_key()
+    return GoogleRetriever
+
+
+WEB_RETRIEVERS: Mapping[str, Callable[[Search], type[WebRetriever]]] = MappingProxyType(
+    {"wikipedia": _wikipedia, "google": _google}
+)
+"""The class of every search of the web, by name, once what it needs is there."""
+
+
+def _check_priced_searches(search: Search) -> None:
+    """Refuse a limit of cost for searches that are paid for at a price that is not known."""
+    limited = search.session.budget.max_cost is not None
+    if limited and search.web.price_search is None:
+        raise InputError(
+            "--max-cost: the price of a search is not known; give --price-search, in US dollars, "
+            "0 for a service that is free"
+        )
+
+
+def _top(search: Search) -> dict[str, Any]:
+    # Left out rather than None, so that each retriever has its own default.
+    top_k = search.evidence.top_k
+    return {} if top_k is None else {"top_k": top_k}
+
+
+RETRIEVERS: Mapping[str, RetrieverEntry] = MappingProxyType(
+    {
+        "local": RetrieverEntry(_local, 700, reads_documents=True),
+        "dense": RetrieverEntry(_dense, 700, reads_documents=True, by_pages=False),
+        **{name: RetrieverEntry(partial(_web, name), 4000) for name in WEB_RETRIEVERS},
+    }
+)
+"""Every retriever by its name."""
+
+
+def read_sources(
+    source: Path | tuple[Document, ...] | None, graphs: Sequence[FactGraph]
+) -> tuple[Document, ...]:
+    """The documents of a folder, file or embedded dataset; None: the passages of responses.
+
+    Raises:
+        InputError: if there are none.
+    """
+    if source is None:
+        return documents_of_graphs(graphs)
+    if isinstance(source, tuple):
+        return source
+    if is_dataset(source):
+        return documents_of_graphs(read_graphs(source))
+    return read_documents(source)
+
+
+def document_digest(documents: Iterable[Document]) -> str:
+    """SHA-256 of documents, whatever file they stand in."""
+    digest = hashlib.sha256()
+    for document in documents:
+        for part in (document.title, document.link, document.text):
+            # With its length, so that no two lists of parts give the same text.
+            digest.update(f"{len(part)} {part}".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
