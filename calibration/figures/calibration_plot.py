@@ -41,7 +41,7 @@ def calibration_plot(profile: CalibrationProfile, *, title: str | None = None) -
         raise InputError(
             f"profile is of type {type(profile).__name__}; give what calibration_profile returns"
         )
-    how = "atoms independent"
+    how = "claims independent"
     if profile.n_responses is not None:
         how = f"{profile.n_responses:,} responses"
     level = f"{100 * profile.level:g}%"
@@ -49,12 +49,12 @@ def calibration_plot(profile: CalibrationProfile, *, title: str | None = None) -
         f"Flexible, {level} band",
         "Logistic",
         f"Groups, {level} intervals",
-        f"Ideal; {profile.n_atoms:,} atoms, {how}",
+        f"Ideal; {profile.n_atoms:,} claims, {how}",
     ]
     return panel_figure(
         lambda axes: _draw(axes, profile),
         entries,
-        labels=("Predicted probability of being true", "Observed share of true atoms"),
+        labels=("Predicted probability of being true", "Observed share of true claims"),
         strips=[lambda axes: _draw_labels(axes, profile)],
         strips_label="False  True",
         title=title,

@@ -52,7 +52,7 @@ def corp_diagram(methods: Mapping[str, CorpCurve], *, title: str | None = None) 
     return square_panels(
         [{entry(names): methods[names[0]] for names in part} for part in parts(groups)],
         _draw_corp,
-        label="Isotonic share of true atoms",
+        label="Isotonic share of true claims",
         note=band_note(list(methods.values())),
         title=title,
     )

@@ -48,5 +48,5 @@ def band_note(curves: Sequence[CorpCurve | RiskCurve | GroupCalibration]) -> str
         return note
     n_responses = numbers.pop()
     if n_responses is None:
-        return f"{note}, atoms independent"
+        return f"{note}, claims independent"
     return f"{note}, {n_responses:,} responses"

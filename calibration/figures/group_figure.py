@@ -92,7 +92,7 @@ def group_figure(
             tick.set_parse_math(False)
         note = band_note(list(methods.values()))
         figure.supxlabel(
-            f"{group_label}, with its number of atoms\n{note}", fontsize=8.0, parse_math=False
+            f"{group_label}, with its number of claims\n{note}", fontsize=8.0, parse_math=False
         )
         figure.supylabel("Observed share − mean probability", fontsize=8.0)
         if title:

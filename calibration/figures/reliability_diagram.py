@@ -92,7 +92,7 @@ def reliability_diagram(
     return square_panels(
         [{entries[name]: bins for name, bins in part.items()} for part in parts],
         _draw_bins,
-        label="Observed share of true atoms",
+        label="Observed share of true claims",
         note=note,
         title=title,
     )
@@ -213,13 +213,13 @@ def _entries(methods: Mapping[str, ReliabilityBins]) -> tuple[dict[str, str], st
     note = "bands: intervals"
     if len(kinds) == 1:
         level, interval, n_responses = kinds.pop()
-        how = "Wilson, atoms independent"
+        how = "Wilson, claims independent"
         if interval == "bootstrap":
             how = f"bootstrap over {n_responses:,} responses"
         note = f"bands: {100 * level:g}% intervals ({how})"
     if len(sizes) == 1:
-        return {name: name for name in methods}, f"{sizes.pop():,} atoms; {note}"
-    return {name: f"{name} ({each.n_atoms:,} atoms)" for name, each in methods.items()}, note
+        return {name: name for name in methods}, f"{sizes.pop():,} claims; {note}"
+    return {name: f"{name} ({each.n_atoms:,} claims)" for name, each in methods.items()}, note
 
 
 def _draw_bins(axes: Axes, bins: ReliabilityBins, look: dict[str, Any]) -> DrawnCurve:

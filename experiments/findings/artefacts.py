@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from experiments.findings.latex import latex, latex_figure
 from experiments.findings.markup import csv_text
 from experiments.findings.table import Table, markdown
-from experiments.findings.venues import DEFAULT_VENUE, VENUES, Venue, fitted
+from experiments.findings.venues import DEFAULT_VENUE, POINTS, VENUES, Venue, fitted
 from factormodels.errors import InputError
 from factormodels.io.files import write_text
 
@@ -72,20 +72,22 @@ class Artefacts:
     remarks: tuple[str, ...] = ()
 
 
-def write_table(
-    table: Table,
+def write_artefact(
+    shown: Table | PaperFigure,
     folder: str | os.PathLike[str],
     stem: str,
     origin: Origin,
     venue: Venue = VENUES[DEFAULT_VENUE],
 ) -> tuple[Path, ...]:
-    """Write a table as STEM.csv (all columns of its frame), STEM.tex and STEM.md.
+    """Write a table or a figure, its data as STEM.csv, and a float of LaTeX as STEM.tex.
+
+    Of a table also STEM.md, of a figure STEM.pdf and STEM.png.
 
     Args:
-        table: the table.
+        shown: the table, or the figure.
         folder: an existing folder.
         stem: the name of the files without suffix.
-        origin: where it comes from; the table's texts carry it in a comment.
+        origin: where it comes from; comments and the metadata of a figure carry it.
         venue: where it is printed.
 
     Returns:
@@ -96,49 +98,25 @@ def write_table(
     """
     base = Path(folder)
     comments = origin.comments()
-    texts = {
-        f"{stem}.csv": csv_text(table.frame),
-        f"{stem}.tex": latex(table, stem, comments, venue),
-        f"{stem}.md": markdown(table, comments),
-    }
-    for name, text in texts.items():
-        write_text(base / name, text)
-    return tuple(base / name for name in texts)
+    paths: Sequence[Path] = ()
+    if isinstance(shown, Table):
+        texts = {
+            f"{stem}.csv": csv_text(shown.frame),
+            f"{stem}.tex": latex(shown, stem, comments, venue),
+            f"{stem}.md": markdown(shown, comments),
+        }
+    else:
+        from calibration.figures import save_figure
 
-
-def write_figure(
-    shown: PaperFigure,
-    folder: str | os.PathLike[str],
-    stem: str,
-    origin: Origin,
-    venue: Venue = VENUES[DEFAULT_VENUE],
-) -> tuple[Path, ...]:
-    """Write a figure as STEM.pdf and STEM.png, as a float in STEM.tex, and its data as STEM.csv.
-
-    Args:
-        shown: the figure, with its data and its title.
-        folder: an existing folder.
-        stem: the name of the files without suffix.
-        origin: where it comes from; the metadata of the figure carry it.
-        venue: where it is printed.
-
-    Returns:
-        The paths of the files, each whole.
-
-    Raises:
-        InputError: if a file cannot be written.
-    """
-    from calibration.figures import save_figure
-
-    base = Path(folder)
-    subject = {"Subject": shown.title} if shown.title else {}
-    with fitted(shown.figure, venue) as wide:
-        metadata = {**origin.metadata(), **subject}
-        paths = save_figure(shown.figure, base / stem, metadata=metadata)
-    texts = {
-        f"{stem}.tex": latex_figure(stem, shown.title, origin.comments(), wide=wide),
-        f"{stem}.csv": csv_text(shown.data),
-    }
+        subject = {"Subject": shown.title} if shown.title else {}
+        with fitted(shown.figure, venue) as wide:
+            metadata = {**origin.metadata(), **subject}
+            paths = save_figure(shown.figure, base / stem, metadata=metadata)
+            height = shown.figure.get_figheight() * POINTS
+        texts = {
+            f"{stem}.tex": latex_figure(stem, shown.title, height, comments, venue, wide=wide),
+            f"{stem}.csv": csv_text(shown.data),
+        }
     for name, text in texts.items():
         write_text(base / name, text)
     return (*paths, *(base / name for name in texts))
@@ -160,9 +138,9 @@ def write_artefacts(
         raise InputError(
             f"a table and a figure are both called {stem!r}, and both write {stem}.csv; rename one"
         )
-    paths: list[Path] = []
-    for stem, table in artefacts.tables.items():
-        paths += write_table(table, folder, stem, origin, venue)
-    for stem, shown in artefacts.figures.items():
-        paths += write_figure(shown, folder, stem, origin, venue)
-    return tuple(paths)
+    every: dict[str, Table | PaperFigure] = {**artefacts.tables, **artefacts.figures}
+    return tuple(
+        path
+        for stem, shown in every.items()
+        for path in write_artefact(shown, folder, stem, origin, venue)
+    )

@@ -32,6 +32,12 @@ _LEGIBLE = 14
 _SEPARATION = 3.0
 """Half the space between columns, in points."""
 
+_PAGE_SHARE = 0.85
+"""What a float may take of the height of a page."""
+
+_CAPTION = 4
+"""Lines of a figure's caption, with the space around it."""
+
 _TOGETHER = 12
 """Floats after which LaTeX is told to put out those that wait: it keeps few."""
 
@@ -75,7 +81,9 @@ def latex(
     taken = sum(1.2 * size * math.ceil(_points(text, size) / form.width) for text, size in told)
     heads = [len(column.title.split()) for column in table.columns if not column.latex]
     # A part has a caption, and half of a page at least, however much is said of the table.
-    left = max(0.85 * venue.height - taken, venue.height / 2) if venue.floats else venue.height
+    left = (
+        max(_PAGE_SHARE * venue.height - taken, venue.height / 2) if venue.floats else venue.height
+    )
     room = left / (_LINE * venue.size) - 2 - max([1, *heads]) * form.narrow
     floats: list[Latex] = []
     for columns in form.parts:
@@ -90,12 +98,31 @@ def latex(
     return Latex(latex_comments([*comments, *PACKAGES]) + "\n".join(together))
 
 
-def latex_figure(stem: str, caption: str, comments: Sequence[str] = (), *, wide: bool) -> Latex:
-    """A figure, whose file STEM.pdf lies where LaTeX looks for it, as a float."""
+def latex_figure(
+    stem: str,
+    caption: str,
+    height: float,
+    comments: Sequence[str] = (),
+    venue: Venue = VENUES[DEFAULT_VENUE],
+    *,
+    wide: bool,
+) -> Latex:
+    """A figure, whose file STEM.pdf lies where LaTeX looks for it, as a float.
+
+    Args:
+        stem: name of its file.
+        caption: what it shows.
+        height: its own, in points; what is higher than a page with a caption is made smaller.
+        comments: plain texts for the head of the file.
+        venue: where it is printed.
+        wide: whether it goes over all columns.
+    """
     kind = "figure*" if wide else "figure"
+    most = _PAGE_SHARE * venue.height - _CAPTION * (venue.size + 2)
+    smaller = f"[height={most:.0f}pt]" if height > most else ""
     return Latex(
         f"{latex_comments([*comments, *PACKAGES])}\\begin{{{kind}}}\n\\centering\n"
-        f"\\includegraphics{{{stem}.pdf}}\n"
+        f"\\includegraphics{smaller}{{{stem}.pdf}}\n"
         f"\\caption{{{escape_latex(caption)}}}\\label{{fig:{stem}}}\n\\end{{{kind}}}\n"
     )
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.findings.artefacts import Origin, PaperFigure, write_figure
+from experiments.findings.artefacts import Origin, PaperFigure, write_artefact
 from experiments.findings.venues import DEFAULT_VENUE, VENUES, Venue
 from experiments.results.judgements import read_judgements
 from experiments.results.rows import UNANSWERED, CellRows, RowsFile
@@ -102,7 +102,7 @@ def write_diagrams(
         if kept is not None:
             drawn.append(one)
         shown = PaperFigure(one.figure, _points(one.bins), one.title)
-        paths += write_figure(shown, folder, one.stem, origin, venue)
+        paths += write_artefact(shown, folder, one.stem, origin, venue)
     if kept is not None:
         kept[_DRAWN] = drawn
     return paths

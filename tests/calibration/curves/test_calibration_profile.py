@@ -86,7 +86,7 @@ def test_what_is_not_defined_is_said_on_the_plot() -> None:
     assert "Brier 0." in annotation(found)
     figure = calibration_plot(found)
     assert_within(figure)
-    assert legend_of(figure.axes[0])[-1] == "Ideal; 3 atoms, atoms independent"
+    assert legend_of(figure.axes[0])[-1] == "Ideal; 3 claims, claims independent"
     assert math.isnan(found.line[0])
 
 

@@ -133,7 +133,7 @@ def test_names_come_with_their_numbers_and_the_note_says_what_bands_are() -> Non
     p, y, _ = pairs(0)
     alone = risk_curve(p, y, n_bootstrap=5)
     note = note_of(risk_coverage_figure({"x": alone}))
-    assert note == "95% confidence bands, atoms independent"
+    assert note == "95% confidence bands, claims independent"
     assert note_of(risk_coverage_figure({"x": alone, "y": risk})) == "95% confidence bands"
     figure = group_figure({"x": groups_of(0)})
     assert legend_of(figure.axes[0]) == ["x"]
@@ -203,7 +203,7 @@ def test_gaps_by_group_are_drawn_side_by_side() -> None:
     assert (places[0] < places[1]).all()
     labels = [text.get_text() for text in axes.get_xticklabels()]
     assert labels == [f"{group}\n40" for group in ORDER]
-    assert figure.get_supxlabel().startswith("Position, with its number of atoms\n")
+    assert figure.get_supxlabel().startswith("Position, with its number of claims\n")
 
 
 @pytest.mark.parametrize("kind", FIGURES)

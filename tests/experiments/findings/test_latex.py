@@ -5,11 +5,16 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import sys
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from experiments import draw, score
+from experiments.findings.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
 from experiments.findings.latex import PACKAGES, latex
 from experiments.findings.table import (
     Column,
@@ -21,8 +26,10 @@ from experiments.findings.table import (
 )
 from experiments.findings.venues import POINTS, VENUES, fitted, venue_named
 from experiments.study.reading import embedded_studies
+from factormodels.datasets import load
 from factormodels.errors import InputError
 from factormodels.io.files import write_text
+from factormodels.synthetic import grid
 from tests.experiments.findings.study_tables import kept_tables, table_of
 from tests.experiments.findings.test_markup import HOSTILE_IN_LATEX
 
@@ -209,3 +216,50 @@ def test_a_figure_fits_its_place_and_keeps_its_own_width(inches: float, venue: s
         assert figure.get_figwidth() * POINTS <= (room.page if wide else room.column) + 1e-9
     assert figure.get_figwidth() == inches
     assert not wide or room.page > room.column
+
+
+@pytest.fixture(scope="module")
+def make_draft() -> Any:
+    """What draws the figures of the findings from the kept results of studies."""
+    folder = str(Path(__file__).resolve().parents[3] / "docs")
+    sys.path.insert(0, folder)
+    try:
+        return import_module("make_draft")
+    finally:
+        sys.path.remove(folder)
+        sys.modules.pop("make_draft", None)
+
+
+@pytest.fixture(scope="module")
+def figures(make_draft: Any) -> dict[str, PaperFigure]:
+    """Figures of commands and of studies, and graphs."""
+    generator = np.random.default_rng(0)
+    rows = [
+        {"model": model, "response": place // 6, "claim": place, "p": p, "label": p > bar}
+        for model in ("a", "a longer name of a model")
+        for place, (p, bar) in enumerate(generator.random((120, 2)))
+    ]
+    made = dict(score(rows, n_bootstrap=20, resamples=20).draw())
+    for graph in load("demonstration").graphs[:2]:
+        made[graph.id] = draw(graph).draw()["graph"]
+    network = draw(grid(3, 3, coupling=1.0, field=1.0, seed=0))
+    kept = make_draft.KeptResults()
+    of_studies = {
+        name: PaperFigure(make(kept), data_frame([]), name)
+        for name, make in make_draft.FIGURES.items()
+    }
+    return {**made, "network": network.draw()["graph"], **of_studies}
+
+
+@pytest.mark.slow
+@with_latex
+@pytest.mark.parametrize("venue", VENUES)
+def test_latex_sets_no_figure_too_wide(
+    venue: str, tmp_path: Path, figures: dict[str, PaperFigure]
+) -> None:
+    origin = Origin("t", "0" * 64)
+    write_artefacts(Artefacts(figures=figures), tmp_path, origin, VENUES[venue])
+    around = (r"\begin{frame}[allowframebreaks]", r"\end{frame}") if venue == "slides" else ("", "")
+    inputs = [f"{around[0]}\n\\input{{{name}.tex}}\n{around[1]}\n\\clearpage" for name in figures]
+    parts = [DOCUMENTS[venue], *PACKAGES, r"\begin{document}", *inputs, r"\end{document}"]
+    assert re.findall(OVER, compiled(tmp_path, *parts)) == []

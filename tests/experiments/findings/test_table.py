@@ -15,9 +15,8 @@ from experiments.findings.artefacts import (
     Artefacts,
     Origin,
     PaperFigure,
+    write_artefact,
     write_artefacts,
-    write_figure,
-    write_table,
 )
 from experiments.findings.latex import latex
 from experiments.findings.table import Column, Table, markdown
@@ -124,22 +123,22 @@ def test_a_table_and_a_figure_are_written_with_their_data(tmp_path: Path) -> Non
     from matplotlib.figure import Figure
     from PIL import Image
 
-    written = write_table(table(), tmp_path, "results", ORIGIN)
+    written = write_artefact(table(), tmp_path, "results", ORIGIN)
     assert [path.name for path in written] == ["results.csv", "results.tex", "results.md"]
     assert pd.read_csv(written[0])["brier"][1] == 0.25
 
     figure = Figure()
     figure.subplots().plot([0, 1])
     curve = PaperFigure(figure, pd.DataFrame({"x": [0, 1]}), "A curve")
-    pdf, png, tex, csv = write_figure(curve, tmp_path, "curve", ORIGIN)
+    pdf, png, tex, csv = write_artefact(curve, tmp_path, "curve", ORIGIN)
     assert ORIGIN.sha256.encode() in pdf.read_bytes()
     with Image.open(png) as image:
         assert image.info["config_sha256"] == ORIGIN.sha256
     assert r"\caption{A curve}\label{fig:curve}" in tex.read_text()
     assert csv.read_text() == "x\n0\n1\n"
     before = [path.read_bytes() for path in (pdf, png, tex, *written)]
-    write_table(table(), tmp_path, "results", ORIGIN)
-    write_figure(curve, tmp_path, "curve", ORIGIN)
+    write_artefact(table(), tmp_path, "results", ORIGIN)
+    write_artefact(curve, tmp_path, "curve", ORIGIN)
     assert [path.read_bytes() for path in (pdf, png, tex, *written)] == before
 
 
