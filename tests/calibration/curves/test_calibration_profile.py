@@ -63,7 +63,7 @@ def test_the_plot_shows_it_within_its_bounds(tmp_path: Path) -> None:
         "Flexible, 95% band",
         "Logistic",
         "Groups, 95% intervals",
-        "Ideal; 160 atoms, 20 responses",
+        "Ideal; 160 claims, 20 responses",
     ]
     (text,) = panel.texts
     assert text.get_text() == annotation(found)
