@@ -173,18 +173,13 @@ def analyses_page() -> str:
 
 
 def published_table() -> str:
-    """Every number of the papers that a study puts ours beside, and its command."""
-    from experiments.analyses.study import load_analysis
-    from experiments.study.reading import embedded_studies, read_raw
+    """Every number of the papers that ours can be put beside, and its command."""
+    from experiments.analyses.published import published_numbers
 
     rows = []
-    for study in embedded_studies():
-        if not study.startswith("papers/"):
-            continue
-        settings = load_analysis(read_raw(study, ())).settings
-        for entry in getattr(settings, "published", ()):
-            cells = (entry.source, entry.printed, f"`factormodels run {study}`", entry.needs)
-            rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    for number in published_numbers().to_dict("records"):
+        shown = (number[name] for name in ("source", "printed", "command", "needs"))
+        rows.append("| " + " | ".join(cell.replace("|", "\\|") for cell in shown) + " |")
     return _table(("source", "printed", "command", "data and models of the paper"), rows)
 
 

@@ -44,7 +44,6 @@
 
 # %%
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -72,7 +71,7 @@ from calibration.self_knowledge.balance import judged_counts
 from calibration.significance.mcnemar import clustered_mcnemar_counts, mcnemar_counts
 from experiments.analyses.ours.sigma_on_labels import in_sample
 from experiments.analyses.ours.sigma_shift import prediction_row
-from experiments.analyses.papers.shared.sources import user_data
+from experiments.analyses.user_data import user_data
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, interval_column
 from experiments.paper.notebook import fast, write_results
@@ -214,8 +213,7 @@ errors.round(3)
 votes = judged_graphs(datasets.load("selfcheck").graphs, "selfcheck")
 ALONE = ("", "")  # neither models nor conditions are told apart
 real: dict[str, list[ClaimRecord]] = {"SelfCheckGPT votes": votes.records(ALONE, 0.5)}
-files = user_data().paths.get("self-judged", {})
-for name, path in files.items() if not isinstance(files, Path) else ():
+for name, path in user_data().places("self-judged").items():
     given = judged_claims(read_table(path), ClaimColumns(setting=ASKED))
     real[f"GPT-4, {name}"] = given.records(ALONE, 0.9)
 

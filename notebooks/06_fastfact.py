@@ -46,7 +46,7 @@ from calibration.claims.counts import (
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from calibration.scores.measures import choose_k, f1_of_counts
-from experiments.analyses.papers.shared.judged_claims import counts_of, judged_graphs
+from experiments.analyses.judged_claims import counts_of, judged_graphs
 from experiments.evaluators.costs import METHODS, Load
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,11 @@ from calibration.intervals import (
     replicates,
     response_weights,
 )
+from experiments.findings.table import data_frame
 from experiments.findings.text import ABSENT
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Value = tuple[float, float, float]
 """A number and the ends of its interval; nan where there is none."""
@@ -41,6 +45,28 @@ def mean_of_clusters(totals: ArrayLike, sizes: ArrayLike, seed: int) -> Value:
         seed: seed of the bootstrap over clusters.
     """
     return _estimated(_ratio(totals, sizes), seed)
+
+
+def means_of_clusters(
+    frame: pd.DataFrame, by: list[str], sums: Mapping[str, tuple[str, str]], seed: int
+) -> pd.DataFrame:
+    """Means of a long frame with their intervals, a row for each combination of the keys.
+
+    Args:
+        frame: one row per graph or response and combination.
+        by: the keys.
+        sums: by name of a mean the column of totals and that of sizes, as `mean_of_clusters`
+            takes them; a missing total is left out.
+        seed: seed of the bootstrap over clusters.
+    """
+    rows = []
+    for key, group in frame.groupby(by, sort=False):
+        row: dict[str, Any] = dict(zip(by, key, strict=True)) | {"n_graphs": len(group)}
+        for name, (totals, sizes) in sums.items():
+            own = group[group[totals].notna()]
+            row |= named(name, mean_of_clusters(own[totals], own[sizes], seed))
+        rows.append(row)
+    return data_frame(rows)
 
 
 def difference_of_clusters(
@@ -103,20 +129,21 @@ def tiny(value: float, sign: str = "") -> str:
     return "0" if abs(value) < ROUNDING else f"{value:{sign}.1e}"
 
 
-def with_interval(row: Mapping[Any, Any], name: str, sign: str = "") -> str:
-    """A number of a row as `tiny` does, with its interval where there is one.
+def interval_text(frame: pd.DataFrame, name: str, sign: str = "") -> list[str]:
+    """The numbers of a column as `tiny` shows them, with their intervals where there are any.
 
     Args:
-        row: holds the number under `name`, the ends of its interval under NAME_lower and
+        frame: holds the numbers under `name`, the ends of their intervals under NAME_lower and
             NAME_upper.
-        name: the number's name.
+        name: the numbers' name.
         sign: as in `tiny`.
     """
-    ends = [row[f"{name}_{end}"] for end in ("lower", "upper")]
-    if any(math.isnan(end) for end in ends) or all(abs(end) < ROUNDING for end in ends):
-        return tiny(row[name], sign)
-    lower, upper = (tiny(end, sign) for end in ends)
-    return f"{tiny(row[name], sign)} [{lower}, {upper}]"
+    texts = []
+    for value, *ends in frame[[name, f"{name}_lower", f"{name}_upper"]].to_numpy(float):
+        bare = any(map(math.isnan, ends)) or all(abs(end) < ROUNDING for end in ends)
+        between = ", ".join(tiny(end, sign) for end in ends)
+        texts.append(tiny(value, sign) + ("" if bare else f" [{between}]"))
+    return texts
 
 
 def _ratio(totals: ArrayLike, sizes: ArrayLike) -> RatioEstimand:

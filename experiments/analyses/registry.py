@@ -11,18 +11,12 @@ from experiments.analyses.context import AnalysisContext
 from experiments.findings.artefacts import Artefacts
 
 _OF_PAPERS = (
-    "assessors",
-    "chunk-strides",
     "claim-alignment",
     "claim-positions",
     "dataset-statistics",
-    "generations",
-    "leaderboard",
     "padding",
     "printed-tests",
-    "relation-roc",
     "selection-agreement",
-    "self-judgement",
     "worked-numbers",
 )
 _OF_OURS = (

@@ -7,16 +7,11 @@ for FR1, FR2 and FR3, whose orders of magnitude are counted here pair by pair.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from factormodels.errors import InputError
-from factormodels.extraction.language_model import LanguageModel
-from factormodels.extraction.language_model.accounting import Ledger, MeteredModel
-from factormodels.extraction.prompts.replaced import WithPrompts, prompts_of
-from factormodels.extraction.stages.atomizer import atomize
-from factormodels.fact_graph import FactGraph
 
 CLAIMS_PER_SENTENCE = 4.2
 """People found 974 claims in 232 sentences of 31 biographies (FActScore, labelled by people)."""
@@ -151,78 +146,6 @@ METHODS: Mapping[str, Callable[[Load], MethodCost]] = MappingProxyType(
     }
 )
 """The cost of each assessor."""
-
-
-@dataclass(frozen=True)
-class StrideRow:
-    """The extraction of some responses with one stride.
-
-    Attributes:
-        stride: sentences per call; None is the whole response.
-        calls: calls that were made, over all responses.
-        expected: calls that N/w, rounded up per response, says.
-        claims: claims that came back.
-        claim_difference: mean over responses of |claims - given claims|; None without given ones.
-        prompt_tokens, completion_tokens: tokens that the provider reported, of an answer from the
-            cache when it was asked for.
-        failures: chunks without an answer.
-    """
-
-    stride: int | None
-    calls: int
-    expected: int
-    claims: int
-    claim_difference: float | None
-    prompt_tokens: int
-    completion_tokens: int
-    failures: int
-
-
-def stride_ablation(
-    responses: Sequence[FactGraph], model: LanguageModel, strides: Sequence[int | None]
-) -> list[StrideRow]:
-    """What the extraction of responses costs and finds with each stride (FaStfact, fig. 3).
-
-    Args:
-        responses: responses with texts; atoms that they have are taken for the claims that should
-            be found.
-        model: the language model that extracts.
-        strides: sentences per call; None for the whole response.
-
-    Raises:
-        InputError: for a stride that is not a whole number from 1.
-    """
-    from factormodels.extraction.sentences import split_chunks, split_sentences
-
-    rows = []
-    for stride in strides:
-        ledger = Ledger()
-        # A ledger for each stride, or their counts would run together.
-        counted = WithPrompts(MeteredModel(model, ledger), prompts_of(model))
-        claims = expected = failures = 0
-        differences = []
-        for graph in responses:
-            expected += len(split_chunks(split_sentences(graph.response), stride))
-            found = atomize(graph.response, counted, query=graph.query, stride=stride)
-            claims += len(found.atoms)
-            failures += len(found.failures)
-            if graph.atoms:
-                differences.append(abs(len(found.atoms) - len(graph.atoms)))
-        usage = ledger.total
-        rows.append(
-            StrideRow(
-                stride=stride,
-                # A call from the cache, or one that failed, is still a call that the method makes.
-                calls=usage.calls + usage.cached + usage.failures,
-                expected=expected,
-                claims=claims,
-                claim_difference=sum(differences) / len(differences) if differences else None,
-                prompt_tokens=usage.taken.prompt_tokens,
-                completion_tokens=usage.taken.completion_tokens,
-                failures=failures,
-            )
-        )
-    return rows
 
 
 def _factreasoner(load: Load, pairs: int) -> MethodCost:

@@ -24,7 +24,7 @@ from calibration.intervals import (
     estimate_all,
     mean_interval,
 )
-from experiments.analyses.papers.shared.judged_claims import VERDICTS, verdict_of
+from experiments.analyses.judged_claims import VERDICTS, verdict_of
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns

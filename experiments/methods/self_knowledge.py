@@ -36,7 +36,6 @@ from calibration.self_knowledge import (
 from calibration.self_knowledge import (
     self_knowledge as self_knowledge_table,
 )
-from experiments.analyses.papers.self_judgement import ModelTables, model_tables, paper_figure
 from experiments.analyses.positions import TITLES, position_table
 from experiments.asking.ledger_table import ledger_table
 from experiments.asking.session import asking
@@ -52,6 +51,7 @@ from experiments.methods.self_judged_claims import (
     check_askable,
     planned_calls,
 )
+from experiments.methods.self_knowledge_figures import ModelTables, model_tables, paper_figure
 from experiments.progress import tell
 from experiments.settings import Numbers, Option, front_door
 from experiments.study.inputs import is_dataset
@@ -73,9 +73,9 @@ from factormodels.io.published.self_judgements import VOTES
 if TYPE_CHECKING:
     import pandas as pd
 
-    from experiments.analyses.papers.self_judgement import FigureName
     from experiments.evaluators.inputs import Texts
     from experiments.methods.inputs import Data
+    from experiments.methods.self_knowledge_figures import FigureName
 
     ClaimData = Data | Texts
 

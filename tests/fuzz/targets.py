@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import chdir, suppress
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 from tests.factormodels.io.published import release_records
 from tests.fuzz import others
@@ -117,7 +119,7 @@ reliability: {bins: 5, strategy: quantile}
 significance: {pairs: [[exact, l]], resamples: 20}
 outputs: [csv]
 """
-USER_DATA = "datasets:\n  books-wikipedia: file.jsonl\nmodels: {}\n"
+USER_DATA = "datasets:\n  core-responses: file.jsonl\n  self-judged: {GPT-4: file.jsonl}\n"
 RELATIONS = """response;claim;passage;relation;probability;label
 r1;a1;c1;entailment;0,9;1.0
 r1;a2;c1;contradiction;80 %;NS
@@ -416,10 +418,11 @@ def _override(path: Path) -> object:
 
 
 def _user_data(path: Path) -> object:
-    from experiments.analyses.papers.shared.sources import user_data
+    from experiments.analyses.user_data import VARIABLE, user_data
 
     (path.parent / "file.jsonl").touch()
-    return user_data(path)
+    with patch.dict(os.environ, {VARIABLE: str(path)}):
+        return user_data()
 
 
 def _manifest(path: Path) -> object:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
-from calibration.figures.panels import draw_line, name_floor, nth_look, panel_grid
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.interval_values import mean_of_clusters, named, tiny, with_interval
+from experiments.analyses.figures import line_figure
+from experiments.analyses.interval_values import interval_text, means_of_clusters, tiny
 from experiments.analyses.ours.shared.graph_shapes import GraphShape, draw_graph
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, data_frame
@@ -23,9 +23,18 @@ from inference.mini_buckets.intervals import certified_intervals
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 IBound = Annotated[int, Field(ge=1, le=26)]
+
+FLOOR = 1e-9
+"""Smaller numbers are rounding, and are drawn here."""
+
+DRAWN = {
+    "upper_bound": "upper − log Z (nats)",
+    "error": "mean |Δp|",
+    "width": "certified width",
+    "decided": "share decided",
+}
 
 
 @dataclass(frozen=True)
@@ -53,14 +62,40 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         measured = measurements(settings, context.seed, step)
     errors = summarise(measured, context.seed)
     times = measured.groupby(["shape", "i_bound"], sort=False)[["seconds"]].median().reset_index()
-    return Artefacts(
-        tables={"i-bound": _table(errors), "times": _times_table(times)},
-        figures={
-            "i-bound-figure": PaperFigure(
-                _figure(errors), errors, "error and certified interval by i-bound"
-            )
-        },
+    widths = errors["induced_width"].map("{:.1f}".format)
+    columns = (
+        Column("i_bound", "i-bound", digits=0),
+        Column("upper_bound", "upper − log Z", show=tiny, right=True),
+        Column("lower_bound", "log Z − lower", show=tiny, right=True),
+        Column("error_text", "mean |Δp|", r"mean $|\Delta p|$", right=True),
+        Column("width_text", "certified width", right=True),
+        Column("decided", "decided", digits=2),
+        Column("held", "held", digits=2),
     )
+    note = (
+        "Means over graphs; intervals: 95 %, bootstrap over graphs. Decided: share of atoms whose "
+        "certified interval does not hold 1/2. Held: share of atoms whose interval holds the exact "
+        "posterior."
+    )
+    frame = errors.assign(
+        head=errors["shape"] + ", induced width " + widths,
+        error_text=interval_text(errors, "error"),
+        width_text=interval_text(errors, "width"),
+    )
+    bounds = Table(
+        frame,
+        columns,
+        "Weighted mini-buckets by i-bound: bounds in nats, pseudo-marginals, certified intervals",
+        group="head",
+        note=note,
+    )
+    seconds = (Column("i_bound", "i-bound", digits=0), Column("seconds", "seconds", digits=3))
+    title = "Seconds of the certified intervals of all atoms, median over graphs"
+    floors = dict.fromkeys(("upper_bound", "error", "width"), FLOOR)
+    figure = line_figure(errors, "i_bound", DRAWN, by="shape", floors=floors)
+    shown = PaperFigure(figure, errors, "error and certified interval by i-bound")
+    tables = {"i-bound": bounds, "times": Table(times, seconds, title, group="shape")}
+    return Artefacts(tables, {"i-bound-figure": shown})
 
 
 def measurements(
@@ -83,34 +118,26 @@ def measurements(
     for shape, drawn in settings.shapes.items():
         for number in range(settings.graphs):
             graph = draw_graph(drawn, (seed, number))
-            names = graph.names[: drawn.atoms]
-            rows += [
-                {"shape": shape, "graph": number, **row} for row in _measure(graph, names, settings)
-            ]
+            measured = _measure(graph, graph.names[: drawn.atoms], settings)
+            rows += [{"shape": shape, "graph": number, **row} for row in measured]
             step()
     return data_frame(rows)
 
 
 def summarise(measured: pd.DataFrame, seed: int) -> pd.DataFrame:
     """One row per shape and i-bound: means over graphs, with bootstrap intervals."""
-    rows = []
-    for (shape, i_bound), group in measured.groupby(["shape", "i_bound"], sort=False):
-        row: dict[str, Any] = {
-            "shape": shape,
-            "i_bound": i_bound,
-            "induced_width": group["induced_width"].mean(),
-            "n_graphs": len(group),
-        }
-        for name, above, below in (
-            ("upper_bound", group["upper"], np.ones(len(group))),
-            ("lower_bound", group["lower"], np.ones(len(group))),
-            ("error", group["total_error"], group["variables"]),
-            ("width", group["total_width"], group["atoms"]),
-            ("decided", group["decided"], group["atoms"]),
-        ):
-            row |= named(name, mean_of_clusters(above, below, seed))
-        rows.append({**row, "held": group["held"].sum() / group["atoms"].sum()})
-    return data_frame(rows)
+    sums = {
+        "upper_bound": ("upper", "graphs"),
+        "lower_bound": ("lower", "graphs"),
+        "error": ("total_error", "variables"),
+        "width": ("total_width", "atoms"),
+        "decided": ("decided", "atoms"),
+        "held": ("held", "atoms"),
+    }
+    by = ["shape", "i_bound"]
+    found = means_of_clusters(measured.assign(graphs=1.0), by, sums, seed)
+    widths = measured.groupby(by, sort=False)["induced_width"].mean()
+    return found.merge(widths.reset_index(), on=by)
 
 
 def _measure(
@@ -139,74 +166,3 @@ def _measure(
             "atoms": len(names),
             "seconds": seconds,
         }
-
-
-def _table(errors: pd.DataFrame) -> Table:
-    records = errors.to_dict("records")
-    heads = [f"{row['shape']}, induced width {row['induced_width']:.1f}" for row in records]
-    texts = {
-        f"{name}_text": [with_interval(row, name) for row in records] for name in ("error", "width")
-    }
-    return Table(
-        errors.assign(head=heads, **texts),
-        (
-            Column("i_bound", "i-bound", digits=0),
-            Column("upper_bound", "upper − log Z", show=tiny, right=True),
-            Column("lower_bound", "log Z − lower", show=tiny, right=True),
-            Column("error_text", "mean |Δp|", r"mean $|\Delta p|$", right=True),
-            Column("width_text", "certified width", right=True),
-            Column("decided", "decided", digits=2),
-            Column("held", "held", digits=2),
-        ),
-        "Weighted mini-buckets by i-bound: bounds in nats, pseudo-marginals, certified intervals",
-        group="head",
-        note=(
-            "Means over graphs; intervals: 95 %, bootstrap over graphs. Decided: share of atoms "
-            "whose certified interval does not hold 1/2. Held: share of atoms whose interval "
-            "holds the exact posterior."
-        ),
-    )
-
-
-def _times_table(times: pd.DataFrame) -> Table:
-    return Table(
-        times,
-        (
-            Column("i_bound", "i-bound", digits=0),
-            Column("seconds", "seconds", digits=3),
-        ),
-        "Seconds of the certified intervals of all atoms, median over graphs",
-        group="shape",
-    )
-
-
-_FLOOR = 1e-9
-"""Smaller numbers are rounding, and are drawn here."""
-
-
-def _figure(errors: pd.DataFrame) -> Figure:
-    from matplotlib.ticker import MaxNLocator
-
-    quantities = (
-        ("upper_bound", "distance (nats)", "upper bound of log Z"),
-        ("lower_bound", "distance (nats)", "lower bound of log Z"),
-        ("error", "mean |Δp|", "pseudo-marginals"),
-        ("width", "mean width", "certified intervals"),
-        ("decided", "share decided", "decided"),
-    )
-    with panel_grid(len(quantities), (2.3, 1.75)) as (figure, places):
-        for place, (name, label, title) in zip(places, quantities, strict=True):
-            is_share = name == "decided"
-            for at, (shape, line) in enumerate(errors.groupby("shape", sort=False)):
-                floor = 0.0 if is_share else _FLOOR
-                look = nth_look(at) | {"clip_on": False, "label": str(shape)}
-                draw_line(place, line["i_bound"], line, name, floor, **look)
-            place.set(xlabel="i-bound", ylabel=label, title=title)
-            place.xaxis.set_major_locator(MaxNLocator(integer=True))
-            if is_share:
-                place.set_ylim(-0.02, 1.05)
-                place.legend(loc="lower right")
-            else:
-                place.set_yscale("log")
-                name_floor(place, _FLOOR, 2)
-        return figure

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 from pydantic import Field
 
-from calibration.figures.panels import name_lines, nth_colour, nth_marker, panels, reach
 from experiments.analyses.context import AnalysisContext
+from experiments.analyses.figures import estimate_figure, line_figure
 from experiments.analyses.interval_values import difference_of_clusters, mean_of_clusters, named
-from experiments.analyses.papers.padding import LABELS, with_a_true_claim
-from experiments.analyses.papers.shared.loading import load
-from experiments.analyses.papers.shared.sources import SourceName
+from experiments.analyses.papers.padding import LABELS, responses_to_pad
+from experiments.analyses.user_data import SourceName, load
+from experiments.asking.relation_models import relation_model
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, data_frame, interval_column
 from experiments.padding.assessors import by_labels
@@ -27,7 +27,6 @@ from factormodels.selection import select, subclaims_of
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-    from matplotlib.lines import Line2D
 
 KNOWN, BLIND = "templates known", "words alone"
 
@@ -42,29 +41,24 @@ class Settings:
         weights: of the claims.
         appended: sentences of padding.
         sentences: sentences that have a row of their own; the later ones share one.
-        data_file: file that says where data are; None: the default one, if it exists.
     """
 
     __pydantic_config__: ClassVar = STRICT
 
-    data: SourceName
+    data: SourceName = "core-responses"
     relations: str = "lexical"
     weights: Literal["informativeness", "uniform"] = "informativeness"
     appended: Count = 20
     sentences: Annotated[int, Field(ge=1)] = 10
-    data_file: str | None = None
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
-    """Tables of what is kept and of what padding gains, and their figure."""
-    from experiments.asking.relation_models import relation_model
-
-    loaded = load(settings.data, context, settings.data_file)
-    graphs = [graph for graph in loaded.graphs if graph.atoms]
-    padded, remark = with_a_true_claim(loaded)
-    model = relation_model(settings.relations)[0]
+    """Tables of what is kept and of what padding gains, and their figures."""
+    loaded, said = load(settings.data, context)
+    padded, remark = responses_to_pad(settings.data, context)
+    blind = CoreChoices(relation_model(settings.relations)[0], settings.weights)
     with context.track("selection and padding", 3) as step:
-        blind = CoreChoices(model, settings.weights)
+        graphs = [graph for graph in loaded if graph.atoms]
         kept = data_frame(kept_rows(graphs, blind, settings.sentences, context.seed))
         step()
         rows: list[Mapping[str, Any]] = []
@@ -73,10 +67,23 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
             rows += [{"judge": judge, **asdict(row)} for row in padding_gains(scores)]
             step()
     gains = data_frame(rows)
-    figure = core_figure(kept, gains)
+    columns = (
+        Column("sentence", "sentence"),
+        Column("claims", "claims", digits=0),
+        interval_column("kept", "kept", 2),
+        interval_column("true", "true", 3),
+        interval_column("true_kept", "true of kept", 3),
+        interval_column("change", "change", 3),
+    )
+    note = "Intervals: 95 % over responses, the change's paired. True: of claims with a label."
+    caption = f"What Core keeps by place of the sentence. {said}"
     return Artefacts(
-        tables={"kept": _kept_table(kept, loaded.remark), "gains": gains_table(gains, remark)},
-        figures={"core": PaperFigure(figure, gains, "what Core keeps, and what padding gains")},
+        {"kept": Table(kept, columns, caption, note=note), "gains": gains_table(gains, remark)},
+        {
+            "kept-by-sentence": PaperFigure(kept_figure(kept), kept, "what Core keeps"),
+            "padding": PaperFigure(gains_figure(gains), gains, "what padding gains"),
+        },
+        remarks=(said,),
     )
 
 
@@ -105,10 +112,9 @@ def kept_rows(
             states = atom.id in chosen, atom.label is not None, atom.label is True
             claims.append((number, place, *states))
     owner, place, kept, labelled, true = np.array(claims).T
-    n = len(graphs)
 
     def sums(mask: Any) -> Any:
-        return np.bincount(owner, mask, minlength=n)
+        return np.bincount(owner, mask, minlength=len(graphs))
 
     titles = [*map(str, range(1, sentences + 1)), f"from {sentences + 1}", "all"]
     rows = []
@@ -131,71 +137,36 @@ def kept_rows(
     return rows
 
 
-def _kept_table(frame: pd.DataFrame, remark: str) -> Table:
-    columns = (
-        Column("sentence", "sentence"),
-        Column("claims", "claims", digits=0),
-        interval_column("kept", "kept", 2),
-        interval_column("true", "true", 3),
-        interval_column("true_kept", "true of kept", 3),
-        interval_column("change", "change", 3),
-    )
-    note = "Intervals: 95 % over responses, the change's paired. True: of claims with a label."
-    return Table(frame, columns, f"What Core keeps by place of the sentence. {remark}", note=note)
+GAINS = {
+    "plain": "gain without Core",
+    "core": "gain with Core",
+    "kept_off": "kept off by Core",
+}
 
 
 def gains_table(frame: pd.DataFrame, remark: str) -> Table:
     """The table of gains, with a remark on the data."""
-    columns = (
-        Column("kind", "padding"),
-        interval_column("plain", "gain without Core", 3),
-        interval_column("core", "gain with Core", 3),
-        interval_column("kept_off", "kept off by Core", 3),
-    )
     note = (
         "Gain: mean precision by human labels less that of the response as it was, with or without "
         "Core for both. Intervals: 95 % over responses, paired. Words alone: the relation model "
         "judges the words of the padding; templates known: it sees through them."
     )
-    return Table(
-        frame, columns, f"What padding gains in precision. {remark}", group="judge", note=note
+    columns = (
+        Column("kind", "padding"),
+        *(interval_column(name, title, 3) for name, title in GAINS.items()),
     )
+    caption = f"What padding gains in precision. {remark}"
+    return Table(frame, columns, caption, group="judge", note=note)
 
 
-def core_figure(kept: pd.DataFrame, gains: pd.DataFrame) -> Figure:
-    """Shares by sentence, and gains of padding with and without Core.
+def kept_figure(kept: pd.DataFrame) -> Figure:
+    """Shares of claims kept and true by sentence, of the table of what is kept."""
+    values = {"kept": "kept", "true": "true of all", "true_kept": "true of kept"}
+    rows = kept[kept["sentence"] != "all"].astype({"sentence": object})
+    return line_figure(rows, "sentence", values)
 
-    Args:
-        kept: the table of what is kept.
-        gains: the table of gains.
-    """
-    with panels(1, 2, (7.0, 3.0), width_ratios=(3, 2)) as (figure, ((left, right),)):
-        rows = kept[kept["sentence"] != "all"]
-        across = np.arange(len(rows))
-        lines: dict[str, Line2D] = {}
-        for at, (name, label) in enumerate(
-            (
-                ("kept", "kept"),
-                ("true", "true of all"),
-                ("true_kept", "true of kept"),
-            )
-        ):
-            arms = reach(rows[name], rows[f"{name}_lower"], rows[f"{name}_upper"])
-            look = {"color": nth_colour(at), "marker": nth_marker(at), "elinewidth": 0.6}
-            drawn = left.errorbar(across + 0.06 * at, rows[name], yerr=arms, **look)
-            lines[label] = drawn.lines[0]
-        left.set_xticks(across, rows["sentence"])
-        left.set(xlabel="sentence", ylabel="share of claims", ylim=(0, 1))
-        name_lines(left, lines)
-        own = gains[(gains["judge"] == BLIND) & gains["kind"].str.endswith("appended")]
-        heights = np.arange(len(own))[::-1]
-        for at, (name, label) in enumerate((("plain", "without Core"), ("core", "with Core"))):
-            arms = reach(own[name], own[f"{name}_lower"], own[f"{name}_upper"])
-            look = {"color": nth_colour(at), "marker": nth_marker(at), "linestyle": "none"}
-            right.errorbar(own[name], heights - 0.12 * at, xerr=arms, label=label, **look)
-        right.axvline(0.0, color="0.6", linewidth=0.7)
-        right.set_yticks(heights, [kind.removesuffix(", appended") for kind in own["kind"]])
-        right.set_xlabel("gain in precision")
-        # Above the panel: within it, a row holds what is measured wherever a legend would lie.
-        right.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2)
-    return figure
+
+def gains_figure(gains: pd.DataFrame) -> Figure:
+    """Gains of padding in precision with and without Core, of the table of gains."""
+    own = gains[(gains["judge"] == BLIND) & gains["kind"].str.endswith("appended")]
+    return estimate_figure(own, "kind", GAINS, ideals=dict.fromkeys(GAINS, 0.0))

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import permutations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from calibration.figures.panels import (
-    PAGE,
-    coincide,
-    draw_interval,
-    legend_below,
-    name_lines,
-    nth_look,
-    panel_grid,
-    panels,
-    together,
-)
-from calibration.grouping import group_by_response
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.interval_values import tiny
+from experiments.analyses.figures import estimate_figure, line_figure
+from experiments.analyses.interval_values import named, tiny
 from experiments.analyses.posteriors import (
     atom_posteriors,
     context_posteriors,
@@ -40,7 +28,6 @@ from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 ENCODINGS = ("implication", "conditional", "mixture")
 """Those compared, the first of which the others are compared with."""
@@ -79,29 +66,53 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     import pandas as pd
 
     own: tuple[str, ...] = (OWN,)
-    named = [(each, own) for each in context.load(settings.datasets)]
-    named += [(each, ENCODINGS) for each in context.load(settings.drawn, "drawn")]
+    cases = [(each, own) for each in context.load(settings.datasets)]
+    cases += [(each, ENCODINGS) for each in context.load(settings.drawn, "drawn")]
     rows: list[dict[str, Any]] = []
-    beliefs: list[pd.DataFrame] = []
-    with context.track("comparisons", sum(len(truths) for _, truths in named)) as step:
-        for data, truths in named:
-            beliefs.append(belief_in_contexts(data.graphs).assign(dataset=data.name))
+    with context.track("comparisons", sum(len(truths) for _, truths in cases)) as step:
+        for data, truths in cases:
             for truth in truths:
                 graphs: Sequence[FactGraph] = data.graphs
                 if truth != OWN:
                     graphs = with_drawn_labels(graphs, truth, context.seed)
-                found = comparison(graphs, context.seed, data.name)
-                rows += [{"dataset": data.name, "truth": truth, **row} for row in found]
+                whose = truth if truth == OWN else f"{truth} true"
+                case = {"dataset": data.name, "truth": truth, "case": f"{data.name}, {whose}"}
+                rows += [case | row for row in comparison(graphs, context.seed, data.name)]
                 step()
-    frame, contexts = pd.DataFrame(rows), pd.concat(beliefs, ignore_index=True)
+    frame = data_frame(rows)
+    beliefs = [belief_in_contexts(data.graphs).assign(dataset=data.name) for data, _ in cases]
+    contexts = pd.concat(beliefs, ignore_index=True)
+    relations = frame["relations"].map(lambda value: number(value, 1))
+    columns = (
+        Column("encoding", "encoding"),
+        Column("brier", "Brier", digits=4, bold="best"),
+        interval_column("difference", f"less {ENCODINGS[0]}", 4),
+        Column("distance", "mean |Δp|", r"mean $|\Delta p|$", show=tiny, right=True),
+        interval_column("slope", "slope", 2),
+        Column("contexts", "P(context)", digits=3),
+    )
+    note = (
+        "Truth: the labels of the data, or labels drawn from the joint distribution under an "
+        f"encoding. Less {ENCODINGS[0]}: difference of Brier scores; mean |Δp|: of the same. Bold: "
+        "the least Brier score where the intervals of its differences from all others exclude 0. "
+        "Slope: of labels on logit p, 1 if calibrated. Intervals: 95 %, bootstrap over responses."
+    )
+    shown = frame.assign(head=frame["case"] + ", " + relations + " relations per context")
+    caption = "Exact posteriors under every encoding of relations"
+    values = {"difference": f"Brier, less {ENCODINGS[0]}", "slope": "calibration slope"}
+    ideals = {"difference": 0.0, "slope": 1.0}
+    many = contexts[contexts["n_contexts"] >= FEWEST]
+    posterior = {"posterior": "mean posterior of contexts"}
     return Artefacts(
-        tables={"encodings": _table(frame)},
-        figures={
+        {"encodings": Table(shown, columns, caption, group="head", note=note)},
+        {
             "difference": PaperFigure(
-                _difference_figure(frame), frame, "Brier score under every encoding"
+                estimate_figure(frame, "case", values, by="encoding", ideals=ideals),
+                *(frame, "Brier score under every encoding"),
             ),
             "contexts": PaperFigure(
-                _contexts_figure(contexts), contexts, "posterior of contexts by relations"
+                line_figure(many, "relations", posterior, by="encoding", panel="dataset"),
+                *(contexts, "posterior of contexts by relations"),
             ),
         },
     )
@@ -124,10 +135,8 @@ def with_drawn_labels(graphs: Sequence[FactGraph], encoding: str, seed: int) -> 
     drawn = []
     for graph, own in zip(graphs, seeds, strict=True):
         states = sample(graph.to_factor_graph(encoding), 1, own)[0].tolist()
-        atoms = tuple(
-            replace(atom, label=bool(state))
-            for atom, state in zip(graph.atoms, states[: len(graph.atoms)], strict=True)
-        )
+        labelled = zip(graph.atoms, states[: len(graph.atoms)], strict=True)
+        atoms = tuple(replace(atom, label=bool(state)) for atom, state in labelled)
         drawn.append(replace(graph, atoms=atoms))
     return drawn
 
@@ -156,24 +165,19 @@ def comparison(
         (name, other): score_change("brier", p[name], p[other], atoms, seed)
         for name, other in permutations(ENCODINGS, 2)
     }
-    shared = {
-        "n_responses": len(atoms.grouping.responses),
-        "n_atoms": len(atoms.labels),
-        "relations": _relations_per_context(graphs),
-    }
+    degrees = _degrees(graphs)
     rows = []
     for name in ENCODINGS:
         contexts = context_posteriors(graphs, name)
-        difference, lower, upper = changes.get((name, ENCODINGS[0]), (0.0, np.nan, np.nan))
         rows.append(
             {
                 "encoding": name,
-                **shared,
+                "n_responses": len(atoms.grouping.responses),
+                "n_atoms": len(atoms.labels),
+                "relations": float(np.mean(degrees)) if degrees else np.nan,
                 # Exact posteriors are not certain: their log loss is theirs, however large.
                 **scores_with_intervals(p[name], atoms, SCORES, seed, least=0.0),
-                "difference": difference,
-                "lower": lower,
-                "upper": upper,
+                **named("difference", changes.get((name, ENCODINGS[0]), (0.0, np.nan, np.nan))),
                 "distance": float(np.abs(p[name] - p[ENCODINGS[0]]).mean()),
                 "best": all(changes[name, each][2] < 0.0 for each in ENCODINGS if each != name),
                 "contexts": float(contexts.mean()) if contexts.size else np.nan,
@@ -187,117 +191,29 @@ def belief_in_contexts(graphs: Sequence[FactGraph]) -> pd.DataFrame:
 
     Columns: `encoding`, `relations`, `posterior`, `prior` (mean stated prior), `n_contexts`.
     """
-    degrees = np.array([degree for graph in graphs for degree in _degrees(graph)], dtype=np.int64)
-    priors = np.array([context.prior for graph in graphs for context in graph.contexts])
-    rows = []
-    for encoding in ENCODINGS:
-        grouping = group_by_response(degrees.tolist())
-        means = grouping.means(context_posteriors(graphs, encoding))
-        stated = grouping.means(priors)
-        order = np.argsort(np.asarray(grouping.responses, dtype=np.int64))
-        rows += [
-            {
-                "encoding": encoding,
-                "relations": int(grouping.responses[at]),
-                "posterior": float(means[at]),
-                "prior": float(stated[at]),
-                "n_contexts": int(grouping.sizes[at]),
-            }
-            for at in order
+    import pandas as pd
+
+    stated = [context.prior for graph in graphs for context in graph.contexts]
+    known = {"relations": _degrees(graphs), "prior": stated}
+    every = pd.concat(
+        [
+            data_frame(known | {"encoding": name, "posterior": context_posteriors(graphs, name)})
+            for name in ENCODINGS
         ]
-    return data_frame(rows)
-
-
-def _degrees(graph: FactGraph) -> list[int]:
-    counts = dict.fromkeys(graph.context_ids, 0)
-    for relation in graph.relations:
-        if relation.kind is RelationKind.NEUTRAL:
-            continue
-        for end in {relation.source, relation.target} & counts.keys():
-            counts[end] += 1
-    return list(counts.values())
-
-
-def _relations_per_context(graphs: Sequence[FactGraph]) -> float:
-    degrees = [degree for graph in graphs for degree in _degrees(graph)]
-    return float(np.mean(degrees)) if degrees else np.nan
-
-
-def _table(frame: pd.DataFrame) -> Table:
-    heads = [
-        f"{_name(row)}, {number(row['relations'], 1)} relations per context"
-        for row in frame.to_dict("records")
-    ]
-    return Table(
-        frame.assign(head=heads),
-        (
-            Column("encoding", "encoding"),
-            Column("brier", "Brier", digits=4, bold="best"),
-            Column("difference", f"less {ENCODINGS[0]}", digits=4, lower="lower", upper="upper"),
-            Column("distance", "mean |Δp|", r"mean $|\Delta p|$", show=tiny, right=True),
-            interval_column("slope", "slope", 2),
-            Column("contexts", "P(context)", digits=3),
-        ),
-        "Exact posteriors under every encoding of relations",
-        group="head",
-        note=(
-            "Truth: the labels of the data, or labels drawn from the joint distribution under an "
-            f"encoding. Less {ENCODINGS[0]}: difference of Brier scores; mean |Δp|: of the same. "
-            "Bold: the least Brier score where the intervals of its differences from all others "
-            "exclude 0. Slope: of labels on logit p, 1 if calibrated. Intervals: 95 %, bootstrap "
-            "over responses."
-        ),
     )
+    grouped = every.groupby(["encoding", "relations"])
+    means = grouped[["posterior", "prior"]].mean().assign(n_contexts=grouped.size())
+    return means.loc[list(ENCODINGS)].reset_index()
 
 
-def _name(row: Mapping[Hashable, Any]) -> str:
-    whose = row["truth"] if row["truth"] == OWN else f"{row['truth']} true"
-    return f"{row['dataset']}, {whose}"
-
-
-def _difference_figure(frame: pd.DataFrame) -> Figure:
-    rows = frame.to_dict("records")
-    names = list(dict.fromkeys(map(_name, rows)))
-    with panels(1, 2, (PAGE, 0.8 + 0.3 * len(names)), sharey=True) as (figure, ((left, right),)):
-        left.axvline(0.0, color="0.6", linewidth=0.7)
-        right.axvline(1.0, color="0.6", linewidth=0.7)
-        labelled = set()
-        for row in rows:
-            at = ENCODINGS.index(row["encoding"])
-            height = len(names) - 1 - names.index(_name(row)) + 0.22 - 0.22 * at
-            look = nth_look(at) | {"label": None if at in labelled else row["encoding"]}
-            labelled.add(at)
-            slope = row["slope"], row["slope_lower"], row["slope_upper"]
-            draw_interval(right, height, slope, **look)
-            if at:
-                ends = row["difference"], row["lower"], row["upper"]
-                draw_interval(left, height, ends, **(look | {"label": None}))
-        left.set_yticks(range(len(names) - 1, -1, -1), names)
-        left.set_xlabel(f"Brier, less {ENCODINGS[0]}")
-        right.set_xlabel("calibration slope")
-        legend_below(figure, right)
-        return figure
-
-
-def _contexts_figure(contexts: pd.DataFrame) -> Figure:
-    from matplotlib.ticker import MaxNLocator
-
-    names = list(dict.fromkeys(contexts["dataset"]))
-    with panel_grid(len(names), (2.1, 1.8), sharey=True) as (figure, places):
-        for place, name in zip(places, names, strict=True):
-            own = contexts[(contexts["dataset"] == name) & (contexts["n_contexts"] >= FEWEST)]
-            by_encoding = {each: own[own["encoding"] == each] for each in ENCODINGS}
-            across = by_encoding[ENCODINGS[0]]["relations"]
-            curves = {each: line["posterior"] for each, line in by_encoding.items()}
-            curves["prior"] = by_encoding[ENCODINGS[0]]["prior"]
-            found = together(curves, partial(coincide, apart=0.02))
-            lines = {}
-            for named, values in found.items():
-                # The look of the first that it stands for, in every panel.
-                look = nth_look(list(curves).index(named.split(" = ")[0])) | {"markersize": 3.0}
-                (lines[named.replace(" = ", " =\n")],) = place.plot(across, values, **look)
-            place.set(xlabel="relations of a context", title=name, ylim=(0.0, 1.02))
-            place.xaxis.set_major_locator(MaxNLocator(5, integer=True))
-            name_lines(place, lines)
-        figure.supylabel("mean posterior of contexts", fontsize=8.0)
-        return figure
+def _degrees(graphs: Sequence[FactGraph]) -> list[int]:
+    """The number of relations of each context that say something."""
+    found: list[int] = []
+    for graph in graphs:
+        counts = dict.fromkeys(graph.context_ids, 0)
+        for relation in graph.relations:
+            if relation.kind is not RelationKind.NEUTRAL:
+                for end in {relation.source, relation.target} & counts.keys():
+                    counts[end] += 1
+        found += counts.values()
+    return found

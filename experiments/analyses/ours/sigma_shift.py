@@ -2,41 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from dataclasses import asdict, dataclass
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from pydantic import Field
 
-from calibration.figures.panels import PAGE, nth_look, panels
-from calibration.figures.sigma_shift import label_shift_figure
 from calibration.self_knowledge import (
     Claims,
-    LabelShift,
     Setting,
     Truth,
-    as_claims,
     claims_of_counts,
     in_sample_balance,
     label_shift,
     out_of_sample,
-    read_records,
     simulate_counts,
 )
 from experiments.analyses.context import AnalysisContext
+from experiments.analyses.figures import line_figure
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, data_frame
 from experiments.study.config import STRICT, Count, Probability
-from factormodels.errors import InputError
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from matplotlib.figure import Figure
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 
-PREDICTORS = ("sigma", "rogan_gladen", "emq", "factuality")
+ASKED = Setting.DIRECT_ASKING
+
+NAMES = {
+    "sigma": "σ",
+    "rogan_gladen": "Rogan–Gladen",
+    "emq": "EMQ",
+    "factuality": "factuality of the half",
+}
+"""What predicts the factuality of the other half, and what tables call it."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +46,8 @@ class Population:
         self_known: mean SK.
         self_unknown: mean SU.
         correlation: intraclass correlation of claims of one response.
-        responses: number of responses.
-        claims: mean number of claims of a response.
+        n_responses: number of responses.
+        n_claims: mean number of claims of a response.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -58,23 +56,8 @@ class Population:
     self_known: Share = 0.7
     self_unknown: Share = 0.55
     correlation: Share = 0.2
-    responses: Annotated[int, Field(ge=4)] = 100
-    claims: Annotated[float, Field(ge=1)] = 25.0
-
-
-@dataclass(frozen=True)
-class Records:
-    """Recorded self-judgements.
-
-    Attributes:
-        path: a file of records, relative to the folder of the configuration that names it.
-        setting: how the model was asked.
-    """
-
-    __pydantic_config__: ClassVar = STRICT
-
-    path: str
-    setting: Setting = Setting.NONE_OF_THE_ABOVE
+    n_responses: Annotated[int, Field(ge=4)] = 100
+    n_claims: Annotated[float, Field(ge=1)] = 25.0
 
 
 @dataclass(frozen=True)
@@ -83,63 +66,72 @@ class Settings:
 
     Attributes:
         populations: simulated responses, by what tables call them.
-        records: recorded self-judgements, by what tables call them.
         prevalences: factualities to which the other half is reweighted.
         splits: splits of the responses in halves, each used both ways.
     """
 
     __pydantic_config__: ClassVar = STRICT
 
-    populations: dict[str, Population] | None = None
-    records: dict[str, Records] | None = None
+    populations: Annotated[dict[str, Population], Field(min_length=1)]
     prevalences: Annotated[tuple[Probability, ...], Field(min_length=1)] = (0.1, 0.3, 0.5, 0.7, 0.9)
     splits: Count = 100
-
-    def __post_init__(self) -> None:
-        if not self.populations and not self.records:
-            raise ValueError("no claims were given; name some populations or records")
-        if set(self.populations or ()) & set(self.records or ()):
-            raise ValueError("a population and records share a name; give each its own")
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Sigma against factuality in sample, out of sample and under shift."""
     rows: list[dict[str, Any]] = []
-    shifts: dict[str, LabelShift] = {}
-    subjects = list(_subjects(settings, context))
-    with context.track("populations", len(subjects)) as step:
-        for name, claims, setting in subjects:
-            rows.append(
-                {
-                    "population": name,
-                    **prediction_row(claims, setting, settings.splits, context.seed),
-                }
-            )
-            shifts[name] = label_shift(
-                claims,
-                setting,
-                prevalences=settings.prevalences,
-                n_splits=settings.splits,
-                seed=context.seed,
-            )
+    shifts: list[dict[str, Any]] = []
+    with context.track("populations", len(settings.populations)) as step:
+        for number, (name, population) in enumerate(settings.populations.items()):
+            truth = Truth(**asdict(population))
+            counts = simulate_counts(truth, 1, seed=context.seed + number)[0]
+            claims = claims_of_counts(counts, ASKED)
+            found = prediction_row(claims, ASKED, settings.splits, context.seed)
+            rows.append({"population": name} | found)
+            halves: Any = {"n_splits": settings.splits, "seed": context.seed}
+            shift = label_shift(claims, ASKED, prevalences=settings.prevalences, **halves)
+            shifts += [{"population": name, **row} for row in shift.rows()]
             step()
-    frame = data_frame(rows)
-    shifted = data_frame(
-        [{"population": name, **row} for name, shift in shifts.items() for row in shift.rows()]
+    frame, shifted = data_frame(rows), data_frame(shifts)
+    error = "root_mean_square_error"
+    wide = shifted.pivot_table(
+        index=["population", "prevalence"], columns="predictor", values=error, sort=False
     )
-    first = next(iter(shifts))
+    prediction = Table(
+        frame,
+        (
+            Column("population", "population"),
+            Column("sigma", "σ", r"$\sigma$", digits=3),
+            Column("factuality", "factuality", digits=3),
+            Column("false_positives", "FP", digits=0),
+            Column("false_negatives", "FN", digits=0),
+            Column("p_value", "p (FP = FN)", digits=3),
+            Column("gap", "out of sample", digits=3, lower="lower", upper="upper"),
+            *(Column(f"rmse_{name}", f"RMSE {title}", digits=3) for name, title in NAMES.items()),
+        ),
+        "Sigma against factuality, in sample and out of sample",
+        note="In sample sigma is the factuality exactly where FP = FN; p: McNemar's test clustered "
+        "by response. Out of sample: sigma of half of the responses less the factuality of the "
+        "other, with its 95 % interval. RMSE: of the prediction of the other half, over splits.",
+    )
+    shift_table = Table(
+        wide.reset_index().rename_axis(columns=None),
+        (
+            Column("prevalence", "factuality", digits=2),
+            *(Column(name, f"RMSE {title}", digits=3) for name, title in NAMES.items()),
+        ),
+        "Errors of predictions as the factuality shifts and the law of judgements stays",
+        group="population",
+    )
+    # Rogan and Gladen's estimate is not confined to [0, 1]: its errors stay in the table.
+    drawn = shifted[shifted["predictor"] != "rogan_gladen"].rename(
+        columns={"prevalence": "factuality"}
+    )
+    values = {error: "RMSE of the prediction"}
+    figure = line_figure(drawn, "factuality", values, by="predictor", panel="population")
     return Artefacts(
-        tables={"prediction": _prediction_table(frame), "shift": _shift_table(shifted)},
-        figures={
-            "shift-errors": PaperFigure(
-                _figure(shifted, frame), shifted, "error of predictions under label shift"
-            ),
-            "predictions": PaperFigure(
-                label_shift_figure(shifts[first], title=first),
-                shifted[shifted["population"] == first],
-                "predictions under label shift",
-            ),
-        },
+        {"prediction": prediction, "shift": shift_table},
+        {"shift-errors": PaperFigure(figure, shifted, "error of predictions under label shift")},
     )
 
 
@@ -173,105 +165,5 @@ def prediction_row(claims: Claims, setting: str, splits: int, seed: int) -> dict
         "gap": float(held_out.difference[-1]),
         "lower": float(held_out.lower[-1]),
         "upper": float(held_out.upper[-1]),
-        **{f"rmse_{name}": float(held_out.root_mean_square_error[name][-1]) for name in PREDICTORS},
+        **{f"rmse_{name}": float(held_out.root_mean_square_error[name][-1]) for name in NAMES},
     }
-
-
-def _subjects(settings: Settings, context: AnalysisContext) -> Iterator[tuple[str, Claims, str]]:
-    for number, (name, population) in enumerate((settings.populations or {}).items()):
-        truth = Truth(
-            factuality=population.factuality,
-            self_known=population.self_known,
-            self_unknown=population.self_unknown,
-            correlation=population.correlation,
-            n_responses=population.responses,
-            n_claims=population.claims,
-        )
-        counts = simulate_counts(truth, 1, seed=context.seed + number)[0]
-        yield name, claims_of_counts(counts, Setting.DIRECT_ASKING), Setting.DIRECT_ASKING
-    for name, records in (settings.records or {}).items():
-        try:
-            found = as_claims(read_records(context.folder / records.path))
-        except InputError as error:
-            raise InputError(f"{context.where}: settings.records.{name}: {error}") from None
-        yield name, found, records.setting
-
-
-_NAMES = {
-    "sigma": "σ",
-    "rogan_gladen": "Rogan–Gladen",
-    "emq": "EMQ",
-    "factuality": "factuality of the half",
-}
-
-
-def _prediction_table(frame: pd.DataFrame) -> Table:
-    return Table(
-        frame,
-        (
-            Column("population", "population"),
-            Column("sigma", "σ", r"$\sigma$", digits=3),
-            Column("factuality", "factuality", digits=3),
-            Column("false_positives", "FP", digits=0),
-            Column("false_negatives", "FN", digits=0),
-            Column("p_value", "p (FP = FN)", digits=3),
-            Column("gap", "out of sample", digits=3, lower="lower", upper="upper"),
-            *(Column(f"rmse_{name}", f"RMSE {_NAMES[name]}", digits=3) for name in PREDICTORS),
-        ),
-        "Sigma against factuality, in sample and out of sample",
-        note=(
-            "In sample sigma is the factuality exactly where FP = FN; p: McNemar's test clustered "
-            "by response. Out of sample: sigma of half of the responses less the factuality of "
-            "the other, with its 95 % interval. RMSE: of the prediction of the other half, over "
-            "splits."
-        ),
-    )
-
-
-def _shift_table(shifted: pd.DataFrame) -> Table:
-    wide = shifted.pivot_table(
-        index=["population", "prevalence"],
-        columns="predictor",
-        values="root_mean_square_error",
-        sort=False,
-    ).reset_index()
-    wide.columns.name = None
-    names = [name for name in PREDICTORS if name in wide]
-    return Table(
-        wide,
-        (
-            Column("prevalence", "factuality", digits=2),
-            *(Column(name, f"RMSE {_NAMES[name]}", digits=3) for name in names),
-        ),
-        "Errors of predictions as the factuality shifts and the law of judgements stays",
-        group="population",
-    )
-
-
-def _figure(shifted: pd.DataFrame, frame: pd.DataFrame) -> Figure:
-    names = list(dict.fromkeys(shifted["population"]))
-    # What stays as it is under a shift above, what follows it below.
-    rows = (("sigma", "factuality"), ("rogan_gladen", "emq"))
-    shared = {"sharex": True, "sharey": True}
-    with panels(len(rows), len(names), (PAGE, 3.6), **shared) as (figure, grid):
-        for column, name in zip(grid.T, names, strict=True):
-            own = shifted[shifted["population"] == name]
-            factuality = float(frame["factuality"][frame["population"] == name].iloc[0])
-            for place, predictors in zip(column, rows, strict=True):
-                place.axvline(factuality, color="0.7", linewidth=0.7, zorder=0)
-                for at, predictor in enumerate(predictors):
-                    line = own[own["predictor"] == predictor].sort_values("prevalence")
-                    place.plot(
-                        line["prevalence"],
-                        line["root_mean_square_error"],
-                        label=_NAMES[predictor],
-                        **nth_look(at),
-                    )
-            column[0].set(title=name, xlim=(0, 1))
-        for place in grid[:, 0]:
-            place.legend(loc="upper center", frameon=True, framealpha=1.0, edgecolor="none")
-        # Rogan and Gladen's estimate is not confined to [0, 1]: its errors may leave the panel.
-        grid[0][0].set_ylim(0, 0.8)
-        figure.supxlabel("factuality after the shift", fontsize=8.0)
-        figure.supylabel("RMSE of the prediction", fontsize=8.0)
-        return figure

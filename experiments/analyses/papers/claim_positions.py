@@ -9,10 +9,8 @@ from calibration.figures.positions import label_panels, position_figure
 from calibration.intervals import SumMethod
 from calibration.self_knowledge import IntervalSettings, label_positions
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.papers.shared.loading import load
-from experiments.analyses.papers.shared.published import Published, with_published
-from experiments.analyses.papers.shared.sources import SourceName
 from experiments.analyses.positions import position_table
+from experiments.analyses.user_data import SourceName, load
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.study.config import STRICT, Count
 from experiments.study.labelled_claims import claims_of_graphs
@@ -27,28 +25,23 @@ class Settings:
         positions: number of bins of relative position.
         intervals: how intervals over responses are made.
         n_bootstrap: replicates of the bootstrap.
-        published: the numbers that stand in the table of published ones.
-        data_file: file that says where data are; None: the default one, if it exists.
     """
 
     __pydantic_config__: ClassVar = STRICT
 
-    data: SourceName
+    data: SourceName = "factscore-labelled"
     positions: Count = 5
     intervals: SumMethod = "bootstrap"
     n_bootstrap: Count = 1000
-    published: tuple[Published, ...] = ()
-    data_file: str | None = None
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """The table and the figure of kinds of claims by position."""
-    loaded = load(settings.data, context, settings.data_file)
-    graphs, remark = loaded.graphs, loaded.remark
+    graphs, remark = load(settings.data, context)
     claims = claims_of_graphs(graphs, settings.data)
     made = IntervalSettings(settings.intervals, settings.n_bootstrap, context.seed)
-    table = label_positions(claims.records, n_positions=settings.positions, intervals=made)
+    found = label_positions(claims.records, n_positions=settings.positions, intervals=made)
     caption = f"Self-Known, figure 1: claims by relative position. {remark}"
-    tables = {"positions": position_table({"": table}, caption)}
-    figure = PaperFigure(position_figure(label_panels(table)), tables["positions"].frame, caption)
-    return with_published(tables, settings.published, remark, {"figure-1": figure})
+    table = position_table({"": found}, caption)
+    figure = PaperFigure(position_figure(label_panels(found)), table.frame, caption)
+    return Artefacts({"positions": table}, {"figure-1": figure}, remarks=(remark,))

@@ -13,6 +13,7 @@ from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, data_frame
 from experiments.study.config import STRICT, DatasetChoice
 from experiments.study.data import StudyData
+from factormodels.claims import RelationKind
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,38 +41,19 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         [(each.name, graph.id, len(graph.atoms)) for each in data for graph in each.graphs],
         columns=["dataset", "response", "n_atoms"],
     )
-    table = Table(frame, _COLUMNS, "Sizes of the datasets; relations are those recorded.")
+    numbers = (
+        Column(name, title, title.capitalize(), show="{:,}".format, right=True)
+        for name, title in ((name, name.removeprefix("n_")) for name in frame.columns[1:])
+    )
+    columns = (Column("dataset", "dataset", "Dataset"), *numbers)
+    table = Table(frame, columns, "Sizes of the datasets; relations are those recorded.")
     figure = PaperFigure(_figure(counts), counts, "Atoms per response")
     return Artefacts({"datasets": table}, {"atoms-per-response": figure})
 
 
-def _count(value: int) -> str:
-    return f"{value:,}"
-
-
-_COLUMNS = (
-    Column("dataset", "dataset", "Dataset"),
-    *(
-        Column(name, title, title[0].upper() + title[1:], show=_count, right=True)
-        for name, title in (
-            ("n_responses", "responses"),
-            ("n_atoms", "atoms"),
-            ("n_true", "true"),
-            ("n_false", "false"),
-            ("n_unlabelled", "unlabelled"),
-            ("n_contexts", "contexts"),
-            ("n_entailment", "entailments"),
-            ("n_contradiction", "contradictions"),
-            ("n_equivalence", "equivalences"),
-            ("n_neutral", "neutral"),
-        )
-    ),
-)
-
-
 def _sizes(data: StudyData) -> dict[str, Any]:
     labels = [atom.label for graph in data.graphs for atom in graph.atoms]
-    kinds = [str(relation.kind) for graph in data.graphs for relation in graph.relations]
+    kinds = [relation.kind for graph in data.graphs for relation in graph.relations]
     return {
         "dataset": data.name,
         "n_responses": len(data.graphs),
@@ -80,10 +62,7 @@ def _sizes(data: StudyData) -> dict[str, Any]:
         "n_false": labels.count(False),
         "n_unlabelled": labels.count(None),
         "n_contexts": sum(len(graph.contexts) for graph in data.graphs),
-        **{
-            f"n_{kind}": kinds.count(kind)
-            for kind in ("entailment", "contradiction", "equivalence", "neutral")
-        },
+        **{f"n_{kind}": kinds.count(kind) for kind in RelationKind},
     }
 
 
@@ -93,11 +72,9 @@ def _figure(counts: pd.DataFrame) -> Figure:
     names = list(dict.fromkeys(counts["dataset"]))
     with small_multiples(names, (2.4, 2.2)) as (figure, places):
         for place, own in places:
-            for row, name in enumerate(own):
-                values = sorted(counts["n_atoms"][counts["dataset"] == name])
-                shares = [(rank + 1) / len(values) for rank in range(len(values))]
-                look = {"color": nth_colour(row), "linestyle": nth_dash(row)}
-                place.step([values[0], *values], [0, *shares], where="post", label=name, **look)
+            for at, name in enumerate(own):
+                look = {"color": nth_colour(at), "linestyle": nth_dash(at)}
+                place.ecdf(counts["n_atoms"][counts["dataset"] == name], label=name, **look)
             place.set_xlabel("Atoms in a response")
             place.xaxis.set_major_locator(MaxNLocator(integer=True))
             place.set_ylim(0, 1.02)

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from importlib import resources
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from calibration.scores.registry import REGISTRY
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.papers.shared.assessor_measures import DIRECTIONS
-from experiments.analyses.papers.shared.published import (
-    Published,
-    printed,
-    records,
-    rows_of,
-    with_published,
-)
 from experiments.findings.artefacts import Artefacts
 from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.study.config import STRICT
@@ -32,11 +26,8 @@ RESPONSES: Mapping[str, int] = {
 }
 """Responses of each dataset (FactReasoner, table 2)."""
 
-_HALF = 0.005
-"""Half a unit of the last place of printed means and standard deviations."""
-
 _HALF_P = 0.00005
-"""The same of printed p-values."""
+"""Half a unit of the last place of printed p-values."""
 
 _LEAST_SD = 1e-3
 """Where a printed standard deviation may round down to none."""
@@ -52,18 +43,17 @@ class Settings:
     """Settings.
 
     Attributes:
-        published: the numbers that stand in the table of published ones.
+        rounding: half a unit of the last place of printed means and standard deviations.
     """
 
     __pydantic_config__: ClassVar = STRICT
 
-    published: tuple[Published, ...] = ()
+    rounding: float = 0.005
 
 
 def run(settings: Settings, _context: AnalysisContext) -> Artefacts:
     """What an unpaired t-test of the printed means gives for every printed p-value."""
-    frame = _implied()
-    counts = _counts(frame)
+    frame = data_frame(list(implied_tests(settings.rounding)))
     note = (
         "Unpaired: Welch's one-sided t-test of means and standard deviations that round to the "
         "printed ones, as if the two assessors had judged different responses; a printed p-value "
@@ -78,107 +68,90 @@ def run(settings: Settings, _context: AnalysisContext) -> Artefacts:
         Column("implied", "unpaired p", digits=4, lower="lower", upper="upper"),
         Column("reading", "agrees if read"),
     )
-    kinds = [Column("table", "table"), Column("tests", "tests", digits=0)]
-    kinds += [Column(name, name, digits=0) for name in (*READINGS, "none")]
-    tables = {
-        "tests": Table(
-            frame,
-            columns,
-            "Printed p-values (FactReasoner, tables 4 and 20 to 27) and those of the printed means "
-            "and standard deviations (tables 10 and 12 to 19).",
-            note=note,
-        ),
-        "agreement": Table(
-            counts, tuple(kinds), "How many printed p-values agree, by reading.", note=note
-        ),
-    }
-    return with_published(tables, settings.published)
-
-
-def _implied() -> pd.DataFrame:
-    means = printed("factreasoner_tables")
-    means = means[means["sd"].notna() & ~means["table"].isin(["11", "C.2"])]
-    second = {"FB": "FV", "FV": "VS"}
-    means["assessor"] = means["assessor"].mask(
-        means["table"] == "12", means["assessor"].replace(second)
+    kinds = (*READINGS, "none")
+    counts = frame.pivot_table(
+        index="table", columns="reading", values="printed", aggfunc="count", fill_value=0,
+        margins=True, margins_name="all", sort=False,
+    ).reindex(columns=[*kinds, "all"], fill_value=0)  # fmt: skip
+    counts = counts.rename(columns={"all": "tests"}).reset_index()
+    shown = (Column(name, name, digits=0) for name in ("tests", *kinds))
+    caption = (
+        "Printed p-values (FactReasoner, tables 4 and 20 to 27) and those of the printed means "
+        "and standard deviations (tables 10 and 12 to 19)."
     )
-    rows: list[dict[str, Any]] = []
-    for test in records(printed("factreasoner_tests")):
-        block = rows_of(
-            means,
-            dataset=test["dataset"],
-            source=test["source"],
-            model=test["model"],
-            measure=test["measure"],
-        ).set_index("assessor")
+    agreeing = "How many printed p-values agree, by reading."
+    return Artefacts(
+        {
+            "tests": Table(frame, columns, caption, note=note),
+            "agreement": Table(counts, (Column("table", "table"), *shown), agreeing, note=note),
+        }
+    )
+
+
+def printed(name: str) -> pd.DataFrame:
+    """A file of printed numbers by its stem."""
+    import pandas as pd
+
+    folder = resources.files("experiments.analyses.papers") / "printed"
+    with (folder / f"{name}.csv").open(encoding="utf-8") as file:
+        return pd.read_csv(file, dtype={"table": str})
+
+
+def implied_tests(rounding: float) -> Iterator[dict[str, Any]]:
+    """Yield every printed p-value with what the printed means imply under each reading."""
+    keys = ["dataset", "source", "model", "measure"]
+    blocks = {
+        key: block.set_index("assessor")
+        for key, block in printed("factreasoner_means").groupby(keys)
+    }
+    for test in printed("factreasoner_tests").to_dict("records"):
+        block = blocks[tuple(test[key] for key in keys)]
         against = (test["against"], _EXCHANGED[test["against"]])
         pairs = itertools.product(("FR2", "FR3"), against)
+        higher_is_better = bool(REGISTRY[_SCORES[test["measure"]]].higher_is_better)
+        size = RESPONSES[test["dataset"]]
         ranges = {
-            reading: _range(block, one, other, test["measure"], RESPONSES[test["dataset"]])
-            for reading, (one, other) in zip(READINGS, pairs, strict=True)
+            reading: _range(block, pair, higher_is_better, size, rounding)
+            for reading, pair in zip(READINGS, pairs, strict=True)
         }
         agreeing = [
             reading
             for reading, (_, lower, upper) in ranges.items()
             if lower - _HALF_P <= test["p_value"] <= upper + _HALF_P
         ]
-        implied, lower, upper = ranges[READINGS[0]]
-        rows.append(
-            {
-                **{name: test[name] for name in ("table", "dataset", "source", "model")},
-                "comparison": f"FR2 vs {test['against']}",
-                "measure": test["measure"],
-                "printed": test["p_value"],
-                "implied": implied,
-                "lower": lower,
-                "upper": upper,
-                "reading": agreeing[0] if agreeing else "none",
-            }
-        )
-    return data_frame(rows)
+        yield {
+            **{name: test[name] for name in ("table", "dataset", "source", "model")},
+            "comparison": f"FR2 vs {test['against']}",
+            "measure": test["measure"],
+            "printed": test["p_value"],
+            **dict(zip(("implied", "lower", "upper"), ranges[READINGS[0]], strict=True)),
+            "reading": agreeing[0] if agreeing else "none",
+        }
+
+
+_SCORES = {"precision": "precision", "f1": "f1", "f1_at_k": "f1_at_k", "mae": "precision_mae"}
 
 
 def _range(
-    block: pd.DataFrame, one: str, other: str, measure: str, n: int
+    block: pd.DataFrame, pair: tuple[str, str], greater: bool, n: int, rounding: float
 ) -> tuple[float, float, float]:
     """The p-value of the printed means, and the least and largest that rounding allows."""
     from scipy.stats import ttest_ind_from_stats
 
-    alternative = "greater" if DIRECTIONS[measure] > 0 else "less"
-    means: Mapping[Any, float] = block["mean"].to_dict()
-    deviations: Mapping[Any, float] = block["sd"].to_dict()
+    means, sds = (block.loc[list(pair), of].tolist() for of in ("mean", "sd"))
 
     def p_value(change: float, other_change: float, spread: float) -> float:
-        return float(
-            ttest_ind_from_stats(
-                means[one] + change,
-                max(deviations[one] + spread, _LEAST_SD),
-                n,
-                means[other] + other_change,
-                max(deviations[other] + spread, _LEAST_SD),
-                n,
-                equal_var=False,
-                alternative=alternative,
-            ).pvalue
+        spreads = [max(sd + spread, _LEAST_SD) for sd in sds]
+        found = ttest_ind_from_stats(
+            *(means[0] + change, spreads[0], n),
+            *(means[1] + other_change, spreads[1], n),
+            equal_var=False,
+            alternative="greater" if greater else "less",
         )
+        return float(found.pvalue)
 
     # p is monotone in each mean, and for given means in the common change of the spreads: its
     # extremes lie at corners of the box of numbers that round to the printed ones.
-    ends = (-_HALF, _HALF)
+    ends = (-rounding, rounding)
     found = [p_value(*changes) for changes in itertools.product(ends, ends, ends)]
     return p_value(0.0, 0.0, 0.0), min(found), max(found)
-
-
-def _counts(frame: pd.DataFrame) -> pd.DataFrame:
-    rows = []
-    for table in [*frame["table"].unique(), "all"]:
-        block = frame if table == "all" else frame[frame["table"] == table]
-        found = block["reading"].value_counts()
-        rows.append(
-            {
-                "table": table,
-                "tests": len(block),
-                **{name: int(found.get(name, 0)) for name in (*READINGS, "none")},
-            }
-        )
-    return data_frame(rows)

@@ -5,19 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-import numpy as np
 from pydantic import Field
 
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.papers.shared.loading import load
-from experiments.analyses.papers.shared.published import (
-    Published,
-    printed_rows,
-    with_published,
-)
-from experiments.analyses.papers.shared.sources import SourceName
+from experiments.analyses.user_data import SourceName, load
+from experiments.asking.relation_models import relation_model
 from experiments.findings.artefacts import Artefacts
 from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.padding.assessors import by_labels
@@ -27,10 +21,6 @@ from factormodels.claims import RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Judgement, Missing, RelationModel, TextPair
 from factormodels.extraction.retrieval.bm25 import words_of
-from factormodels.fact_graph import FactGraph
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -42,57 +32,53 @@ class Settings:
         relations: the relation models that are compared, two or more: "lexical", "nli:FOLDER", or
             "words:SHARE", which wants a share of a claim's words in the other text.
         weights: of the claims.
-        published: the numbers that stand in the table of published ones.
-        data_file: file that says where data are; None: the default one, if it exists.
     """
 
     __pydantic_config__: ClassVar = STRICT
 
-    data: SourceName
-    relations: Annotated[tuple[str, ...], Field(min_length=2)]
+    data: SourceName = "core-responses"
+    relations: Annotated[tuple[str, ...], Field(min_length=2)] = ("lexical", "words:0.8", "words:1")
     weights: Literal["informativeness", "uniform"] = "informativeness"
-    published: tuple[Published, ...] = ()
-    data_file: str | None = None
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """The correlations of precision after selection, and the precisions."""
-    loaded = load(settings.data, context, settings.data_file)
-    graphs, remark = [graph for graph in loaded.graphs if graph.atoms], loaded.remark
-    precisions = {}
+    loaded, remark = load(settings.data, context)
+    graphs = [graph for graph in loaded if graph.atoms]
+    columns: dict[str, Any] = {"response": [graph.id for graph in graphs]}
     with context.track("relation models", len(settings.relations)) as advance:
         for name in settings.relations:
-            precisions[name] = _precisions(graphs, _model(name), settings.weights)
+            choices = CoreChoices(_model(name), settings.weights)
+            kept = [by_labels(selected(graph, choices.core(graph))) for graph in graphs]
+            columns[name] = [sum(each) / len(each) if each else float("nan") for each in kept]
             advance()
-    frame = data_frame({"response": [graph.id for graph in graphs], **precisions})
-    pairs: list[dict[str, Any]] = [
-        {"origin": "ours", "first": one, "second": other} | _correlation(frame, one, other)
+    precision = data_frame(columns)
+    pairs = [
+        {
+            "first": one,
+            "second": other,
+            "pearson": precision[one].corr(precision[other]),
+            "responses": len(precision[[one, other]].dropna()),
+        }
         for one, other in itertools.combinations(settings.relations, 2)
     ]
-    pairs += printed_rows("core_table_2", "first", "second", "pearson")
-    columns = (
-        *text_columns("origin", "first", "second"),
-        Column("pearson", "Pearson correlation", digits=2),
-    )
-    own = tuple(Column(name, name, digits=3) for name in settings.relations)
+    shown = (*text_columns("first", "second"), Column("pearson", "Pearson correlation", digits=2))
+    own = (Column(name, name, digits=3) for name in settings.relations)
     caption = (
         "Core, table 2: correlation over responses of factual precision by labels after selection "
         f"by two relation models. {remark}"
     )
-    tables = {
-        "table-2": Table(data_frame(pairs), columns, caption),
-        "precision": Table(
-            frame,
-            (Column("response", "response"), *own),
-            f"Precision after selection, by relation model. {remark}",
-        ),
-    }
-    return with_published(tables, settings.published, remark)
+    title = f"Precision after selection, by relation model. {remark}"
+    return Artefacts(
+        {
+            "table-2": Table(data_frame(pairs), shown, caption),
+            "precision": Table(precision, (Column("response", "response"), *own), title),
+        },
+        remarks=(remark,),
+    )
 
 
 def _model(name: str) -> RelationModel:
-    from experiments.asking.relation_models import relation_model
-
     kind, _, share = name.partition(":")
     if kind != "words":
         return relation_model(name)[0]
@@ -102,22 +88,6 @@ def _model(name: str) -> RelationModel:
         raise InputError(
             f"the relation model {name!r} gives no share of words; write words:0.8"
         ) from None
-
-
-def _precisions(graphs: Sequence[FactGraph], model: RelationModel, weights: str) -> list[float]:
-    choices = CoreChoices(model, weights)
-    found = []
-    for graph in graphs:
-        kept = by_labels(selected(graph, choices.core(graph)))
-        found.append(sum(kept) / len(kept) if kept else float("nan"))
-    return found
-
-
-def _correlation(frame: pd.DataFrame, one: str, other: str) -> dict[str, Any]:
-    both = frame[[one, other]].dropna().to_numpy()
-    varies = len(both) > 1 and (both.std(axis=0) > 0).all()
-    pearson = float(np.corrcoef(both.T)[0, 1]) if varies else float("nan")
-    return {"pearson": pearson, "responses": len(both)}
 
 
 @dataclass(frozen=True)

@@ -129,6 +129,5 @@ def test_inference_error_and_encodings() -> None:
         "brier", p["conditional"], p["exact"], atoms.labels, atoms.responses,
         n_bootstrap=N_BOOTSTRAP,
     )  # fmt: skip
-    printed = compared["difference"], compared["lower"], compared["upper"]
-    assert same(printed, found.difference, found.lower, found.upper)
+    assert same(ends(compared, "difference"), found.difference, found.lower, found.upper)
     assert not math.isnan(found.lower)

@@ -33,10 +33,6 @@ STUDIES = sorted(
     if name.startswith("ours/") and name.removeprefix("ours/") not in KEPT
 )
 
-UNSHOWN = {"ours/frontier": ["settings.slow=[]"]}
-"""What is left out of a study since the page shows none of it, and it takes most of the time: what
-loads JAX, Pyro and pgmpy. The first notebook runs all of them."""
-
 Row = dict[str, str]
 
 
@@ -91,7 +87,7 @@ def agree(printed: str, found: str) -> bool:
 @pytest.mark.parametrize("study", STUDIES)
 def test_the_numbers_of_the_page_are_those_of_its_command(study: str, folder: Path) -> None:
     assert f"    factormodels run {study}\n" in PAGE
-    invoke("run", study, *UNSHOWN.get(study, []), "--out", "out")
+    invoke("run", study, "--out", "out")
     stems = {path.stem for path in (folder / "out").iterdir()}
     for path in (folder / "out").glob("*.pdf"):
         # A figure that could go into a paper comes with its picture and its data.

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from experiments.evaluators.costs import METHODS, Load, core, stride_ablation
+from experiments.evaluators.costs import METHODS, Load, core
 from factormodels import Atom, Context, FactGraph, InputError
 from factormodels.extraction.fastfact import FastFactSettings, fastfact
 from factormodels.extraction.language_model import Completion, Request
@@ -173,30 +173,6 @@ def test_selection_costs_what_the_formula_says() -> None:
     core_ = Core(relations, Informativeness(relations, ("{topic} is.", "{topic} was.")), share=0.0)
     select(claims, core_)
     assert relations.asked == core(Load(1, 5), 2, faithful=True).verifying == len(verbal.asked)
-
-
-def test_the_stride_ablation_counts_calls_claims_and_tokens() -> None:
-    def answer(request: Request) -> str:
-        listed = sentences_of(request.messages[-1].content)
-        # A longer chunk gives fewer claims a sentence, as larger windows do.
-        per = 2 if len(listed) == 1 else 1
-        return json.dumps(
-            [{"sentence": n, "claim": f"C{n}{i}"} for n, _ in listed for i in range(per)]
-        )
-
-    graphs = [
-        FactGraph(f"g{k}", tuple(Atom(f"a{i}") for i in range(N)), response=RESPONSE)
-        for k in range(2)
-    ]
-    rows = stride_ablation(graphs, AnsweringModel(answer), [1, 4, None])
-    assert [(row.stride, row.calls, row.expected) for row in rows] == [
-        (1, 12, 12),
-        (4, 4, 4),
-        (None, 2, 2),
-    ]
-    assert [row.claims for row in rows] == [24, 12, 12]
-    assert [row.claim_difference for row in rows] == [6.0, 0.0, 0.0]
-    assert [row.failures for row in rows] == [0, 0, 0]
 
 
 @pytest.mark.parametrize(

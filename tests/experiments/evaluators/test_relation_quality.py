@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.metrics import roc_curve
 
 from calibration import auroc, report
 from experiments.analyses.ours.relation_transfer import DATA, IN_SAMPLE, RESPONSES, transfer_rows
-from experiments.analyses.papers.relation_roc import roc_within
 from experiments.evaluators.relation_quality import (
-    RelationForecasts,
     fit_lexical,
     labelled_pairs,
     of_factcheck_bench,
@@ -147,7 +143,7 @@ def test_what_a_fit_has_seen_is_said_and_matters() -> None:
         own = rows[name, name, IN_SAMPLE]["log_loss"]
         assert own < rows[name, name, RESPONSES]["log_loss"]
         assert own < rows[name, other, DATA]["log_loss"] + 0.01
-    # AUROC of cross-fitted shares, and its curve, compare pairs of one fold.
+    # AUROC of cross-fitted shares compares pairs of one fold.
     crossed = fit_lexical(halves["odd"], folds=3)
     responses = [item.response for item in halves["odd"]]
     assert len({*zip(responses, crossed.folds.tolist(), strict=True)}) == len(set(responses))
@@ -160,16 +156,6 @@ def test_what_a_fit_has_seen_is_said_and_matters() -> None:
     ends = [row[f"{E}{end}"] for end in ("", "_lower", "_upper")]
     assert ends == pytest.approx([told.value, told.lower, told.upper], rel=1e-12)
     assert 0 < ends[1] < ends[0] < ends[2] < 1
-    found = RelationForecasts(p, y, np.array(responses), 0, crossed.folds)
-    wrong, right = roc_within(found)
-    area = float((np.diff(wrong) * (right[1:] + right[:-1]) / 2).sum())
-    assert area == pytest.approx(auroc(p, y, folds=crossed.folds), abs=1e-12)
-    assert area != pytest.approx(auroc(p, y), abs=1e-3)
-    pooled = roc_within(replace(found, folds=None))
-    wrong, right, _ = roc_curve(y, p, drop_intermediate=False)
-    heights = np.interp(pooled[0][::2], wrong, right)
-    assert (pooled[1][::2] <= heights + 1e-12).all()
-    assert (pooled[1][1::2] >= heights - 1e-12).all()
     own = crossed.distributions(halves["even"])
     codes = [KINDS.index(item.kind) for item in halves["even"]]
     right = own[np.arange(len(codes)), codes]

@@ -17,7 +17,7 @@ from calibration.self_knowledge import IntervalSettings
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.ours import core_on_biographies
 from experiments.analyses.ours.core_on_biographies import kept_rows
-from experiments.analyses.papers.shared.sources import DATA_FILE
+from experiments.analyses.user_data import DATA_FILE
 from experiments.padding.robustness import CoreChoices
 from experiments.padding.selection_study import selection_study
 from experiments.padding.uncertain_selection import uncertain_rows
@@ -181,13 +181,13 @@ def test_what_is_kept_by_sentence_is_counted_with_paired_changes() -> None:
         kept_rows([without], choices, 1, 0)
 
 
-def test_the_study_of_core_pads_in_three_ways(tmp_path: Path) -> None:
+def test_the_study_of_core_pads_in_three_ways(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_many([response("g"), response("h")], tmp_path / "own.jsonl")
     (tmp_path / DATA_FILE).write_text("datasets:\n  core-responses: own.jsonl\n")
-    data = tmp_path / DATA_FILE
-    settings = core_on_biographies.Settings(
-        "core-responses", weights="uniform", appended=4, data_file=str(data)
-    )
+    monkeypatch.chdir(tmp_path)
+    settings = core_on_biographies.Settings(weights="uniform", appended=4)
     context = AnalysisContext("s", 0, tmp_path, "here")
     tables = core_on_biographies.run(settings, context).tables
     gains = tables["gains"].frame.set_index(["judge", "kind"])

@@ -330,7 +330,7 @@ def test_embedded_studies_are_valid_and_found_by_name() -> None:
 
 
 def test_an_unknown_name_lists_the_embedded_studies() -> None:
-    refused("use one of compare", load_study, "nonsense")
+    refused("use one of bench, compare", load_study, "nonsense")
 
 
 def test_a_file_without_suffix_goes_before_an_embedded_study(

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from experiments.analyses.papers.shared.sources import VARIABLE
+from experiments.analyses.user_data import DATA_FILE, VARIABLE
 from factormodels import datasets
 from tests.experiments.conftest import invoke
 from tests.pages import findings
@@ -97,11 +97,11 @@ def test_files_of_confidences_and_of_asked_models_are_subjects(folder: Path) -> 
         for at in range(40)
     ]  # fmt: skip
     (folder / "asked.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in asked))
-    (folder / "data.yaml").write_text(
+    (folder / DATA_FILE).write_text(
         "datasets: {self-judged: {NQ: nq.json, ours: asked.jsonl}}", encoding="utf-8"
     )
-    result = invoke("run", STUDY, VOTES, *QUICK, "settings.data_file=data.yaml", "--out", "out")
-    assert "Without MATH: datasets.self-judged in data.yaml" in result.stdout
+    result = invoke("run", STUDY, VOTES, *QUICK, "--out", "out")
+    assert f"Without MATH: datasets.self-judged in {DATA_FILE}" in result.stdout
     frame = pd.read_csv("out/in-sample.csv")
     every: Any = [one for answer in answers for one in answer["claims"]]
     judged = [(one["annotation"] == "Y", one["gpt-score"] >= 0.9) for one in every]

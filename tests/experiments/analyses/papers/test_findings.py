@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from calibration.self_knowledge import IntervalSettings, label_positions
+from experiments import self_knowledge
 from experiments.study.labelled_claims import load_claims
 from tests.experiments.analyses.papers.conftest import run_study, say_where
 from tests.pages import findings
@@ -71,30 +72,17 @@ def test_supported_claims_by_position_are_those_of_the_owners_file(shared_data: 
     assert re.findall(r"0\.\d+", told[1]) == shares
 
 
-SURE = 0.9
-"""Confidence from which a model counts as judging a claim of its own correct."""
-
-
-def check_self_knowledge(path: Path, folder: Path) -> dict[str, str]:
-    """Run the study of several models on one, hold it to shares counted here, and return ours.
-
-    The form is that of tatsu-lab/conformal-factual-lm: `data`, a list of answers with `claims`,
-    each with the model's `gpt-score` and a person's `annotation`, Y if it is right.
-    """
-    answers = json.loads(path.read_text(encoding="utf-8"))["data"]
+@pytest.mark.parametrize("name", ["nq", "MATH"])
+def test_self_knowledge_of_a_real_model_is_what_one_counts(name: str, shared_data: Path) -> None:
+    path = shared_data / "self_judged" / f"{name}_subclaims_with_scores.jsonl"
+    # `data`, a list of answers with `claims`, each with the model's `gpt-score` and a person's
+    # `annotation`, Y if it is right.
     every = [
-        (one["annotation"].strip() == "Y", float(one["gpt-score"]) >= SURE)
-        for answer in answers
+        (one["annotation"].strip() == "Y", float(one["gpt-score"]) >= 0.9)
+        for answer in json.loads(path.read_text(encoding="utf-8"))["data"]
         for one in answer["claims"]
     ]
-    say_where(folder, f"datasets: {{self-judged: {{GPT-4: {path}}}}}")
-    results = run_study(
-        "papers/self-known-models",
-        folder,
-        "settings.models=[GPT-4]",
-        f"settings.threshold={SURE}",
-    )
-    frame = results.artefacts.tables["knowledge"].frame
+    frame = self_knowledge(path, threshold=0.9)["quantities"]
     found = frame[frame["position"] == "overall"].set_index("quantity")["estimate"]
     known = [sure for right, sure in every if right]
     unknown = [not sure for right, sure in every if not right]
@@ -105,31 +93,9 @@ def check_self_knowledge(path: Path, folder: Path) -> dict[str, str]:
     assert found["factuality"] == pytest.approx(len(known) / len(every), abs=1e-12)
     sigma = (1 - self_unknown) / (2 - self_unknown - self_known)
     assert found["sigma"] == pytest.approx(sigma, abs=1e-12)
-    published = results.artefacts.tables["published"].frame
-    return dict(zip(published["source"], published["ours"], strict=True))
-
-
-def test_self_knowledge_of_a_small_file_is_what_one_counts(bare_folder: Path) -> None:
-    answers = [
-        {"claims": [{"subclaim": "t", "gpt-score": score, "annotation": said}
-                    for score, said in zip(
-            (1.0, 0.9, 0.3, 0.8), marks, strict=True)]}
-        for marks in ("YYNY", "YNNY", "NYYY", "YYYN")
-    ]  # fmt: skip
-    path = bare_folder / "claims.json"
-    path.write_text(json.dumps({"data": answers}), encoding="utf-8")
-    check_self_knowledge(path, bare_folder)
-
-
-@pytest.mark.parametrize("name", ["nq", "MATH"])
-def test_self_knowledge_of_a_real_model_is_what_one_counts(
-    name: str, bare_folder: Path, shared_data: Path
-) -> None:
-    path = shared_data / "self_judged" / f"{name}_subclaims_with_scores.jsonl"
-    ours = check_self_knowledge(path, bare_folder)
     if name == "nq":
-        for source, _, printed in rows_of_study("papers/self-known-models"):
-            assert ours[source] == printed
+        row = next(line for line in PAGE.splitlines() if "nq.jsonl --threshold 0.9" in line)
+        assert f"| {self_unknown:.3f} |" in row
 
 
 def test_counts_of_fastfact_are_those_of_its_file(shared_data: Path) -> None:

@@ -1,0 +1,102 @@
+"""Verdicts on claims, of people and of pipelines, in the words of FaStfact's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from calibration.claims.agreement import LABEL_TYPES
+from calibration.claims.counts import ClaimCounts
+from experiments.padding.gaming import subject_of
+from factormodels.claims import Atom
+from factormodels.fact_graph import FactGraph
+
+VERDICTS: Mapping[str, str] = MappingProxyType(
+    {
+        "conflicting": "conflicting evidence",
+        "insufficient": "not enough evidence",
+        "undecided": "not enough evidence",
+        "contradicted": "refuted",
+        "true": "supported",
+        "false": "non-supported",
+        "unsupported": "non-supported",
+    }
+)
+"""What FaStfact's table 2 calls the verdicts of assessors."""
+
+
+@dataclass(frozen=True)
+class JudgedResponse:
+    """The claims of one response.
+
+    Attributes:
+        id: of the response.
+        claims: texts.
+        verdicts: one of each claim, a key of `calibration.claims.agreement.LABEL_TYPES`.
+        group: the benchmark that it belongs to.
+    """
+
+    id: str
+    claims: tuple[str, ...]
+    verdicts: tuple[str, ...]
+    group: str = ""
+
+    def count(self, kind: str) -> int:
+        """The number of claims with a type of verdict."""
+        return sum(LABEL_TYPES[verdict] == kind for verdict in self.verdicts)
+
+
+def judged_graphs(graphs: Iterable[FactGraph]) -> list[JudgedResponse]:
+    """The judged claims of fact graphs; a claim without a verdict is left out.
+
+    The verdict is the annotation of the atom where it is one, otherwise its label.
+    """
+    found = []
+    for graph in graphs:
+        judged = [
+            (atom.text, verdict)
+            for atom in graph.atoms
+            if (verdict := verdict_of(atom)) is not None
+        ]
+        group = graph.metadata.get("benchmark", graph.metadata.get("prompt_source"))
+        found.append(
+            JudgedResponse(
+                graph.id,
+                tuple(text for text, _ in judged),
+                tuple(verdict for _, verdict in judged),
+                str(group) if group is not None else subject_of(graph).domain,
+            )
+        )
+    return found
+
+
+def verdict_of(atom: Atom) -> str | None:
+    """What people said of an atom, a key of `LABEL_TYPES`; None where they said nothing."""
+    known = VERDICTS.get(atom.annotation or "", atom.annotation)
+    if known in LABEL_TYPES:
+        return known
+    return None if atom.label is None else "supported" if atom.label else "non-supported"
+
+
+def recorded_verdicts(graphs: Iterable[FactGraph]) -> list[tuple[str, str]]:
+    """The pipeline's verdict and the person's on the claims where FaStfact-Bench records both.
+
+    The pipeline's is that of its verifier, or of its pre-verification where it searched nothing.
+    """
+    found = []
+    for graph in graphs:
+        verifier = graph.metadata.get("verifier", {})
+        prelabels = graph.metadata.get("prelabel", {})
+        for atom in graph.atoms:
+            said = str(verifier.get(atom.id, prelabels.get(atom.id, ""))).casefold()
+            own, human = VERDICTS.get(said, said), verdict_of(atom)
+            if human is not None and own in LABEL_TYPES:
+                found.append((own, human))
+    return found
+
+
+def counts_of(responses: Sequence[JudgedResponse]) -> ClaimCounts:
+    """The numbers of claims by type of verdict."""
+    kinds = ("supported", "non-supported", "irrelevant")
+    return ClaimCounts(*([response.count(kind) for response in responses] for kind in kinds))

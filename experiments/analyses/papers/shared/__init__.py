@@ -1,1 +1,0 @@
-"""What analyses of papers share: the user's data, printed numbers, verdicts on claims, measures."""

@@ -1,0 +1,152 @@
+"""Where a study's data are: a file of the user's names them, or embedded ones stand for them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any
+
+from experiments.analyses.context import AnalysisContext
+from experiments.results.manifest import file_hash
+from experiments.study.config import DatasetChoice, known
+from factormodels import datasets
+from factormodels.errors import InputError, unknown_name
+from factormodels.fact_graph import FactGraph
+from factormodels.io.files import read_text
+from factormodels.io.guarded_opening import exists
+from factormodels.io.plain_yaml import parse_yaml
+
+DATA_FILE = "factormodels-data.yaml"
+"""The file that says where data are, looked for in the current folder."""
+
+VARIABLE = "FACTORMODELS_DATA"
+"""The environment variable that names another file in its place."""
+
+SOURCES: Mapping[str, str] = MappingProxyType(
+    {
+        # FActScore's labeled/ChatGPT.jsonl: github.com/shmsw25/FActScore.
+        "factscore-labelled": "factscore",
+        # Labelled responses with texts, such as the same file.
+        "core-responses": "demonstration",
+        # FaStfact-Bench with its labels, or Factcheck-Bench's own file.
+        "fastfact-bench": "factcheck-bench",
+        # By name of a model, claims with labels and what it says of them.
+        "self-judged": "selfcheck",
+    }
+)
+"""What a user's file can name, and the embedded dataset that stands for it."""
+
+# The name of one of them, in the settings of an analysis.
+SourceName = Annotated[str, known(lambda: SOURCES, "dataset")]
+
+Place = Path | str
+"""A file, or the name of an embedded dataset."""
+
+
+@dataclass(frozen=True)
+class UserData:
+    """What the user's file says.
+
+    Attributes:
+        where: what errors call the file; empty if there is none.
+        paths: by name of `SOURCES` the file of the data, the name of an embedded dataset, or
+            either by name of model.
+    """
+
+    where: str = ""
+    paths: Mapping[str, Place | Mapping[str, Place]] = field(default_factory=dict)
+
+    def places(self, name: str) -> dict[str, Place]:
+        """The files of a source by name of model; one for all has no name."""
+        given = self.paths.get(name, {})
+        return dict(given) if isinstance(given, Mapping) else {"": given}
+
+
+def user_data() -> UserData:
+    """What the user's file says of where data are; nothing if there is no such file.
+
+    It is the file that the environment variable `FACTORMODELS_DATA` names, else
+    `factormodels-data.yaml` in the current folder, if it exists.
+
+    Raises:
+        InputError: if the file cannot be read, or names no source or path that there is.
+    """
+    named = os.environ.get(VARIABLE, "")
+    file = Path(named or DATA_FILE)
+    if not named and not (exists(file) and file.is_file()):
+        return UserData()
+    where = str(file)
+    content = _mapping(parse_yaml(read_text(file), where) or {}, where)
+    for key in content:
+        if key != "datasets":
+            raise InputError(f"{where}: {unknown_name(f'the key {key!r}', key, ['datasets'])}")
+    paths: dict[str, Place | Mapping[str, Place]] = {}
+    for name, value in _mapping(content.get("datasets", {}), f"{where}: datasets").items():
+        if name not in SOURCES:
+            raise InputError(
+                f"{where}: datasets: {unknown_name(f'the dataset {name!r}', name, SOURCES)}"
+            )
+        place = f"{where}: datasets.{name}"
+        paths[name] = (
+            {model: _place(each, file, f"{place}.{model}") for model, each in value.items()}
+            if isinstance(value, dict)
+            else _place(value, file, place)
+        )
+    return UserData(where, MappingProxyType(paths))
+
+
+def load(name: str, context: AnalysisContext) -> tuple[tuple[FactGraph, ...], str]:
+    """Responses of the user's or the embedded ones that stand for them; what to know of them.
+
+    Args:
+        name: a name of `SOURCES`.
+        context: what the analysis is run with.
+
+    Raises:
+        InputError: if a file cannot be read.
+    """
+    user = user_data()
+    places = user.places(name)
+    remark = f"Data of {user.where}: {name}."
+    if not places:
+        places = {"": SOURCES[name]}
+        remark = (
+            f"Data: {SOURCES[name]}, which is embedded, in place of {name}; "
+            f"{user.where or DATA_FILE} can name yours."
+        )
+    choices = [
+        DatasetChoice(name=f"{name}: {model}" if model else name, path=str(place.resolve()))
+        if isinstance(place, Path)
+        else DatasetChoice(name=place)
+        for model, place in places.items()
+    ]
+    loaded = context.load(choices, "data")
+    return tuple(graph for each in loaded for graph in each.graphs), remark
+
+
+def hash_of(place: Place) -> str:
+    """Hexadecimal SHA-256 of the bytes of a file or of an embedded dataset."""
+    return file_hash(place) if isinstance(place, Path) else datasets.load(place).sha256
+
+
+def _mapping(value: Any, where: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InputError(f"{where}: {value!r} is not a mapping; write names with a path each")
+    return value
+
+
+def _place(value: Any, file: Path, where: str) -> Place:
+    if not isinstance(value, str) or not value:
+        raise InputError(f"{where}: {value!r} is not a path; name a file")
+    path = file.parent / value
+    if exists(path) and path.is_file():
+        return path
+    if value in datasets.names():
+        return value
+    raise InputError(
+        f"{where}: there is no file {path} and no embedded dataset of that name; correct the path, "
+        f"name one of {', '.join(datasets.names())}, or leave it out"
+    )
