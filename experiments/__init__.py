@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from experiments.methods.infer import infer
     from experiments.methods.lists import list_
     from experiments.methods.report import report
+    from experiments.methods.revise import revise
     from experiments.methods.score import score
     from experiments.methods.select import select
     from experiments.methods.self_knowledge import self_knowledge
@@ -48,6 +49,7 @@ __all__ = [
     "posteriors",
     "read_rows",
     "report",
+    "revise",
     "run_study",
     "score",
     "select",
@@ -70,6 +72,7 @@ _MODULES = {
     "posteriors": "experiments.runner.posteriors",
     "read_rows": "experiments.results.rows",
     "report": "experiments.methods.report",
+    "revise": "experiments.methods.revise",
     "run_study": "experiments.cli.running",
     "score": "experiments.methods.score",
     "select": "experiments.methods.select",

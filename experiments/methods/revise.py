@@ -1,0 +1,415 @@
+"""From score to a better answer: doubtful claims are dropped, hedged or corrected."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from calibration.intervals import Scale, mean_interval
+from experiments.asking.ledger_table import ledger_table
+from experiments.asking.relation_models import relation_model
+from experiments.asking.session import answering
+from experiments.asking.settings import AnswerSettings, Model
+from experiments.evaluators.inputs import load_responses
+from experiments.findings.findings import Findings
+from experiments.findings.table import Column, Table, data_frame, interval_column, text_columns
+from experiments.findings.text import counted, interval, number
+from experiments.progress import tell
+from experiments.settings import Option, front_door
+from factormodels.claims import Atom, Relation, RelationKind
+from factormodels.errors import InputError
+from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.language_model.accounting import Ledger
+from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
+from factormodels.extraction.relation_models.base import RelationModel
+from factormodels.extraction.sentences import split_sentences
+from factormodels.extraction.stages.corrections import corrections, relations_to
+from factormodels.extraction.stages.relations import LEAST_PROBABILITY
+from factormodels.fact_graph import FactGraph
+from factormodels.variants import variant
+
+if TYPE_CHECKING:
+    Responses = str | os.PathLike[str] | Iterable[FactGraph]
+
+COMMAND = "revise"
+
+KEPT, HEDGED, CORRECTED, DROPPED = "kept", "hedged", "corrected", "dropped"
+ACTIONS = (KEPT, HEDGED, CORRECTED, DROPPED)
+
+METADATA_KEY = "revision"
+"""Key of a revised response's metadata: what became of each claim of the first."""
+
+HEDGE = "It is not certain whether this is so: "
+"""What a hedged claim begins with."""
+
+
+class ReviseSettings(AnswerSettings):
+    """What becomes of doubtful claims."""
+
+    keep: Annotated[float, Field(ge=0, le=1), Option("P")] = 0.5
+    """Claims at least so probable stay as they are."""
+
+    drop: Annotated[float, Field(ge=0, le=1), Option("P")] = 0.2
+    """Claims less probable are corrected, or dropped where no passage says what is right; those
+    between are hedged."""
+
+    model: Model = None
+    """Language model that corrects claims from the passages against them; as litellm spells it, its
+    key from the environment. Without one, claims are dropped and hedged only."""
+
+    relations: Annotated[str | None, Option("NAME")] = None
+    """Who judges corrected claims: lexical, model (that of --model), recorded:FILE or nli:FOLDER;
+    by default the language model."""
+
+    least: Annotated[float, Field(ge=0, le=1), Option("P")] = LEAST_PROBABILITY
+    """Least probability of a relation that counts."""
+
+    variant: Literal["given", "FR1", "FR2", "FR3"] = "FR2"
+    """Which recorded relations count."""
+
+    encoding: Literal["implication", "conditional", "mixture"] = "implication"
+    """Encoding of relations as factors."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """What became of a claim.
+
+    Attributes:
+        atom: the claim as it was.
+        action: one of `ACTIONS`.
+        before: its posterior.
+        text: what stands in its place; empty where nothing does.
+        after: posterior of what stands there, in the revised response; NaN where nothing does.
+        passage: id of the passage that holds a correction best.
+        reason: why a claim was not corrected that might have been.
+    """
+
+    atom: Atom
+    action: str
+    before: float
+    text: str = ""
+    after: float = math.nan
+    passage: str = ""
+    reason: str = ""
+
+
+@front_door
+def revise(responses: Responses, settings: ReviseSettings) -> Findings:
+    """Revise responses by the posteriors of their claims: keep, hedge, correct or drop each.
+
+    A claim that passages contradict is corrected by the language model from these passages; its new
+    text stays only if a passage entails it, by the relation model that judged the others, and the
+    graph with it holds it probable enough. So no fact comes in that no passage holds. Shows a row
+    per response, then every change; --report makes a page of them. With --out also the revised
+    responses as graphs, with their texts.
+
+    Examples::
+
+        factormodels revise assessed/graphs.jsonl --report revised.html
+        factormodels revise assessed/graphs.jsonl --model openai/NAME --out revised
+        factormodels revise demonstration --keep 0.6 --drop 0.3
+
+    Args:
+        responses: Responses with claims, passages and relations: the graphs of `assess`, fact
+            graphs or an embedded dataset. In Python also fact graphs.
+        settings: how; in Python the fields may be named instead, and a language model given itself.
+
+    Raises:
+        InputError: if the responses cannot be read, none has relations, or an option does not fit.
+        MissingDependencyError: if a relation model needs a library that is not installed.
+    """
+    if settings.drop > settings.keep:
+        raise InputError(
+            f"--drop {settings.drop:g} is more than --keep {settings.keep:g}; give less, or as much"
+        )
+    loaded = load_responses(Path(responses) if isinstance(responses, str) else responses)
+    graphs = tuple(graph for graph in loaded.graphs if graph.atoms and graph.relations)
+    if not graphs:
+        raise InputError(
+            "no response has claims and relations, so nothing says which are doubtful; give the "
+            "graphs of `factormodels assess`"
+        )
+    ledger, prompts = Ledger(), read_prompts(settings.prompts)
+    model: LanguageModel | None = None
+    if settings.model is not None:
+        model = WithPrompts(answering(settings.model, settings, ledger), prompts)
+    elif settings.relations is not None:
+        raise InputError("--relations judges corrected claims; name who corrects with --model")
+    judge = None if model is None else relation_model(settings.relations or "model", model)[0]
+    changes: dict[str, list[Change]] = {}
+    revised: list[FactGraph] = []
+    failures: list[str] = []
+    for place, graph in enumerate(graphs, 1):
+        tell(f"response {place} of {len(graphs)}")
+        new, own, lost = revised_response(graph, settings, model, judge)
+        changes[graph.id] = own
+        revised.append(new)
+        failures += [f"{graph.id}, {atom}: {reason}" for atom, reason in lost]
+    tables = {"responses": _responses(changes), "changes": _changes(changes)}
+    if any(atom.label is not None for graph in graphs for atom in graph.atoms):
+        tables["labels"] = _labels(changes)
+    if ledger.stages:
+        tables["cost"] = ledger_table(ledger)
+    left_out = len(loaded.graphs) - len(graphs)
+    remarks = list(loaded.remarks)
+    if left_out:
+        remarks.append(f"{counted(left_out, 'response')} without claims or relations: left out.")
+    if failures:
+        remarks.append(
+            f"{counted(len(failures), 'claim')} could not be corrected since there was no answer; "
+            f"the first: {failures[0]}"
+        )
+    return Findings(
+        command=COMMAND,
+        source=loaded.source,
+        sentences=(*_sentences(changes), *remarks),
+        tables=tables,
+        settings=settings.model_dump(mode="json"),
+        incomplete=bool(failures),
+        graphs=tuple(revised),
+    )
+
+
+def revised_response(
+    graph: FactGraph,
+    settings: ReviseSettings,
+    model: LanguageModel | None,
+    judge: RelationModel | None,
+) -> tuple[FactGraph, list[Change], tuple[tuple[str, str], ...]]:
+    """The revised response, what became of each claim, and what could not be asked.
+
+    Of the revised response, claims that are dropped or hedged are no claims any more: it does not
+    assert them.
+    """
+    view = variant(graph, settings.variant)
+    before = _posteriors(view, settings)
+    doubtful = [atom for atom in view.atoms if before[atom.id] < settings.keep]
+    refuted = [atom for atom in doubtful if before[atom.id] < settings.drop]
+    texts: Mapping[str, str] = {}
+    lost: tuple[tuple[str, str], ...] = ()
+    found: list[Relation] = []
+    if model is not None and judge is not None and refuted:
+        answered = corrections(view, refuted, model)
+        texts, lost = answered.texts, answered.failures
+        found = relations_to(view, texts, judge, least=settings.least)
+    best = _best_passages(found)
+    held = {atom: text for atom, text in texts.items() if atom in best}
+    kept = {atom.id for atom in view.atoms} - {atom.id for atom in doubtful}
+    # A correction that the graph does not hold probable goes, and the others are judged without it.
+    while True:
+        new = _with_texts(view, kept, held, found)
+        after = _posteriors(new, settings)
+        unlikely = [atom for atom in held if after[atom] < settings.keep]
+        if not unlikely:
+            break
+        held = {atom: text for atom, text in held.items() if atom not in unlikely}
+    changes = []
+    for atom in view.atoms:
+        p = before[atom.id]
+        if atom.id in kept:
+            change = Change(atom, KEPT, p, atom.text, after[atom.id])
+        elif atom.id in held:
+            change = Change(atom, CORRECTED, p, held[atom.id], after[atom.id], best[atom.id])
+        elif p >= settings.drop:
+            change = Change(atom, HEDGED, p, f"{HEDGE}{atom.text}")
+        else:
+            change = Change(atom, DROPPED, p, reason=_reason(atom.id, texts, best, model))
+        changes.append(change)
+    told = {
+        change.atom.id: {"action": change.action, "was": change.atom.text, "p": change.before}
+        for change in changes
+    }
+    text = _text(graph, changes)
+    return replace(new, response=text, metadata={**new.metadata, METADATA_KEY: told}), changes, lost
+
+
+def _posteriors(graph: FactGraph, settings: ReviseSettings) -> dict[str, float]:
+    from inference import infer
+
+    if not graph.atoms:
+        return {}
+    posterior = infer(graph.to_factor_graph(settings.encoding))
+    return {atom: float(posterior.marginals[atom][1]) for atom in graph.atom_ids}
+
+
+def _best_passages(relations: Sequence[Relation]) -> dict[str, str]:
+    """The passage that entails each claim most probably, of those that one entails."""
+    best: dict[str, Relation] = {}
+    for relation in relations:
+        held = best.get(relation.target)
+        if relation.kind is RelationKind.ENTAILMENT and (
+            held is None or relation.probability > held.probability
+        ):
+            best[relation.target] = relation
+    return {target: relation.source for target, relation in best.items()}
+
+
+def _with_texts(
+    view: FactGraph, kept: set[str], held: Mapping[str, str], found: Sequence[Relation]
+) -> FactGraph:
+    """The graph of the claims that are kept, and of those corrected with their new relations."""
+    atoms = tuple(
+        # A label was about another text.
+        replace(atom, text=held[atom.id], label=None, annotation=None) if atom.id in held else atom
+        for atom in view.atoms
+        if atom.id in kept or atom.id in held
+    )
+    gone = {atom.id for atom in view.atoms} - kept
+    stay = [one for one in view.relations if not {one.source, one.target} & gone]
+    new = [one for one in found if one.target in held]
+    contexts = tuple(
+        replace(
+            context,
+            retrieved_for=tuple(a for a in context.retrieved_for if a in kept or a in held),
+        )
+        for context in view.contexts
+    )
+    return replace(view, atoms=atoms, contexts=contexts, relations=(*stay, *new))
+
+
+def _reason(
+    atom: str, texts: Mapping[str, str], best: Mapping[str, str], model: LanguageModel | None
+) -> str:
+    if model is None:
+        return ""
+    if atom not in texts:
+        return "no passage says what is right"
+    return "no passage entails the correction" if atom not in best else "not probable enough"
+
+
+def _text(graph: FactGraph, changes: Sequence[Change]) -> str:
+    """The response, sentence by sentence: one all of whose claims stay, stays as it is.
+
+    The others are replaced by what stands in the place of their claims; those that make no claim
+    stay. Where claims do not say which sentence they are from, what stands is listed in order.
+    """
+    sentences = split_sentences(graph.response) if graph.response.strip() else ()
+    placed = [change.atom.sentence for change in changes]
+    counted_alike = graph.metadata.get("sentences", len(sentences)) == len(sentences)
+    if not sentences or not counted_alike or None in placed:
+        return " ".join(change.text for change in changes if change.text)
+    by_sentence: dict[int, list[Change]] = {}
+    for change in changes:
+        by_sentence.setdefault(change.atom.sentence or 0, []).append(change)
+    parts = []
+    for place, sentence in enumerate(sentences, 1):
+        own = by_sentence.get(place, [])
+        if all(change.action == KEPT for change in own):
+            parts.append(sentence)
+        else:
+            parts += [change.text for change in own if change.text]
+    return " ".join(parts)
+
+
+def _responses(changes: Mapping[str, Sequence[Change]]) -> Table:
+    rows = []
+    for response, own in changes.items():
+        counts = Counter(change.action for change in own)
+        after = [change.after for change in own if not math.isnan(change.after)]
+        rows.append(
+            {
+                "response": response,
+                "claims": len(own),
+                **{action: counts[action] for action in ACTIONS},
+                "before": float(np.mean([change.before for change in own])),
+                "after": float(np.mean(after)) if after else math.nan,
+            }
+        )
+    return Table(
+        data_frame(rows),
+        (
+            *text_columns("response"),
+            *(Column(name, name, digits=0) for name in ("claims", *ACTIONS)),
+            Column("before", "mean P before", digits=3),
+            Column("after", "mean P after", digits=3),
+        ),
+        "What became of the claims of each response.",
+        note="Mean P after: of the claims that the revised response asserts, judged again.",
+    )
+
+
+def _changes(changes: Mapping[str, Sequence[Change]]) -> Table:
+    rows = [
+        {
+            "response": response,
+            "claim": change.atom.id,
+            "action": change.action,
+            "before": change.before,
+            "after": change.after,
+            "was": change.atom.text,
+            "is": change.text,
+            "passage": change.passage,
+            "reason": change.reason,
+        }
+        for response, own in changes.items()
+        for change in own
+        if change.action != KEPT
+    ]
+    names = ("response", "claim", "action", "before", "after", "was", "is", "passage", "reason")
+    return Table(
+        data_frame(rows, list(names)),
+        (
+            *text_columns("response", "claim", "action"),
+            Column("before", "P before", digits=3),
+            Column("after", "P after", digits=3),
+            *text_columns("was", "is", "passage", "reason"),
+        ),
+        "Every claim that does not stay as it was.",
+    )
+
+
+def _labels(changes: Mapping[str, Sequence[Change]]) -> Table:
+    """What became of claims that people judged: errors removed, and true claims lost."""
+    rows = []
+    for label, title in ((False, "false"), (True, "true")):
+        row: dict[str, Any] = {"label": title}
+        for action in ACTIONS:
+            shares = [
+                float(np.mean(of_label))
+                for own in changes.values()
+                if (of_label := [c.action == action for c in own if c.atom.label is label])
+            ]
+            ends = mean_interval(shares, scale=Scale.PROBABILITY)
+            row |= dict(zip((action, f"{action}_lower", f"{action}_upper"), ends, strict=True))
+        row["claims"] = sum(c.atom.label is label for own in changes.values() for c in own)
+        rows.append(row)
+    return Table(
+        data_frame(rows),
+        (
+            *text_columns("label"),
+            Column("claims", "claims", digits=0),
+            *(interval_column(action, action, 3) for action in ACTIONS),
+        ),
+        "What became of claims that people judged: shares, means over responses.",
+        note="A false claim that is not kept is an error removed; a true one is lost. Of corrected "
+        "claims nobody has judged the new text.",
+    )
+
+
+def _sentences(changes: Mapping[str, Sequence[Change]]) -> list[str]:
+    every = [change for own in changes.values() for change in own]
+    counts = Counter(change.action for change in every)
+    listed = ", ".join(f"{counts[action]:,} {action}" for action in ACTIONS if counts[action])
+    told = [f"{counted(len(every), 'claim')} of {counted(len(changes), 'response')}: {listed}."]
+    apart = [
+        float(np.mean(after)) - float(np.mean([change.before for change in own]))
+        for own in changes.values()
+        if (after := [change.after for change in own if not math.isnan(change.after)])
+    ]
+    gain, lower, upper = mean_interval(apart, scale=Scale.NUMBER)
+    if not math.isnan(gain):
+        ends = "" if math.isnan(lower) else f" {interval(lower, upper)}"
+        told.append(
+            f"The mean P of what a response asserts changes by {number(gain)}{ends}, judged by the "
+            "same graph; that is what the revision aims at, and no proof that it is right."
+        )
+    return told

@@ -1,0 +1,110 @@
+"""Corrections: what claims that passages contradict say, put right by these passages alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from factormodels.claims import Atom, Relation, RelationKind
+from factormodels.extraction.language_model import Failure, LanguageModel
+from factormodels.extraction.language_model.answers import plain_claim
+from factormodels.extraction.relation_models.base import Judgement, RelationModel, TextPair
+from factormodels.extraction.stages.asking import Question, ask_all
+from factormodels.extraction.stages.relations import LEAST_PROBABILITY, ask, relation_of
+from factormodels.fact_graph import FactGraph
+from factormodels.variants import normalised_text
+
+PROMPT = "correction"
+STAGE = "corrections"
+
+MOST_PASSAGES = 3
+"""Passages that a correction is shown, those against the claim that are surest."""
+
+_TOKENS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Corrections:
+    """What claims are corrected to.
+
+    Attributes:
+        texts: the new text of a claim by id, of those that have one.
+        failures: (id of the claim, reason) of those without an answer.
+    """
+
+    texts: Mapping[str, str]
+    failures: tuple[tuple[str, str], ...]
+
+
+def passages_against(graph: FactGraph, atom: str) -> list[str]:
+    """Ids of the passages that contradict a claim, the surest first, `MOST_PASSAGES` at most."""
+    contexts = {context.id: context.prior for context in graph.contexts}
+    against = [
+        (one.probability * contexts[one.source], one.source)
+        for one in graph.relations
+        if one.target == atom and one.source in contexts
+        if one.kind is RelationKind.CONTRADICTION
+    ]
+    return [name for _, name in sorted(against, key=lambda pair: -pair[0])[:MOST_PASSAGES]]
+
+
+def corrections(graph: FactGraph, atoms: Sequence[Atom], model: LanguageModel) -> Corrections:
+    """New texts of claims, by a language model that is shown the passages against each.
+
+    A claim that no passage contradicts is not asked about: nothing says what is right. An answer
+    that is empty, or the claim again, is no correction.
+    """
+    contents = {
+        one.id: f"{one.title}\n{one.content}" if one.title else one.content
+        for one in graph.contexts
+    }
+    asked = [(atom, passages_against(graph, atom.id)) for atom in atoms]
+    asked = [(atom, names) for atom, names in asked if names]
+    questions = [
+        Question(
+            {
+                "question": graph.query,
+                "passages": "\n\n".join(contents[name] for name in names),
+                "claim": atom.text,
+            },
+            _read,
+            _TOKENS,
+        )
+        for atom, names in asked
+    ]
+    texts: dict[str, str] = {}
+    failures: list[tuple[str, str]] = []
+    for (atom, _), answer in zip(asked, ask_all(model, PROMPT, STAGE, questions), strict=True):
+        if isinstance(answer, Failure):
+            failures.append((atom.id, answer.reason))
+            continue
+        text = plain_claim(answer, atom.text)
+        if text and normalised_text(text) != normalised_text(atom.text):
+            texts[atom.id] = text
+    return Corrections(texts, tuple(failures))
+
+
+def relations_to(
+    graph: FactGraph,
+    texts: Mapping[str, str],
+    model: RelationModel,
+    *,
+    least: float = LEAST_PROBABILITY,
+) -> list[Relation]:
+    """Relations of every passage to claims with new texts; pairs without an answer have none."""
+    pairs = [
+        TextPair(context.content, text, context.id, atom, context.title, graph.query)
+        for atom, text in texts.items()
+        for context in graph.contexts
+    ]
+    return [
+        relation_of(pair, answer, least)
+        for pair, answer in zip(pairs, ask(model, pairs), strict=True)
+        if isinstance(answer, Judgement)
+    ]
+
+
+def _read(value: Any) -> str | None:
+    text = value.get("claim") if isinstance(value, dict) else None
+    return " ".join(text.split()) if isinstance(text, str) else None

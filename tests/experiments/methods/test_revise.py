@@ -1,0 +1,267 @@
+"""`revise`: what becomes of doubtful claims, and of planted errors, by a model on the loopback."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments import revise
+from experiments.methods.revise import HEDGE, METADATA_KEY
+from factormodels import Atom, Context, FactGraph, Relation, RelationKind, read_many
+from factormodels.extraction.language_model import Request
+from factormodels.extraction.language_model.litellm_model import LitellmSettings
+from factormodels.io.fact_graph_json import write_fact_graphs
+from inference import infer
+from tests.experiments.conftest import invoke
+from tests.factormodels.extraction.models import AnsweringModel
+from tests.factormodels.extraction.server import Reply, ScriptedServer
+from tests.refusals import refused
+
+pytestmark = pytest.mark.service
+
+E, C = RelationKind.ENTAILMENT, RelationKind.CONTRADICTION
+
+
+def bridge() -> FactGraph:
+    return FactGraph(
+        "bridge",
+        (
+            Atom("a1", "The bridge opened in 1890.", label=True, sentence=1),
+            Atom("a2", "The bridge carries trams.", label=False, sentence=2),
+            Atom("a3", "The bridge is green.", label=True, sentence=2),
+            Atom("a4", "The bridge is 90 metres long.", label=False, sentence=3),
+        ),
+        (
+            Context("c1", "It opened in 1890 and carries trains.", retrieved_for=("a1", "a2")),
+            Context("c2", "It is 70 metres long.", title="Lengths", retrieved_for=("a4",)),
+        ),
+        (
+            Relation("c1", "a1", E, 0.95),
+            Relation("c1", "a2", C, 0.9),
+            Relation("c2", "a3", C, 0.6),
+            Relation("c2", "a4", C, 0.95),
+        ),
+        query="What of the bridge?",
+        response="The bridge opened in 1890. It carries trams and is green. It is 90 metres long.",
+        metadata={"sentences": 3},
+    )
+
+
+CORRECTIONS = {"trams": "The bridge carries trains.", "90 metres": "The bridge is 70 metres long."}
+
+
+def correcting(request: Request) -> str:
+    """Answer as a model would: a correction, or the relation of a passage to a claim."""
+    text = request.messages[-1].content
+    claim = text.rsplit("<claim>" if "<claim>" in text else "<hypothesis>", 1)[1]
+    if request.prompt.name == "correction":
+        found = next((new for word, new in CORRECTIONS.items() if word in claim), "")
+        return json.dumps({"claim": found})
+    premise = text.rsplit("<premise>", 1)[1].split("</premise>")[0]
+    number = re.search(r"\d+|trains", claim)
+    entails = bool(number and number[0] in premise)
+    return json.dumps({"relation": "entailment" if entails else "neutral", "confidence": 0.95})
+
+
+def changes(found: Any) -> dict[str, tuple[str, str]]:
+    frame = found["changes"]
+    return {row["claim"]: (row["action"], row["is"]) for row in frame.to_dict("records")}
+
+
+def test_without_a_model_claims_are_dropped_and_hedged() -> None:
+    found = revise([bridge()])
+    assert changes(found) == {
+        "a2": ("dropped", ""),
+        "a3": ("hedged", f"{HEDGE}The bridge is green."),
+        "a4": ("dropped", ""),
+    }
+    (graph,) = found.graphs
+    assert graph.response == f"The bridge opened in 1890. {HEDGE}The bridge is green."
+    assert graph.atom_ids == ("a1",)
+    assert {r.target for r in graph.relations} == {"a1"}
+    assert graph.metadata[METADATA_KEY]["a4"]["was"] == "The bridge is 90 metres long."
+    row: Any = found["responses"].iloc[0]
+    p = infer(graph.to_factor_graph()).marginals["a1"][1]
+    assert row["after"] == pytest.approx(p, abs=1e-12)
+    assert "1 kept, 1 hedged, 2 dropped" in found.sentences[0]
+
+
+def test_a_correction_stays_if_a_passage_holds_it() -> None:
+    found = revise([bridge()], model=AnsweringModel(correcting))
+    assert changes(found) == {
+        "a2": ("corrected", "The bridge carries trains."),
+        "a3": ("hedged", f"{HEDGE}The bridge is green."),
+        "a4": ("corrected", "The bridge is 70 metres long."),
+    }
+    (graph,) = found.graphs
+    assert [(a.id, a.label) for a in graph.atoms] == [("a1", True), ("a2", None), ("a4", None)]
+    # Judged by every passage, as the others were.
+    judged = {(r.source, r.target, str(r.kind)) for r in graph.relations if r.target == "a4"}
+    assert judged == {("c1", "a4", "neutral"), ("c2", "a4", "entailment")}
+    frame: Any = found["changes"].set_index("claim")
+    assert frame.loc["a4", "passage"] == "c2"
+    assert frame.loc["a4", "after"] > 0.5 > frame.loc["a4", "before"]
+    assert graph.response.endswith("The bridge is 70 metres long.")
+    cost: Any = found["cost"].set_index("stage")
+    assert cost.loc["corrections", "calls"] == 2
+
+
+def test_a_fact_that_no_passage_holds_does_not_come_in() -> None:
+    def inventing(request: Request) -> str:
+        if request.prompt.name == "correction":
+            return json.dumps({"claim": "The bridge was designed by Ada Example."})
+        return json.dumps({"relation": "neutral", "confidence": 0.9})
+
+    found = revise([bridge()], model=AnsweringModel(inventing))
+    frame: Any = found["changes"].set_index("claim")
+    assert frame.loc["a4", "action"] == "dropped"
+    assert frame.loc["a4", "reason"] == "no passage entails the correction"
+    assert "Ada" not in found.graphs[0].response
+    silent = revise([bridge()], model=AnsweringModel(lambda _: '{"claim": ""}'))
+    reasons: Any = silent["changes"].set_index("claim")["reason"]
+    assert reasons["a4"] == "no passage says what is right"
+
+
+def test_a_correction_that_other_passages_deny_goes() -> None:
+    def denied(request: Request) -> str:
+        answer = correcting(request)
+        text = request.messages[-1].content
+        if request.prompt.name != "correction" and "1890 and carries" in text:
+            return json.dumps({"relation": "contradiction", "confidence": 0.99})
+        return answer
+
+    found = revise([bridge()], model=AnsweringModel(denied))
+    frame: Any = found["changes"].set_index("claim")
+    # One passage entails it with 0.95 and one contradicts it with 0.99.
+    assert (frame.loc["a4", "action"], frame.loc["a4", "reason"]) == (
+        "dropped",
+        "not probable enough",
+    )
+
+
+def test_what_was_not_answered_is_said() -> None:
+    found = revise([bridge()], model=AnsweringModel(lambda _: "hm"))
+    assert found.incomplete
+    assert "2 claims could not be corrected since there was no answer" in str(found)
+    assert changes(found)["a2"] == ("dropped", "")
+
+
+def planted(n: int, seed: int) -> tuple[list[FactGraph], dict[str, str]]:
+    """Responses with claims of a number each, a third of them wrong, and passages with the truth.
+
+    A passage is read wrongly now and then: it then speaks against a true claim, or not against a
+    false one.
+    """
+    rng = np.random.default_rng(seed)
+    graphs, truth = [], {}
+    for r in range(n):
+        atoms, contexts, relations = [], [], []
+        for i in range(6):
+            right = int(rng.integers(100, 900))
+            false = bool(rng.random() < 1 / 3)
+            said = right + 1000 if false else right
+            tower = f"tower {r}-{i}"
+            truth[tower] = f"The {tower} has {right} steps."
+            atoms.append(
+                Atom(f"a{i}", f"The {tower} has {said} steps.", label=not false, sentence=i + 1)
+            )
+            contexts.append(Context(f"c{i}", f"On {tower}: it has {right} steps."))
+            misread = rng.random() < 0.1
+            relations.append(Relation(f"c{i}", f"a{i}", C if false != misread else E, 0.9))
+        graphs.append(
+            FactGraph(
+                f"r{r}",
+                tuple(atoms),
+                tuple(contexts),
+                tuple(relations),
+                response=" ".join(atom.text for atom in atoms),
+                metadata={"sentences": 6},
+            )
+        )
+    return graphs, truth
+
+
+def test_planted_errors_go_through_a_server(tmp_path: Path) -> None:
+    """Errors removed, true claims lost, new errors brought in, by litellm against the loopback."""
+    graphs, truth = planted(6, 0)
+
+    def reply(body: dict[str, Any], _: int) -> Reply:
+        text = body["messages"][-1]["content"]
+        if "<passages>" in text:
+            passage = text.split("<passages>")[1].split("</passages>")[0]
+            found = re.search(r"On (tower [\d-]+): it has (\d+)", passage)
+            assert found
+            return Reply(json.dumps({"claim": f"The {found[1]} has {found[2]} steps."}))
+        premise = text.rsplit("<premise>", 1)[1].split("</premise>")[0]
+        claim = text.rsplit("<hypothesis>", 1)[1]
+        tower, steps = re.search(r"(tower [\d-]+) has (\d+)", claim).groups()  # type: ignore[union-attr]
+        if f"On {tower}:" not in premise:
+            kind = "neutral"
+        else:
+            kind = "entailment" if f"has {steps} " in premise else "contradiction"
+        return Reply(json.dumps({"relation": kind, "confidence": 0.95}))
+
+    with ScriptedServer(reply) as server:
+        model = LitellmSettings("openai/loopback", server.url)
+        found = revise(graphs, model=model, cache=tmp_path / "answers.sqlite")
+    frame: Any = found["changes"]
+    labels = {(g.id, a.id): a.label for g in graphs for a in g.atoms}
+    false = [key for key, label in labels.items() if not label]
+    gone = {(row["response"], row["claim"]) for row in frame.to_dict("records")}
+    removed = [key for key in false if key in gone]
+    lost = [key for key in gone if labels[key]]
+    # What was read rightly is removed, and what was misread is lost: a tenth of the relations.
+    assert len(removed) / len(false) > 0.75
+    assert len(lost) / (len(labels) - len(false)) < 0.25
+    corrected = frame[frame["action"] == "corrected"]
+    assert len(corrected) > 0
+    # Nothing new is wrong.
+    for text in corrected["is"]:
+        tower = re.search(r"tower [\d-]+", text)
+        assert tower
+        assert text == truth[tower[0]]
+    table: Any = found["labels"].set_index("label")
+    shares = [
+        np.mean([(g.id, a.id) not in gone for a in g.atoms if not a.label])
+        for g in graphs
+        if any(not a.label for a in g.atoms)
+    ]
+    assert table.loc["false", "kept"] == pytest.approx(np.mean(shares), abs=1e-12)
+
+
+def test_the_command_writes_graphs_and_a_page(tmp_path: Path) -> None:
+    path = tmp_path / "graphs.jsonl"
+    write_fact_graphs([bridge(), FactGraph("bare", (Atom("a"),))], path)
+    page = tmp_path / "page.html"
+    result = invoke("revise", str(path), "--out", str(tmp_path / "out"), "--report", str(page))
+    assert result.exit_code == 0, result.output
+    assert "1 response without claims or relations: left out." in result.stdout
+    (graph,) = read_many(tmp_path / "out" / "graphs.jsonl")
+    assert graph.atom_ids == ("a1",)
+    assert "The bridge is 90 metres long." in page.read_text(encoding="utf-8")
+
+
+def test_a_response_of_which_nothing_stays() -> None:
+    one = FactGraph(
+        "r",
+        (Atom("a", "It rains."),),
+        (Context("c", "It is dry."),),
+        (Relation("c", "a", C, 0.95),),
+    )
+    found = revise([one])
+    assert found.graphs[0].atoms == ()
+    assert found.graphs[0].response == ""
+    row: Any = found["responses"].iloc[0]
+    assert math.isnan(row["after"])
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    refused("drop. 0.8 is more than .keep. 0.5", revise, [bridge()], drop=0.8)
+    refused("no response has claims and relations", revise, [FactGraph("r", (Atom("a"),))])
+    refused("name who corrects", revise, [bridge()], relations="lexical")
