@@ -23,6 +23,7 @@ from experiments.analyses.ours import (
     prior_transfer,
     real_graphs,
 )
+from experiments.analyses.ours.shared.fifths import decline_figure
 from experiments.findings.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
 from experiments.paper.page import Paper, PaperSection, write_paper
 from factormodels.errors import InputError
@@ -103,12 +104,12 @@ def kept_by_sentence(kept: KeptResults) -> Figure:
 
 def decline(kept: KeptResults) -> Figure:
     """Truth and posteriors by position in the response."""
-    return real_graphs.decline_figure(kept.table("real-graphs", "positions"))
+    return decline_figure(kept.table("real-graphs", "positions"))
 
 
 def by_encoding(kept: KeptResults) -> Figure:
     """Strengths learned under each encoding, by every algorithm."""
-    return real_graphs.learned_figure(kept.table("learned-encodings", "learned"))
+    return real_graphs.brier_figure(kept.table("learned-encodings", "learned"))
 
 
 FIGURES: Mapping[str, Callable[[KeptResults], Figure]] = {

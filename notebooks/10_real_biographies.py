@@ -37,7 +37,8 @@ import pandas as pd
 from calibration import corp_curve
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
-from experiments.analyses.ours import learned_strengths, real_graphs
+from experiments.analyses.ours import learned_strengths
+from experiments.analyses.ours.shared.fifths import CHANGE, FIFTHS, mean_by_fifth
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, interval_column
 from experiments.paper.notebook import fast, write_results
@@ -123,13 +124,10 @@ to_default[["brier", "brier_lower", "brier_upper"]].round(4)
 # same.
 
 # %%
-shown = {
-    ("FR1", "default", "exact"): found["default"],
-    ("FR1", "six classes", "exact"): found["six classes"],
-}
-positions = pd.DataFrame(real_graphs.position_rows(task.graphs, shown, task.atoms, SEED))
-wide = real_graphs.wide_positions(positions.to_dict("records"))
-wide.set_index("of")[[*real_graphs.FIFTHS, real_graphs.CHANGE]].round(3)
+shown = {"true": task.atoms.labels}
+shown |= {f"FR1, {name}": found[name] for name in ("default", "six classes")}
+wide = mean_by_fifth(task.graphs, shown, task.atoms, SEED)
+wide.set_index("of")[[*FIFTHS, CHANGE]].round(3)
 
 # %% [markdown]
 # ## The figure
@@ -162,9 +160,9 @@ with paper_style():
     middle.set_title("(b) Methods")
 
     for at, row in enumerate(wide.to_dict("records")):
-        mean = np.array([row[title] for title in real_graphs.FIFTHS])
-        low = mean - np.array([row[f"{title}_lower"] for title in real_graphs.FIFTHS])
-        high = np.array([row[f"{title}_upper"] for title in real_graphs.FIFTHS]) - mean
+        mean = np.array([row[title] for title in FIFTHS])
+        low = mean - np.array([row[f"{title}_lower"] for title in FIFTHS])
+        high = np.array([row[f"{title}_upper"] for title in FIFTHS]) - mean
         right.errorbar(
             np.arange(5) + 0.05 * at,
             mean,
@@ -194,7 +192,7 @@ for name, row in to_default.iterrows():
         f"{name}: Brier {brier[name]:.4f}, default less it {row.brier:+.4f} "
         f"[{row.brier_lower:+.4f}, {row.brier_upper:+.4f}]: {verdict}."
     )
-falls = wide.set_index("of")[real_graphs.CHANGE]
+falls = wide.set_index("of")[CHANGE]
 print(
     f"From the first fifth to the last, truth falls by {-falls['true']:.3f}, stated posteriors by "
     f"{-falls['FR1, default']:.3f}, learned ones by {-falls['FR1, six classes']:.3f}."
@@ -238,10 +236,7 @@ write_results(
                 wide,
                 (
                     Column("of", "Of"),
-                    *(
-                        interval_column(title, title, 3)
-                        for title in (*real_graphs.FIFTHS, real_graphs.CHANGE)
-                    ),
+                    *(interval_column(title, title, 3) for title in (*FIFTHS, CHANGE)),
                 ),
                 "Share of true claims and mean posteriors by position, every sentence counting the "
                 "same.",

@@ -61,7 +61,7 @@ def line_figure(
     titles = list(dict.fromkeys(frame[panel])) if panel else [""]
     names = list(dict.fromkeys(frame[by])) if by else [""]
     shape = (len(values), len(titles)) if len(titles) > 1 else (1, len(values))
-    size = (COLUMN if shape == (1, 1) else PAGE, 1.5 * shape[0] + 0.5)
+    size = (COLUMN if shape == (1, 1) else PAGE, 1.5 * shape[0] + 0.9)
     shared: dict[str, Any] = {"sharex": "col", "sharey": "row"} if len(titles) > 1 else {}
     with panels(*shape, size, **shared) as (figure, found):
         grid = found if len(titles) > 1 else found.T
@@ -70,7 +70,7 @@ def line_figure(
             for place, title in zip(row, titles, strict=True):
                 own = frame[frame[panel] == title] if panel else frame
                 places = list(dict.fromkeys(own[across]))
-                texts = own[across].dtype == object
+                texts = own[across].dtype.kind not in "iuf"
                 if value in ideals:
                     place.axhline(ideals[value], color="0.6", linewidth=0.7)
                 for at, name in enumerate(names):

@@ -162,8 +162,7 @@ def gains_table(frame: pd.DataFrame, remark: str) -> Table:
 def kept_figure(kept: pd.DataFrame) -> Figure:
     """Shares of claims kept and true by sentence, of the table of what is kept."""
     values = {"kept": "kept", "true": "true of all", "true_kept": "true of kept"}
-    rows = kept[kept["sentence"] != "all"].astype({"sentence": object})
-    return line_figure(rows, "sentence", values)
+    return line_figure(kept[kept["sentence"] != "all"], "sentence", values)
 
 
 def gains_figure(gains: pd.DataFrame) -> Figure:

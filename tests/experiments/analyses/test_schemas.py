@@ -304,7 +304,9 @@ def test_evidence_may_name_a_state_where_states_have_names(tmp_path: Path) -> No
 
 
 def test_the_command_prints_a_schema_or_lists_them() -> None:
-    assert [line.split()[0] for line in invoke("schema").stdout.splitlines()] == list(SCHEMAS)
+    listed = json.loads(invoke("list", "schemas", "--json").stdout)["tables"]
+    (rows,) = listed.values()
+    assert [row["schema"] for row in rows] == list(SCHEMAS)
     for name in SCHEMAS:
-        assert json.loads(invoke("schema", name).stdout) == schema(name)
-    assert "did you mean 'fact-graph'?" in invoke("schema", "fact-grap", code=2).stderr
+        assert json.loads(invoke("list", "schemas", name).stdout) == schema(name)
+    assert "did you mean 'fact-graph'?" in invoke("list", "schemas", "fact-grap", code=2).stderr

@@ -9,6 +9,8 @@ import pytest
 
 from calibration.learned_priors import ClassProbability, Specification, fit
 from experiments.analyses.ours import learned_strengths, prior_transfer, real_graphs
+from experiments.analyses.ours.shared.fifths import mean_by_fifth
+from experiments.analyses.ours.shared.known_posteriors import error_row, known_posteriors
 from experiments.analyses.posteriors import atom_posteriors, labelled_atoms
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind
 from factormodels.encodings import ENCODINGS
@@ -152,13 +154,12 @@ def test_transfer_finds_a_share_that_differs() -> None:
 def test_positions_weigh_sentences_alike() -> None:
     graphs = biographies(5, 5)
     atoms = labelled_atoms(graphs, "data")
-    rows = real_graphs.position_rows(graphs, {("FR1", "implication", "exact"): atoms.labels * 0.5},
-                                     atoms, 0)  # fmt: skip
-    found = {(row["of"], row["position"]): row["mean"] for row in rows}
+    values = {"true": atoms.labels, "FR1, implication": atoms.labels * 0.5}
+    found = mean_by_fifth(graphs, values, atoms, 0).set_index("of")
     first = np.mean([a.label for g in graphs for a in g.atoms if a.sentence == 1])
-    assert found["true", "40-60 %"] == pytest.approx(first)
-    assert found["FR1, implication", "40-60 %"] == pytest.approx(first / 2)
-    assert np.isnan(found["true", "0-20 %"])
+    assert found["40-60 %"]["true"] == pytest.approx(first)
+    assert found["40-60 %"]["FR1, implication"] == pytest.approx(first / 2)
+    assert np.isnan(found["0-20 %"]["true"])
 
 
 def test_what_approximations_move_is_held_to_enumeration() -> None:
@@ -167,14 +168,13 @@ def test_what_approximations_move_is_held_to_enumeration() -> None:
     atoms = labelled_atoms(graphs, "data")
     true = np.array([oracle(g.to_factor_graph("mixture")).marginals[a.id][1]
                      for g in graphs for a in g.atoms])  # fmt: skip
-    settings = real_graphs.Settings(data=())
-    exact = real_graphs.reference(graphs, "mixture", atoms, settings)
+    exact = known_posteriors(graphs, "mixture", atoms)
     np.testing.assert_allclose(exact.p, true, atol=1e-12)
     assert exact.shape["certified"] == 0
-    bounded = real_graphs.reference(graphs, "mixture", atoms, replace(settings, exact_seconds=0.0))
+    bounded = known_posteriors(graphs, "mixture", atoms, exact_seconds=0.0)
     assert bounded.shape["certified"] == 3
     assert ((bounded.lower <= true) & (true <= bounded.upper)).all()
-    row = real_graphs.error_row(true + 0.01, exact, atoms, 0)
+    row = error_row(true + 0.01, exact, atoms, 0)
     assert row["error"] == pytest.approx(0.01)
     moved = np.mean((true + 0.01 - atoms.labels) ** 2) - np.mean((true - atoms.labels) ** 2)
     assert row["moved"] == pytest.approx(moved, abs=1e-12)

@@ -1,0 +1,89 @@
+"""Values of claims by fifth of the response: whether evidence falls as truth does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibration.validation import Floats
+from experiments.analyses.figures import line_figure
+from experiments.analyses.interval_values import difference_of_clusters, mean_of_clusters, named
+from experiments.analyses.posteriors import LabelledAtoms
+from experiments.findings.table import Column, Table, data_frame, interval_column
+from factormodels.fact_graph import FactGraph
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+FIFTHS = ("0-20 %", "20-40 %", "40-60 %", "60-80 %", "80-100 %")
+
+CHANGE = "last less first"
+
+
+def mean_by_fifth(
+    graphs: Sequence[FactGraph], values: Mapping[str, Floats], atoms: LabelledAtoms, seed: int
+) -> pd.DataFrame:
+    """The means of values by fifth, a row for each, and the change from the first to the last.
+
+    A position is the sentence by the number of sentences; one on an edge belongs to the fifth below
+    it. Every sentence counts the same, as in Self-Known's figure 1. The columns are `of`, and of
+    each of `FIFTHS` and `CHANGE` the mean and the ends of its interval.
+
+    Args:
+        graphs: the responses.
+        values: by name, one of each labelled atom, (n,).
+        atoms: the labelled atoms.
+        seed: seed of the bootstrap over responses.
+    """
+    places = []
+    for graph in graphs:
+        stated = graph.metadata.get("sentences")
+        last = stated if isinstance(stated, int) else max(a.sentence or 1 for a in graph.atoms)
+        places += [(f"{graph.id} {a.sentence}", (a.sentence or 1) / last) for a in graph.atoms]
+    kept = [place for place, labelled in zip(places, atoms.kept, strict=True) if labelled]
+    _, sentence, counts = np.unique(
+        [name for name, _ in kept], return_inverse=True, return_counts=True
+    )
+    weight = 1.0 / counts[sentence]
+    fifth = np.ceil(np.array([at for _, at in kept]) * 5 - 1e-9).astype(np.int64) - 1
+    masks = [np.where(fifth == at, weight, 0.0) for at in range(len(FIFTHS))]
+    rows: list[dict[str, Any]] = []
+    for name, each in values.items():
+        sums = [(atoms.grouping.sums(mask * each), atoms.grouping.sums(mask)) for mask in masks]
+        row: dict[str, Any] = {"of": name}
+        for title, own in zip(FIFTHS, sums, strict=True):
+            row |= named(title, mean_of_clusters(*own, seed))
+        rows.append(row | named(CHANGE, difference_of_clusters(sums[-1], sums[0], seed)))
+    return data_frame(rows)
+
+
+def fifths_table(frame: pd.DataFrame) -> Table:
+    """The table of means by fifth."""
+    columns = (interval_column(title, title, 3) for title in (*FIFTHS, CHANGE))
+    caption = "Truth and posteriors by position, every sentence counting the same"
+    note = "Intervals: 95 % over responses."
+    return Table(frame, (Column("of", "of"), *columns), caption, note=note)
+
+
+def decline_figure(frame: pd.DataFrame) -> Figure:
+    """Means by fifth, a panel for each encoding, in every one of them what is true.
+
+    Args:
+        frame: the means; what is of an encoding is called "VIEW, ENCODING".
+    """
+    found = frame.to_dict("records")
+    parts = [str(row["of"]).partition(", ") for row in found]
+    encodings = list(dict.fromkeys(encoding for _, _, encoding in parts if encoding))
+    long = [
+        {"of": view, "encoding": encoding, "position": title}
+        | {f"mean{end}": row[f"{title}{end}"] for end in ("", "_lower", "_upper")}
+        for encoding in encodings
+        for row, (view, _, own) in zip(found, parts, strict=True)
+        if own in ("", encoding)
+        for title in FIFTHS
+    ]
+    values = {"mean": "share true, or mean posterior"}
+    return line_figure(data_frame(long), "position", values, by="of", panel="encoding")
