@@ -29,7 +29,7 @@ from factormodels.errors import InputError
 _OUTPUT = {
     "out": (
         "DIR",
-        "Write tables (CSV, LaTeX, Markdown), figures and findings.json to this folder.",
+        "Write tables (CSV, LaTeX, Typst, Markdown), figures and findings.json to this folder.",
     ),
     "report": ("FILE", "Write everything as one page for a browser."),
 }

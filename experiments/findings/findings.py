@@ -96,7 +96,7 @@ class Findings(Previewed):
         return replace(self, tables=tables)
 
     def save(self, folder: str | os.PathLike[str], *, venue: str = DEFAULT_VENUE) -> list[Path]:
-        """Write tables (CSV, LaTeX, Markdown), figures (PDF, PNG, CSV), texts, graphs and findings.
+        """Write tables (CSV, LaTeX, Typst, Markdown), figures, texts, graphs and findings.json.
 
         Args:
             folder: where they go; it is made if it does not exist.

@@ -124,17 +124,20 @@ def test_a_table_and_a_figure_are_written_with_their_data(tmp_path: Path) -> Non
     from PIL import Image
 
     written = write_artefact(table(), tmp_path, "results", ORIGIN)
-    assert [path.name for path in written] == ["results.csv", "results.tex", "results.md"]
+    assert [path.name for path in written] == [
+        f"results.{suffix}" for suffix in ("csv", "tex", "md", "typ")
+    ]
     assert pd.read_csv(written[0])["brier"][1] == 0.25
 
     figure = Figure()
     figure.subplots().plot([0, 1])
     curve = PaperFigure(figure, pd.DataFrame({"x": [0, 1]}), "A curve")
-    pdf, png, tex, csv = write_artefact(curve, tmp_path, "curve", ORIGIN)
+    pdf, png, tex, typ, csv = write_artefact(curve, tmp_path, "curve", ORIGIN)
     assert ORIGIN.sha256.encode() in pdf.read_bytes()
     with Image.open(png) as image:
         assert image.info["config_sha256"] == ORIGIN.sha256
     assert r"\caption{A curve}\label{fig:curve}" in tex.read_text()
+    assert 'image("curve.pdf"' in typ.read_text()
     assert csv.read_text() == "x\n0\n1\n"
     before = [path.read_bytes() for path in (pdf, png, tex, *written)]
     write_artefact(table(), tmp_path, "results", ORIGIN)

@@ -175,6 +175,7 @@ def test_a_diagram_has_few_curves_and_the_exact_one_first(tmp_path: Path, file_o
         "reliability.pdf",
         "reliability.png",
         "reliability.tex",
+        "reliability.typ",
         "reliability.csv",
     ]
     assert all(path.stat().st_size > 1000 for path in paths[:2])
