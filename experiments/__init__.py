@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from experiments.methods.datasets import datasets
     from experiments.methods.diff import diff
     from experiments.methods.draw import draw
+    from experiments.methods.estimate import estimate
     from experiments.methods.infer import infer
     from experiments.methods.lists import list_
     from experiments.methods.report import report
@@ -41,6 +42,7 @@ __all__ = [
     "datasets",
     "diff",
     "draw",
+    "estimate",
     "explore",
     "fastfact",
     "infer",
@@ -64,6 +66,7 @@ _MODULES = {
     "datasets": "experiments.methods.datasets",
     "draw": "experiments.methods.draw",
     "diff": "experiments.methods.diff",
+    "estimate": "experiments.methods.estimate",
     "explore": "experiments.exploration.explore",
     "fastfact": "experiments.evaluators.fastfact",
     "infer": "experiments.methods.infer",

@@ -25,6 +25,7 @@ from calibration.estimation.sampling import (
     batch_weights,
     draw,
     inclusion_probabilities,
+    planned_error,
     spread,
 )
 
@@ -42,6 +43,7 @@ __all__ = [
     "inclusion_probabilities",
     "mean_share",
     "minus",
+    "planned_error",
     "share",
     "spread",
 ]

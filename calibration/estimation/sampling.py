@@ -11,6 +11,7 @@ voids it, unless the level was shared out over the looks.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from enum import StrEnum
 
@@ -91,6 +92,22 @@ def inclusion_probabilities(
         certain |= over
     found[certain] = 1.0
     return found
+
+
+def planned_error(expected: Floats, probabilities: Floats, p: Floats, grouping: Grouping) -> float:
+    """Standard error of a share of true claims that labels so drawn will give.
+
+    It supposes that probabilities mean what they say. Responses are a sample of others like them.
+
+    Args:
+        expected: expected squared residual of every unit, as `spread` gives it.
+        probabilities: of being drawn, above 0 for each.
+        p: probabilities (n,) that claims are true.
+        grouping: their responses.
+    """
+    labels = float((expected / probabilities).sum())
+    predictions = float((grouping.sums(p - p.mean()) ** 2).sum())
+    return math.sqrt(labels + predictions) / p.size
 
 
 def draw(probabilities: Floats, seed: int) -> NDArray[np.bool_]:

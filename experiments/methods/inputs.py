@@ -56,9 +56,9 @@ def table_of(data: Data) -> DataTable:
 def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
     """A row per claim, if the records are responses that carry verdicts, and who gave these.
 
-    Of fact graphs and of outputs of other tools: columns response, claim, label, and P(true) of
-    each assessor by name and of each variant under which we assessed the response ourselves, None
-    where there is none. Another table stays as it is.
+    Of fact graphs and of outputs of other tools: columns response, claim, text, label, and P(true)
+    of each assessor by name and of each variant under which we assessed the response ourselves,
+    None where there is none. Another table stays as it is.
 
     Raises:
         InputError: if a record is malformed.
@@ -74,14 +74,19 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
         told = posteriors_by_model(graph)
         models |= dict.fromkeys(told)
         for atom in graph.atoms:
-            known = {"response": graph.id, "claim": atom.id, "label": atom.label}
             rows.append(
-                {**known, **{model: p[atom.id] for model, p in told.items() if atom.id in p}}
+                {
+                    "response": graph.id,
+                    "claim": atom.id,
+                    "text": atom.text,
+                    "label": atom.label,
+                    **{model: p[atom.id] for model, p in told.items() if atom.id in p},
+                }
             )
             lines.append(line)
     if not models:
         return table, ()
-    columns = ("response", "claim", "label", *models)
+    columns = ("response", "claim", "text", "label", *models)
     return DataTable(table.source, table.form, columns, tuple(rows), tuple(lines)), tuple(models)
 
 

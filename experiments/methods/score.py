@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import starmap
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
@@ -21,25 +19,14 @@ from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.text import interval, number
 from experiments.methods.inputs import judged_table, name_of, table_of
 from experiments.methods.others import aligned_table, beside, measures_table
-from experiments.progress import tell
-from experiments.settings import (
-    ColumnName,
-    ColumnNames,
-    Files,
-    Names,
-    Option,
-    Settings,
-    Words,
-    front_door,
+from experiments.methods.probability_table import (
+    ProbabilityColumns,
+    labelled_parts,
+    probability_frame,
 )
-from experiments.study.cell_names import CELL
-from experiments.study.columns import LABEL, MODEL, PROBABILITY, RESPONSE, Columns
+from experiments.progress import tell
+from experiments.settings import Files, Names, Option, front_door
 from factormodels.errors import InputError
-from factormodels.io.claim_records import ClaimLabel
-from factormodels.io.labels import label_spelling
-from factormodels.io.table_numbers import Notation, cell_share, notation_remark
-from factormodels.io.tables import DataTable
-from factormodels.truth_words import folded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,33 +70,9 @@ _REASONS = {
     "clipped": "probabilities of 0 and 1 were moved",
 }
 
-_DATA = ("dataset", "data", "benchmark", "split")
-_CLAIM = ("claim id", "claim", "atom id", "atom")
 
-
-class ScoreSettings(Settings):
+class ScoreSettings(ProbabilityColumns):
     """How a table is scored."""
-
-    p: ColumnNames = ()
-    """Probability of being true; repeat it for several models."""
-
-    label: ColumnName = None
-    """The human label of the claim."""
-
-    true: Words = ()
-    """A label that means true; all others are then false; repeatable."""
-
-    irrelevant: Words = ()
-    """A label of claims that do not count; repeatable."""
-
-    group: ColumnName = None
-    """The response that the claim belongs to; without one, every claim is its own."""
-
-    by: ColumnNames = ()
-    """What to score separately: model, dataset; repeatable."""
-
-    claim: ColumnName = None
-    """Id of the claim within its response, used to pair models."""
 
     beside: Annotated[Files, Option("FILE", "with")] = ()
     """What another tool wrote of the same responses, or we: FactReasoner, FActScore, VeriScore,
@@ -195,10 +158,11 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
         judged_table(table_of(data)) if others is None else (others.table, others.models)
     )
     asked = settings if settings.p else settings.model_copy(update={"p": assessors})
-    frame, remarks = _frame(table, asked)
+    frame, remarks = probability_frame(table, asked)
     # Of a score that is not among these.
     with entropy_warnings():
-        blocks = [_block(name, part, settings) for name, part in _parts(frame, remarks).items()]
+        parts = labelled_parts(frame, remarks)
+        blocks = [_block(name, part, settings) for name, part in parts.items()]
     tables = {"scores": _scores(blocks), "intervals": _intervals(blocks)}
     tested = _tests(blocks)
     if tested is not None:
@@ -219,120 +183,6 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
         settings=settings.model_dump(mode="json"),
         draw=lambda: _figures(blocks),
     )
-
-
-def _frame(table: DataTable, columns: ScoreSettings) -> tuple[pd.DataFrame, list[str]]:
-    """Probabilities, labels, groups, models and data in columns of known names, and remarks."""
-    names = Columns(table.columns, table.source)
-    given = [names.given("--p", name) for name in columns.p]
-    probabilities = given or [names.required("--p", None, PROBABILITY, "probability")]
-    label = names.required("--label", columns.label, LABEL, "label")
-    group = names.optional("--group", columns.group, RESPONSE, "response")
-    claim = names.optional("--claim", columns.claim, _CLAIM, "claim")
-    by = [names.given("--by", name) for name in columns.by]
-    if not by and len(probabilities) == 1:
-        by = _varying(table, [n for n in names.names if folded(n) in {*MODEL, *_DATA} or n in CELL])
-        if by:
-            names.guessed["model"] = ", ".join(by)
-    spelling = label_spelling(
-        (row.get(label) for row in table.rows),
-        f"{table.source}: column {label!r}",
-        columns.true,
-        columns.irrelevant,
-    )
-    rows = []
-    unanswered = 0
-    notations = {column: Counter[Notation]() for column in probabilities}
-    for place, row in enumerate(table.rows):
-        said = spelling.read(row.get(label))
-        for column in probabilities:
-            p, notation = cell_share(row.get(column), table.place(place, column), "a probability")
-            notations[column].update(notation)
-            if p is None:
-                unanswered += 1
-                continue
-            rows.append(
-                {
-                    "p": p,
-                    "y": None
-                    if said in (None, ClaimLabel.IRRELEVANT)
-                    else said is ClaimLabel.SUPPORTED,
-                    "place": place,
-                    "group": place if group is None else str(row.get(group)),
-                    "claim": None if claim is None else str(row.get(claim)),
-                    "by": (*(str(row.get(name)) for name in by),),
-                    "column": column,
-                }
-            )
-    if not rows:
-        raise InputError(f"{table.source}: column {probabilities[0]!r} holds no probability")
-    frame = data_frame(rows)
-    remarks = [names.remark()] if names.guessed else []
-    remarks += filter(None, starmap(notation_remark, notations.items()))
-    if unanswered:
-        remarks.append(f"{unanswered:,} rows without a probability are left out.")
-    if group is None:
-        remarks.append(
-            "No column says which claims are of one response, so claims are taken as independent; "
-            "name it with --group."
-        )
-        frame.attrs["ungrouped"] = True
-    frame.attrs["by"] = by
-    frame.attrs["columns"] = probabilities
-    return frame, remarks
-
-
-def _varying(table: DataTable, names: Sequence[str]) -> list[str]:
-    """Columns that hold more than one value."""
-    return [name for name in names if len({str(row.get(name)) for row in table.rows}) > 1]
-
-
-def _parts(frame: pd.DataFrame, remarks: list[str]) -> dict[str, pd.DataFrame]:
-    """The frame by data, with the models in a column; what parts responses is data."""
-    by: list[str] = frame.attrs["by"]
-    of_data = [
-        place
-        for place, name in enumerate(by)
-        if folded(name) in _DATA
-        or frame.assign(part=[key[place] for key in frame["by"]])
-        .groupby("group")["part"]
-        .nunique()
-        .max()
-        == 1
-    ]
-    # Where every column parts the responses, the models have none in common.
-    if len(of_data) == len(by) and by and not any(folded(name) in _DATA for name in by):
-        of_data = []
-        remarks.append("The models have no response in common, so they are not paired.")
-    several = len(frame.attrs["columns"]) > 1
-
-    def joined(key: Sequence[str], places: Sequence[int]) -> str:
-        return ", ".join(key[place] for place in places)
-
-    rest = [place for place in range(len(by)) if place not in of_data]
-    models = [
-        ", ".join(filter(None, (joined(key, rest), column if several else "")))
-        for key, column in zip(frame["by"], frame["column"], strict=True)
-    ]
-    single = frame.attrs["columns"][0]
-    named = frame.assign(
-        model=[model or single for model in models],
-        data=[joined(key, of_data) for key in frame["by"]],
-    )
-    if several and not rest:
-        # Columns of one row are of one claim, whatever its id.
-        named["claim"] = named["place"]
-    elif named["claim"].isna().any():
-        named = named.drop(columns="claim")
-    parts = {}
-    for name, part in named.groupby("data", sort=False):
-        if part["y"].isna().all():
-            remarks.append(f"{name}: no claim has a label, so nothing is scored.")
-            continue
-        parts[str(name)] = part
-    if not parts:
-        raise InputError("no claim that has a probability has a label; give labelled claims")
-    return parts
 
 
 def _block(name: str, frame: pd.DataFrame, settings: ScoreSettings) -> _Block:

@@ -32,7 +32,8 @@ _ANSWERED = ("y", "n", "yes", "no")
 """Words beside which S stands for subjective."""
 
 _MOST_LISTED = 6
-_ABSENT = (*ABSENT, "none", "unknown", "unlabelled", "unlabeled")
+NO_LABEL = (*ABSENT, "none", "unknown", "unlabelled", "unlabeled")
+"""Words, in lower case, for there being no label."""
 
 EXAMPLES = "true/false, 1/0, S/NS, Y/N, supported/unsupported, correct/incorrect"
 
@@ -58,7 +59,7 @@ class LabelSpelling:
             return ClaimLabel.IRRELEVANT
         if word in self.true:
             return ClaimLabel.SUPPORTED
-        if word in _ABSENT:
+        if word in NO_LABEL:
             return None
         if self.false is None or word in self.false:
             return ClaimLabel.UNSUPPORTED
@@ -85,7 +86,7 @@ def label_spelling(
     """
     dropped = frozenset(map(folded, irrelevant))
     # The first of equal words as it was written, for messages.
-    words = {word: str(value) for value in values if (word := folded(value)) not in _ABSENT}
+    words = {word: str(value) for value in values if (word := folded(value)) not in NO_LABEL}
     if not words:
         raise InputError(f"{where}: there is no label; give {EXAMPLES}")
     for option, given in (("--true", true), ("--irrelevant", irrelevant)):

@@ -248,6 +248,7 @@ def _commands(
     yield Target("check", "d.jsonl", (lines, *tables), command("datasets", "check", "FILE"), 12)
     for name, *more in (("self-knowledge",), ("select",), ("select", "--append", "20")):
         yield Target(" ".join((name, *more)), "g.jsonl", (lines,), command(name, "FILE", *more), 3)
+    yield Target("estimate", "g.jsonl", (lines,), command("estimate", "FILE", "--choose", "1"), 3)
     yield Target("fit", "g.jsonl", (lines,), command("fit", "FILE", "--folds", "0"), 2)
     yield Target(
         "assess", "r.txt", (TEXT.encode(),), command("assess", "FILE", "--documents", "d"), 1

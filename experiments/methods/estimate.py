@@ -1,0 +1,628 @@
+"""Few labels and many probabilities: what all labels would say, and which claim to label next."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from calibration.estimation import (
+    QUANTITIES,
+    PoweredEstimate,
+    Quantity,
+    Unit,
+    batch_weights,
+    difference,
+    draw,
+    inclusion_probabilities,
+    minus,
+    planned_error,
+    spread,
+)
+from calibration.estimation import estimate as estimated
+from calibration.grouping import Grouping, group_by_response
+from calibration.intervals import student_quantile
+from calibration.validation import Floats, Integers
+from experiments.findings.artefacts import PaperFigure
+from experiments.findings.findings import Findings
+from experiments.findings.markup import csv_text
+from experiments.findings.table import Column, Table, data_frame, interval_column, text_columns
+from experiments.findings.text import counted, interval, number
+from experiments.methods.inputs import judged_table, name_of, table_of
+from experiments.methods.probability_table import (
+    ProbabilityColumns,
+    model_parts,
+    probability_frame,
+    read_labels,
+    truth,
+)
+from experiments.progress import tell
+from experiments.settings import Names, Numbers, Option, Words, front_door
+from experiments.study.columns import LABEL, Columns
+from factormodels.errors import InputError, unknown_name
+from factormodels.io.claim_records import ClaimLabel
+from factormodels.io.files import write_text
+from factormodels.io.table_numbers import cell_share
+from factormodels.io.tables import DataTable, read_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from experiments.methods.inputs import Data
+
+COMMAND = "estimate"
+
+_TEXT = ("claim text", "atom text", "text", "statement", "fact")
+_SHEET = ("label", "probability", "batch")
+"""Columns of a sheet beside those that say which claim it is."""
+
+_PLANNED = (10, 20, 40, 80, 160, 320, 640)
+"""Numbers of units of which a plan tells what their labels would give."""
+
+
+class EstimateSettings(ProbabilityColumns):
+    """What is estimated, and what is labelled next."""
+
+    labels: Annotated[Words, Option("FILE")] = ()
+    """A sheet of labels, as --choose wrote it and a person filled it in; repeatable."""
+
+    quantities: Names = ("share", "mean-share", "brier", "f1-at-k")
+    """What is estimated: share (of true claims, over all), mean-share (mean over responses), brier,
+    f1-at-k."""
+
+    k: Annotated[str, Option("K")] = "median"
+    """K of F1@K: a number as fixed:INT, median or half."""
+
+    reference: Annotated[str | None, Option("NAME")] = None
+    """The model that the others are held against; the first if not given."""
+
+    level: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    """Nominal coverage of intervals."""
+
+    looks: Annotated[int, Field(ge=1)] = 1
+    """How often, in all, intervals are looked at before labelling stops; each then has level
+    1 - (1 - level)/looks, so that stopping at any of them is sound."""
+
+    finite: bool = False
+    """Estimate for these responses alone, not for others like them."""
+
+    choose: Annotated[int | None, Field(ge=1)] = None
+    """How many claims or responses to label next."""
+
+    unit: Literal["claim", "response"] = "response"
+    """What is chosen: single claims, or whole responses."""
+
+    minutes: Numbers = (2.0, 1.0)
+    """Minutes that a person takes to read a response, and to label a claim."""
+
+    sheet: Annotated[Path | None, Option("FILE")] = None
+    """Write what --choose chooses to this CSV, to be filled in."""
+
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of the choice."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Claims:
+    """The claims of a table, each once, with what is known of them.
+
+    Attributes:
+        frame: a row each, in order: place, group, claim, by, and its mean p.
+        y: True, False or None, (n,), object.
+        irrelevant: bool (n,), whether a label says that it does not count.
+        batch: int64 (n,), the batch in which it was labelled; -1: it has no label.
+        weights: float64 (n,), how many claims each labelled one stands for.
+        grouping: the responses, of every data and model.
+        by: names of the columns that part data and models.
+    """
+
+    frame: pd.DataFrame
+    y: Any
+    irrelevant: Any
+    batch: Integers
+    weights: Floats
+    grouping: Grouping
+    by: tuple[str, ...]
+
+    @property
+    def labelled(self) -> Any:
+        """Which have a label, bool (n,)."""
+        return self.batch >= 0
+
+
+@front_door
+def estimate(data: Data, settings: EstimateSettings) -> Findings:
+    """Estimate from few labels and many probabilities what labels of all claims would say.
+
+    Shares of true claims, Brier and F1@K with intervals over responses, by prediction-powered
+    inference: labels keep it right whatever the probabilities are worth, and probabilities make it
+    as narrow as they can. Labels alone stand beside it. Labels must be a random sample, of claims
+    or of whole responses, or what --choose chose: it writes a sheet of what to label next, more of
+    what is uncertain, and read back with --labels its probabilities are undone by themselves.
+    Labelling in batches is sound if their number is fixed beforehand, or said with --looks.
+
+    Examples::
+
+        factormodels estimate claims.csv
+        factormodels estimate claims.csv --choose 20 --sheet first.csv
+        factormodels estimate claims.csv --labels first.csv
+        factormodels estimate claims.csv --labels first.csv --choose 20 --sheet second.csv
+        factormodels estimate assessed.jsonl --labels first.csv --labels second.csv
+
+    Args:
+        data: Probabilities, and labels of some claims: CSV, TSV, Excel, Parquet, JSON Lines or
+            JSON; one row per claim, or per claim and model. Or responses with verdicts, such as
+            `factormodels assess` wrote. In Python also a data frame, or records.
+        settings: how; in Python the fields may be named instead.
+
+    Raises:
+        InputError: if the data or a sheet cannot be read, or an option does not fit them.
+    """
+    for name in settings.quantities:
+        if name not in QUANTITIES:
+            raise InputError(unknown_name(f"--quantities {name}", name, QUANTITIES))
+    if len(settings.minutes) != 2 or min(settings.minutes) < 0 or settings.minutes[1] <= 0:
+        raise InputError("--minutes takes two numbers: to read a response, and to label a claim")
+    table, assessors = judged_table(table_of(data))
+    asked = settings if settings.p else settings.model_copy(update={"p": assessors})
+    frame, remarks = probability_frame(table, asked, labelled=False)
+    claims = _claims(frame, settings, remarks)
+    if not claims.labelled.any() and settings.choose is None:
+        raise InputError(
+            f"{table.source}: no claim has a label; choose some to label with --choose N, and give "
+            "the sheet back with --labels"
+        )
+    sentences: list[str] = []
+    tables: dict[str, Table] = {}
+    rows: list[dict[str, Any]] = []
+    if claims.labelled.any():
+        tell("estimates")
+        rows, differences = _estimates(frame, claims, settings, remarks)
+        sentences += _verdicts(rows)
+        tables["estimates"] = _estimates_table(rows, settings)
+        if differences:
+            tables["differences"] = _differences_table(differences)
+    if settings.choose is not None:
+        chosen, plan, told = _chosen(table, claims, settings)
+        tables |= {"sheet": chosen, "plan": plan}
+        sentences.append(told)
+    return Findings(
+        command=COMMAND,
+        source=name_of(data),
+        sentences=tuple(dict.fromkeys([*sentences, *remarks])),
+        tables=tables,
+        settings=settings.model_dump(mode="json"),
+        draw=lambda: _figures(rows),
+    )
+
+
+# -------------------------------------------------------------------------------------- labels
+
+
+def _claims(frame: pd.DataFrame, settings: EstimateSettings, remarks: list[str]) -> _Claims:
+    """Every claim once, with its label from the table or from a sheet, and what that stands for."""
+    once = frame.drop_duplicates("place").reset_index(drop=True)
+    once["p"] = frame.groupby("place", sort=False)["p"].mean().to_numpy()
+    owners = [(*by, str(group)) for by, group in zip(once["by"], once["group"], strict=True)]
+    grouping = group_by_response(owners)
+    order = once.groupby(grouping.index).cumcount() + 1
+    numbered = once["claim"].isna()
+    once["claim"] = once["claim"].where(~numbered, order.astype(str))
+    y = once["y"].to_numpy(dtype=object).copy()
+    irrelevant = once["irrelevant"].to_numpy(dtype=bool).copy()
+    known = once["y"].notna().to_numpy() | irrelevant
+    batch = np.where(known, 0, -1)
+    chances = np.full(len(once), np.nan)
+    places = {
+        (*owner, claim): place
+        for place, (owner, claim) in enumerate(zip(owners, once["claim"], strict=True))
+    }
+    if settings.labels and len(places) < len(once):
+        raise InputError(
+            "claims of one response have the same id, so that sheets cannot name them; give a "
+            "column of ids with --claim"
+        )
+    for at, source in enumerate(settings.labels, 1):
+        told = (y, irrelevant, batch, chances)
+        _read_sheet(read_table(source), at, frame.attrs["by"], places, settings, told)
+        if at not in batch:
+            remarks.append(f"{source}: no row has a label yet.")
+    weights = _weights(batch, chances, grouping)
+    return _Claims(once, y, irrelevant, batch, weights, grouping, tuple(frame.attrs["by"]))
+
+
+def _read_sheet(
+    sheet: DataTable,
+    number: int,
+    by: Sequence[str],
+    places: Mapping[tuple[Any, ...], int],
+    settings: EstimateSettings,
+    known: tuple[Any, Any, Integers, Floats],
+) -> None:
+    """Fill in the labels of a sheet, with the probabilities of its claims."""
+    y, irrelevant, batch, chances = known
+    names = Columns(sheet.columns, sheet.source)
+    own = [names.given("--by", name) for name in by]
+    response = names.required("response", None, ("response",), "response")
+    claim = names.required("claim", None, ("claim",), "claim")
+    label = names.required("--label", None, LABEL, "label")
+    probability = names.optional("probability", None, ("probability",), "probability")
+    told = read_labels(
+        [row.get(label) for row in sheet.rows],
+        f"{sheet.source}: column {label!r}",
+        settings,
+        labelled=False,
+    )
+    for position, (row, said) in enumerate(zip(sheet.rows, told, strict=True)):
+        if said is None:
+            continue
+        key = (*(str(row.get(name)) for name in own), str(row.get(response)), str(row.get(claim)))
+        place = places.get(key)
+        if place is None:
+            raise InputError(
+                f"{sheet.place(position)}: the table has no claim {key[-1]!r} of response "
+                f"{key[-2]!r}; give the sheet of these data"
+            )
+        if batch[place] >= 0:
+            raise InputError(
+                f"{sheet.place(position)}: claim {key[-1]!r} of response {key[-2]!r} is labelled "
+                "already, in the table or a sheet before; keep one of the two"
+            )
+        y[place], batch[place] = truth(said), number
+        irrelevant[place] = said is ClaimLabel.IRRELEVANT
+        if probability is not None:
+            where = sheet.place(position, probability)
+            chance, _ = cell_share(row.get(probability), where, "a probability")
+            chances[place] = math.nan if chance is None else chance
+
+
+def _weights(batch: Integers, chances: Floats, grouping: Grouping) -> Floats:
+    """How many claims each labelled one stands for; labels without a probability are at random."""
+    filled = chances.copy()
+    for at in np.unique(batch[batch >= 0]):
+        own = batch == at
+        unknown = own & np.isnan(chances)
+        if unknown.any():
+            before = (batch >= 0) & (batch < at)
+            open_before = ~before
+            drawn, held = grouping.sums(own), grouping.sums(open_before)
+            if (drawn[drawn > 0] == grouping.sizes[drawn > 0]).all():
+                filled[unknown] = (drawn > 0).sum() / (held > 0).sum()
+            else:
+                filled[unknown] = own.sum() / open_before.sum()
+    weights = np.ones(batch.size)
+    labelled = batch >= 0
+    if labelled.any():
+        weights[labelled] = batch_weights(filled[labelled], batch[labelled])
+    return weights
+
+
+# ------------------------------------------------------------------------------------ estimates
+
+
+def _estimates(
+    frame: pd.DataFrame, claims: _Claims, settings: EstimateSettings, remarks: list[str]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """A row for every data, model and quantity, and one for every difference of models."""
+    level = 1 - (1 - settings.level) / settings.looks
+    where = {place: number for number, place in enumerate(claims.frame["place"])}
+    rows: list[dict[str, Any]] = []
+    differences: list[dict[str, Any]] = []
+    for data, part in model_parts(frame, remarks).items():
+        made: dict[str, dict[str, Quantity]] = {}
+        same: dict[str, tuple[Any, ...]] = {}
+        for model, own in part.groupby("model", sort=False):
+            numbers = np.array([where[place] for place in own["place"]])
+            if not claims.labelled[numbers].any():
+                remarks.append(f"{_of(data, str(model))}: no claim has a label.")
+                continue
+            ids = own["claim"] if "claim" in own else own["place"]
+            same[str(model)] = tuple(zip(own["group"], ids, claims.y[numbers], strict=True))
+            made[str(model)] = _quantities(own, numbers, claims, settings, remarks)
+        found = {
+            model: {name: estimated(each, level=level, finite=settings.finite)
+                    for name, each in quantities.items()}
+            for model, quantities in made.items()
+        }  # fmt: skip
+        rows += [
+            {"of": _of(data, model), "quantity": name, **_row(each)}
+            for model, estimates in found.items()
+            for name, each in estimates.items()
+        ]
+        if len(found) > 1:
+            reference = settings.reference or next(iter(found))
+            if reference not in found:
+                raise InputError(
+                    f"--reference {reference}: there is no such model with a label; there are "
+                    f"{', '.join(found)}"
+                )
+            for model in found:
+                if model != reference:
+                    paired = same[model] == same[reference]
+                    differences += _differences(
+                        data, (model, reference), made, found, level, settings, paired=paired
+                    )
+    return rows, differences
+
+
+def _quantities(
+    own: pd.DataFrame,
+    numbers: Any,
+    claims: _Claims,
+    settings: EstimateSettings,
+    remarks: list[str],
+) -> dict[str, Quantity]:
+    made = {}
+    for name in settings.quantities:
+        given = {"k": settings.k} if name == "f1-at-k" else {}
+        quantity = QUANTITIES[name](
+            own["p"].to_numpy(),
+            claims.y[numbers],
+            own["group"].to_numpy(),
+            irrelevant=claims.irrelevant[numbers],
+            weights=claims.weights[numbers],
+            **given,
+        )
+        if name == "f1-at-k" and not (quantity.labelled & (quantity.size > 0)).any():
+            remarks.append(
+                "F1@K is left out: it needs responses all of whose claims are labelled "
+                "(--unit response)."
+            )
+            continue
+        made[name] = quantity
+    return made
+
+
+def _differences(
+    data: str,
+    models: tuple[str, str],
+    made: Mapping[str, Mapping[str, Quantity]],
+    found: Mapping[str, Mapping[str, PoweredEstimate]],
+    level: float,
+    settings: EstimateSettings,
+    *,
+    paired: bool,
+) -> list[dict[str, Any]]:
+    """Rows of one model less another; judges of the same claims differ in the Brier score alone."""
+    one, two = (made[model] for model in models)
+    rows = []
+    for name in [name for name in one if name in two]:
+        if paired:
+            if name != "brier":
+                continue
+            each = estimated(minus(one[name], two[name]), level=level, finite=settings.finite)
+        else:
+            each = difference(*(found[model][name] for model in models))
+        of = ": ".join(filter(None, (data, f"{models[0]} less {models[1]}")))
+        rows.append({"of": of, "quantity": name, **_row(each)})
+    return rows
+
+
+def _of(data: str, model: str) -> str:
+    return ": ".join(filter(None, (data, model)))
+
+
+def _row(found: PoweredEstimate) -> dict[str, Any]:
+    return {
+        "title": found.title,
+        "value": found.value,
+        "value_lower": found.lower,
+        "value_upper": found.upper,
+        "labels": found.labels_value,
+        "labels_lower": found.labels_lower,
+        "labels_upper": found.labels_upper,
+        "predictions": found.predictions_value,
+        "weight": found.power,
+        "worth": found.labels_saved,
+        "standard_error": found.error,
+        "freedom": found.freedom,
+        "n_labelled": found.n_labelled,
+        "n_responses": found.n_responses,
+        "n_items": found.n_items,
+        "level": found.level,
+    }
+
+
+_BESIDE = (
+    interval_column("value", "estimate", 3),
+    interval_column("labels", "labels alone", 3),
+    Column("predictions", "probabilities alone", digits=3),
+)
+
+
+def _estimates_table(rows: Sequence[Mapping[str, Any]], settings: EstimateSettings) -> Table:
+    level = 100 * rows[0]["level"]
+    about = "these responses" if settings.finite else "responses like these"
+    looks = f", {settings.looks} looks shared out" if settings.looks > 1 else ""
+    return Table(
+        data_frame(rows),
+        (
+            Column("title", ""),
+            *_BESIDE,
+            Column("worth", "labels saved", digits=1),
+            Column("n_labelled", "labelled", digits=0),
+            Column("n_responses", "in responses", digits=0),
+        ),
+        "What labels of all claims would say.",
+        group="of" if len({row["of"] for row in rows}) > 1 else "",
+        note=f"In brackets: {level:.4g}% intervals{looks}, about {about}. Labels saved: how many "
+        "times as many labels alone would give the same interval.",
+    )
+
+
+def _differences_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    return Table(
+        data_frame(rows),
+        (Column("title", ""), *_BESIDE),
+        "Differences of models.",
+        group="of",
+        note="Models of the same claims differ in the Brier score alone; what the same response "
+        "adds to both is paired.",
+    )
+
+
+def _verdicts(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    sentences = []
+    several = len({row["of"] for row in rows}) > 1
+    for row in rows:
+        if row["quantity"] != rows[0]["quantity"]:
+            continue
+        of = f"{row['of']}: " if several else ""
+        if math.isnan(row["value_lower"]):
+            sentences.append(
+                f"{of}{row['title']} {number(row['value'])}; there is no interval, for labels are "
+                f"of {counted(row['n_responses'], 'response')}: label more."
+            )
+            continue
+        ends = interval(row["value_lower"], row["value_upper"])
+        alone = interval(row["labels_lower"], row["labels_upper"])
+        used = (
+            f"labels alone say {alone}"
+            if row["weight"] != 0
+            else "the probabilities do not help, so labels stand alone"
+        )
+        sentences.append(
+            f"{of}{row['title']} {number(row['value'])} {ends} from {row['n_labelled']:,} labelled "
+            f"of {row['n_items']:,}; {used}."
+        )
+    return sentences
+
+
+# --------------------------------------------------------------------------------------- choice
+
+
+def _chosen(
+    table: DataTable, claims: _Claims, settings: EstimateSettings
+) -> tuple[Table, Table, str]:
+    """The sheet to fill in, what numbers of labels would give, and what was chosen in words."""
+    unit = Unit(settings.unit)
+    grouping = claims.grouping
+    p = claims.frame["p"].to_numpy()
+    expected = spread(p, grouping, unit)
+    minutes = _minutes(unit, grouping, settings.minutes)
+    free = ~claims.labelled if unit is Unit.CLAIM else grouping.sums(claims.labelled) == 0
+    n = settings.choose or 0
+    if n > free.sum():
+        raise InputError(
+            f"--choose {n}: {counted(int(free.sum()), unit.value)} without a label; choose fewer"
+        )
+    chances = inclusion_probabilities(expected, minutes, n, free)
+    batch = int(claims.batch.max(initial=0)) + 1
+    drawn = draw(chances, settings.seed + batch)
+    own = drawn if unit is Unit.CLAIM else drawn[grouping.index]
+    each = chances if unit is Unit.CLAIM else chances[grouping.index]
+    rows = _sheet_rows(table, claims, own, each, batch)
+    if settings.sheet is not None:
+        write_text(settings.sheet, csv_text(rows))
+    cost = float(minutes[drawn].sum())
+    shown = [name for name in rows[0] if name not in _SHEET]
+    sheet = Table(
+        data_frame(rows),
+        (*text_columns(*shown), Column("probability", "probability", digits=4)),
+        "Claims to label next.",
+    )
+    where = "" if settings.sheet is None else f", in {settings.sheet}"
+    told = (
+        f"{counted(int(drawn.sum()), unit.value)} to label{where}: {counted(len(rows), 'claim')}, "
+        f"about {cost / 60:.1f} hours. This is batch {batch}: give it back with --labels, and do "
+        "not let the intervals decide when to stop unless --looks says how often you look."
+    )
+    return sheet, _plan(claims, settings, p), told
+
+
+def _minutes(unit: Unit, grouping: Grouping, minutes: Sequence[float]) -> Floats:
+    reading, labelling = minutes
+    if unit is Unit.CLAIM:
+        return np.full(grouping.index.size, reading + labelling)
+    return reading + labelling * grouping.sizes.astype(float)
+
+
+def _sheet_rows(
+    table: DataTable,
+    claims: _Claims,
+    chosen: Any,
+    chances: Floats,
+    batch: int,
+) -> list[dict[str, Any]]:
+    text = Columns(table.columns, table.source).optional("text", None, _TEXT, "text")
+    rows: list[dict[str, Any]] = []
+    for place in np.flatnonzero(chosen):
+        row = claims.frame.iloc[place]
+        rows.append(
+            {
+                **dict(zip(claims.by, row["by"], strict=True)),
+                "response": str(row["group"]),
+                "claim": row["claim"],
+                **({} if text is None else {"text": table.rows[row["place"]].get(text)}),
+                "label": None,
+                "probability": float(chances[place]),
+                "batch": batch,
+            }
+        )
+    return rows
+
+
+def _plan(claims: _Claims, settings: EstimateSettings, p: Floats) -> Table:
+    """What numbers of labels would give, if probabilities mean what they say."""
+    grouping = claims.grouping
+    rows = []
+    for unit in Unit:
+        expected = spread(p, grouping, unit)
+        minutes = _minutes(unit, grouping, settings.minutes)
+        free = np.ones(expected.size, dtype=np.bool_)
+        for n in [n for n in _PLANNED if n <= expected.size]:
+            chances = inclusion_probabilities(expected, minutes, n, free)
+            reach = float(student_quantile(settings.level, np.asarray(float(n - 2))))
+            rows.append(
+                {
+                    "unit": unit.value,
+                    "n": n,
+                    "hours": float(chances @ minutes) / 60,
+                    "half_width": reach * planned_error(expected, chances, p, grouping),
+                }
+            )
+    return Table(
+        data_frame(rows),
+        (
+            Column("n", "labelled", digits=0),
+            Column("hours", "hours", digits=1),
+            Column("half_width", "share of true claims ±", digits=3),
+        ),
+        "What so many labels would give, from the beginning.",
+        group="unit",
+        note="If the probabilities mean what they say; worse ones leave it wider.",
+    )
+
+
+def _figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, PaperFigure]:
+    """Every estimate beside that of labels alone."""
+    shown = [row for row in rows if not math.isnan(row["value_lower"])]
+    if not shown:
+        return {}
+    from calibration.figures.panels import PAGE, draw_interval, nth_look, panels
+
+    titles = list(dict.fromkeys(row["title"] for row in shown))
+    names = list(dict.fromkeys(row["of"] for row in shown))
+    size = (PAGE, 0.9 + 0.4 * len(names))
+    with panels(1, len(titles), size, sharey=True) as (figure, (axes,)):
+        for axis, title in zip(axes, titles, strict=True):
+            for row in shown:
+                height = len(names) - names.index(row["of"])
+                for look, name in enumerate(("value", "labels")):
+                    ends = (row[name], row[f"{name}_lower"], row[f"{name}_upper"])
+                    if row["title"] == title:
+                        draw_interval(axis, height - 0.3 * look, ends, **nth_look(look))
+            axis.set_xlabel(title)
+        heights = [
+            len(names) - place - 0.3 * look for place in range(len(names)) for look in (0, 1)
+        ]
+        told = [f"{name}{more}" for name in names for more in ("", ", labels alone")]
+        axes[0].set_yticks(heights, told)
+    return {
+        "beside-labels": PaperFigure(figure, data_frame(shown), "Estimates beside labels alone")
+    }

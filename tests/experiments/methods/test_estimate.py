@@ -1,0 +1,170 @@
+"""`estimate`: from a table, through a sheet that is chosen and filled in, to intervals."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calibration.estimation import estimate as estimated
+from calibration.estimation import share
+from experiments import estimate
+from experiments.evaluators.response import METADATA_KEY
+from factormodels import Atom, FactGraph, write_many
+from factormodels.errors import InputError
+from tests.experiments.conftest import invoke
+
+
+def drawn(seed: int = 0, n_responses: int = 40, size: int = 6) -> Any:
+    """Calibrated claims, with ids that repeat from response to response."""
+    generator = np.random.default_rng(seed)
+    level = np.repeat(generator.normal(0.5, 1.0, n_responses), size)
+    p = 1 / (1 + np.exp(-level - generator.normal(0, 1.0, level.size)))
+    return pd.DataFrame(
+        {
+            "response": np.repeat([f"r{number}" for number in range(n_responses)], size),
+            "claim": np.tile([f"c{number}" for number in range(size)], n_responses),
+            "text": [f"Claim {number}." for number in range(level.size)],
+            "p": p,
+            "label": generator.random(p.size) < p,
+        }
+    )
+
+
+def filled(sheet: Path, truth: Any) -> None:
+    """Fill in a sheet as a person would."""
+    known = truth.set_index(["response", "claim"])["label"]
+    rows = pd.read_csv(sheet)
+    rows["label"] = ["yes" if known[key] else "no" for key in zip(*(rows[c] for c in
+                     ("response", "claim")), strict=True)]  # fmt: skip
+    rows.to_csv(sheet, index=False)
+
+
+def row_of(found: Any, name: str) -> Any:
+    frame = found["estimates"]
+    return frame[frame["quantity"] == name].iloc[0]
+
+
+def test_labels_of_some_responses_are_a_random_sample() -> None:
+    table = drawn()
+    few = table.assign(
+        label=table["label"].where(table["response"].isin(["r1", "r5", "r9", "r13"]))
+    )
+    found = estimate(few)
+    direct = estimated(share(table["p"], few["label"].to_numpy(object), table["response"]))
+    row = row_of(found, "share")
+    # To rounding: rows may be summed in another order.
+    assert row["value"] == pytest.approx(direct.value, abs=1e-12)
+    assert row["value_lower"] == pytest.approx(direct.lower, abs=1e-12)
+    assert set(found["estimates"]["quantity"]) == {"share", "mean-share", "brier", "f1-at-k"}
+    assert row["n_labelled"] == 24
+
+
+def test_a_sheet_is_chosen_filled_in_and_read_back_with_its_weights(tmp_path: Path) -> None:
+    truth = drawn()
+    data = tmp_path / "claims.csv"
+    truth.drop(columns="label").to_csv(data, index=False)
+    first, second = tmp_path / "first.csv", tmp_path / "second.csv"
+    result = invoke("estimate", str(data), "--choose", "8", "--sheet", str(first))
+    assert result.exit_code == 0, result.output
+    rows = pd.read_csv(first)
+    assert list(rows) == ["response", "claim", "text", "label", "probability", "batch"]
+    assert rows["response"].nunique() == 8
+    filled(first, truth)
+    sheets = ["--labels", str(first)]
+    more = ("--choose", "20", "--unit", "claim", "--sheet", str(second))
+    assert invoke("estimate", str(data), *sheets, *more).exit_code == 0
+    rows = pd.read_csv(second)
+    assert (len(rows), set(rows["batch"])) == (20, {2})
+    filled(second, truth)
+    result = invoke("estimate", str(data), *sheets, "--labels", str(second), "--json")
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    row = found["tables"]["estimates"][0]
+    assert row["n_labelled"] == 8 * 6 + 20
+    assert row["value_lower"] <= truth["label"].mean() <= row["value_upper"]
+    # Twice as many looks: each at half of the chance of error.
+    both = estimate(str(data), labels=[str(first), str(second)], looks=2)
+    wide = row_of(both, "share")
+    assert wide["level"] == pytest.approx(0.975)
+    assert wide["value_lower"] < row["value_lower"]
+
+
+def test_what_is_chosen_keeps_the_estimate_right() -> None:
+    # Choice after choice, by the command's own probabilities, of claims whose p is too low.
+    truth = drawn(3, 60)
+    biased = truth.assign(p=truth["p"] * 0.7)
+    held = 0
+    for seed in range(60):
+        sheet = estimate(biased.drop(columns="label"), choose=40, unit="claim", seed=seed)["sheet"]
+        keys = set(zip(sheet["response"], sheet["claim"], strict=True))
+        known = [key in keys for key in zip(truth["response"], truth["claim"], strict=True)]
+        chances = sheet["probability"].to_numpy()
+        weights = np.ones(len(truth))
+        weights[known] = 1 / chances
+        labels = truth["label"].where(known).to_numpy(object)
+        one = estimated(share(biased["p"], labels, truth["response"], weights=weights))
+        held += one.lower <= truth["label"].mean() <= one.upper
+    # Nominal .95 of 60: fewer than 52 have a chance of 1 in 200.
+    assert held >= 52
+
+
+def test_models_of_the_same_claims_differ_in_brier_and_others_in_all() -> None:
+    table = drawn()
+    few = table.assign(label=table["label"].where(table["response"] < "r3"), worse=0.5)
+    found = estimate(few, p=["p", "worse"])
+    assert list(found["differences"]["quantity"]) == ["brier"]
+    assert list(found["differences"]["of"]) == ["worse less p"]
+    other = drawn(1).assign(model="b")
+    other["label"] = other["label"].where(other["response"] < "r3")
+    both = pd.concat([few.drop(columns="worse").assign(model="a"), other])
+    found = estimate(both)
+    assert set(found["differences"]["quantity"]) == {"share", "mean-share", "brier", "f1-at-k"}
+    rows = found["estimates"].set_index(["of", "quantity"])["value"]
+    shown = found["differences"].set_index("quantity")["value"]
+    assert shown["share"] == pytest.approx(rows["b", "share"] - rows["a", "share"])
+
+
+def test_judged_responses_are_read_as_they_are(tmp_path: Path) -> None:
+    view = {"FR1": {"atoms": {f"a{n}": {"p": 0.2 * n} for n in range(4)}}}
+    path = tmp_path / "judged.jsonl"
+    for labelled in (True, False):
+        truth = {n: n > 1 if labelled else None for n in range(4)}
+        atoms = tuple(Atom(f"a{n}", f"T{n}.", label=truth[n]) for n in range(4))
+        graphs = [FactGraph(f"g{n}", atoms, metadata={METADATA_KEY: view}) for n in range(5)]
+        write_many(graphs, path)
+        if labelled:
+            assert row_of(estimate(str(path)), "share")["value"] == pytest.approx(0.5)
+    # Texts are in the sheet, for whoever labels.
+    assert list(estimate(str(path), choose=1)["sheet"]["text"]) == ["T0.", "T1.", "T2.", "T3."]
+
+
+def test_what_cannot_be_is_said(tmp_path: Path) -> None:
+    table = drawn()
+    bare = table.drop(columns="label")
+    with pytest.raises(InputError, match="no claim has a label; choose some"):
+        estimate(bare)
+    with pytest.raises(InputError, match="choose` 400: 40 responses without a label"):
+        estimate(bare, choose=400)
+    with pytest.raises(InputError, match="mean-shares"):
+        estimate(table, quantities="mean-shares")
+    with pytest.raises(InputError, match="minutes` takes two numbers"):
+        estimate(bare, choose=3, minutes=[1.0])
+    sheet = tmp_path / "sheet.csv"
+    rows = {"response": ["r1"], "claim": ["c9"], "label": ["yes"], "probability": [0.5]}
+    pd.DataFrame(rows).to_csv(sheet, index=False)
+    with pytest.raises(InputError, match="line 2: the table has no claim 'c9' of response 'r1'"):
+        estimate(bare, labels=[str(sheet)])
+    pd.DataFrame({**rows, "claim": ["c1"]}).to_csv(sheet, index=False)
+    with pytest.raises(InputError, match="claim 'c1' of response 'r1' is labelled already"):
+        estimate(table, labels=[str(sheet)])
+    pd.DataFrame({**rows, "claim": ["c1"], "probability": [0.0]}).to_csv(sheet, index=False)
+    with pytest.raises(InputError, match="probability of being drawn is 0"):
+        estimate(bare, labels=[str(sheet)])
+    pd.DataFrame({**rows, "claim": ["c1"], "label": [""]}).to_csv(sheet, index=False)
+    found = estimate(bare, labels=[str(sheet)], choose=2)
+    assert any("no row has a label yet" in each for each in found.sentences)
