@@ -44,18 +44,8 @@ INTERRUPTED = 130
 TERMINATED = 143
 
 COMMANDS = (
-    *(
-        "infer",
-        "assess",
-        "fastfact",
-        "self-knowledge",
-        "score",
-        "estimate",
-        "select",
-        "align",
-        "draw",
-    ),
-    *("explore", "coherence", "revise", "report", "diff", "datasets", "convert", "list"),
+    *("infer", "assess", "fastfact", "self-knowledge", "score", "estimate", "select", "align"),
+    *("draw", "explore", "coherence", "revise", "report", "diff", "datasets", "convert", "list"),
 )
 """Names of the commands in the order of the help, each a function of the front door."""
 
