@@ -36,7 +36,6 @@
 # pass may find other ways.
 
 # %%
-from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -129,14 +128,13 @@ gains.round(3)
 parts = []
 for guard, choices in GUARDS.items():
     for draw in range(CORRUPTIONS):
-        found = robustness_curves(
+        part = robustness_curves(
             graphs,
             {"human labels": by_labels},
             choices,
             counts=LENGTHS,
             seed=SEED + len(graphs) * draw,
         )
-        part = pd.DataFrame([asdict(row) for row in found])
         # Without Core it is the same for every guard, and counts once.
         part = part[part.core | (guard == next(iter(GUARDS)))]
         part["guard"] = np.where(part.core, guard, NO_GUARD)
@@ -156,19 +154,14 @@ curves[curves.appended.isin([0, APPENDED])].round(3)
 # response that is padding alone is what the paper's table 4 shows.
 
 # %%
-table = pd.DataFrame(
-    [
-        asdict(row)
-        for row in robustness_table(
-            graphs,
-            padded_scores(
-                graphs,
-                {"human labels": by_labels, "FR1": by_inference("FR1")},
-                GUARDS["Core, paraphrases known"],
-                appended=APPENDED,
-            ),
-        )
-    ]
+table = robustness_table(
+    graphs,
+    padded_scores(
+        graphs,
+        {"human labels": by_labels, "FR1": by_inference("FR1")},
+        GUARDS["Core, paraphrases known"],
+        appended=APPENDED,
+    ),
 )
 table["core"] = np.where(table.core, "with", "without")
 table.round(3)

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -17,7 +17,6 @@ from experiments.findings.artefacts import PaperFigure
 from experiments.findings.table import (
     Column,
     Table,
-    data_frame,
     interval_column,
     text_columns,
 )
@@ -31,9 +30,6 @@ from experiments.padding.assessors import (
 from experiments.padding.gaming import known_templates
 from experiments.padding.robustness import (
     CoreChoices,
-    CurveRow,
-    GainRow,
-    TableRow,
     padded_scores,
     padding_gains,
     robustness_curves,
@@ -46,6 +42,8 @@ from factormodels.errors import InputError
 from factormodels.selection import CachedRelations
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from experiments.methods.select import SelectSettings
     from factormodels.extraction.language_model import LanguageModel
     from factormodels.fact_graph import FactGraph
@@ -154,18 +152,17 @@ def pad(
     )
 
 
-def _scores(rows: Sequence[TableRow]) -> Table:
+def _scores(frame: pd.DataFrame) -> Table:
     columns = (
         *(Column("core", "Core", show=_with), Column("kind", "response")),
         Column("counted", "claims", digits=1),
         Column("precision", "Pr", digits=3),
         Column("f1", "F1@K'", digits=3),
     )
-    frame = data_frame([asdict(row) for row in rows])
     return Table(frame, columns, "Normal and padded responses.", group="assessor")
 
 
-def _gains(rows: Sequence[GainRow]) -> Table:
+def _gains(frame: pd.DataFrame) -> Table:
     columns = (
         Column("kind", "padding"),
         interval_column("plain", "gain without Core", 3),
@@ -173,7 +170,7 @@ def _gains(rows: Sequence[GainRow]) -> Table:
         interval_column("kept_off", "kept off by Core", 3),
     )
     return Table(
-        data_frame([asdict(row) for row in rows]),
+        frame,
         columns,
         "What padding gains in precision over the normal response.",
         group="assessor",
@@ -181,25 +178,23 @@ def _gains(rows: Sequence[GainRow]) -> Table:
     )
 
 
-def _curves(rows: Sequence[CurveRow]) -> Table:
+def _curves(points: pd.DataFrame) -> Table:
     """A line per curve: precision by number of sentences, and how many responses rise at last."""
-    lines: dict[tuple[str, bool, str, str], dict[str, Any]] = {}
-    for row in sorted(rows, key=lambda row: row.appended):
-        line = lines.setdefault((row.assessor, row.core, row.padding, row.response), asdict(row))
-        line |= {f"p{row.appended}": row.precision, "raised": row.raised}
-    order = dict.fromkeys((row.assessor, row.core, row.padding, row.response) for row in rows)
+    of = ["assessor", "core", "response", "padding"]
+    counts = sorted(points["appended"].unique())
+    wide = points.pivot_table(index=of, columns="appended", values="precision")
+    last = points[points["appended"] == counts[-1]][[*of, "raised", "responses"]]
+    # In the order of the points, which pivoting does not keep.
+    frame = last.merge(wide.rename(columns="p{}".format).reset_index(), on=of)
     columns = (
         Column("core", "Core", show=_with),
         *text_columns("padding", "response"),
-        *(
-            Column(f"p{count}", str(count), digits=3)
-            for count in sorted({row.appended for row in rows})
-        ),
+        *(Column(f"p{count}", str(count), digits=3) for count in counts),
         Column("raised", "raised", digits=0),
         Column("responses", "of", digits=0),
     )
     return Table(
-        data_frame([lines[key] for key in order]).drop(columns=["appended", "precision"]),
+        frame,
         columns,
         "Precision by the number of appended sentences.",
         group="assessor",
@@ -207,15 +202,15 @@ def _curves(rows: Sequence[CurveRow]) -> Table:
     )
 
 
-def _figures(rows: Sequence[CurveRow]) -> dict[str, PaperFigure]:
+def _figures(curves: pd.DataFrame) -> dict[str, PaperFigure]:
     figures = {}
-    for assessor, padding in dict.fromkeys((row.assessor, row.padding) for row in rows):
-        own = [asdict(row) for row in rows if (row.assessor, row.padding) == (assessor, padding)]
+    drawn = zip(curves["assessor"], curves["padding"], strict=True)
+    for assessor, padding in dict.fromkeys(drawn):
+        own = curves[(curves["assessor"] == assessor) & (curves["padding"] == padding)]
         # Names of assessors hold commas and spaces, which file names had better not.
         stem = f"padding-{assessor}-{padding}".replace(", ", "-").replace(" ", "-")
         title = f"Precision with {padding} sentences appended, {assessor}"
-        figure = robustness_figure(rows, assessor, padding)
-        figures[stem] = PaperFigure(figure, data_frame(own), title)
+        figures[stem] = PaperFigure(robustness_figure(curves, assessor, padding), own, title)
     return figures
 
 

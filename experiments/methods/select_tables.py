@@ -3,27 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.table import Column, Table, data_frame, interval_column
 from experiments.padding.selection_study import QUANTITIES, SelectionStudy, factuality_figure
-from experiments.padding.uncertain_selection import UncertainRow
 
 
 def study_tables(study: SelectionStudy) -> dict[str, Table]:
     """Claims by sentence, and each of `QUANTITIES` by relative position."""
-    sentences = [
-        {
-            **asdict(row),
-            "sentence": "all" if row.sentence is None else str(row.sentence),
-            "survival": row.survival,
-            "true_before": row.supported_before / row.before if row.before else math.nan,
-            "true_after": row.supported_after / row.after if row.after else math.nan,
-        }
-        for row in study.rows
-    ]
     positions = [
         {
             "quantity": quantity.replace("_", " "),
@@ -43,7 +32,7 @@ def study_tables(study: SelectionStudy) -> dict[str, Table]:
     ]
     before = study.before["factuality"]
     by_sentence = Table(
-        data_frame(sentences),
+        study.rows,
         (
             Column("sentence", "sentence", right=True),
             *(Column(name, name, digits=0) for name in ("responses", "before", "after")),
@@ -81,9 +70,9 @@ def study_figures(study: SelectionStudy) -> dict[str, PaperFigure]:
     return {"selection": PaperFigure(factuality_figure(study), data_frame(rows), title)}
 
 
-def uncertain_table(rows: Sequence[UncertainRow]) -> Table:
+def uncertain_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     """The rows as a table, and last their means."""
-    own = [{**asdict(row), "proved": float(row.proved)} for row in rows]
+    own = [{**row, "proved": float(row["proved"])} for row in rows]
     mean = dict(data_frame(own).drop(columns="response").mean())
     last = {**mean, "response": "mean", "lower": math.nan, "upper": math.nan}
     return Table(

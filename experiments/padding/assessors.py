@@ -82,7 +82,7 @@ def labelled_by(
     if not kept:
         raise InputError(
             f"{source}: {verifier} supports no claim of it, so nothing true can be appended; give "
-            "responses with evidence (`factormodels assess --documents FOLDER --out FILE`), or "
+            "responses with evidence (`factormodels assess --documents FOLDER --out FOLDER`), or "
             "another --verifier"
         )
     left_out = len(graphs) - len(kept)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from calibration.claims.counts import f1_at_k_prime
 from calibration.intervals import Scale, mean_interval
+from experiments.findings.table import data_frame
 from experiments.padding.assessors import Assessor
 from experiments.padding.gaming import (
     CORRUPTIONS,
@@ -44,7 +46,18 @@ from factormodels.selection.program import EdgeRule
 from factormodels.selection.weights import EPSILON
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
+
+_CURVES = (
+    *("assessor", "core", "response", "padding", "appended", "precision", "raised"),
+    "responses",
+)
+_GAINS = (
+    *("assessor", "kind"),
+    *(f"{gain}{end}" for gain in ("plain", "core", "kept_off") for end in ("", "_lower", "_upper")),
+    "responses",
+)
 
 WEIGHTS = ("informativeness", "uniform")
 
@@ -142,53 +155,6 @@ class Score:
         return self.supported / self.counted if self.counted else 0.0
 
 
-@dataclass(frozen=True)
-class CurveRow:
-    """Mean precision over responses with so many sentences appended.
-
-    Attributes:
-        assessor: its name.
-        core: whether selection went before.
-        response: what was padded: "clean", "corrupted" (some claims denied) or "swapped" (names and
-            numbers in them exchanged).
-        padding: a padding of `paddings_of`.
-        appended: number of sentences appended.
-        precision: mean over responses.
-        raised: number of responses whose precision is above that of the clean, unpadded one.
-        responses: number of responses.
-    """
-
-    assessor: str
-    core: bool
-    response: str
-    padding: str
-    appended: int
-    precision: float
-    raised: int
-    responses: int
-
-
-@dataclass(frozen=True)
-class TableRow:
-    """A row of the table of normal and padded responses (Core, table 4).
-
-    Attributes:
-        assessor: its name.
-        core: whether selection went before.
-        kind: "normal", or a padding "appended" or "alone".
-        counted: mean number of claims that count.
-        precision: mean factual precision over responses.
-        f1: mean F1@K' with K' the number of claims of the normal response.
-    """
-
-    assessor: str
-    core: bool
-    kind: str
-    counted: float
-    precision: float
-    f1: float
-
-
 def selected(graph: FactGraph, core: Core) -> FactGraph:
     """The response with the claims that count: what an assessor then sees."""
     # Bleached claims are filled with the subject; topics of the embedded responses are subject
@@ -212,8 +178,13 @@ def robustness_curves(
     counts: Sequence[int] = (0, 5, 10, 15, 20),
     corrupt: float = 0.5,
     seed: int = 0,
-) -> list[CurveRow]:
+) -> pd.DataFrame:
     """Precision against the number of appended sentences (Core, figure 4).
+
+    Columns: assessor; core, whether selection went before; response, what was padded: "clean",
+    "corrupted" (some claims denied) or "swapped" (names and numbers in them exchanged); padding, of
+    `paddings_of`; appended, the number of sentences; precision, mean over responses; raised, the
+    number of responses whose precision is above that of the clean, unpadded one; responses.
 
     Args:
         graphs: labelled responses with texts, each with a claim labelled true.
@@ -261,25 +232,20 @@ def robustness_curves(
             # A mean that differs by rounding alone is not raised.
             raised = sum(v > c + 1e-12 for v, c in zip(values, clean, strict=True))
             rows.append(
-                CurveRow(
-                    assessor=name,
-                    core=with_core,
-                    response=response,
-                    padding=padding,
-                    appended=n,
-                    precision=float(np.mean(values)),
-                    raised=raised,
-                    responses=len(values),
-                )
+                (name, with_core, response, padding, n, float(np.mean(values)), raised, len(values))
             )
-    return rows
+    return data_frame(rows, list(_CURVES))
 
 
 def robustness_table(
     graphs: Sequence[FactGraph],
     scores: Mapping[tuple[str, bool, str], Sequence[Score]],
-) -> list[TableRow]:
+) -> pd.DataFrame:
     """The scores of normal and padded responses with and without Core (Core, table 4).
+
+    Columns: assessor; core, whether selection went before; kind, "normal", or a padding "appended"
+    or "alone"; counted, mean number of claims that count; precision, mean over responses; f1, mean
+    F1@K' with K' the number of claims of the normal response.
 
     Beside the paper's columns, in which a whole response is padding ("alone"), there are those in
     which padding is appended to a normal response. One repeated claim alone is one claim after
@@ -292,23 +258,18 @@ def robustness_table(
     # Of the normal response in every row, so that padding does not raise its own target.
     k_prime = [len(graph.atoms) for graph in graphs]
     rows = []
-    for (name, with_core, kind), found in scores.items():
-        supported = [one.supported for one in found]
-        unsupported = [one.counted - one.supported for one in found]
-        rows.append(
-            TableRow(
-                assessor=name,
-                core=with_core,
-                kind=kind,
-                counted=float(np.mean([one.counted for one in found])),
-                precision=float(np.mean([one.precision for one in found])),
-                f1=float(f1_at_k_prime(supported, unsupported, k_prime, GAMMA).mean()),
-            )
-        )
-    # As they were first met: normal, then each padding.
-    order = {kind: k for k, kind in enumerate(dict.fromkeys(row.kind for row in rows))}
-    names = {name: k for k, name in enumerate(dict.fromkeys(row.assessor for row in rows))}
-    return sorted(rows, key=lambda row: (names[row.assessor], row.core, order[row.kind]))
+    # As they were first met: assessors, and normal, then each padding.
+    names, _, kinds = (list(dict.fromkeys(part)) for part in zip(*scores, strict=True))
+    for name, with_core, kind in sorted(
+        scores, key=lambda key: (names.index(key[0]), key[1], kinds.index(key[2]))
+    ):
+        found = scores[name, with_core, kind]
+        counted = np.array([one.counted for one in found])
+        supported = np.array([one.supported for one in found])
+        f1 = f1_at_k_prime(supported, counted - supported, k_prime, GAMMA)
+        precision = np.mean([one.precision for one in found])
+        rows.append((name, with_core, kind, counted.mean(), precision, f1.mean()))
+    return data_frame(rows, ["assessor", "core", "kind", "counted", "precision", "f1"])
 
 
 def padded_scores(
@@ -351,60 +312,29 @@ def padded_scores(
     return scores
 
 
-@dataclass(frozen=True)
-class GainRow:
-    """What a kind of padding gains in mean precision, paired by response, with 95 % intervals.
+def padding_gains(scores: Mapping[tuple[str, bool, str], Sequence[Score]]) -> pd.DataFrame:
+    """What paddings gain in mean precision, paired by response, of `padded_scores`.
 
-    Where every response gains the same there is no interval, nan.
-
-    Attributes:
-        assessor: its name.
-        kind: a padding, "appended" or "alone".
-        plain: mean gain over the normal response without Core.
-        plain_lower: lower end of its interval over responses (Student's t).
-        plain_upper: its upper end.
-        core: mean gain with Core before both.
-        core_lower: lower end.
-        core_upper: upper end.
-        kept_off: what Core keeps off, the first gain less the second.
-        kept_off_lower: lower end.
-        kept_off_upper: upper end.
-        responses: number of responses.
+    Columns: assessor; kind, a padding "appended" or "alone"; plain, mean gain over the normal
+    response without Core; core, that with Core before both; kept_off, what Core keeps off, the
+    first less the second; each with the ends of its 95 % interval over responses (Student's t) in
+    NAME_lower and NAME_upper, nan where every response gains the same; responses, their number.
     """
-
-    assessor: str
-    kind: str
-    plain: float
-    plain_lower: float
-    plain_upper: float
-    core: float
-    core_lower: float
-    core_upper: float
-    kept_off: float
-    kept_off_lower: float
-    kept_off_upper: float
-    responses: int
-
-
-def padding_gains(scores: Mapping[tuple[str, bool, str], Sequence[Score]]) -> list[GainRow]:
-    """Gains of every kind of padding with and without Core, of `padded_scores`."""
     rows = []
     for name, with_core, kind in scores:
         if with_core or kind == "normal":
             continue
-        gains = [
+        plain, kept = (
             np.array([one.precision for one in scores[name, core, kind]])
             - np.array([one.precision for one in scores[name, core, "normal"]])
             for core in (False, True)
-        ]
-        plain, kept, off = (
-            mean_interval(own, scale=Scale.NUMBER) for own in (*gains, gains[0] - gains[1])
         )
-        rows.append(GainRow(name, kind, *plain, *kept, *off, gains[0].size))
-    return rows
+        ends = (mean_interval(gain, scale=Scale.NUMBER) for gain in (plain, kept, plain - kept))
+        rows.append((name, kind, *chain.from_iterable(ends), plain.size))
+    return data_frame(rows, list(_GAINS))
 
 
-def robustness_figure(rows: Sequence[CurveRow], assessor: str, padding: str) -> Figure:
+def robustness_figure(curves: pd.DataFrame, assessor: str, padding: str) -> Figure:
     """The curves of one assessor and padding, with the clean responses' level as a line.
 
     Raises:
@@ -412,24 +342,22 @@ def robustness_figure(rows: Sequence[CurveRow], assessor: str, padding: str) -> 
     """
     from calibration.figures.panels import COLUMN, name_lines, nth_look, panels
 
-    mine = [row for row in rows if (row.assessor, row.padding) == (assessor, padding)]
-    if not mine:
+    mine = curves[(curves["assessor"] == assessor) & (curves["padding"] == padding)]
+    if mine.empty:
         raise InputError(f"there are no curves of {assessor!r} with {padding!r} padding")
     with panels(1, 1, (COLUMN, 2.5)) as (figure, ((place,),)):
         lines = {}
         for at, with_core in enumerate((False, True)):
-            own = [row for row in mine if row.core is with_core]
+            own = mine[mine["core"] == with_core]
             name = f"{'with' if with_core else 'without'} Core"
-            curve = [row for row in own if row.response == "corrupted"]
-            curve.sort(key=lambda row: row.appended)
-            counts, scores = [row.appended for row in curve], [row.precision for row in curve]
-            (lines[name],) = place.plot(counts, scores, **nth_look(at))
-            clean = [row for row in own if (row.response, row.appended) == ("clean", 0)]
-            if clean:
+            curve = own[own["response"] == "corrupted"].sort_values("appended")
+            (lines[name],) = place.plot(curve["appended"], curve["precision"], **nth_look(at))
+            clean = own[(own["response"] == "clean") & (own["appended"] == 0)]["precision"]
+            if len(clean):
                 look = {**nth_look(at), "marker": None, "alpha": 0.7, "linewidth": 0.8}
-                ends, level = [0, max(counts, default=0)], clean[0].precision
+                ends, level = [0, curve["appended"].max()], clean.iloc[0]
                 (lines[f"clean,\n{name}"],) = place.plot(ends, [level, level], **look)
-        place.set_xticks(sorted({row.appended for row in mine}))
+        place.set_xticks(sorted(mine["appended"].unique()))
         place.set(ylim=(0, 1), xlabel=f"{padding} sentences appended")
         place.set_ylabel(f"factual precision, {assessor}")
         name_lines(place, lines)

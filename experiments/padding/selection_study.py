@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -12,12 +11,14 @@ from calibration.self_knowledge import (
     PositionTable,
     label_positions,
 )
+from experiments.findings.table import data_frame
 from experiments.study.labelled_claims import claims_of_graphs
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.selection import Selection, restricted
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.figure import Figure
 
 QUANTITIES = ("factuality", "supported_number", "unsupported_number", "irrelevant_number")
@@ -25,39 +26,17 @@ QUANTITIES = ("factuality", "supported_number", "unsupported_number", "irrelevan
 
 
 @dataclass(frozen=True)
-class SentenceRow:
-    """The claims of the sentences that stand at one place.
-
-    Attributes:
-        sentence: the place, from 1; None sums over all.
-        responses: number of responses with claims there.
-        before, after: number of claims before and after selection.
-        supported_before, supported_after: of these the number with the label true.
-    """
-
-    sentence: int | None
-    responses: int
-    before: int
-    after: int
-    supported_before: int
-    supported_after: int
-
-    @property
-    def survival(self) -> float:
-        """The share of claims that is left."""
-        return self.after / self.before if self.before else math.nan
-
-
-@dataclass(frozen=True)
 class SelectionStudy:
     """Claims before and after selection.
 
     Attributes:
-        rows: by place of the sentence, and last the sum.
+        rows: claims by place of their sentence, from "1", and last "all": sentence, responses (with
+            claims there), before and after (number of claims), supported_before and supported_after
+            (of these, labelled true), survival (the share that is left), true_before, true_after.
         before, after: claims by relative position.
     """
 
-    rows: tuple[SentenceRow, ...]
+    rows: pd.DataFrame
     before: PositionTable
     after: PositionTable
 
@@ -136,36 +115,31 @@ def _with_length(graph: FactGraph) -> FactGraph:
     return replace(graph, metadata={**graph.metadata, "sentences": length})
 
 
-def _sentence_rows(
-    before: Sequence[FactGraph], after: Sequence[FactGraph]
-) -> tuple[SentenceRow, ...]:
+def _sentence_rows(before: Sequence[FactGraph], after: Sequence[FactGraph]) -> pd.DataFrame:
     """Claims before and after selection by place of the sentence, and last their sum."""
-    empty = SentenceRow(None, 0, 0, 0, 0, 0)
-    found: dict[int, SentenceRow] = {}
-    for graph, left in zip(before, after, strict=True):
-        kept = set(left.atom_ids)
-        seen: set[int] = set()
-        for atom in graph.atoms:
-            place = atom.sentence or 0
-            row = found.get(place, replace(empty, sentence=place))
-            survives, true = atom.id in kept, atom.label is True
-            found[place] = replace(
-                row,
-                # A response counts once at a place, however many claims it has there.
-                responses=row.responses + (place not in seen),
-                before=row.before + 1,
-                after=row.after + survives,
-                supported_before=row.supported_before + true,
-                supported_after=row.supported_after + (true and survives),
-            )
-            seen.add(place)
-    rows = [found[place] for place in sorted(found)]
-    total = replace(
-        empty,
-        responses=len(before),
-        **{
-            name: sum(getattr(row, name) for row in rows)
-            for name in ("before", "after", "supported_before", "supported_after")
-        },
+    claims = data_frame(
+        [
+            (graph.id, atom.sentence or 0, atom.id in kept, atom.label is True)
+            for graph, left in zip(before, after, strict=True)
+            for kept in [set(left.atom_ids)]
+            for atom in graph.atoms
+        ],
+        ["response", "sentence", "kept", "true"],
     )
-    return (*rows, total)
+    claims["true_kept"] = claims["kept"] & claims["true"]
+    # A response counts once at a place, however many claims it has there.
+    counts = {
+        "responses": ("response", "nunique"),
+        "before": ("kept", "size"),
+        "after": ("kept", "sum"),
+        "supported_before": ("true", "sum"),
+        "supported_after": ("true_kept", "sum"),
+    }
+    places = claims.groupby("sentence").agg(**counts)
+    places.loc["all"] = [len(before), *places.iloc[:, 1:].sum()]
+    places.index = places.index.map(str)
+    rows = places.reset_index()
+    rows["survival"] = rows["after"] / rows["before"]
+    rows["true_before"] = rows["supported_before"] / rows["before"]
+    rows["true_after"] = rows["supported_after"] / rows["after"].where(rows["after"] > 0)
+    return rows

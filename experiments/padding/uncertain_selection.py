@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from experiments.padding.robustness import CoreChoices
 from factormodels.fact_graph import FactGraph
@@ -16,43 +16,21 @@ from factormodels.selection.expected import (
 )
 
 
-@dataclass(frozen=True)
-class UncertainRow:
-    """One response under three readings of the same judgements; precision is by human labels.
-
-    Attributes:
-        response: its id.
-        claims: number of claims.
-        plain_count, plain_precision: of Core's program, which decides each entailment.
-        expected_count, expected_precision: of the set of greatest expected weight, each claim
-            counted with the probability that nothing heavier makes it redundant.
-        gain: expected weight of that set over that of the plain program's set.
-        proved: whether that set is the best.
-        sampled_precision, lower, upper: mean and central 95 % of Core's precision over sampled
-            redundancy graphs.
-    """
-
-    response: str
-    claims: int
-    plain_count: int
-    plain_precision: float
-    expected_count: float
-    expected_precision: float
-    gain: float
-    proved: bool
-    sampled_precision: float
-    lower: float
-    upper: float
-
-
 def uncertain_rows(
     found: Sequence[tuple[FactGraph, Selection]],
     choices: CoreChoices,
     *,
     samples: int = 200,
     seed: int = 0,
-) -> list[UncertainRow]:
-    """A row per response.
+) -> list[dict[str, Any]]:
+    """Every response under three readings of the same judgements; precision is by human labels.
+
+    Columns: response; claims; plain_count and plain_precision of Core's program, which decides each
+    entailment; expected_count and expected_precision of the set of greatest expected weight, each
+    claim counted with the probability that nothing heavier makes it redundant; gain, the expected
+    weight of that set over that of the plain program's; proved, whether that set is the best;
+    sampled_precision, lower and upper: mean and central 95 % of Core's precision over sampled
+    redundancy graphs.
 
     Args:
         found: labelled responses with claims, each with what Core's program selects; a claim
@@ -77,18 +55,18 @@ def uncertain_rows(
         base = expected_weight(plain.solution.chosen, weights, r)
         lower, upper = drawn.interval()
         rows.append(
-            UncertainRow(
-                response=graph.id,
-                claims=len(graph.atoms),
-                plain_count=len(plain.solution.chosen),
-                plain_precision=adjusted_precision(supported, plain.solution.chosen),
-                expected_count=best.expected_count,
-                expected_precision=best.precision(supported),
-                gain=best.expected_weight / base if base > 0 else float("nan"),
-                proved=best.status == "optimal",
-                sampled_precision=float(drawn.scores.mean()),
-                lower=lower,
-                upper=upper,
-            )
+            {
+                "response": graph.id,
+                "claims": len(graph.atoms),
+                "plain_count": len(plain.solution.chosen),
+                "plain_precision": adjusted_precision(supported, plain.solution.chosen),
+                "expected_count": best.expected_count,
+                "expected_precision": best.precision(supported),
+                "gain": best.expected_weight / base if base > 0 else float("nan"),
+                "proved": best.status == "optimal",
+                "sampled_precision": float(drawn.scores.mean()),
+                "lower": lower,
+                "upper": upper,
+            }
         )
     return rows

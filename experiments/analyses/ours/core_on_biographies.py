@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -61,12 +61,13 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         graphs = [graph for graph in loaded if graph.atoms]
         kept = data_frame(kept_rows(graphs, blind, settings.sentences, context.seed))
         step()
-        rows: list[Mapping[str, Any]] = []
+        rows: list[dict[Any, Any]] = []
         for judge, choices in (BLIND, blind), (KNOWN, replace(blind, templates_known=True)):
             scores = padded_scores(padded, {LABELS: by_labels}, choices, appended=settings.appended)
-            rows += [{"judge": judge, **asdict(row)} for row in padding_gains(scores)]
+            rows += padding_gains(scores).assign(judge=judge).to_dict("records")
             step()
     gains = data_frame(rows)
+    gains.insert(0, "judge", gains.pop("judge"))
     columns = (
         Column("sentence", "sentence"),
         Column("claims", "claims", digits=0),

@@ -12,7 +12,7 @@ from experiments.analyses.context import AnalysisContext
 from experiments.analyses.user_data import SourceName, load
 from experiments.asking.relation_models import relation_model
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.table import Column, Table, text_columns
 from experiments.padding.assessors import by_inference, by_labels
 from experiments.padding.gaming import paddings_of
 from experiments.padding.robustness import (
@@ -82,7 +82,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     }
     with context.track("table and curves", 2) as advance:
         scores = padded_scores(graphs, assessors, choices, appended=settings.appended)
-        rows = data_frame(robustness_table(graphs, scores))
+        rows = robustness_table(graphs, scores)
         advance()
         counts = [round(settings.appended * k / settings.steps) for k in range(settings.steps + 1)]
         curves = robustness_curves(
@@ -97,8 +97,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         index=["assessor", "core"], columns="kind", values="precision", sort=False
     )
     frame = wide.reset_index().rename_axis(columns=None)
-    points = data_frame(curves)
-    points["core"] = _with(points["core"])
+    points = curves.assign(core=_with(curves["core"]))
     kinds = (Column(kind, title, digits=1) for kind, title in KINDS.items())
     columns = (
         *text_columns("assessor", "core", "response", "padding"),

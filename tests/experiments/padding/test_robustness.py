@@ -7,6 +7,7 @@ import json
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -97,7 +98,7 @@ def test_a_lexical_judge_that_does_not_know_the_templates_lets_little_through(pa
 
 def test_the_table_has_every_kind_of_response_with_and_without_core() -> None:
     scores = padded_scores(GRAPHS[:3], {"labels": by_labels}, CHOICES, appended=5)
-    rows = robustness_table(GRAPHS[:3], scores)
+    rows: list[Any] = list(robustness_table(GRAPHS[:3], scores).itertuples())
     found = {(row.core, row.kind): row for row in rows}
     every = paddings_of(GRAPHS[:3])
     assert every == (*PADDINGS, OFF_TOPIC)
@@ -115,7 +116,8 @@ def test_the_table_has_every_kind_of_response_with_and_without_core() -> None:
 
 
 def test_curves_of_corrupted_responses_pass_the_clean_level_without_core_alone() -> None:
-    rows = robustness_curves(GRAPHS[:4], {"labels": by_labels}, CHOICES, counts=(10, 20))
+    curves = robustness_curves(GRAPHS[:4], {"labels": by_labels}, CHOICES, counts=(10, 20))
+    rows: list[Any] = list(curves.itertuples())
     assert {row.appended for row in rows} == {0, 10, 20}
     for padding in PADDINGS:
         level = {
@@ -126,9 +128,9 @@ def test_curves_of_corrupted_responses_pass_the_clean_level_without_core_alone()
         assert level[True, "corrupted", 20].precision == level[True, "corrupted", 0].precision
         assert level[True, "corrupted", 20].precision <= level[True, "clean", 0].precision
         assert level[False, "clean", 20].raised == 4
-        figure = robustness_figure(rows, "labels", padding)
+        figure = robustness_figure(curves, "labels", padding)
         assert figure.axes[0].get_xlabel() == f"{padding} sentences appended"
-    refused("no curves of 'nobody'", robustness_figure, rows, "nobody", "repetitive")
+    refused("no curves of 'nobody'", robustness_figure, curves, "nobody", "repetitive")
 
 
 def test_repetitions_have_the_evidence_of_what_they_repeat() -> None:
@@ -225,7 +227,7 @@ def test_related_atoms_alone_resist_repetition_but_not_emptiness() -> None:
     relations = CachedRelations(known_templates(LexicalRelations(), GRAPHS[:4], 10))
     related = {"related": by_related_atoms("FR2", relations)}
     scores = padded_scores(GRAPHS[:4], related, CHOICES, appended=10)
-    rows = robustness_table(GRAPHS[:4], scores)
+    rows: Any = robustness_table(GRAPHS[:4], scores).itertuples()
     precision = {(row.core, row.kind): row.precision for row in rows}
     assert precision[False, "repetitive, appended"] == precision[False, "normal"]
     assert precision[False, "uninformative, appended"] > precision[False, "normal"]
@@ -262,7 +264,7 @@ def test_the_command_asks_a_language_model_each_question_once(keyed: Path) -> No
     assert "factscore" not in told
     again = json.loads(invoke(*arguments, "openai/scripted", "--replay").stdout)
     assert again["tables"]["padding"] == rows
-    assert all(row["calls"] == 0 for row in again["tables"]["calls"])
+    assert all(row["calls"] == 0 for row in again["tables"]["cost"])
 
 
 def test_bad_input_is_named() -> None:
@@ -318,7 +320,8 @@ def test_true_claims_on_other_topics_come_from_the_data_with_their_evidence() ->
 
 def test_core_does_not_see_that_a_true_claim_is_beside_the_topic() -> None:
     scores = padded_scores(GRAPHS[:5], {"labels": by_labels}, CHOICES, appended=10)
-    gains = {row.kind: row for row in padding_gains(scores)}
+    rows: Any = padding_gains(scores).itertuples()
+    gains = {row.kind: row for row in rows}
     for padding in PADDINGS:
         row = gains[f"{padding}, appended"]
         assert row.plain_lower > 0
@@ -393,14 +396,14 @@ def test_a_table_without_labels_needs_only_a_verifier(folder: Path) -> None:
     (folder / "documents" / "b.txt").write_text("The tower opened in 1900 and is tall.")
     bare = invoke("select", "texts.csv", "--append", 1, code=2)
     assert "FR2, lexical supports no claim of it" in " ".join(bare.stderr.split())
-    invoke("assess", "texts.csv", "--documents", "documents", "--out", "assessed.jsonl")
-    assert [graph.id for graph in read_many("assessed.jsonl")] == ["bridge", "tower"]
-    result = invoke("select", "assessed.jsonl", "--append", 1, "--out", "out")
+    invoke("assess", "texts.csv", "--documents", "documents", "--out", "assessed")
+    assert [graph.id for graph in read_many("assessed/graphs.jsonl")] == ["bridge", "tower"]
+    result = invoke("select", "assessed/graphs.jsonl", "--append", 1, "--out", "out")
     assert "What FR2 supports counts as true" in result.stdout
     table = (folder / "out" / "padding.csv").read_text()
     assert "verdicts of FR2,False,normal,2.0," in table
     assert "human labels" not in table
-    unknown = invoke("select", "assessed.jsonl", "--append", 1, "--verifier", "FR9", code=2)
+    unknown = invoke("select", "assessed/graphs.jsonl", "--append", 1, "--verifier", "FR9", code=2)
     assert "--verifier 'FR9'" in unknown.stderr
 
 

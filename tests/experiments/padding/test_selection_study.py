@@ -7,6 +7,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -57,13 +58,12 @@ def test_counts_by_sentence_and_factuality_by_position() -> None:
         intervals=QUICK,
         n_positions=2,
     )
-    assert [(r.sentence, r.responses, r.before, r.after) for r in study.rows] == [
-        (1, 2, 4, 2),
-        (2, 2, 4, 4),
-        (None, 2, 8, 6),
+    assert study.rows.iloc[:, :6].to_numpy().tolist() == [
+        ["1", 2, 4, 2, 4, 2],
+        ["2", 2, 4, 4, 2, 2],
+        ["all", 2, 8, 6, 6, 4],
     ]
-    assert [(r.supported_before, r.supported_after) for r in study.rows] == [(4, 2), (2, 2), (6, 4)]
-    assert study.rows[0].survival == 0.5
+    assert study.rows["survival"][0] == 0.5
     assert study.before["factuality"].estimate.tolist() == [1.0, 0.5, 0.75]
     assert study.after["supported_number"].estimate.tolist() == [1.0, 1.0, 1.0]
     with pytest.raises(InputError, match="here: two responses have the same id"):
@@ -76,13 +76,13 @@ def test_the_biographies_of_factscore(shared_data: Path) -> None:
     choices = CoreChoices(LexicalRelations(), domain="people")
     found = selected(choices, *(graph for graph in graphs if graph.atoms))
     study = selection_study(found, source="ChatGPT.jsonl", intervals=QUICK)
-    total = study.rows[-1]
+    total = study.rows.iloc[-1]
     # The corpus: 974 claims of 31 biographies. Selected: as printed in the findings.
     assert (total.responses, total.before) == (31, 974)
     assert total.after == 683
     assert all(selection.solution.status == "optimal" for _, selection in found)
     # The first sentence holds most of what says nothing (X is a person) or is repeated.
-    assert study.rows[0].survival == min(row.survival for row in study.rows)
+    assert study.rows["survival"].idxmin() == 0
     change = study.after["factuality"].estimate - study.before["factuality"].estimate
     assert change[0] < -0.05
     # How redundant any two claims are held to be: as the page tells.
@@ -138,7 +138,8 @@ def test_drawn_entailments_of_the_biographies_are_those_of_the_page(shared_data:
 def test_plain_and_uncertain_selection_stand_side_by_side(tmp_path: Path) -> None:
     choices = CoreChoices(LexicalRelations(), "uniform")
     found = selected(choices, response("g"))
-    (row,) = uncertain_rows(found, choices, samples=50, seed=1)
+    (told,) = uncertain_rows(found, choices, samples=50, seed=1)
+    row = SimpleNamespace(**told)
     assert (row.claims, row.plain_count, row.proved) == (4, 3, True)
     assert row.plain_precision == pytest.approx(2 / 3)
     # The repetition is certain; what else the lexical model holds possible takes a little off.
@@ -146,7 +147,7 @@ def test_plain_and_uncertain_selection_stand_side_by_side(tmp_path: Path) -> Non
     assert row.gain == pytest.approx(1.0)
     assert row.lower <= row.sampled_precision <= row.upper
     again = uncertain_rows(found, choices, samples=50, seed=1)
-    assert again == [row]
+    assert again == [told]
     path = tmp_path / "in.jsonl"
     write_many([response("g"), response("h")], path)
     result = invoke("select", str(path), "--weights", "uniform", "--samples", "20")

@@ -98,7 +98,7 @@ def test_the_numbers_of_the_selection_study(run: Path) -> None:
         source="demonstration",
         intervals=IntervalSettings(n_bootstrap=20),
     )
-    total = study.rows[-1]
+    total = study.rows.iloc[-1]
     summary = pd.read_csv(run / "summary.csv")
     chosen = summary[(summary.variant == "FR2") & (summary.backend_label == "exact")]
     counts = chosen.set_index("selection").n_atoms
