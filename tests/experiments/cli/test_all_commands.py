@@ -1,0 +1,93 @@
+"""A walk over all commands: what they take, and that each gives what it found in the same ways."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from experiments.cli.front import described
+from experiments.cli.main import COMMANDS, function_named
+from tests.experiments.conftest import EXAMPLE, invoke
+
+pytestmark = pytest.mark.slow
+
+OUTPUTS = ["--out DIR", "--report FILE", "--venue NAME", "--show COLUMN,...", "--json"]
+
+MOST = 390
+"""Parameters of all commands together, of which every command has five for its output."""
+
+ASKED = {
+    "infer": ("graph.json",),
+    "assess": ("answer.txt", "--documents", "notes"),
+    "coherence": ("graph.json",),
+    "score": ("claims.csv", "--bootstrap", "20", "--resamples", "20"),
+    "select": ("graph.json", "--domain", "things"),
+    "self-knowledge": ("judged.jsonl",),
+    "draw": ("graph.json",),
+    "diff": ("first", "second"),
+    "datasets": ("graph.json",),
+    "convert": ("graph.json", "graph.uai"),
+    "list": ("backends", "lbp"),
+}
+"""What a command of a name is given; others need a model, a run, or a person at a page."""
+
+ELSEWHERE = {
+    *("align", "apply", "estimate", "explore", "fastfact", "fit", "report", "revise", "run"),
+}
+"""Commands whose own tests call them so."""
+
+
+@pytest.fixture
+def given(folder: Path) -> Path:
+    """A folder with what the commands read."""
+    (folder / "graph.json").write_text(json.dumps(EXAMPLE))
+    (folder / "answer.txt").write_text("The bridge opened in 1890.")
+    (folder / "notes").mkdir()
+    (folder / "notes" / "a.txt").write_text("The bridge opened on 4 March 1890.")
+    rows = [f"0.{i},{i % 3 % 2},r{i // 2}" for i in range(1, 10)]
+    (folder / "claims.csv").write_text("\n".join(["p,label,response", *rows]))
+    record = {"response": "r", "sentence": 1, "sentences": 2, "label": "S"}
+    claims = [
+        {**record, "claim": f"a{place}", "judgements": {"direct_asking": said}}
+        for place, said in enumerate(("true", "false"))
+    ]
+    (folder / "judged.jsonl").write_text("\n".join(map(json.dumps, claims)))
+    for name in ("first", "second"):
+        invoke("infer", "graph.json", "--out", name)
+    return folder
+
+
+def test_every_command_takes_the_same_outputs(record_property: Callable[..., None]) -> None:
+    total = 0
+    for name in COMMANDS:
+        taken = [parameter for parameter, _ in described(function_named(name))[1]]
+        assert taken[-len(OUTPUTS) :] == OUTPUTS, name
+        assert len(taken) == len(set(taken)), name
+        total += len(taken)
+    record_property("parameters", total)
+    assert total <= MOST, f"{total} parameters"
+
+
+def test_every_command_is_walked() -> None:
+    assert set(COMMANDS) <= (ASKED.keys() | ELSEWHERE)
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_command_gives_what_it_found_as_json_folder_and_page(name: str, given: Path) -> None:
+    outputs = ("--json", "--out", "kept", "--report", "page.html")
+    printed = invoke(name, *ASKED[name], *outputs).stdout
+    found = json.loads(printed)
+    assert {"command", "source", "settings", "findings", "incomplete", "tables"} <= found.keys()
+    assert found["command"] == name
+    assert (given / "kept" / "findings.json").read_text(encoding="utf-8") == printed
+    for table, rows in found["tables"].items():
+        assert all(isinstance(row, dict) for row in rows)
+        assert {f"{table}.{form}" for form in ("csv", "tex", "typ", "md")} <= {
+            path.name for path in (given / "kept").iterdir()
+        }
+    page = (given / "page.html").read_text(encoding="utf-8")
+    assert page.startswith("<!DOCTYPE html>") or page.startswith("<!doctype html>")
+    assert "<script src" not in page
