@@ -35,17 +35,18 @@ class Auto(Backend):
     measured rate of 2.5 ns each, so that every run chooses alike; then the answer is that of
     `exact` to the last bit.
 
-    Bounds come from whatever gives the best: `wmb` with larger and larger tables, `trw` from
-    above, `cavi` and clamping from below, in rounds that go on while there is time. log Z is the
-    best upper bound; `stats` hold `upper`, `lower` and their `gap`, which algorithms gave them
-    (`upper_by`, `lower_by`), and why exact inference was not used (`reason`). They depend on how
-    far the time reaches.
+    Otherwise two lanes run side by side until the time is over. One bounds log Z by whatever gives
+    the best: `wmb` with larger and larger tables, `trw` and, of dense binary graphs, a quadratic
+    (`inference.variational.quadratic`) from above, `cavi` and clamping from below. The other
+    estimates: `lbp`, then `ais` and `wmb_is` planned to the time, then `ijgp`.
 
-    Marginals are estimates, of `lbp`, `ijgp`, `ais` or what gave a bound. If `ais` converges, they
-    are those of the least mean square error that it estimates (`marginals_error` is its root, and
-    `estimate` its log Z); otherwise those of message passing on the largest clusters, if it
-    converged and its log Z lies between the bounds; otherwise those of the upper bound. `stats` say
-    whose they are (`marginals_by`) and why (`marginals_reason`).
+    log Z is the best upper bound. `stats` hold `upper`, `lower` and their `gap`, and which
+    algorithms gave them (`upper_by`, `lower_by`); the `estimate` of log Z, whose it is
+    (`estimate_by`) and its standard error (`estimate_standard_error`); why exact inference was not
+    used (`reason`); and in `missing`, by its key, why anything of these is absent.
+
+    Marginals are those of the least error that was measured (`marginals_by`, `marginals_reason`):
+    `inference.anytime` says how. `marginals_error` is an estimate of its root mean square.
 
     Attributes:
         seconds: limit of wall time, held to within a tenth and half a second.
@@ -189,6 +190,10 @@ def _told(posterior: Posterior) -> Posterior:
         "gap": 0.0,
         "upper_by": "exact",
         "lower_by": "exact",
+        "estimate": posterior.log_z,
+        "estimate_by": "exact",
+        "estimate_standard_error": 0.0,
+        "missing": {},
         "marginals_by": "exact",
         "marginals_reason": "they are exact",
         "marginals_error": 0.0,

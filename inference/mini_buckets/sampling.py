@@ -64,6 +64,7 @@ class MiniBucketSampling(Backend):
         seconds: wall time; draws go on as long as there is some. None: `samples`, however long
             they take. With a limit, numbers depend on the clock.
         memory_limit: bytes that tables may take; None: as for `exact`.
+        threads: how many draw at a time; None: as many as there are processors.
 
     Source: Liu, Fisher & Ihler 2015, "Probabilistic variational bounds for graphical models"; Lou,
     Dechter & Ihler 2017, "Dynamic importance sampling for anytime bounds of the partition
@@ -81,6 +82,7 @@ class MiniBucketSampling(Backend):
     restarts: int = 4
     seconds: float | None = None
     memory_limit: int | None = None
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         check_i_bound(self.name, self.i_bound)
@@ -99,6 +101,8 @@ class MiniBucketSampling(Backend):
         for value, what in ((self.seed, "seed"), (self.restarts, "restarts")):
             if value < 0:
                 raise InputError(f"{what} of 'wmb_is' is {value}; give 0 or more")
+        if self.threads is not None and self.threads < 1:
+            raise InputError(f"{self.threads} threads were requested of 'wmb_is'; give 1 or more")
         check_seconds(self.name, self.seconds)
         check_limit(self.name, self.memory_limit)
 
@@ -110,7 +114,10 @@ class MiniBucketSampling(Backend):
             ZeroPartitionError: if no assignment has positive potential.
             InferenceError: if neither a draw nor a search found one that has.
         """
-        stop = Stop(self.seconds)
+        return self.solve_until(graph, Stop(self.seconds))
+
+    def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
+        """`solve` within what time is left."""
         support = possible_states(graph)
         smaller = support.graph
         left = _ORDER_SHARE * stop.remaining
@@ -212,7 +219,7 @@ class MiniBucketSampling(Backend):
             # No weight exceeds the bound, but for rounding.
             return _Part(np.minimum(log_weights, found.bound), sums)
 
-        workers = os.cpu_count() or 1
+        workers = self.threads if self.threads is not None else os.cpu_count() or 1
         parts: list[_Part] = []
         wanted = -(-self.samples // _PART)
         with stop.within(), ThreadPoolExecutor(workers) as pool:

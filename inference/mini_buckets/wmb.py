@@ -241,7 +241,7 @@ class WeightedMiniBuckets(Backend):
         method = "mini-buckets"
         if not len(trace):
             method = "largest entries"
-            log_z, marginals = _coarse_bound(graph, side), np.zeros(0)
+            log_z, marginals = coarse_bound(graph, side), np.zeros(0)
         if side == "lower" and log_z == -np.inf and self.clampings and (splits or not len(trace)):
             method = "clamping"
             try:
@@ -293,7 +293,7 @@ class _Side:
     method: str
 
 
-def _coarse_bound(graph: FactorGraph, side: Side) -> float:
+def coarse_bound(graph: FactorGraph, side: Side) -> float:
     """What the largest entries of the factors say, which takes no time: of an upper bound alone."""
     if side == "lower":
         return -np.inf

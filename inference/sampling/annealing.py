@@ -76,6 +76,7 @@ class AnnealedImportance(Backend):
             long as there is some. None: `groups`, however long they take. With a limit, numbers
             depend on the clock.
         memory_limit: bytes that particles and tables may take; None: as for `exact`.
+        threads: how many groups run at a time; None: as many as there are processors.
 
     Source: Neal 2001, "Annealed importance sampling"; Del Moral, Doucet & Jasra 2006, "Sequential
     Monte Carlo samplers"; Zhou, Johansen & Aston 2016 for the steps.
@@ -93,6 +94,7 @@ class AnnealedImportance(Backend):
     min_effective: float = 100.0
     seconds: float | None = None
     memory_limit: int | None = None
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         if self.seed < 0:
@@ -102,6 +104,7 @@ class AnnealedImportance(Backend):
             (self.particles, 2, "particles"),
             (self.sweeps, 1, "sweeps"),
             (self.draws, 1, "draws"),
+            (1 if self.threads is None else self.threads, 1, "threads"),
         ):
             if value < least:
                 raise InputError(f"{value} {what} were requested of 'ais'; give {least} or more")
@@ -228,8 +231,11 @@ class AnnealedImportance(Backend):
         status = Status.CONVERGED if enough else Status.NOT_CONVERGED
         return shares, effective, agreeing, status
 
+    def _threads(self) -> int:
+        return self.threads if self.threads is not None else os.cpu_count() or 1
+
     def _require_memory(self, graph: FactorGraph, draws: int = 0) -> None:
-        threads = min(self.groups, os.cpu_count() or 1)
+        threads = min(self.groups, self._threads())
         states = float(graph.n_variables * self.particles)
         bytes_ = 8.0 * (
             threads * (2.0 * states + 2.0 * len(graph.log_values))
@@ -276,7 +282,7 @@ class AnnealedImportance(Backend):
             seconds = part.elapsed / max(walked, 1) / size
             moves = (len(steps) - 1) * self.sweeps + self.draws
             room = _SHARE_OF_TIME * stop.remaining / max(seconds * moves, 1e-12)
-            threads = os.cpu_count() or 1
+            threads = self._threads()
             for most, fewest in _PLANS:
                 groups = int(min(self.groups, most))
                 particles = int(room / math.ceil(groups / threads))
@@ -310,7 +316,7 @@ class AnnealedImportance(Backend):
                 states = np.tile(population.states, (self.draws, 1))
             return _Group(population.log_z(), population.shares(), sums, states)
 
-        workers = os.cpu_count() or 1
+        workers = self._threads()
         found: list[_Group] = []
         with stop.within(), ThreadPoolExecutor(workers) as pool:
             first = 0

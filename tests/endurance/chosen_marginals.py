@@ -106,12 +106,11 @@ def errors(graph: FactorGraph, seconds: float, share: float) -> tuple[dict[str, 
     kept: list[anytime._Best] = []
 
     class Watched(anytime._Best):
-        def __init__(self) -> None:
-            super().__init__()
+        def __post_init__(self) -> None:
             kept.append(self)
 
     before = anytime._Best
-    anytime._Best = Watched  # type: ignore[assignment,misc]
+    anytime._Best = Watched  # type: ignore[misc]
     try:
         posterior = infer(graph, "auto", seconds=seconds, memory_limit=limit)
     finally:

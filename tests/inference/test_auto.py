@@ -136,7 +136,10 @@ def test_what_does_not_fit_is_bounded_from_both_sides_by_the_best() -> None:
     # Which algorithm gets how far depends on the clock; that something bounds each side does not.
     assert np.isfinite([posterior.stats["lower"], posterior.stats["upper"]]).all()
     for side in ("lower_by", "upper_by"):
-        assert posterior.stats[side].startswith(("wmb(", "trw", "cavi", "clamping("))
+        assert posterior.stats[side].startswith(("wmb(", "trw", "cavi", "clamping(", "quadratic"))
+    # What there is no estimate or error of, it says.
+    for key in ("estimate_standard_error", "marginals_error"):
+        assert (posterior.stats[key] is None) == bool(posterior.stats["missing"].get(key))
 
 
 def test_the_best_of_each_side_is_kept() -> None:
@@ -192,30 +195,51 @@ def shifted(graph: FactorGraph, by: float) -> Marginals:
     return Marginals.of(graph, (1.0 - by) * exact + by * np.tile([1.0, 0.0], graph.n_variables))
 
 
-def test_message_passing_counts_if_it_converged_between_the_bounds() -> None:
+def test_message_passing_outside_the_bounds_does_not_count() -> None:
     graph, best, truth = best_of_a_grid()
     log_z = log_z_of(graph)
     stop = Stop()
-    assert best.answer(stop, "").stats["marginals_by"] == "trw"
     messages = replace(truth, log_z_kind=LogZKind.BETHE, status=Status.CONVERGED)
-    given: list[tuple[str, float, Status, str]] = [
-        ("lbp", log_z + 6.0, Status.CONVERGED, "trw"),
-        ("lbp", log_z - 5.1, Status.CONVERGED, "trw"),
-        ("lbp", log_z + 4.0, Status.NOT_CONVERGED, "trw"),
+    given: list[tuple[str, float, Status, str | None]] = [
+        ("lbp", log_z + 6.0, Status.CONVERGED, None),
+        ("lbp", log_z - 5.1, Status.CONVERGED, None),
+        ("lbp", log_z + 4.0, Status.NOT_CONVERGED, None),
         ("lbp", log_z + 4.0, Status.CONVERGED, "lbp"),
-        ("ijgp(i_bound=2)", log_z, Status.CONVERGED, "ijgp(i_bound=2)"),
-        ("ijgp(i_bound=4)", log_z, Status.NOT_CONVERGED, "ijgp(i_bound=2)"),
-        ("ijgp(i_bound=6)", log_z + 9.0, Status.CONVERGED, "ijgp(i_bound=2)"),
-        ("ijgp(i_bound=8)", log_z, Status.CONVERGED, "ijgp(i_bound=8)"),
+        ("ijgp(i_bound=2)", log_z, Status.CONVERGED, "ijgp"),
+        ("ijgp(i_bound=4)", log_z + 1.0, Status.NOT_CONVERGED, "ijgp"),
+        ("ijgp(i_bound=8)", log_z + 9.0, Status.CONVERGED, "lbp"),
     ]
-    for name, estimate, status, chosen in given:
-        best.consider(name, replace(messages, log_z=estimate, status=status, stats={}))
+    for name, estimate, status, by in given:
+        best.take(name, replace(messages, log_z=estimate, status=status, stats={}))
         answer = best.answer(stop, "")
-        assert answer.stats["marginals_by"] == chosen
-        assert answer.stats["marginals_reason"]
+        assert answer.stats["estimate_by"] == by
+        assert answer.stats["estimate_standard_error"] is None
+        assert "ais" in answer.stats["missing"]["estimate_standard_error"]
         # The bounds stay whose they are.
         assert (answer.stats["upper_by"], answer.stats["lower_by"]) == ("trw", "cavi")
-    assert answer.marginals is truth.marginals
+
+
+def test_without_samples_the_marginals_nearest_to_the_others_are_taken() -> None:
+    graph, best, truth = best_of_a_grid()
+    messages = replace(truth, log_z_kind=LogZKind.BETHE, status=Status.CONVERGED, stats={})
+    best.take("ijgp(i_bound=2)", replace(messages, marginals=shifted(graph, 0.9)))
+    best.take("lbp", replace(messages, marginals=shifted(graph, 0.35)))
+    answer = best.answer(Stop(), "")
+    assert answer.stats["marginals_by"] == "lbp"
+    assert "nearest to the others" in answer.stats["marginals_reason"]
+    assert answer.stats["marginals_error"] is None
+    assert answer.stats["missing"]["marginals_error"]
+
+
+def test_bounds_that_nearly_meet_certify_the_marginals() -> None:
+    graph, best, _ = best_of_a_grid()
+    log_z = log_z_of(graph)
+    best.take("trw", replace(infer(graph, "trw"), log_z=log_z + 1e-4))
+    best.take("cavi", replace(infer(graph, "cavi"), log_z=log_z, marginals=shifted(graph, 0.001)))
+    stats = best.answer(Stop(), "").stats
+    assert stats["marginals_by"] == "cavi"
+    # Pinsker: a divergence of at most the gap.
+    assert stats["marginals_error"] == pytest.approx((0.5e-4) ** 0.5)
 
 
 def test_where_samples_agree_they_say_whose_error_is_least() -> None:
@@ -233,26 +257,41 @@ def test_where_samples_agree_they_say_whose_error_is_least() -> None:
     )
     stop = Stop()
     messages = replace(truth, log_z_kind=LogZKind.BETHE, status=Status.CONVERGED, stats={})
-    # What converged far off, between the bounds, is believed until there are samples.
-    best.consider("lbp", replace(messages, marginals=shifted(graph, 0.4)))
+    # What converged far off, between the bounds, counts until there are samples that agree.
+    best.take("lbp", replace(messages, marginals=shifted(graph, 0.31)))
     assert best.answer(stop, "").stats["marginals_by"] == "lbp"
-    best.consider("ais", replace(sampled, status=Status.NOT_CONVERGED))
-    assert best.answer(stop, "").stats["marginals_by"] == "lbp"
-    assert "estimate" not in best.answer(stop, "").stats
-    best.consider("ais", sampled)
+    best.take("ais", replace(sampled, stats={**stats, "log_z_standard_error": None}))
+    assert best.answer(stop, "").stats["estimate_by"] == "lbp"
+    assert best.answer(stop, "").stats["marginals_error"] is None
+    best.take("ais", sampled)
     answer = best.answer(stop, "")
-    assert answer.stats["marginals_by"] == "ais"
+    assert answer.stats["marginals_by"] == answer.stats["estimate_by"] == "ais"
     assert answer.stats["marginals_error"] == pytest.approx(0.01)
     assert answer.stats["estimate"] == truth.log_z
+    assert answer.stats["estimate_standard_error"] == 0.1
+    assert not answer.stats["missing"]
     # Nearer than the noise of the samples allows to tell: better than they are.
-    best.consider("ijgp(i_bound=2)", replace(messages, status=Status.NOT_CONVERGED))
+    best.take("ijgp(i_bound=2)", replace(messages, status=Status.NOT_CONVERGED))
     answer = best.answer(stop, "")
-    assert answer.stats["marginals_by"] == "ijgp(i_bound=2)"
+    assert answer.stats["marginals_by"] == "ijgp"
     # What is said is the root of the noise of that estimate: of n variables of two states, each
     # with the variance v of a draw, a mean over 2n states has the standard error v (8n)^(1/2) / 2n.
     floor = 0.01 * (2.0 * graph.n_variables * 4.0) ** 0.25 / (2.0 * graph.n_variables) ** 0.5
     assert answer.stats["marginals_error"] == pytest.approx(floor)
     assert answer.stats["marginals_error"] < 0.01
+
+
+def test_what_samples_bound_with_a_probability_is_no_bound() -> None:
+    graph, best, truth = best_of_a_grid()
+    log_z = log_z_of(graph)
+    stats = {
+        **{"upper": log_z + 1.0, "lower": log_z - 1.0, "certain_upper": log_z + 2.0},
+        **{"log_z_standard_error": 0.1, "standard_errors": {n: np.ones(2) for n in graph.names}},
+    }
+    best.take("wmb_is", replace(truth, log_z_kind=LogZKind.ESTIMATE, stats=stats))
+    found = best.answer(Stop(), "").stats
+    assert (found["upper"], found["upper_by"]) == (log_z + 2.0, "wmb_is")
+    assert found["lower_by"] == "cavi"
 
 
 def test_every_table_stays_within_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,9 +304,10 @@ def test_every_table_stays_within_the_memory(monkeypatch: pytest.MonkeyPatch) ->
         return posterior
 
     monkeypatch.setattr(WeightedMiniBuckets, "solve_until", watched)
-    infer(grid(14, 14, coupling=1.0, field=1.0, seed=0), "auto", memory_limit=200_000, seconds=1.0)
+    infer(grid(14, 14, coupling=1.0, field=1.0, seed=0), "auto", memory_limit=400_000, seconds=1.0)
     assert taken
-    assert max(taken) <= 200_000
+    # A quarter is for what estimates meanwhile.
+    assert max(taken) <= 300_000
 
 
 def test_bounds_tighten_as_they_come() -> None:

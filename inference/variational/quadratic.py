@@ -1,0 +1,246 @@
+"""An upper bound on log Z of dense binary graphs of pairs, that sees which ties contradict.
+
+Bounds of forests and mini-buckets grow with the number of ties that cannot all be satisfied: they
+see a few at a time. Here every variable's log cosh is bounded by a quadratic, and a determinant
+sums over all states at once. With spins s of -1 and 1, the potential is exp(h.s + sum J s s):
+
+1. Variables C of which no two are tied are summed over: each gives 2 cosh(u), u = h_c + J_c s,
+   and log cosh u <= log cosh x + l(x) (u^2 - x^2), l(x) = tanh(x) / 2x, for any x.
+2. What is left is quadratic in the others. With K = couplings + diagonal D positive semidefinite,
+   exp(s'Ks / 2) is the mean of exp(z's) over z ~ N(0, K); the sum over s is a product of cosh, and
+   each is bounded as in 1. The mean over z is then a Gaussian integral.
+
+Every choice of x, D gives a bound; a gradient descent tightens it, with a barrier for K. It is
+exact without ties. Tables with zeros are bounded by tables without.
+
+Source: Jaakkola & Jordan 2000, "Bayesian parameter estimation via variational methods", for the
+quadratic; Hubbard 1959, "Calculation of partition functions", for the Gaussian.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, lapack
+from scipy.optimize import minimize
+from scipy.sparse import csr_array
+from threadpoolctl import threadpool_limits
+
+from factormodels.factor_graph import FactorGraph
+from inference.backend import InferenceError
+from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.stop import Stop
+
+_MATRICES = 8
+"""As large as the couplings of the joined variables, at a time."""
+
+_FLOOR = 30.0
+"""How far below its largest entry the logarithm of a table's zero is put."""
+
+_BARRIERS = (1.0, 0.1, 0.01)
+_FIRST = {"summed": 3.0, "joined": 20.0, "diagonal": 0.1}
+_STEPS = 300
+_ROUNDING = 1e-10
+
+_IMPOSSIBLE = 1e12
+"""In the place of an infinite value, with which a line search would not return."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class QuadraticBound:
+    """The bound as one of the algorithms of `auto`: see the module.
+
+    Attributes:
+        memory_limit: bytes that its matrices may take.
+    """
+
+    memory_limit: int
+
+    def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
+        """The tightest bound found in the time; the marginals are its gradient.
+
+        Raises:
+            InferenceError: if a variable is not binary, a factor has more than two variables, very
+                many variables are tied to each other, or there was no time for a first step.
+        """
+        spins = _Spins.of(graph, self.memory_limit)
+        search = _Search(spins, stop)
+        n_summed, n_joined = len(spins.summed), len(spins.joined)
+        at = np.concatenate(
+            [
+                np.full(n_summed, np.log(_FIRST["summed"])),
+                np.full(n_joined, np.log(_FIRST["joined"])),
+                # A matrix with a dominant diagonal is positive definite.
+                _FIRST["diagonal"] + np.abs(spins.couplings).sum(axis=1),
+            ]
+        )
+        # Threads of the library wait for each other longer than such matrices take.
+        with threadpool_limits(1, user_api="blas"):
+            while search(at)[0] == _IMPOSSIBLE:
+                at[n_summed : n_summed + n_joined] += 1.0
+            for barrier in _BARRIERS:
+                search.barrier = barrier
+                options = {"maxiter": _STEPS, "maxcor": 20}
+                at = minimize(search, at, jac=True, method="L-BFGS-B", options=options).x
+                if stop.over:
+                    break
+        if search.spin_means is None:
+            raise InferenceError("there was no time for a first quadratic bound")
+        true = 0.5 * (1.0 + np.clip(search.spin_means, -1.0, 1.0))
+        values = np.column_stack([1.0 - true, true]).ravel()
+        return Posterior(
+            marginals=Marginals.of(graph, values),
+            log_z=search.bound + _ROUNDING * max(1.0, abs(search.bound)),
+            log_z_kind=LogZKind.UPPER,
+            status=Status.NOT_CONVERGED if stop.over else Status.CONVERGED,
+            stats={"iterations": search.calls, "summed": n_summed, "joined": n_joined},
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Spins:
+    """A binary graph of pairs as fields and couplings of spins -1 and 1.
+
+    Attributes:
+        constant: logarithm of what all states share.
+        fields: float64 (n,), h.
+        summed, joined: int64, the variables of which no two are tied, and the others.
+        ties: sparse (n_summed, n_joined), couplings between them.
+        couplings: float64 (n_joined, n_joined), symmetric with a zero diagonal.
+    """
+
+    constant: float
+    fields: Floats
+    summed: NDArray[np.int64]
+    joined: NDArray[np.int64]
+    ties: Any
+    couplings: Floats
+
+    @classmethod
+    def of(cls, graph: FactorGraph, memory_limit: int) -> _Spins:
+        """Spins of a graph without evidence."""
+        arities = np.diff(graph.scope_starts)
+        if (graph.cardinalities != 2).any() or arities.max(initial=0) > 2:
+            raise InferenceError("a quadratic bound is of binary variables and factors of pairs")
+        n, starts, values = graph.n_variables, graph.table_starts[:-1], graph.log_values
+        if len(values):
+            tops = np.repeat(np.maximum.reduceat(values, starts), np.diff(graph.table_starts))
+            values = np.maximum(values, tops - _FLOOR)
+        constant, fields = float(values[starts[arities == 0]].sum()), np.zeros(n)
+        first = graph.scope_starts[:-1]
+        single, pair = np.flatnonzero(arities == 1), np.flatnonzero(arities == 2)
+        tables = values[starts[single][:, None] + np.arange(2)]
+        constant += float(tables.mean(axis=1).sum())
+        np.add.at(fields, graph.scope_variables[first[single]], 0.5 * (tables @ [-1.0, 1.0]))
+        tables = values[starts[pair][:, None] + np.arange(4)]
+        left, right = (graph.scope_variables[first[pair] + side] for side in (0, 1))
+        constant += float(tables.mean(axis=1).sum())
+        np.add.at(fields, left, 0.25 * (tables @ [-1.0, -1.0, 1.0, 1.0]))
+        np.add.at(fields, right, 0.25 * (tables @ [-1.0, 1.0, -1.0, 1.0]))
+        strengths = 0.25 * (tables @ [1.0, -1.0, -1.0, 1.0])
+        ends = (np.append(left, right), np.append(right, left))
+        matrix = csr_array((np.tile(strengths, 2), ends), shape=(n, n))
+        summed = _untied(matrix)
+        joined = np.setdiff1d(np.arange(n), summed)
+        if 8 * len(joined) * (_MATRICES * len(joined) + 2 * len(summed)) > memory_limit:
+            raise InferenceError(f"{len(joined)} variables are too many for a quadratic bound")
+        ties, couplings = matrix[summed][:, joined], matrix[joined][:, joined].toarray()
+        return cls(constant, fields, summed, joined, ties, couplings)
+
+
+def _untied(matrix: Any) -> NDArray[np.int64]:
+    """Many variables of which no two are tied, those of few ties first, int64, ascending."""
+    free = np.ones(matrix.shape[0], dtype=np.bool_)
+    chosen = []
+    for variable in np.argsort(np.diff(matrix.indptr), kind="stable"):
+        if free[variable]:
+            chosen.append(variable)
+            free[matrix.indices[matrix.indptr[variable] : matrix.indptr[variable + 1]]] = False
+    return np.sort(np.array(chosen, dtype=np.int64))
+
+
+class _Search:
+    """The bound and its gradient as a function of its parameters; the best is kept.
+
+    The parameters are the logarithms of x of the summed variables, of x of the joined ones, and the
+    diagonal D.
+    """
+
+    def __init__(self, spins: _Spins, stop: Stop) -> None:
+        self.spins, self.stop = spins, stop
+        self.barrier = 0.0
+        self.calls = 0
+        self.bound = np.inf
+        self.spin_means: Floats | None = None
+
+    def __call__(self, parameters: Floats) -> tuple[float, Floats]:
+        """Bound less the barrier, and its gradient; infinite where a matrix is not positive."""
+        spins, n_summed = self.spins, len(self.spins.summed)
+        flat = np.zeros(len(parameters))
+        if self.stop.over:
+            # As good as can be: the line search ends, and with it all.
+            return -_IMPOSSIBLE, flat
+        self.calls += 1
+        points = np.exp(np.clip(parameters[: n_summed + len(spins.joined)], -20.0, 50.0))
+        slopes = np.tanh(points) / (2.0 * points)
+        summed, joined = slice(None, n_summed), slice(n_summed, None)
+        diagonal = parameters[len(points) :]
+        outer, inner = spins.fields[spins.summed], spins.fields[spins.joined]
+        ties, weights = spins.ties, slopes[summed]
+        covariance = spins.couplings + 2.0 * (ties.T @ (ties * weights[:, None])).toarray()
+        covariance[np.diag_indices_from(covariance)] += diagonal
+        field = inner + 2.0 * (ties.T @ (weights * outer))
+        precision = np.diag(1.0 / slopes[joined]) - 2.0 * covariance
+        inverse, log_determinant = _inverse(precision)
+        barrier, log_room = _inverse(covariance)
+        if inverse is None or barrier is None:
+            return _IMPOSSIBLE, flat
+        mean = inverse @ field
+        logs = np.logaddexp(points, -points) - slopes * points**2
+        bound = float(
+            spins.constant
+            + logs.sum()
+            + weights @ outer**2
+            - 0.5 * diagonal.sum()
+            - 0.5 * (log_determinant + np.log(slopes[joined]).sum())
+            + field @ mean
+        )
+        moments = inverse + 2.0 * np.outer(mean, mean)
+        along = ties @ mean
+        if bound < self.bound:
+            self.bound = bound
+            self.spin_means = np.empty(len(spins.fields))
+            self.spin_means[spins.joined] = 2.0 * mean
+            self.spin_means[spins.summed] = 2.0 * weights * (outer + 2.0 * along)
+        own = np.diagonal(moments) / (2.0 * slopes[joined] ** 2) - 0.5 / slopes[joined]
+        moments = moments - self.barrier * barrier
+        quadratic = np.asarray((ties @ moments) * ties.toarray()).sum(axis=1)
+        squares = (
+            np.concatenate([outer**2 + 4.0 * outer * along + 2.0 * quadratic, own]) - points**2
+        )
+        small = points < 1e-3
+        bends = np.where(
+            small,
+            -2.0 * points**2 / 6.0,
+            0.5 * (1.0 / np.cosh(np.minimum(points, 300.0)) ** 2 - 2.0 * slopes),
+        )
+        gradient = np.concatenate([bends * squares, np.diagonal(moments) - 0.5])
+        return bound - self.barrier * log_room, gradient
+
+
+def _inverse(matrix: Floats) -> tuple[Floats | None, float]:
+    """Inverse of a positive definite matrix and its log determinant; None of another."""
+    if not len(matrix):
+        return matrix, 0.0
+    try:
+        factor = cholesky(matrix, lower=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return None, np.inf
+    half, _ = lapack.dpotri(factor, lower=True)
+    inverse = np.tril(half) + np.tril(half, -1).T
+    return inverse, 2.0 * float(np.log(np.diagonal(factor)).sum())

@@ -1,0 +1,103 @@
+"""The quadratic upper bound of binary graphs of pairs: that it bounds, and how near."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from factormodels import FactorGraph
+from factormodels.synthetic import fr2, grid
+from inference import InferenceError, LogZKind, infer
+from inference.stop import Stop
+from inference.variational.quadratic import QuadraticBound, _Search, _Spins
+from tests.inference.answers import log_z_of
+
+ROOM = 2**30
+BOUND = QuadraticBound(ROOM)
+
+
+def tied(seed: int, log_range: float = 2.0, zeros: float = 0.0) -> FactorGraph:
+    """Nine binary variables, of which every pair has a factor with probability 0.7."""
+    rng = np.random.default_rng(seed)
+    pairs = [(i, j) for i in range(9) for j in range(i) if rng.random() < 0.7]
+    tables = rng.normal(scale=log_range, size=(len(pairs), 2, 2))
+    tables[rng.random(tables.shape) < zeros] = -np.inf
+    scopes = [*pairs, *((v,) for v in range(9)), ()]
+    values = [*tables, *rng.normal(size=(9, 2)), np.array(0.7)]
+    return FactorGraph.from_factors([2] * 9, list(zip(scopes, values, strict=True)), log=True)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_it_bounds_from_above_and_sees_contradicting_ties(seed: int) -> None:
+    graph = tied(seed, 0.5 + 0.5 * seed)
+    found = BOUND.solve_until(graph, Stop())
+    assert found.log_z_kind is LogZKind.UPPER
+    assert log_z_of(graph) <= (found.log_z or 0.0) <= log_z_of(graph) + 6.0
+    for vector in found.marginals.values():
+        assert vector.sum() == pytest.approx(1.0)
+
+
+def test_zeros_are_bounded_by_tables_without() -> None:
+    graph = tied(1, zeros=0.1)
+    found = BOUND.solve_until(graph, Stop())
+    assert log_z_of(graph) <= (found.log_z or 0.0) < log_z_of(graph) + 60.0
+
+
+def test_it_is_exact_without_ties() -> None:
+    factors = [((v,), np.array([1.0, 1.0 + v])) for v in range(5)]
+    graph = FactorGraph.from_factors([2] * 5, factors)
+    found = BOUND.solve_until(graph, Stop())
+    # Of single variables log cosh is touched where it is asked for; descent ends near there.
+    assert found.log_z == pytest.approx(log_z_of(graph), abs=1e-4)
+    assert found.marginals["4"][1] == pytest.approx(5.0 / 6.0, abs=1e-3)
+
+
+def test_the_gradient_is_that_of_differences() -> None:
+    spins = _Spins.of(grid(4, 4, coupling=1.0, field=1.0, seed=0), ROOM)
+    search = _Search(spins, Stop())
+    search.barrier = 0.3
+    n, joined = len(spins.fields), len(spins.joined)
+    at = np.concatenate([np.full(n, 1.0), np.full(joined, 2.0)])
+    at += 0.1 * np.random.default_rng(0).normal(size=len(at))
+    _, gradient = search(at)
+    step = 1e-5
+    differences = [
+        (search(at + step * row)[0] - search(at - step * row)[0]) / (2.0 * step)
+        for row in np.eye(len(at))
+    ]
+    # Differences in doubles are good to about the square of the step.
+    np.testing.assert_allclose(gradient, differences, atol=1e-6)
+
+
+def test_on_a_dense_graph_it_is_far_below_forests_and_mini_buckets() -> None:
+    graph = fr2(60, 4, density=0.3, seed=0)
+    floor = infer(graph, "cavi", restarts=1).log_z or 0.0
+    above = (BOUND.solve_until(graph, Stop()).log_z or 0.0) - floor
+    others = [
+        infer(graph, "trw", max_iterations=50, weight_updates=0),
+        infer(graph, "wmb", i_bound=4, gap=False),
+    ]
+    assert above > 0.0
+    assert all(above < 0.7 * ((other.log_z or 0.0) - floor) for other in others)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        FactorGraph.from_factors([3, 2], [((0, 1), np.ones((3, 2)))]),
+        FactorGraph.from_factors([2] * 3, [((0, 1, 2), np.ones((2, 2, 2)))]),
+    ],
+)
+def test_other_graphs_are_refused(graph: FactorGraph) -> None:
+    with pytest.raises(InferenceError, match="binary variables"):
+        BOUND.solve_until(graph, Stop())
+
+
+def test_memory_and_time_are_limits() -> None:
+    graph = fr2(16, 4, density=0.9, seed=0)
+    with pytest.raises(InferenceError, match="too many"):
+        QuadraticBound(10_000).solve_until(graph, Stop())
+    over = Stop()
+    over.interrupt()
+    with pytest.raises(InferenceError, match="no time"):
+        BOUND.solve_until(graph, over)
