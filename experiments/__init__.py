@@ -3,7 +3,7 @@
 The only place that wires models, inference and calibration together. What a notebook needs first
 can be imported from here, and is loaded when it is asked for:
 
-from experiments import assess, fastfact, load_study, posteriors, read_rows, report, run_study
+from experiments import assess, fastfact, load_study, posteriors, read_rows, report, run
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from experiments.cli.running import run_study
     from experiments.evaluators.assess import assess
     from experiments.evaluators.fastfact import fastfact
     from experiments.exploration.explore import explore
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from experiments.methods.lists import list_
     from experiments.methods.report import report
     from experiments.methods.revise import revise
+    from experiments.methods.run import run
     from experiments.methods.score import score
     from experiments.methods.select import select
     from experiments.methods.self_knowledge import self_knowledge
@@ -52,7 +52,7 @@ __all__ = [
     "read_rows",
     "report",
     "revise",
-    "run_study",
+    "run",
     "score",
     "select",
     "self_knowledge",
@@ -76,7 +76,7 @@ _MODULES = {
     "read_rows": "experiments.results.rows",
     "report": "experiments.methods.report",
     "revise": "experiments.methods.revise",
-    "run_study": "experiments.cli.running",
+    "run": "experiments.methods.run",
     "score": "experiments.methods.score",
     "select": "experiments.methods.select",
     "self_knowledge": "experiments.methods.self_knowledge",

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from factormodels.extraction.language_model.accounting import Ledger
 
 Finished = Callable[[Any], None]
-"""Called with every response that is finished, None for one that failed."""
+"""Called with what is finished: a response, None for one that failed, or progress of units."""
 
 
 class Watcher:
@@ -26,6 +26,18 @@ class Watcher:
     def steps(self, what: str, total: int) -> AbstractContextManager[Callable[[], None]]:
         """Watch steps while a block runs, which calls what it is given after each."""
         del what, total
+        return nullcontext(lambda: None)
+
+    def units(self, study: str, left: int, kept: int) -> AbstractContextManager[Finished]:
+        """Watch units of a study while a block runs, of which some were kept before."""
+        del study, left, kept
+        return nullcontext(lambda _: None)
+
+    def texts(
+        self, study: str, ledger: Ledger, total: int
+    ) -> AbstractContextManager[Callable[[], None]]:
+        """Watch what is asked about a study's texts, whose answers the ledger counts."""
+        del study, ledger, total
         return nullcontext(lambda: None)
 
     def responses(self, total: int, ledger: Ledger) -> AbstractContextManager[Finished]:

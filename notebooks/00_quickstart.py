@@ -26,7 +26,7 @@ import numpy as np
 import pandas as pd
 
 from calibration import reliability_bins, reliability_diagram
-from experiments import assess, posteriors, run_study, score
+from experiments import assess, posteriors, run, score
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, interval_column
 from experiments.paper.notebook import results_folder, write_results
@@ -101,7 +101,7 @@ infer(graph.with_evidence({"wet": 1}), "lbp").to_frame()
 # manifest to a folder, and can be continued after an interrupt.
 
 # %%
-run = run_study(
+study = run(
     {
         "study": "quickstart",
         "datasets": ["demonstration"],
@@ -110,10 +110,10 @@ run = run_study(
         "backends": ["exact", "lbp"],
         "outputs": ["latex"],
     },
-    results_folder(NOTEBOOK) / "study",
+    out=results_folder(NOTEBOOK) / "study",
     overwrite=True,
 )
-summary = run.summary
+summary = study["summary"]
 summary[["variant", "backend", "brier", "brier_lower", "brier_upper", "max_difference"]]
 
 # %% [markdown]

@@ -18,7 +18,14 @@ from docstring_parser import parse
 from docstring_parser.common import DocstringStyle
 from rich.console import Console
 
-from experiments.cli.console import INCOMPLETE, messages, output, show_written, write_json
+from experiments.cli.console import (
+    INCOMPLETE,
+    messages,
+    output,
+    show_folder,
+    show_written,
+    write_json,
+)
 from experiments.cli.progress import TerminalWatcher, announced
 from experiments.findings.findings import Findings
 from experiments.findings.venues import DEFAULT_VENUE, VENUES, venue_named
@@ -85,20 +92,22 @@ def command_of(function: Callable[..., Findings]) -> App:
         given = {field: _as_typed(value) for field, value in named.items()}
         out, report = given.pop("out", None), given.pop("report", None)
         as_json = given.pop("json", False)
-        venue = given.pop("venue", DEFAULT_VENUE)
+        venue = given.pop("venue", None)
         names, chosen = _shown(given.pop("show", None) or ())
         # Before anything is computed.
-        venue_named(venue)
+        venue_named(venue or DEFAULT_VENUE)
         _check_places(out, report)
         if "out" in kind.model_fields:
             # What goes on where it was stopped writes as it goes.
             given["out"] = out
+        if "venue" in kind.model_fields:
+            given["venue"] = venue
         watcher = TerminalWatcher(messages())
         with announced(messages()), watcher.shown(), watched(watcher):
-            findings = plain(*arguments, settings=kind.of(given))
+            findings = plain(*_gathered(places, arguments), settings=kind.of(given))
         if names or chosen:
             findings = findings.presented(names, chosen)
-        deliver(findings, out=out, report=report, venue=venue, as_json=as_json)
+        deliver(findings, out=out, report=report, venue=venue or DEFAULT_VENUE, as_json=as_json)
         return INCOMPLETE if findings.incomplete else 0
 
     call.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
@@ -110,6 +119,7 @@ def command_of(function: Callable[..., Findings]) -> App:
         help_format="plaintext",
         version_flags=[],
         exit_on_error=False,
+        suppress_keyboard_interrupt=False,
         print_error=False,
         default_parameter=Parameter(negative=(), show_default=False),
         group_parameters=Group("Options", sort_key=0),
@@ -118,6 +128,14 @@ def command_of(function: Callable[..., Findings]) -> App:
     app.default(call)
     app["--help"].show = False
     return app
+
+
+def _gathered(places: Sequence[inspect.Parameter], given: Sequence[Any]) -> Sequence[Any]:
+    """Arguments in their places, those of a place that takes several as one."""
+    last = places[-1] if places else None
+    if last is None or last.annotation != "Overrides" or len(given) < len(places):
+        return given
+    return [*given[: len(places) - 1], list(given[len(places) - 1 :])]
 
 
 def described(function: Callable[..., Findings]) -> tuple[str, list[tuple[str, str]]]:
@@ -178,6 +196,11 @@ def _argument(parameter: inspect.Parameter, meant: str) -> inspect.Parameter:
     note = Parameter(name=[name], help=" ".join(meant.split()), show_default=False)
     # In Python a text may be data themselves; a person at a terminal names where they are.
     given_as: Any = str if parameter.annotation == "str" else Path
+    if parameter.annotation == "Overrides":
+        # As many as there are, between options too.
+        return inspect.Parameter(
+            parameter.name, inspect.Parameter.VAR_POSITIONAL, annotation=Annotated[str, note]
+        )
     if parameter.annotation.startswith("Sequence["):
         given_as = list[Path]
     if parameter.default is None:
@@ -276,7 +299,8 @@ def deliver(
     """Write findings where they are asked for, and print them."""
     from experiments.findings.terminal import show_findings
 
-    written = [] if out is None else found.save(out, venue=venue)
+    # A run has written what it found, and a dry run has nothing to keep.
+    written = [] if out is None or found.written is not None else found.save(out, venue=venue)
     if report is not None:
         written.append(found.report(report))
     if as_json:
@@ -285,3 +309,5 @@ def deliver(
     console = output()
     show_findings(console, found)
     show_written(console, written)
+    if found.written:
+        show_folder(console, found.folder, found.written)

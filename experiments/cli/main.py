@@ -45,11 +45,12 @@ TERMINATED = 143
 
 COMMANDS = (
     *("infer", "assess", "fastfact", "self-knowledge", "score", "estimate", "select", "align"),
-    *("draw", "explore", "coherence", "revise", "report", "diff", "datasets", "convert", "list"),
+    *("draw", "explore", "coherence", "revise", "run", "report", "diff", "datasets", "convert"),
+    "list",
 )
 """Names of the commands in the order of the help, each a function of the front door."""
 
-OLDER = ("run", "fit")
+OLDER = ("fit",)
 """Commands that are not yet."""
 
 HELP = """Judge the claims of a text with factor graphs, and measure how good the judgement is.

@@ -8,7 +8,7 @@ from typing import Any
 import typer
 
 from experiments.cli import help_text
-from experiments.cli.commands import fit, run
+from experiments.cli.commands import fit
 from experiments.cli.console import say
 
 
@@ -30,7 +30,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for _command in (run, fit):
+for _command in (fit,):
     # The module's name is the command's.
     app.command(_command.__name__.rpartition(".")[2], cls=help_text.Command)(_command.command)
 

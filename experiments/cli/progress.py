@@ -285,6 +285,18 @@ class TerminalWatcher(Watcher):
             yield advance
 
     @contextmanager
+    def units(self, study: str, left: int, kept: int) -> Iterator[Finished]:
+        """Show how far a study is."""
+        with self._alone(), run_progress(self._console, study, left, kept) as report:
+            yield report
+
+    @contextmanager
+    def texts(self, study: str, ledger: Ledger, total: int) -> Iterator[Callable[[], None]]:
+        """Show how far a study is with asking text models."""
+        with self._alone(), text_progress(self._console, study, ledger, total) as report:
+            yield report
+
+    @contextmanager
     def responses(self, total: int, ledger: Ledger) -> Iterator[Finished]:
         """Show a bar in the place of what is done."""
         with self._alone(), response_progress(self._console, total, ledger) as report:

@@ -45,6 +45,9 @@ class Findings(Previewed):
         incomplete: whether something that was asked for is missing, as the sentences say.
         graphs: responses with what was found of each, which every command reads.
         texts: what is a file of its own, by its name; printed as it is where there is no table.
+        frames: what makes long frames, by name; they are made when they are asked for.
+        written: files in which it is kept already, or none if there is nothing to keep; None: it
+            is kept where `save` puts it.
     """
 
     command: str
@@ -57,16 +60,34 @@ class Findings(Previewed):
     incomplete: bool = False
     graphs: tuple[FactGraph, ...] = ()
     texts: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    frames: Mapping[str, Callable[[], pd.DataFrame]] = field(
+        default_factory=lambda: MappingProxyType({})
+    )
+    written: tuple[Path, ...] | None = None
 
     def __getitem__(self, name: str) -> pd.DataFrame:
-        """Numbers of a table, a row per line.
+        """Numbers of a table, a row per line, or a long frame.
 
         Raises:
             InputError: if there is no such table.
         """
+        if name in self.frames:
+            return self.frames[name]()
         if name not in self.tables:
-            raise InputError(unknown_name(f"the table {name!r}", name, self.tables))
+            known = (*self.tables, *self.frames)
+            raise InputError(unknown_name(f"the table {name!r}", name, known))
         return self.tables[name].frame
+
+    @property
+    def folder(self) -> Path:
+        """The folder in which it is kept already.
+
+        Raises:
+            InputError: if there is none.
+        """
+        if not self.written:
+            raise InputError(f"{self.command} has written nothing; `save` does")
+        return self.written[0].parent
 
     @property
     def origin(self) -> Origin:

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from rich.console import Console
 
 import experiments
-from experiments import assess, load_study, posteriors, read_rows, report, run_study
+from experiments import assess, load_study, posteriors, read_rows, report, run
 from experiments.results.rows import SCHEMA
 from experiments.runner import units
 from factormodels import FactGraph, read_many, variant, write_many
 from factormodels.datasets import load
+from factormodels.errors import InputError
 from factormodels.extraction.language_model import Failure, Request
 from factormodels.extraction.language_model.litellm_model import LitellmSettings
 from inference import get_backend, infer
@@ -116,7 +116,7 @@ def test_posteriors_take_a_path_a_graph_several_and_a_built_backend(tmp_path: Pa
 
 @pytest.mark.usefixtures("folder")
 def test_posteriors_are_the_rows_of_a_study() -> None:
-    rows = run_study(STUDY).rows
+    rows = run(STUDY)["rows"]
     own = posteriors("worked-examples", "FR1", "lbp", damping=0.5)
     there = rows[(rows["variant"] == "FR1") & (rows["backend"] == "lbp")].reset_index(drop=True)
     # A study's label of an algorithm tells its settings from those of the others.
@@ -172,56 +172,47 @@ def test_a_dict_and_a_file_are_one_study(folder: Path) -> None:
     study_file(folder, STUDY_YAML)
     assert load_study(STUDY).study == load_study("study.yaml").study
     assert load_study(folder / "study.yaml").study == load_study("study.yaml").study
-    of_dict = run_study(STUDY)
-    of_file = run_study(folder / "study.yaml", "of-file")
+    of_dict = run(STUDY)
+    of_file = run(folder / "study.yaml", out="of-file")
     invoke("run", "study.yaml", "--out", "command")
     places = (of_dict.folder, of_file.folder, Path("command"))
     assert len({(place / "summary.csv").read_bytes() for place in places}) == 1
     assert of_dict.folder == Path("results/mine")
     assert of_file.folder == Path("of-file")
-    assert of_file.rows.drop(columns="seconds").equals(of_dict.rows.drop(columns="seconds"))
+    assert of_file["rows"].drop(columns="seconds").equals(of_dict["rows"].drop(columns="seconds"))
 
 
 @pytest.mark.usefixtures("folder")
 def test_a_run_shows_its_table(capsys: pytest.CaptureFixture[str]) -> None:
-    run = run_study(STUDY)
+    found = run(STUDY)
     assert capsys.readouterr() == ("", "")
-    lines = repr(run).splitlines()
-    assert lines[0] == "StudyRun 'mine': 4 rows, in results/mine"
-    assert lines[1].split()[:4] == ["dataset", "variant", "encoding", "backend"]
-    assert len(lines) == 6
-    assert run._repr_html_().count("<tr>") == 5
-    assert len(run.summary) == 4
-    assert run.rows is run.rows
-    assert read_rows("results/mine").equals(run.rows)
+    lines = repr(found).splitlines()
+    assert lines[0] == "run: mine"
+    assert any(line.startswith("cells that agree") for line in lines)
+    assert "<table" in found._repr_html_()
+    assert len(found["summary"]) == 4
+    assert read_rows("results/mine").equals(found["rows"])
+    assert found.folder == Path("results/mine")
+    with pytest.raises(InputError, match="did you mean 'rows'"):
+        found["row"]
     assert list(read_rows("results/mine/rows.parquet", ["p"]).columns) == ["p"]
 
 
 @pytest.mark.usefixtures("folder")
-def test_progress_is_shown_in_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
-    from experiments.cli import running
-
-    terminal = Console(record=True, force_terminal=True, width=100, quiet=False)
-    monkeypatch.setattr(running, "messages", lambda: terminal)
-    run_study(STUDY)
-    assert "mine: " in terminal.export_text()
-
-
-@pytest.mark.usefixtures("folder")
 def test_a_run_is_cut_overridden_resumed_and_dropped() -> None:
-    part = run_study(STUDY, only=["backend=exact"])
-    assert set(part.rows["backend"]) == {"exact"}
-    refused(r"go on with `resume`, or drop them with `overwrite`$", run_study, STUDY)
-    assert set(run_study(STUDY, resume=True).rows["backend"]) == {"exact", "lbp"}
+    part = run(STUDY, only=["backend=exact"])
+    assert set(part["rows"]["backend"]) == {"exact"}
+    refused(r"go on with `resume`, or drop them with `overwrite`$", run, STUDY)
+    assert set(run(STUDY, resume=True)["rows"]["backend"]) == {"exact", "lbp"}
     changed = {"variants": ["FR1"], "backends[1].settings.damping": 0.25}
-    refused("give another `out`", run_study, STUDY, overrides=changed)
-    run = run_study(STUDY, overrides=changed, overwrite=True)
-    assert set(run.rows["variant"]) == {"FR1"}
-    assert 'damping": 0.25' in run.rows["setting"].iloc[-1]
+    refused("give another `out`", run, STUDY, overrides=changed)
+    found = run(STUDY, overrides=changed, overwrite=True)
+    assert set(found["rows"]["variant"]) == {"FR1"}
+    assert 'damping": 0.25' in found["rows"]["setting"].iloc[-1]
     loaded = load_study(STUDY, ["variants=[FR1]", "backends=[exact]"])
-    assert len(run_study(loaded, overwrite=True, workers=1).summary) == 1
-    refused("give one of them", run_study, STUDY, resume=True, overwrite=True)
-    refused("give them to load_study", run_study, loaded, overrides=changed)
+    assert len(run(loaded, overwrite=True, workers=1)["summary"]) == 1
+    refused("give one of them", run, STUDY, resume=True, overwrite=True)
+    refused("give them to load_study", run, loaded, overrides=changed)
 
 
 def test_paths_of_a_dict_start_here_and_bases_are_read(folder: Path) -> None:
@@ -238,14 +229,22 @@ def test_paths_of_a_dict_start_here_and_bases_are_read(folder: Path) -> None:
         ({"study": "s"}, r"^the study: the key 'datasets' is missing"),
         ({**STUDY, "variant": "FR1"}, r"^the study: variant: .*did you mean 'variants'\?"),
         ({**STUDY, "seed": 1j}, r"^the study: 1j is nothing that a file could hold"),
-        ("papers/datasets", r"asks for the analysis 'dataset-statistics'.*`factormodels run`"),
         ("comparee", r"did you mean 'compare'"),
     ],
 )
 def test_a_study_that_is_none_is_refused(study: Any, said: str, folder: Path) -> None:
     refused(said, load_study, study)
-    refused(said, run_study, study)
+    refused(said, run, study)
     assert list(folder.iterdir()) == []
+
+
+def test_an_analysis_is_run_and_is_no_study_of_units(folder: Path) -> None:
+    said = r"asks for the analysis 'dataset-statistics'.*`factormodels run`"
+    refused(said, load_study, "papers/datasets")
+    found = run("papers/datasets", ["settings.datasets=[demonstration]"], out="out")
+    assert found["datasets"]["dataset"].tolist() == ["demonstration"]
+    assert (folder / "out" / "manifest.json") in [folder / path for path in found.written or ()]
+    refused("is run as a whole", run, "papers/datasets", resume=True)
 
 
 def test_overrides_are_several() -> None:
@@ -263,13 +262,13 @@ def test_rows_that_are_not_there() -> None:
 
 @pytest.mark.usefixtures("folder")
 def test_a_study_makes_its_report_and_it_is_made_again() -> None:
-    run = run_study({**STUDY, "outputs": ["report"]})
-    made = run.folder / "report" / "index.html"
+    found = run({**STUDY, "outputs": ["report"]})
+    made = found.folder / "report" / "index.html"
     before = made.read_bytes()
     made.unlink()
-    assert report(run.folder)["pages"]["page"][0] == str(made)
+    assert report(found.folder)["pages"]["page"][0] == str(made)
     assert made.read_bytes() == before
-    other = report(str(run.folder), "elsewhere", pages=1, only=["backend=exact"])
+    other = report(str(found.folder), "elsewhere", pages=1, only=["backend=exact"])
     assert other["pages"]["page"][0] == "elsewhere/index.html"
     assert other.sentences == ("elsewhere/index.html: 2 pages",)
     assert len(list(Path("elsewhere").iterdir())) == 2
@@ -277,13 +276,13 @@ def test_a_study_makes_its_report_and_it_is_made_again() -> None:
 
 def test_a_report_finds_data_that_moved(folder: Path) -> None:
     write_many(load("worked-examples").graphs, folder / "mine.jsonl")
-    run = run_study({"study": "s", "datasets": [{"path": "mine.jsonl"}], "outputs": ["csv"]})
+    found = run({"study": "s", "datasets": [{"path": "mine.jsonl"}], "outputs": ["csv"]})
     (folder / "mine.jsonl").rename(folder / "moved.jsonl")
-    refused(r"say where the file is with `data` mine=PATH", report, run.folder)
+    refused(r"say where the file is with `data` mine=PATH", report, found.folder)
     assert Path(
-        report(run.folder, data={"mine": Path("moved.jsonl")})["pages"]["page"][0]
+        report(found.folder, data={"mine": Path("moved.jsonl")})["pages"]["page"][0]
     ).is_file()
-    refused(r"name another folder$", report, run.folder, ".", data={"mine": "moved.jsonl"})
+    refused(r"name another folder$", report, found.folder, ".", data={"mine": "moved.jsonl"})
 
 
 # --- Evaluation ----------------------------------------------------------------------------------

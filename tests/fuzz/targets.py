@@ -207,7 +207,7 @@ def targets(finished: Path) -> tuple[Target, ...]:
 
 def prepare(folder: Path) -> None:
     """Fill a folder with what targets begin from: a finished run, journals, a cache."""
-    from experiments import run_study
+    from experiments import run
     from factormodels.extraction.language_model.cache import AnswerCache
     from factormodels.io.appended_records import JournalErrors, open_journal, open_keyed_journal
 
@@ -216,7 +216,7 @@ def prepare(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "graph.json").write_bytes(_json(GRAPH))
     (folder / "study.yaml").write_text(STUDY)
-    run_study(folder / "study.yaml", out=folder / "out", overwrite=True)
+    run(folder / "study.yaml", out=folder / "out", overwrite=True)
     errors = JournalErrors("busy", "foreign", "damaged")
     with open_keyed_journal(folder / "keyed.bin", errors) as keyed:
         for number in range(4):

@@ -124,7 +124,11 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
             atoms = labelled_atoms(graphs, data.name)
             found: Found = {}
             for number, view in enumerate(asked.views):
-                head: dict[str, Any] = {"dataset": data.name, "variant": view.variant, "encoding": view.title}
+                head: dict[str, Any] = {
+                    "dataset": data.name,
+                    "variant": view.variant,
+                    "encoding": view.title,
+                }
                 place = f"{context.where}: settings.data[{at}].views[{number}].backends"
                 backends = built_backends(view.backends, place)
                 if view.learned:

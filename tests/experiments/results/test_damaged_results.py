@@ -24,13 +24,13 @@ from tests.refusals import refused
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a small run; not to be changed."""
-    from experiments import run_study
+    from experiments import run
 
     folder = tmp_path_factory.mktemp("finished")
     path = study_file(
         folder, "study: s\ndatasets: [{name: demonstration, limit: 2}]\noutputs: [csv]\n"
     )
-    run_study(path, out=folder / "out")
+    run(path, out=folder / "out")
     return folder / "out"
 
 

@@ -354,7 +354,9 @@ def test_what_no_backend_asks_is_not_learned(folder: Path) -> None:
         "  - {backend: lbp, only: {datasets: [demonstration]}}\n"
     )
     result = invoke("run", study_file(folder, text), "--dry-run")
-    shown = [line for line in result.stdout.splitlines() if line.startswith("learned before")]
+    shown = [
+        line.removeprefix("- ") for line in result.stdout.splitlines() if "learned before" in line
+    ]
     assert shown == [
         "learned before the units: priors 'learned' of demonstration (FR2, implication), in 5 folds"
     ]

@@ -1,0 +1,457 @@
+"""A study, from its configuration to tables, figures and findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from experiments.findings.findings import Findings
+from experiments.findings.table import Column, Table, data_frame
+from experiments.findings.text import ABSENT, counted, duration, in_sample_remark
+from experiments.progress import watcher
+from experiments.settings import Option, Settings, Words, front_door
+from factormodels.errors import InputError, LimitReachedError
+from factormodels.io.files import results_folder
+
+if TYPE_CHECKING:
+    from experiments.runner.outputs import Results
+    from experiments.runner.resumption import FinishedUnits
+    from experiments.runner.runner import StudyDesign, UnitFailure
+    from experiments.runner.selections import Selections
+    from experiments.study.reading import Configuration, LoadedStudy, Overrides, RawStudy
+
+
+class RunSettings(Settings):
+    """How a study is run."""
+
+    out: Annotated[Path | None, Option("DIR", command_line=False)] = None
+    """Folder of the results; results/STUDY if not given."""
+
+    venue: Annotated[str | None, Option("NAME", command_line=False)] = None
+    """What LaTeX tables and figures fit, in place of the study's `venue`."""
+
+    resume: bool = False
+    """Continue the run in the folder; finished units are kept."""
+
+    retry_failed: bool = False
+    """Continue, and repeat the units that failed."""
+
+    overwrite: bool = False
+    """Discard any run that the folder holds."""
+
+    workers: Annotated[int | None, Field(ge=1), Option("N")] = None
+    """Number of processes; 1 means this one only. If not given: this one at first, then one per
+    processor if the run is long."""
+
+    dask: Annotated[str | None, Option("ADDRESS")] = None
+    """Address of the scheduler of a Dask cluster that runs the units."""
+
+    only: Annotated[Words, Option("KEY=VALUE,...")] = ()
+    """Run only these cells, by dataset, variant, relation_model, encoding, prior, strength, backend
+    or seed; repeatable."""
+
+    dry_run: bool = False
+    """Check the study and its data and count its units (of an analysis: say what it does), without
+    running it."""
+
+    every_cell: bool = False
+    """Show a row for every cell, even if posteriors agree."""
+
+    listed: Annotated[bool, Option(name="list")] = False
+    """List the embedded studies, and what each is for."""
+
+
+@front_door
+def run(
+    config: Configuration | LoadedStudy | None = None,
+    overrides: Overrides = (),
+    *,
+    settings: RunSettings,
+) -> Findings:
+    """Run a study: datasets x variants x encodings x backends over all responses.
+
+    Relation models can find relations in the texts, and assessors can judge claims by prompts, to
+    compare with the backends. A language model is asked once about each, before the run, and its
+    answers are kept in a cache.
+
+    Writes tidy rows (Parquet and CSV), a summary, a table for LaTeX and for Markdown, reliability
+    diagrams, a report (HTML) and a manifest into --out, or results/STUDY: all of them, or none.
+    Then shows the summary, in which cells whose posteriors agree share a row, and sums it up in a
+    few sentences. If a backend cannot answer a response, the error is recorded, the rest goes on,
+    and the exit code is 1. Finished units are kept: a run that was interrupted or killed continues
+    with --resume, and its tables are the same as if nothing had happened; --retry-failed also
+    repeats what failed. Priors can be learned, and selections choose which atoms count. Values of
+    overrides are read as YAML.
+
+    A study with the key analysis asks for something else, such as sizes of datasets. It writes its
+    own tables and figures, with a manifest.
+
+    Examples::
+
+        factormodels run compare
+        factormodels run compare variants='[FR1]' backends='[exact, lbp]'
+        factormodels run compare 'backends[1].settings.damping=0.3' --out damped
+        factormodels run my-study.yaml priors.context=0.95 --dry-run
+        factormodels run my-study.yaml --workers 8 --resume
+        factormodels run my-study.yaml relation_models='[recorded, lexical]'
+        factormodels run my-study.yaml --only backend=exact
+        factormodels run my-study.yaml --dask tcp://head:8786
+
+    Args:
+        config: A YAML file, or the name of an embedded study (--list shows them); in Python also a
+            dict with the keys of one, or what `load_study` gave.
+        overrides: KEY=VALUE replaces a value of the study, as in priors.context=0.95; in Python
+            also a dict by place.
+        settings: how it is run.
+
+    Returns:
+        Cells with their measures in `cells`, tests in `tests`; `summary`, a row per cell with every
+        measure, and `rows`, a row per claim and cell, are read when they are asked for. Of an
+        analysis its own tables and figures.
+
+    Raises:
+        InputError: for a key or value that a study cannot have, bad data, or a folder that holds
+            another run.
+        MissingDependencyError: if a library that learning or selecting needs is not installed.
+        WorkerError: if the processes that should run the units cannot.
+    """
+    from experiments.study.reading import LoadedStudy, is_analysis, read_raw, validated
+
+    if settings.listed:
+        return _embedded()
+    if config is None:
+        raise InputError("name a study: a YAML file or an embedded one; --list shows the latter")
+    # Options that contradict each other are refused before anything is read.
+    if (settings.resume or settings.retry_failed) and settings.overwrite:
+        wish = "--resume" if settings.resume else "--retry-failed"
+        raise InputError(f"{wish} goes on with a run and --overwrite drops it; give one of them")
+    if settings.workers is not None and settings.dask is not None:
+        raise InputError("--dask has workers of its own; leave --workers out")
+    if isinstance(config, LoadedStudy):
+        if overrides:
+            raise InputError("a loaded study takes no overrides; give them to load_study")
+        return _units(config, settings)
+    raw = read_raw(config, overrides)
+    if settings.venue is not None:
+        raw = read_raw(config, {**_by_place(overrides), "venue": settings.venue})
+    return _analysis(raw, settings) if is_analysis(raw) else _units(validated(raw), settings)
+
+
+def _by_place(overrides: Overrides) -> dict[str, Any]:
+    from factormodels.io.plain_yaml import parse_assignment
+
+    if isinstance(overrides, dict):
+        return dict(overrides)
+    return dict(parse_assignment(text, f"override {text!r}") for text in overrides)
+
+
+def _embedded() -> Findings:
+    """The embedded studies with what each is for."""
+    from experiments.study.reading import embedded_studies
+    from factormodels.io.plain_yaml import parse_yaml
+
+    rows = [
+        {"study": name, "description": parse_yaml(text, name).get("description", "")}
+        for name, text in embedded_studies().items()
+    ]
+    columns = (Column("study", "study"), Column("description", "what it is for"))
+    return Findings(
+        "run", "embedded studies", (), {"studies": Table(data_frame(rows), columns)}, {}
+    )
+
+
+def _analysis(raw: RawStudy, settings: RunSettings) -> Findings:
+    """What a study finds that asks for an analysis."""
+    from experiments.analyses.study import load_analysis, run_analysis
+    from experiments.results.files import study_folder
+
+    for name in ("resume", "workers", "dask", "only", "retry_failed"):
+        if getattr(settings, name):
+            option = name.replace("_", "-")
+            raise InputError(f"--{option} is for studies of units; an analysis is run as a whole")
+    loaded = load_analysis(raw)
+    folder = study_folder(loaded.study.study, settings.out)
+    asked = settings.given()
+    if settings.dry_run:
+        said = (f"{loaded.study.study}: {loaded.analysis.summary}", f"results go to {folder}")
+        nothing = Table(data_frame({"study": [loaded.study.study]}), (Column("study", "study"),))
+        return Findings(
+            "run",
+            loaded.study.study,
+            said,
+            {"study": nothing},
+            asked,
+            unshown=("study",),
+            written=(),
+        )
+    with results_folder(folder):
+        results = run_analysis(loaded, folder, watcher().steps)
+    found = results.artefacts
+    return Findings(
+        "run", loaded.study.study, found.remarks, found.tables, asked,
+        draw=lambda: found.figures, written=results.files,
+    )  # fmt: skip
+
+
+def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
+    """What a study finds that compares backends, relation models or assessors."""
+    from experiments.asking.ledger_table import ledger_table
+    from experiments.evaluators.dask_cluster import WorkerError
+    from experiments.pages.writing import write_pages
+    from experiments.results.files import study_folder
+    from experiments.results.rows import read_rows
+    from experiments.runner.runner import Execution, bounded_of, design, failures_of, run_study
+    from experiments.runner.workers import EarlyWorkers
+    from factormodels.extraction.language_model.accounting import Ledger
+
+    folder, ledger, watched = study_folder(loaded.study.study, settings.out), Ledger(), watcher()
+    with EarlyWorkers(None if settings.dry_run else settings.workers) as early:
+        planned = design(loaded, early)
+        if settings.dry_run:
+            return _plan(planned, folder, settings)
+        try:
+            results, finished = run_study(
+                planned,
+                folder,
+                Execution(settings.workers, settings.dask),
+                only=settings.only,
+                resume=settings.resume or settings.retry_failed,
+                overwrite=settings.overwrite,
+                retry_failed=settings.retry_failed,
+                monitor=partial(watched.units, loaded.study.study),
+                text_monitor=partial(watched.texts, loaded.study.study, ledger),
+                ledger=ledger,
+                notice=watched.notice,
+                pages=partial(write_pages, watch=partial(watched.steps, "pages")),
+                early=early,
+            )
+        # What ends a run without being the user's mistake; what is finished is kept, which is worth
+        # saying.
+        except (KeyboardInterrupt, WorkerError, OSError, LimitReachedError) as error:
+            if isinstance(error, LimitReachedError):
+                watched.limit_reached(ledger)
+            _tell_kept(planned, folder)
+            raise
+    failures = failures_of(planned, finished)
+    tables = _tables(planned, results, settings)
+    if ledger.stages:
+        tables["cost"] = ledger_table(ledger)
+    bounded = (
+        f"{where}: {counted(count, 'unit')} would take long to solve exactly: log Z is bounded, "
+        "and posteriors are estimates; answered_by in the rows says whose"
+        for where, count in bounded_of(planned, finished).items()
+    )
+    return Findings(
+        command="run",
+        source=loaded.study.study,
+        sentences=(
+            *_sentences(planned, results, finished, failures, tables["cells"].note),
+            *bounded,
+        ),
+        tables=tables,
+        settings=settings.given(),
+        incomplete=any(not failure.cell.algorithm.error for failure in failures),
+        frames={"summary": lambda: results.summary.cells, "rows": lambda: read_rows(folder)},
+        written=results.files,
+    )
+
+
+def _tables(planned: StudyDesign, results: Results, settings: RunSettings) -> dict[str, Table]:
+    """Cells with their measures, those that agree in one row if there are such; tests."""
+    from experiments.paper import study_table
+    from experiments.results import significance
+    from experiments.results.agreement import short_table
+    from experiments.study.design import absent_backends
+
+    cells, study = results.summary.cells, planned.study
+    if settings.every_cell or len(results.groups) == len(cells):
+        absent = absent_backends(planned.cells)
+        shown = study_table.paper(cells, "", study.measures, absent, times=True)
+    else:
+        shown = short_table(cells, results.groups, "", study.measures, times=True)
+    tables = {"cells": shown}
+    if study.significance.pairs:
+        tables["tests"] = significance.paper(results.tests, study)
+    return tables
+
+
+def _sentences(
+    planned: StudyDesign,
+    results: Results,
+    finished: FinishedUnits,
+    failures: Sequence[UnitFailure],
+    note: str,
+) -> Iterator[str]:
+    """What is missing or failed, where the note of the table does not say it; what was found."""
+    from experiments.results.sentences import sentences
+    from experiments.study.design import absent_backends
+
+    cells, absent = results.summary.cells, absent_backends(planned.cells)
+    for label, why in absent.items():
+        # A table of every cell says it below.
+        if why not in note:
+            yield f"{label} is absent: {why}."
+    for use in results.texts:
+        if use.in_sample:
+            yield in_sample_remark(use.in_sample)
+        if use.missing or use.failed:
+            yield (
+                f"{use.model.title}: {use.missing:,} of {use.asked:,} answers missing, "
+                f"{counted(use.failed, 'response')} without any; the first: {use.reason}"
+            )
+    by_cell: dict[str, list[UnitFailure]] = {}
+    for failure in failures:
+        cell = failure.cell
+        if cell.algorithm.title not in absent:
+            by_cell.setdefault(f"{cell.algorithm.title} on {cell.dataset}", []).append(failure)
+    for where, failed in by_cell.items():
+        first = failed[0]
+        yield (
+            f"{where}: {counted(len(failed), 'unit')} failed, the first at {first.response}: "
+            f"{first.error}"
+        )
+    yield from _unsettled(planned, results.selections)
+    missing = sum(planned.sizes) - finished.table.num_rows
+    if missing:
+        yield f"{counted(missing, 'unit')} not run yet; go on with --resume"
+    if results.summary.n_misordered:
+        yield (
+            f"E does not rank by truth in {results.summary.n_misordered} of "
+            f"{counted(len(cells), 'row')}, because it falls again for atoms with P below 1/e; use "
+            "mean_surprisal or expected_precision in summary.csv."
+        )
+    yield from sentences(cells, results.groups)
+
+
+def _unsettled(planned: StudyDesign, selections: Selections) -> Iterator[str]:
+    """Which responses could not be selected from, or not to the end."""
+    from experiments.results.rows import FAILED
+
+    for dataset, title in selections.found:
+        answers = selections.found[dataset, title]
+        graphs = next(each.graphs for each in planned.data if each.name == dataset)
+        for status, said in (
+            (FAILED, "could not be selected from"),
+            ("limit", "reached the time limit of the selection"),
+        ):
+            places = [at for at, answer in enumerate(answers) if answer.status == status]
+            if places:
+                first = answers[places[0]]
+                why = first.error or f"a better set weighs at most {first.gap:g} more"
+                yield (
+                    f"{title} of {dataset}: {counted(len(places), 'response')} {said}, the first "
+                    f"{graphs[places[0]].id}: {why}"
+                )
+
+
+def _tell_kept(planned: StudyDesign, folder: Path) -> None:
+    """Say how many units of a run that ended early are kept, if any."""
+    from experiments.runner.resumption import n_answers
+    from experiments.runner.runner import n_finished
+
+    # This comes on top of another error, which it must not hide.
+    with suppress(InputError, OSError):
+        kept, answers = sum(n_finished(folder, planned)), n_answers(folder)
+        if kept or answers:
+            texts = f" and {answers:,} answers about texts" if answers else ""
+            watcher().notice(
+                f"{folder}: {kept:,} of {counted(sum(planned.sizes), 'unit')}{texts} are kept; go "
+                "on with --resume"
+            )
+
+
+_TITLES = {
+    "dataset": "dataset",
+    "variant": "variant",
+    "relation_model": "relations",
+    "encoding": "encoding",
+    "prior": "priors",
+    "strength": "strength",
+    "backend_label": "backend",
+    "seed": "seed",
+}
+
+
+def _plan(planned: StudyDesign, folder: Path, settings: RunSettings) -> Findings:
+    """How many units a run has, cell by cell, and how many are finished.
+
+    Raises:
+        InputError: if the folder holds another run, or `only` selects no cell.
+    """
+    from experiments.runner.predicted_inference import predicted_inference
+    from experiments.runner.runner import n_finished
+    from experiments.study.cell_choice import select
+    from experiments.study.cell_names import shown
+
+    wanted = select(planned.cells, settings.only)
+    sizes, finished = planned.sizes, n_finished(folder, planned)
+    several = len(planned.study.relation_models) > 1
+    keys = {name: title for name, title in _TITLES.items() if several or name != "relation_model"}
+    costs = predicted_inference(planned.data, [planned.cells[position] for position in wanted])
+    rows = []
+    for position, cost in zip(wanted, costs, strict=True):
+        key = planned.cells[position].key()
+        # As a study writes it: 1 and not 1.0.
+        key["strength"] = f"{key['strength']:g}"
+        rows.append(
+            {name: shown(str(key[name])) for name in keys}
+            | {"units": sizes[position], "finished": finished[position]}
+            | {"width": ABSENT if cost is None else str(cost.induced_width)}
+            | {"seconds": ABSENT if cost is None else duration(cost.seconds)}
+        )
+    columns = (
+        *(Column(name, title) for name, title in keys.items()),
+        Column("units", "units", digits=0),
+        Column("finished", "finished", digits=0),
+        Column("width", "induced width", right=True),
+        Column("seconds", "exact in", right=True),
+    )
+    return Findings(
+        command="run",
+        source=planned.study.study,
+        sentences=tuple(_planned(planned, folder, wanted, finished)),
+        tables={"cells": Table(data_frame(rows), columns)},
+        settings=settings.given(),
+        written=(),
+    )
+
+
+def _planned(
+    planned: StudyDesign, folder: Path, wanted: Sequence[int], finished: Sequence[int]
+) -> Iterable[str]:
+    """What a run would do, in words."""
+    import numpy as np
+
+    from experiments.runner.predicted_inference import MOST_PREDICTED
+    from experiments.runner.text_models import n_asked
+
+    for dataset in planned.data:
+        yield (
+            f"{dataset.name}: {counted(len(dataset.graphs), 'response')}, "
+            f"{counted(dataset.n_atoms, 'atom')}, {dataset.n_labelled:,} labelled"
+        )
+    of = "the response that takes longest"
+    if any(len(dataset.graphs) > MOST_PREDICTED for dataset in planned.data):
+        of += f" of the first {MOST_PREDICTED:,}"
+    yield f"induced width, exact in: of {of}, about; {ABSENT} where relations are found in the run"
+    total, done = (sum(each[at] for at in wanted) for each in (planned.sizes, finished))
+    yield (
+        f"{counted(total, 'unit')} in {counted(len(wanted), 'cell')}, {done:,} finished; "
+        f"results go to {folder}"
+    )
+    # As if no unit were done, for the number of a whole run; what is known is not asked again.
+    nothing = [np.zeros((len(planned.cells), len(each.graphs)), np.bool_) for each in planned.data]
+    requests = planned.text_requests(wanted, nothing)
+    for title, (asked, what) in n_asked(requests, planned.data, planned.models).items():
+        yield f"{title}: {counted(asked, what)} to be asked about, once"
+    for question in planned.prior_requests:
+        folds = counted(question.learned.folds, "fold")
+        yield f"learned before the units: {question.title}, in {folds}"
+    for algorithm in planned.algorithms:
+        if algorithm.error:
+            yield f"{algorithm.title} will fail: {algorithm.error}"
