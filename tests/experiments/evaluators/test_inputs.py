@@ -10,8 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from experiments.evaluators.inputs import load_responses
-from experiments.evaluators.response_columns import ResponseColumns, guessed_column
+from experiments.evaluators.inputs import ResponseColumns, guessed_column, load_responses
 from factormodels import read_many
 from tests.experiments.conftest import invoke
 from tests.refusals import refused

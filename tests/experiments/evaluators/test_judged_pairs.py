@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
-from experiments.evaluators.judged_pairs import (
+from experiments.evaluators.relation_quality import (
     graded_forecasts,
     graded_scores,
     labelled_from_judged,
+    relation_forecasts,
 )
-from experiments.evaluators.relation_quality import relation_forecasts
 from factormodels import InputError, RelationKind
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.io.published.unli import JudgedPair
