@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from experiments.methods.estimate import estimate
     from experiments.methods.infer import infer
     from experiments.methods.lists import list_
+    from experiments.methods.omissions import omissions
     from experiments.methods.report import report
     from experiments.methods.revise import revise
     from experiments.methods.run import run
@@ -48,6 +49,7 @@ __all__ = [
     "infer",
     "list_",
     "load_study",
+    "omissions",
     "posteriors",
     "read_rows",
     "report",
@@ -72,6 +74,7 @@ _MODULES = {
     "infer": "experiments.methods.infer",
     "list_": "experiments.methods.lists",
     "load_study": "experiments.study.reading",
+    "omissions": "experiments.methods.omissions",
     "posteriors": "experiments.runner.posteriors",
     "read_rows": "experiments.results.rows",
     "report": "experiments.methods.report",

@@ -22,7 +22,16 @@ STOPPED: tuple[tuple[BaseException, int], ...] = (
     (KeyboardInterrupt(), 130),
 )
 
-NOT_FINDING_ALL = {"assess", "coherence", "datasets", "fastfact", "revise", "run", "self-knowledge"}
+NOT_FINDING_ALL = {
+    "assess",
+    "coherence",
+    "datasets",
+    "fastfact",
+    "omissions",
+    "revise",
+    "run",
+    "self-knowledge",
+}
 """Commands that may end with 1."""
 
 

@@ -1,0 +1,308 @@
+"""What answers leave out of what their passages hold."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from calibration.intervals import mean_interval
+from experiments.asking.ledger_table import ledger_table
+from experiments.asking.relation_models import relation_model
+from experiments.asking.session import answering
+from experiments.asking.settings import AnswerSettings, Model
+from experiments.evaluators.inputs import load_responses
+from experiments.findings.findings import Findings
+from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.text import counted, interval, number
+from experiments.progress import tell
+from experiments.settings import Option, front_door
+from factormodels.errors import InputError
+from factormodels.extraction.language_model import Failure, LanguageModel
+from factormodels.extraction.language_model.accounting import Ledger
+from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
+from factormodels.extraction.relation_models.base import RelationModel
+from factormodels.extraction.safe import (
+    IRRELEVANT,
+    RELEVANCE_PROMPT,
+    RELEVANCE_TOKENS,
+    read_relevance,
+)
+from factormodels.extraction.stages.asking import Question, ask_all
+from factormodels.extraction.stages.facts import Fact, compared_facts, facts_of
+from factormodels.fact_graph import FactGraph
+from factormodels.variants import variant
+
+if TYPE_CHECKING:
+    Responses = str | os.PathLike[str] | Iterable[FactGraph]
+
+COMMAND = "omissions"
+RELEVANCE_STAGE = "relevance of facts"
+
+_SHOWN = 30
+"""Omitted facts that are printed; more are in the files."""
+
+
+class OmissionSettings(AnswerSettings):
+    """How facts are found and compared."""
+
+    model: Model = None
+    """Language model that lists the facts of passages, says which bear on the question, and whether
+    the response says them; as litellm spells it, its key from the environment. Without one, every
+    sentence of a passage is a fact that counts."""
+
+    relations: Annotated[str | None, Option("NAME")] = None
+    """Who says what the response entails: lexical, model, recorded:FILE or nli:FOLDER. By default
+    the language model where there is one, else lexical."""
+
+    variant: Literal["given", "FR1", "FR2", "FR3"] = "FR2"
+    """Which recorded relations count for the posteriors of claims and passages."""
+
+    encoding: Literal["implication", "conditional", "mixture"] = "implication"
+    """Encoding of relations as factors."""
+
+
+@dataclass(frozen=True, eq=False)
+class FactCoverage:
+    """What a response covers of what its passages say.
+
+    Attributes:
+        graph: the response.
+        facts: the facts that bear on the question.
+        precision: mean posterior of its claims; NaN without claims.
+        n_unjudged: facts of which nobody knows whether they bear on the question.
+        failures: (passage, reason) of passages whose facts are missing.
+    """
+
+    graph: FactGraph
+    facts: tuple[Fact, ...]
+    precision: float
+    n_unjudged: int
+    failures: tuple[tuple[str, str], ...]
+
+    @property
+    def known(self) -> list[Fact]:
+        """The facts of which is known what the response makes of them."""
+        return [fact for fact in self.facts if fact.covered is not None]
+
+    def share(self, name: str) -> float:
+        """Weighted mean of a probability of known facts: `covered`, `contradicted`, `omitted`."""
+        total = math.fsum(fact.weight for fact in self.known)
+        if total == 0.0:
+            return math.nan
+        return math.fsum(fact.weight * getattr(fact, name) for fact in self.known) / total
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and the share that is covered."""
+        both = self.precision, self.share("covered")
+        if math.isnan(sum(both)):
+            return math.nan
+        return 0.0 if sum(both) == 0.0 else 2.0 * both[0] * both[1] / sum(both)
+
+
+@front_door
+def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
+    """Say what answers leave out of what their passages hold, in recall and F1 from posteriors.
+
+    Precision rewards silence, and K of F1@K is a median of claims. Here the passages of a response
+    are taken apart into facts as the response is; a fact weighs as much as the passage that holds
+    it is probable, in the graph; and the relation model says whether the response entails it,
+    contradicts it, or says nothing of it. Shows a row per response, then the omitted facts, the
+    heaviest first.
+
+    Examples::
+
+        factormodels omissions assessed/graphs.jsonl --model openai/NAME --out omissions
+        factormodels omissions demonstration
+
+    Args:
+        responses: Responses with their texts and passages: the graphs of `assess`, fact graphs or
+            an embedded dataset. In Python also fact graphs.
+        settings: how; in Python the fields may be named instead, and a language model given itself.
+
+    Raises:
+        InputError: if the responses cannot be read, or none has a text and passages.
+        MissingDependencyError: if a relation model needs a library that is not installed.
+    """
+    loaded = load_responses(Path(responses) if isinstance(responses, str) else responses)
+    graphs = tuple(
+        graph
+        for graph in loaded.graphs
+        if graph.response.strip() and any(context.text.strip() for context in graph.contexts)
+    )
+    if not graphs:
+        raise InputError(
+            "no response has both its text and passages with texts, so nothing can be missed; give "
+            "the graphs of `factormodels assess`"
+        )
+    ledger, prompts = Ledger(), read_prompts(settings.prompts)
+    model: LanguageModel | None = None
+    if settings.model is not None:
+        model = WithPrompts(answering(settings.model, settings, ledger), prompts)
+    relations = settings.relations or ("lexical" if model is None else "model")
+    judge, _ = relation_model(relations, model)
+    found = []
+    for place, graph in enumerate(graphs, 1):
+        tell(f"response {place} of {len(graphs)}")
+        found.append(_coverage(graph, settings, model, judge))
+    facts = _facts(found)
+    tables = {"responses": _responses(found), "omitted": facts}
+    if ledger.stages:
+        tables["cost"] = ledger_table(ledger)
+    missing = sum(len(own.facts) - len(own.known) for own in found)
+    failures = sum(len(own.failures) for own in found)
+    left_out = len(loaded.graphs) - len(graphs)
+    remarks = list(loaded.remarks)
+    if model is None:
+        remarks.append(
+            "Without --model every sentence of a passage is a fact, whether it bears on the "
+            "question or not."
+        )
+    if left_out:
+        remarks.append(f"{counted(left_out, 'response')} without a text or passages: left out.")
+    if missing:
+        remarks.append(f"{counted(missing, 'fact')} could not be compared: they do not count.")
+    if failures:
+        remarks.append(f"The facts of {counted(failures, 'passage')} could not be listed.")
+    if len(facts.frame) > _SHOWN:
+        remarks.append(f"The {len(facts.frame):,} facts are in the files of --out.")
+    return Findings(
+        command=COMMAND,
+        source=loaded.source,
+        sentences=(*_sentences(found), *remarks),
+        tables=tables,
+        settings=settings.model_dump(mode="json") | {"relations": relations},
+        unshown=("omitted",) if len(facts.frame) > _SHOWN else (),
+        incomplete=bool(missing or failures),
+    )
+
+
+def _coverage(
+    graph: FactGraph,
+    settings: OmissionSettings,
+    model: LanguageModel | None,
+    judge: RelationModel,
+) -> FactCoverage:
+    from inference import infer
+
+    view = variant(graph, settings.variant)
+    posterior = infer(view.to_factor_graph(settings.encoding)).marginals
+    # FR1 has a copy of a passage for each of its claims: the passages are those of the response.
+    trust = {
+        context.id: float(posterior[context.id][1]) if context.id in posterior else context.prior
+        for context in graph.contexts
+    }
+    p = [float(posterior[atom][1]) for atom in view.atom_ids]
+    facts, failures = facts_of(graph, trust, model)
+    unjudged = 0
+    if model is not None and graph.query.strip():
+        facts, unjudged = _relevant_facts(graph, facts, model)
+    compared, _ = compared_facts(graph, facts, judge)
+    precision = math.fsum(p) / len(p) if p else math.nan
+    return FactCoverage(graph, tuple(compared), precision, unjudged, tuple(failures))
+
+
+def _relevant_facts(
+    graph: FactGraph, facts: Sequence[Fact], model: LanguageModel
+) -> tuple[list[Fact], int]:
+    """The facts that bear on the question, by a language model, and how many nobody judged.
+
+    Those that nobody judged count.
+    """
+    questions = [
+        Question(
+            {"question": graph.query, "response": graph.response, "claim": fact.text},
+            read_relevance,
+            RELEVANCE_TOKENS,
+        )
+        for fact in facts
+    ]
+    answers = ask_all(model, RELEVANCE_PROMPT, RELEVANCE_STAGE, questions)
+    kept = [fact for fact, answer in zip(facts, answers, strict=True) if answer != IRRELEVANT]
+    return kept, sum(isinstance(answer, Failure) for answer in answers)
+
+
+def _responses(found: Sequence[FactCoverage]) -> Table:
+    rows = [
+        {
+            "response": own.graph.id,
+            "facts": len(own.known),
+            "precision": own.precision,
+            "recall": own.share("covered"),
+            "contradicted": own.share("contradicted"),
+            "omitted": own.share("omitted"),
+            "f1": own.f1,
+        }
+        for own in found
+    ]
+    return Table(
+        data_frame(rows),
+        (
+            *text_columns("response"),
+            Column("facts", "facts", digits=0),
+            *(
+                Column(name, title, digits=3)
+                for name, title in (
+                    ("precision", "precision"),
+                    ("recall", "recall"),
+                    ("contradicted", "contradicted"),
+                    ("omitted", "omitted"),
+                    ("f1", "F1"),
+                )
+            ),
+        ),
+        "What each response covers of what its passages hold.",
+        note=(
+            "Precision: mean posterior of its claims. Recall: expected share of the facts that the "
+            "response entails, by weight; contradicted and omitted are the rest. F1: their "
+            "harmonic mean."
+        ),
+    )
+
+
+def _facts(found: Sequence[FactCoverage]) -> Table:
+    rows: list[dict[str, Any]] = [
+        {
+            "response": own.graph.id,
+            "fact": fact.text,
+            "passages": ", ".join(fact.contexts),
+            "weight": fact.weight,
+            "covered": fact.covered,
+            "contradicted": fact.contradicted,
+            "omitted": fact.omitted,
+            "missed": fact.weight * (fact.omitted or 0.0),
+        }
+        for own in found
+        for fact in own.known
+    ]
+    rows.sort(key=lambda row: -row["missed"])
+    numbers = ("weight", "covered", "contradicted", "omitted")
+    return Table(
+        data_frame(rows, ["response", "fact", "passages", *numbers, "missed"]),
+        (
+            *text_columns("response", "fact", "passages"),
+            *(Column(name, name, digits=2) for name in numbers),
+        ),
+        "The facts of the passages, the heaviest that are omitted first.",
+        note="Weight: posterior of the likeliest passage that holds the fact.",
+    )
+
+
+def _sentences(found: Sequence[FactCoverage]) -> list[str]:
+    told = [
+        f"{counted(sum(len(own.known) for own in found), 'fact')} of the passages of "
+        f"{counted(len(found), 'response')}."
+    ]
+    for title, values in (
+        ("Recall", [own.share("covered") for own in found]),
+        ("F1", [own.f1 for own in found]),
+    ):
+        mean, lower, upper = mean_interval(values)
+        if not math.isnan(mean):
+            ends = "" if math.isnan(lower) else f" {interval(lower, upper)}"
+            told.append(f"{title}, mean over responses: {number(mean)}{ends}.")
+    return told

@@ -1,0 +1,103 @@
+"""Facts of passages: what a response could have said, taken apart as the response itself is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from factormodels.aligned_claims import likeness
+from factormodels.claims import RelationKind
+from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.relation_models.base import Judgement, Missing, RelationModel, TextPair
+from factormodels.extraction.stages.atomizer import atomize, sentence_atoms
+from factormodels.extraction.stages.relations import ask
+from factormodels.fact_graph import FactGraph
+
+SAME_FACT = 0.8
+"""Facts whose words are at least so alike are one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A fact that passages hold.
+
+    Attributes:
+        text: the fact, in the words of the first passage that has it.
+        contexts: ids of the passages that hold it.
+        weight: how much it counts: the probability that one of them is right, at most.
+        covered: probability that the response entails it; None where that is not known.
+        contradicted: probability that the response contradicts it; None likewise.
+    """
+
+    text: str
+    contexts: tuple[str, ...]
+    weight: float
+    covered: float | None = None
+    contradicted: float | None = None
+
+    @property
+    def omitted(self) -> float | None:
+        """Probability that the response says nothing of it; None where that is not known."""
+        if self.covered is None or self.contradicted is None:
+            return None
+        return max(0.0, 1.0 - self.covered - self.contradicted)
+
+
+def facts_of(
+    graph: FactGraph, trust: Mapping[str, float], model: LanguageModel | None = None
+) -> tuple[list[Fact], list[tuple[str, str]]]:
+    """The facts of a response's passages, each once, and (passage, reason) of what is missing.
+
+    Args:
+        graph: the response.
+        trust: probability that each passage is right, by id.
+        model: the language model that lists facts as it lists claims; without one a sentence is a
+            fact.
+    """
+    found: list[Fact] = []
+    failures: list[tuple[str, str]] = []
+    for context in graph.contexts:
+        if model is None:
+            atoms = sentence_atoms(context.text)
+        else:
+            listed = atomize(context.text, model, query=graph.query)
+            atoms = listed.atoms
+            failures += [(context.id, reason) for _, reason in listed.failures]
+        for atom in atoms:
+            _add(found, atom.text, context.id, trust[context.id])
+    return found, failures
+
+
+def _add(found: list[Fact], text: str, context: str, weight: float) -> None:
+    for place, known in enumerate(found):
+        if likeness(known.text, text) >= SAME_FACT:
+            names = tuple(dict.fromkeys((*known.contexts, context)))
+            found[place] = replace(known, contexts=names, weight=max(known.weight, weight))
+            return
+    found.append(Fact(text, (context,), weight))
+
+
+def compared_facts(
+    graph: FactGraph, facts: Sequence[Fact], model: RelationModel
+) -> tuple[list[Fact], int]:
+    """Facts with what the response makes of each, and how many pairs are missing.
+
+    The response is the premise, and the fact the hypothesis: it covers a fact that it entails.
+    """
+    pairs = [
+        TextPair(graph.response, fact.text, graph.id, f"fact {number}", graph.topic, graph.query)
+        for number, fact in enumerate(facts, 1)
+    ]
+    answers = ask(model, pairs)
+    compared = [_compared(fact, answer) for fact, answer in zip(facts, answers, strict=True)]
+    return compared, sum(isinstance(answer, Missing) for answer in answers)
+
+
+def _compared(fact: Fact, answer: Judgement | Missing) -> Fact:
+    if isinstance(answer, Missing):
+        return fact
+    if answer.distribution is not None:
+        return replace(fact, covered=answer.distribution[0], contradicted=answer.distribution[1])
+    entails = answer.probability if answer.kind is RelationKind.ENTAILMENT else 0.0
+    denies = answer.probability if answer.kind is RelationKind.CONTRADICTION else 0.0
+    return replace(fact, covered=entails, contradicted=denies)
