@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from experiments.methods.draw import draw
     from experiments.methods.estimate import estimate
     from experiments.methods.infer import infer
+    from experiments.methods.keep import keep
     from experiments.methods.lists import list_
     from experiments.methods.omissions import omissions
     from experiments.methods.report import report
@@ -47,6 +48,7 @@ __all__ = [
     "explore",
     "fastfact",
     "infer",
+    "keep",
     "list_",
     "load_study",
     "omissions",
@@ -72,6 +74,7 @@ _MODULES = {
     "explore": "experiments.exploration.explore",
     "fastfact": "experiments.evaluators.fastfact",
     "infer": "experiments.methods.infer",
+    "keep": "experiments.methods.keep",
     "list_": "experiments.methods.lists",
     "load_study": "experiments.study.reading",
     "omissions": "experiments.methods.omissions",

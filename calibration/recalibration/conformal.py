@@ -14,14 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.grouping import Grouping
+from calibration.grouping import Grouping, group_by_response
 from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.validation import (
     Floats,
+    check_lengths,
     is_number,
     member_named,
     open_interval,
     probability_array,
+    whole_number,
 )
 from factormodels.errors import InputError
 
@@ -178,6 +180,92 @@ def filtered_precision(
     return np.divide(
         grouping.sums(atoms.p * atoms.y), sizes, out=np.ones_like(sizes), where=sizes > 0
     )
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What a filter's promise was worth on responses that it was not calibrated on.
+
+    Attributes:
+        reached: share of new responses whose kept claims have the target precision.
+        precision: their mean precision, 1 where nothing is kept.
+        kept: share of their claims that is kept.
+        n_splits: number of random halves.
+    """
+
+    reached: float
+    precision: float
+    kept: float
+    n_splits: int
+
+
+def held_out(
+    p: ArrayLike, y: Any, responses: Any, *, n_splits: int = 200, seed: int = 0, **filtering: Any
+) -> HeldOut:
+    """Calibrate on a random half of the responses, filter the other half, again and again.
+
+    Args:
+        p: probabilities (n_claims,).
+        y: labels (n_claims,), None where unlabelled: these claims are left out.
+        responses: response ids (n_claims,).
+        n_splits: number of random halves.
+        seed: seed of the halves.
+        filtering: `precision`, `confidence` and `guarantee`, as in `conformal_filter`.
+
+    Raises:
+        InputError: as `conformal_filter` does, or if there are fewer than two responses.
+    """
+    atoms = labelled_atoms(p, y)
+    grouping = atoms.grouping(responses)
+    n = len(grouping.responses)
+    if n < 2:
+        raise InputError("there is one labelled response; a split takes two or more")
+    generator = np.random.default_rng(whole_number(seed, "seed", 0))
+    found = np.empty((whole_number(n_splits, "n_splits", 1), 3))
+    for split in range(len(found)):
+        first = np.isin(grouping.index, generator.permutation(n)[: n // 2])
+        chosen = conformal_filter(
+            atoms.p[first], atoms.y[first], grouping.index[first], **filtering
+        )
+        keep = chosen.keep(atoms.p[~first])
+        precisions = filtered_precision(keep, atoms.y[~first], grouping.index[~first])
+        reached = precisions >= chosen.precision * (1 - _SLACK)
+        found[split] = reached.mean(), precisions.mean(), keep.mean()
+    share, precise, kept = map(float, found.mean(axis=0))
+    return HeldOut(share, precise, kept, len(found))
+
+
+def exchangeability(
+    p: ArrayLike, responses: Any, new_p: ArrayLike, new_responses: Any
+) -> dict[str, float]:
+    """P values of tests that new responses are like those of the calibration, as far as p tells.
+
+    Kolmogorov and Smirnov's two-sample tests of what can be seen without labels, each response
+    once, corrected for being three (Bonferroni). A small value says that they differ, and that the
+    guarantee does not hold; a large one does not say that it does.
+
+    Returns:
+        By name: mean probability, number of claims, and share of claims above 1/2.
+
+    Raises:
+        InputError: for bad arrays, or lengths that differ.
+    """
+    from scipy.stats import ks_2samp
+
+    def seen(values: ArrayLike, ids: Any) -> dict[str, Floats]:
+        own, grouping = probability_array(values), group_by_response(ids)
+        check_lengths(p=own.size, responses=grouping.index.size)
+        return {
+            "mean probability": grouping.means(own),
+            "number of claims": grouping.sizes.astype(np.float64),
+            "share above 1/2": grouping.means(own > 0.5),
+        }
+
+    before, after = seen(p, responses), seen(new_p, new_responses)
+    return {
+        name: min(1.0, len(before) * float(ks_2samp(before[name], after[name]).pvalue))
+        for name in before
+    }
 
 
 def _prefixes(

@@ -56,9 +56,9 @@ def table_of(data: Data) -> DataTable:
 def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
     """A row per claim, if the records are responses that carry verdicts, and who gave these.
 
-    Of fact graphs and of outputs of other tools: columns response, claim, text, label, and P(true)
-    of each assessor by name and of each variant under which we assessed the response ourselves,
-    None where there is none. Another table stays as it is.
+    Of fact graphs and of outputs of other tools: columns response, claim, text, answer (the whole
+    response), label, and P(true) of each assessor by name and of each variant under which we
+    assessed the response ourselves, None where there is none. Another table stays as it is.
 
     Raises:
         InputError: if a record is malformed.
@@ -79,6 +79,7 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
                     "response": graph.id,
                     "claim": atom.id,
                     "text": atom.text,
+                    "answer": graph.response,
                     "label": atom.label,
                     **{model: p[atom.id] for model, p in told.items() if atom.id in p},
                 }
@@ -86,7 +87,7 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
             lines.append(line)
     if not models:
         return table, ()
-    columns = ("response", "claim", "text", "label", *models)
+    columns = ("response", "claim", "text", "answer", "label", *models)
     return DataTable(table.source, table.form, columns, tuple(rows), tuple(lines)), tuple(models)
 
 

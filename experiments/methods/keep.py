@@ -1,0 +1,335 @@
+"""Conformal filtering: which claims of new answers to keep, with a guarantee from labelled ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from experiments.findings.findings import Findings
+from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.text import counted, number, p_value
+from experiments.methods.inputs import judged_table, name_of, table_of
+from experiments.methods.probability_table import ProbabilityColumns, probability_frame
+from experiments.progress import tell
+from experiments.settings import Option, front_door
+from experiments.study.columns import Columns
+from factormodels.errors import InputError
+from factormodels.io.files import write_text
+from factormodels.io.tables import DataTable
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from calibration.recalibration.conformal import ConformalFilter, HeldOut
+    from experiments.methods.inputs import Data
+
+COMMAND = "keep"
+
+_TEXT = ("claim text", "atom text", "text", "statement", "fact")
+_ANSWER = ("answer", "answer text", "response text", "output", "generation")
+_SUFFIXES = (".txt", ".md", ".html", ".json", ".jsonl")
+_SUSPECT = 0.05
+"""P values below it say that new responses are unlike the labelled ones."""
+
+
+class KeepSettings(ProbabilityColumns):
+    """What is promised of what is kept."""
+
+    precision: Annotated[float, Field(gt=0, le=1)] = 0.9
+    """Least share of true claims among those that are kept of a response."""
+
+    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.9
+    """Probability that a new response has that precision."""
+
+    guarantee: Literal["probability", "mean"] = "probability"
+    """Promise the precision of a response with --confidence, or in the mean over responses."""
+
+    answers: Annotated[Path | None, Option("FILE")] = None
+    """Write the answers with what is kept to this file: .txt, .md, .html, .json or .jsonl."""
+
+    dropped: Literal["strike", "remove"] = "strike"
+    """What becomes of dropped claims in --answers: struck through, or removed."""
+
+    splits: Annotated[int, Field(ge=1)] = 200
+    """Random halves of the labelled responses on which the promise is tried."""
+
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of the halves."""
+
+
+@dataclass(frozen=True)
+class _Claim:
+    id: str
+    text: str
+    p: float
+    kept: bool
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """A response with its claims in order, and its whole text where it is known."""
+
+    response: str
+    text: str
+    claims: tuple[_Claim, ...]
+
+
+@front_door
+def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
+    """Keep the claims of new answers that are sure enough, with a guarantee.
+
+    The threshold on probabilities is conformal (Mohri and Hashimoto 2024): learned on labelled
+    responses, it promises that with --confidence the claims that are kept of a new response have at
+    least --precision, whatever the probabilities are worth; poor ones only cost claims. New
+    responses must be exchangeable with the labelled ones: of the same kind, by the same model,
+    judged alike. What can be seen of that without labels is tested, and the promise is tried on
+    random halves of the labelled responses.
+
+    Examples::
+
+        factormodels keep labelled.csv new.csv
+        factormodels keep labelled.jsonl new.jsonl --answers kept.html
+        factormodels keep labelled.csv new.csv --precision 0.8 --guarantee mean \\
+            --answers kept.txt --dropped remove
+
+    Args:
+        labelled: Responses with probabilities and labels, as `factormodels score` takes them.
+        new: New responses with probabilities from the same source.
+        settings: how; in Python the fields may be named instead.
+
+    Raises:
+        InputError: if the data cannot be read, or an option does not fit them.
+    """
+    from calibration.recalibration.conformal import conformal_filter, exchangeability, held_out
+
+    if settings.answers is not None and settings.answers.suffix not in _SUFFIXES:
+        raise InputError(
+            f"--answers {settings.answers}: name a file that ends in {', '.join(_SUFFIXES)}"
+        )
+    known, _, remarks = _frame(labelled, settings, labelled=True)
+    fresh, table, more = _frame(new, settings, labelled=False)
+    promised: dict[str, Any] = {
+        "precision": settings.precision,
+        "confidence": settings.confidence,
+        "guarantee": settings.guarantee,
+    }
+    parts = (known["p"].to_numpy(), known["y"].to_numpy(dtype=object), known["group"].to_numpy())
+    found = conformal_filter(*parts, **promised)
+    tell("tries the promise on halves")
+    tried = held_out(*parts, n_splits=settings.splits, seed=settings.seed, **promised)
+    fresh = fresh.assign(kept=found.keep(fresh["p"].to_numpy()))
+    answers = _answers(fresh, table)
+    if settings.answers is not None:
+        write_text(settings.answers, _written(answers, settings))
+    alike = exchangeability(
+        *(known["p"].to_numpy(), known["group"].to_numpy()),
+        *(fresh["p"].to_numpy(), fresh["group"].to_numpy()),
+    )
+    sentences = [
+        _promise(found, settings),
+        f"{int(fresh['kept'].sum()):,} of {counted(len(fresh), 'claim')} are kept, of "
+        f"{counted(len(answers), 'response')}"
+        + ("." if settings.answers is None else f"; the answers are in {settings.answers}."),
+        _tried(tried, settings),
+        _alike(alike),
+    ]
+    return Findings(
+        command=COMMAND,
+        source=f"{name_of(new)} by {name_of(labelled)}",
+        sentences=tuple(dict.fromkeys([*sentences, *remarks, *more])),
+        tables={"claims": _claims_table(answers), "responses": _responses_table(answers)},
+        settings=settings.model_dump(mode="json"),
+    )
+
+
+def _frame(
+    data: Data, settings: KeepSettings, *, labelled: bool
+) -> tuple[pd.DataFrame, DataTable, list[str]]:
+    """Claims with one probability each; those whose response has a label, if there must be."""
+    table, assessors = judged_table(table_of(data))
+    asked = settings if settings.p else settings.model_copy(update={"p": assessors})
+    if len(asked.p) > 1:
+        raise InputError(
+            f"{table.source}: there are several probabilities, {', '.join(asked.p)}; choose one "
+            "with --p"
+        )
+    frame, remarks = probability_frame(table, asked, labelled=labelled)
+    # Answers of several models to one question are several responses.
+    owners = zip(frame["by"], frame["group"], strict=True)
+    frame["group"] = [", ".join((*by, str(group))) for by, group in owners]
+    return frame, table, remarks
+
+
+def _answers(frame: pd.DataFrame, table: DataTable) -> list[_Answer]:
+    names = Columns(table.columns, table.source)
+    text = names.optional("text", None, _TEXT, "text")
+    whole = names.optional("answer", None, _ANSWER, "answer")
+    answers = []
+    for response, part in frame.groupby("group", sort=False):
+        rows = [table.rows[place] for place in part["place"]]
+        claims = tuple(
+            _Claim(
+                id=str(each["claim"] or at),
+                text=str((row.get(text) if text else None) or each["claim"] or ""),
+                p=float(each["p"]),
+                kept=bool(each["kept"]),
+            )
+            for at, (each, row) in enumerate(zip(part.to_dict("records"), rows, strict=True), 1)
+        )
+        answers.append(_Answer(str(response), str((whole and rows[0].get(whole)) or ""), claims))
+    return answers
+
+
+# -------------------------------------------------------------------------------------- answers
+
+
+def pieces(answer: _Answer) -> list[tuple[str, bool]]:
+    """An answer in pieces, each with whether it is kept.
+
+    Where every dropped claim stands in the answer word for word, it is the answer; else, its claims
+    in order, since a claim that was made independent of its surroundings has no place there.
+    """
+    spans = []
+    for claim in answer.claims:
+        if not claim.kept:
+            start = answer.text.find(claim.text) if claim.text else -1
+            if start < 0:
+                return [(each.text or each.id, each.kept) for each in answer.claims]
+            spans.append((start, start + len(claim.text)))
+    found: list[tuple[str, bool]] = []
+    at = 0
+    for start, end in sorted(spans):
+        if start >= at:
+            found += [(answer.text[at:start].strip(), True), (answer.text[start:end], False)]
+            at = end
+    found.append((answer.text[at:].strip(), True))
+    return [(text, kept) for text, kept in found if text]
+
+
+def _written(answers: Sequence[_Answer], settings: KeepSettings) -> str:
+    """All answers as the file that is named wants them."""
+    removed = settings.dropped == "remove"
+    suffix = settings.answers.suffix if settings.answers else ".txt"
+    if suffix in (".json", ".jsonl"):
+        records = [_record(answer, removed=removed) for answer in answers]
+        if suffix == ".jsonl":
+            return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in records)
+        return f"{json.dumps(records, ensure_ascii=False, indent=1)}\n"
+    if suffix == ".html":
+        body = "\n".join(
+            f"<h2>{escape(answer.response)}</h2>\n<p>{_html(answer, removed=removed)}</p>"
+            for answer in answers
+        )
+        head = '<head><meta charset="utf-8"><title>What is kept</title></head>'
+        return f'<!DOCTYPE html>\n<html lang="en">\n{head}\n<body>\n{body}\n</body>\n</html>\n'
+    return "\n\n".join(
+        f"{answer.response}\n{_plain(answer, removed=removed)}" for answer in answers
+    ) + ("\n" if answers else "")
+
+
+def _plain(answer: _Answer, *, removed: bool) -> str:
+    told = [text if kept else f"~~{text}~~" for text, kept in pieces(answer) if kept or not removed]
+    return " ".join(told)
+
+
+def _html(answer: _Answer, *, removed: bool) -> str:
+    told = [
+        escape(text) if kept else f"<del>{escape(text)}</del>"
+        for text, kept in pieces(answer)
+        if kept or not removed
+    ]
+    return " ".join(told)
+
+
+def _record(answer: _Answer, *, removed: bool) -> dict[str, Any]:
+    return {
+        "response": answer.response,
+        "answer": _plain(answer, removed=removed),
+        "claims": [
+            {"id": each.id, "text": each.text, "p": each.p, "kept": each.kept}
+            for each in answer.claims
+        ],
+    }
+
+
+# ------------------------------------------------------------------------------------- findings
+
+
+def _promise(found: ConformalFilter, settings: KeepSettings) -> str:
+    least = f"{100 * settings.precision:g}%"
+    of = f"calibrated on {counted(found.n_responses, 'labelled response')}"
+    if found.status == "keeps_none":
+        return f"Nothing can be kept with this promise, {of}: label more, or promise less."
+    where = (
+        "All claims are kept"
+        if found.status == "keeps_all"
+        else f"Claims above {number(found.threshold)} are kept"
+    )
+    if settings.guarantee == "mean":
+        return f"{where}, {of}: in the mean, at least {least} of those kept are true."
+    return (
+        f"{where}, {of}: with probability {settings.confidence:g}, at least {least} of those kept "
+        "of a new response are true."
+    )
+
+
+def _tried(tried: HeldOut, settings: KeepSettings) -> str:
+    if settings.guarantee == "mean":
+        what = f"the mean precision was {number(tried.precision)}"
+    else:
+        what = f"{100 * tried.reached:.1f}% of responses had the precision"
+    return (
+        f"On {tried.n_splits} random halves of the labelled responses {what}, and "
+        f"{100 * tried.kept:.0f}% of claims were kept."
+    )
+
+
+def _alike(alike: Mapping[str, float]) -> str:
+    name = min(alike, key=alike.__getitem__)
+    if alike[name] < _SUSPECT:
+        return (
+            f"The new responses are unlike the labelled ones in their {name} (p = "
+            f"{p_value(alike[name])}, Kolmogorov and Smirnov, of three tests): the guarantee does "
+            "not hold for them. Label some of them."
+        )
+    return (
+        "The guarantee is for responses exchangeable with the labelled ones. Nothing that can be "
+        f"seen without labels speaks against it ({name}: p = {p_value(alike[name])}), which does "
+        "not prove it."
+    )
+
+
+def _claims_table(answers: Sequence[_Answer]) -> Table:
+    rows = [
+        {
+            "response": answer.response,
+            "claim": each.id,
+            "text": each.text,
+            "p": each.p,
+            "kept": each.kept,
+            "kept_text": "kept" if each.kept else "dropped",
+        }
+        for answer in answers
+        for each in answer.claims
+    ]
+    columns = (*text_columns("response", "claim"), Column("p", "p", digits=3))
+    return Table(data_frame(rows), (*columns, Column("kept_text", "")), "Claims.")
+
+
+def _responses_table(answers: Sequence[_Answer]) -> Table:
+    rows = [
+        {
+            "response": answer.response,
+            "claims": len(answer.claims),
+            "kept": sum(each.kept for each in answer.claims),
+        }
+        for answer in answers
+    ]
+    columns = (Column("claims", "claims", digits=0), Column("kept", "kept", digits=0))
+    return Table(data_frame(rows), (*text_columns("response"), *columns), "Responses.")

@@ -1,0 +1,110 @@
+"""`keep`: a promise learned on labelled answers, and new answers written with what is kept."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calibration.recalibration.conformal import conformal_filter
+from experiments import keep
+from experiments.evaluators.response import METADATA_KEY
+from factormodels import Atom, FactGraph, write_many
+from factormodels.errors import InputError
+from tests.commands import called
+
+
+def drawn(seed: int, n_responses: int = 60, *, shift: float = 0.0) -> Any:
+    generator = np.random.default_rng(seed)
+    level = np.repeat(generator.normal(1.0 + shift, 1.0, n_responses), 5)
+    p = 1 / (1 + np.exp(-level - generator.normal(0, 1.5, level.size)))
+    return pd.DataFrame(
+        {
+            "response": np.repeat([f"r{number}" for number in range(n_responses)], 5),
+            "claim": np.tile([f"c{number}" for number in range(5)], n_responses),
+            "text": [f"Claim {number}." for number in range(p.size)],
+            "p": p,
+            "label": generator.random(p.size) < p,
+        }
+    )
+
+
+def test_what_is_kept_is_what_the_filter_keeps_by_command_and_in_python(tmp_path: Path) -> None:
+    old, new = drawn(0), drawn(1).drop(columns="label")
+    found = keep(old, new, precision=0.8, confidence=0.8, splits=5)
+    chosen = conformal_filter(
+        old["p"], old["label"].to_numpy(), old["response"], precision=0.8, confidence=0.8
+    )
+    assert list(found["claims"]["kept"]) == list(chosen.keep(new["p"]))
+    assert 0 < found["claims"]["kept"].mean() < 1
+    old.to_csv(tmp_path / "old.csv", index=False)
+    new.to_csv(tmp_path / "new.csv", index=False)
+    promise = ("--precision", "0.8", "--confidence", "0.8", "--splits", "5", "--json")
+    result = called("keep", str(tmp_path / "old.csv"), str(tmp_path / "new.csv"), *promise)
+    assert result.exit_code == 0, result.stderr
+    told = json.loads(result.stdout)
+    assert [row["kept"] for row in told["tables"]["claims"]] == list(found["claims"]["kept"])
+
+
+def test_answers_are_written_struck_or_without_what_is_dropped(tmp_path: Path) -> None:
+    old = drawn(0)
+    new = pd.DataFrame(
+        {
+            "response": ["a", "a", "b", "b"],
+            "claim": ["1", "2", "1", "2"],
+            "text": ["It is <old>.", "It is big.", "He ran.", "He sang."],
+            "answer": ["It is <old>. It is big. Yes.", None, "", ""],
+            "p": [0.001, 0.9999, 0.9999, 0.001],
+        }
+    )
+    promise: dict[str, Any] = {"precision": 0.8, "confidence": 0.8, "splits": 2}
+
+    def written(name: str, **more: Any) -> str:
+        keep(old, new, answers=tmp_path / name, **promise, **more)
+        return (tmp_path / name).read_text(encoding="utf-8")
+
+    # Of the first answer the text is known, and the claim stands there word for word.
+    assert written("k.txt") == "a\n~~It is <old>.~~ It is big. Yes.\n\nb\nHe ran. ~~He sang.~~\n"
+    assert written("k.md", dropped="remove") == "a\nIt is big. Yes.\n\nb\nHe ran.\n"
+    page = written("k.html")
+    assert "<del>It is &lt;old&gt;.</del> It is big. Yes." in page
+    records = json.loads(written("k.json", dropped="remove"))
+    assert [each["answer"] for each in records] == ["It is big. Yes.", "He ran."]
+    assert records[0]["claims"][0] == {"id": "1", "text": "It is <old>.", "p": 0.001, "kept": False}
+    assert len(written("k.jsonl").splitlines()) == 2
+
+
+def test_judged_responses_are_rewritten_in_their_own_words(tmp_path: Path) -> None:
+    atoms = (Atom("a1", "It opened."), Atom("a2", "It closed."))
+    view = {"FR1": {"atoms": {"a1": {"p": 0.9999}, "a2": {"p": 0.001}}}}
+    text = "It opened. Then: It closed."
+    graph = FactGraph("g", atoms, response=text, metadata={METADATA_KEY: view})
+    write_many([graph], tmp_path / "new.jsonl")
+    old = drawn(0)
+    out = tmp_path / "k.txt"
+    keep(old, tmp_path / "new.jsonl", precision=0.8, confidence=0.8, splits=2, answers=out)
+    assert out.read_text(encoding="utf-8") == "g\nIt opened. Then: ~~It closed.~~\n"
+
+
+def test_responses_of_another_kind_are_told() -> None:
+    old = drawn(0)
+    alike = keep(old, drawn(1), precision=0.8, splits=2)
+    assert any("exchangeable" in each for each in alike.sentences)
+    other = keep(old, drawn(1, shift=-3.0), precision=0.8, splits=2)
+    assert any("guarantee does not hold" in each for each in other.sentences)
+
+
+def test_what_cannot_be_is_said(tmp_path: Path) -> None:
+    old = drawn(0)
+    with pytest.raises(InputError, match=r"name a file that ends in .txt"):
+        keep(old, old, answers=tmp_path / "k.docx")
+    with pytest.raises(InputError, match="promised in the mean"):
+        keep(old, old, precision=1.0, guarantee="mean")
+    with pytest.raises(InputError, match="several probabilities, p, p2; choose one"):
+        keep(old.assign(p2=0.5), old, p=["p", "p2"])
+    few = keep(drawn(0, 3), old, splits=2)
+    assert any("Nothing can be kept" in each for each in few.sentences)
