@@ -29,6 +29,7 @@ from experiments.analyses.ours import (
 from experiments.analyses.ours.prior_learning import truth
 from experiments.analyses.ours.shared.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.posteriors import atom_posteriors, labelled_atoms, scores_with_intervals
+from experiments.analyses.user_data import DATA_FILE, VARIABLE
 from experiments.study.backend_settings import build_backend
 from experiments.study.config import BackendChoice
 from factormodels.errors import InputError
@@ -432,3 +433,10 @@ def test_a_wrong_setting_is_one_sentence(
 ) -> None:
     assert said in invoke("run", study, override, code=2).stderr
     assert not (folder / "results").exists()
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("study", ["ours/relation-transfer", "ours/core-on-biographies"])
+def test_a_study_of_texts_starts_on_embedded_ones(study: str, monkeypatch: Any) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    assert DATA_FILE in invoke("run", study).stdout
