@@ -44,25 +44,9 @@ INTERRUPTED = 130
 TERMINATED = 143
 
 COMMANDS = (
-<<<<<<< HEAD
-    *("infer", "assess", "fastfact", "self-knowledge", "score", "estimate", "select", "align"),
-    *("draw", "explore", "coherence", "omissions", "revise", "run", "report", "diff", "datasets"),
-    *("convert", "list"),
-=======
     *("infer", "assess", "fastfact", "self-knowledge", "score", "estimate", "keep", "select"),
-    *(
-        "align",
-        "draw",
-        "explore",
-        "coherence",
-        "revise",
-        "report",
-        "diff",
-        "datasets",
-        "convert",
-        "list",
-    ),
->>>>>>> 64d11bb (keep: the claims of new answers that are sure enough, by a threshold from labelled ones with a guarantee that is tried and tested, and the answers rewritten as text, page or JSON)
+    *("align", "draw", "explore", "coherence", "omissions", "revise", "run", "report", "diff"),
+    *("datasets", "convert", "list"),
 )
 """Names of the commands in the order of the help, each a function of the front door."""
 
