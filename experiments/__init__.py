@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from experiments.evaluators.assess import assess
+    from experiments.evaluators.coherence import coherence
     from experiments.evaluators.fastfact import fastfact
     from experiments.exploration.explore import explore
     from experiments.methods.align import align
-    from experiments.methods.coherence import coherence
     from experiments.methods.convert import convert
     from experiments.methods.datasets import datasets
     from experiments.methods.diff import diff
@@ -65,7 +65,7 @@ __all__ = [
 _MODULES = {
     "align": "experiments.methods.align",
     "assess": "experiments.evaluators.assess",
-    "coherence": "experiments.methods.coherence",
+    "coherence": "experiments.evaluators.coherence",
     "convert": "experiments.methods.convert",
     "datasets": "experiments.methods.datasets",
     "draw": "experiments.methods.draw",

@@ -31,6 +31,7 @@ from experiments.evaluators.batch import (
     assess_responses,
     responses_under_way,
 )
+from experiments.evaluators.coherence import ClaimCoherenceSettings, coherence
 from experiments.evaluators.core import CoreSettings
 from experiments.evaluators.costs import CLAIMS_PER_SENTENCE
 from experiments.evaluators.estimate import estimate
@@ -112,6 +113,7 @@ class AssessSettings(
     WebSettings,
     JudgementSettings,
     CoreSettings,
+    ClaimCoherenceSettings,
     BatchSettings,
 ):
     """Assessment."""
@@ -150,6 +152,7 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
         factormodels assess demonstration --model openai/NAME --assessor factscore
         factormodels assess demonstration --retriever local --core \\
             --domain things --no-faithfulness
+        factormodels assess demonstration --coherence --claim-window 8
 
     Args:
         texts: Responses: a text; a table with a row per response (CSV, TSV, JSON, JSON Lines,
@@ -162,7 +165,8 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
 
     Returns:
         Tables, of which `assess_tables` says what they hold: `responses`, `claims`, `evidence`,
-        `summary` and `cost`; of a dry run `calls` and `inference`.
+        `summary` and `cost`, with `coherence` also that and `conflicts`; of a dry run `calls`,
+        without those of `coherence`, and `inference`.
 
     Raises:
         InputError: for an unknown name, or options that do not fit the input or each other.
@@ -197,7 +201,16 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
             keep=found.append,
             elsewhere=elsewhere,
         )
-    return _findings(loaded, found, batch, plan, settings, session)
+        agreeing = None
+        if settings.coherence and any(graph.atoms for graph in found):
+            agreeing = coherence(
+                [graph for graph in found if graph.atoms],
+                model=session.model,
+                prompts=settings.prompts,
+                window=settings.claim_window,
+                encoding=settings.encoding,
+            )
+    return _findings(loaded, found, batch, plan, settings, session, agreeing)
 
 
 def _findings(
@@ -207,6 +220,7 @@ def _findings(
     plan: AssessmentPlan,
     settings: AssessSettings,
     session: Session,
+    agreeing: Findings | None,
 ) -> Findings:
     with entropy_warnings() as misordered:
         compared = summarise_judged(batch.responses, settings.names)
@@ -219,6 +233,12 @@ def _findings(
             "summary": summary_table(compared, _with_core(batch, compared, settings), plan.views),
             "cost": ledger_table(session.ledger),
         }
+    graphs = tuple(found)
+    if agreeing is not None:
+        own = {"coherence": "responses", "conflicts": "conflicts"}
+        tables |= {name: agreeing.tables[of] for name, of in own.items() if of in agreeing.tables}
+        related = {graph.id: graph for graph in agreeing.graphs}
+        graphs = tuple(related.get(graph.id, graph) for graph in found)
     lost = _lost(batch)
     incomplete = any(missing > MOST_MISSING * asked for missing, asked in lost.values())
     alone = len(loaded.graphs) == 1
@@ -232,14 +252,16 @@ def _findings(
             *_of_measures(compared, batch, settings, len(misordered)),
             *_of_asking(batch, plan, settings),
             *_of_missing(batch, plan, lost, incomplete),
+            *(() if agreeing is None else agreeing.sentences),
         ),
         tables=tables,
         settings=settings.given(),
         unshown=(*unshown, *(name for name, table in tables.items() if not len(table.frame))),
         incomplete=incomplete
         or bool(batch.failed)
-        or any(response.errors for response in batch.responses),
-        graphs=tuple(found),
+        or any(response.errors for response in batch.responses)
+        or (agreeing is not None and agreeing.incomplete),
+        graphs=graphs,
     )
 
 

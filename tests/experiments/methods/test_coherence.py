@@ -117,3 +117,24 @@ def test_a_response_without_an_answer_is_counted() -> None:
     assert any(each.startswith("one: ") for each in found.sentences)
     agreement: Any = found["responses"]["agreement"]
     assert agreement.isna().tolist() == [True, False]
+
+
+def test_an_assessment_says_it_too(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    found = invoke(
+        *("assess", "demonstration", "--take", "demo-01-marie-curie", "--coherence"),
+        *("--claim-window", "3", "--out", str(out), "--json"),
+    )
+    assert found.exit_code == 0, found.output
+    document = json.loads(found.stdout)
+    (row,) = document["tables"]["coherence"]
+    assert row["response"] == "demo-01-marie-curie"
+    assert any("Agreement per claim" in each for each in document["findings"])
+    plain = invoke("assess", "demonstration", "--take", "demo-01-marie-curie", "--json")
+    tables = json.loads(plain.stdout)["tables"]
+    assert "coherence" not in tables
+    # Relations between claims change no posterior of the paper's variants.
+    assert tables["claims"] == document["tables"]["claims"]
+    (graph,) = read_many(out / "graphs.jsonl")
+    again: Any = coherence([graph], relations="lexical", window=3)["responses"]
+    assert again["agreement"][0] == pytest.approx(row["agreement"], abs=1e-12)

@@ -21,7 +21,7 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.text import counted, interval, number
 from experiments.progress import tell
-from experiments.settings import Option, front_door
+from experiments.settings import Option, Settings, front_door
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.accounting import Ledger
@@ -44,6 +44,18 @@ if TYPE_CHECKING:
     Responses = str | os.PathLike[str] | Iterable[FactGraph]
 
 COMMAND = "coherence"
+
+
+class ClaimCoherenceSettings(Settings):
+    """Coherence."""
+
+    coherence: bool = False
+    """Also say how well the claims of each response agree with each other, as `coherence` does."""
+
+    claim_window: Annotated[int | None, Field(ge=1), Option("CLAIMS")] = None
+    """With --coherence: relate only claims that are at most so many apart."""
+
+
 GIVEN, SENSES = "given", "senses"
 
 ASSERTED = 0.99
