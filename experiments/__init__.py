@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from experiments.methods.diff import diff
     from experiments.methods.draw import draw
     from experiments.methods.estimate import estimate
+    from experiments.methods.grid import grid
     from experiments.methods.infer import infer
     from experiments.methods.keep import keep
     from experiments.methods.lists import list_
@@ -47,6 +48,7 @@ __all__ = [
     "estimate",
     "explore",
     "fastfact",
+    "grid",
     "infer",
     "keep",
     "list_",
@@ -73,6 +75,7 @@ _MODULES = {
     "estimate": "experiments.methods.estimate",
     "explore": "experiments.exploration.explore",
     "fastfact": "experiments.evaluators.fastfact",
+    "grid": "experiments.methods.grid",
     "infer": "experiments.methods.infer",
     "keep": "experiments.methods.keep",
     "list_": "experiments.methods.lists",

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 import experiments
-from experiments import assess, load_study, posteriors, read_rows, report, run
+from experiments import assess, grid, load_study, posteriors, read_rows, report, run
 from experiments.results.rows import SCHEMA
 from experiments.runner import units
 from factormodels import FactGraph, read_many, variant, write_many
@@ -213,6 +213,29 @@ def test_a_run_is_cut_overridden_resumed_and_dropped() -> None:
     assert len(run(loaded, overwrite=True, workers=1)["summary"]) == 1
     refused("give one of them", run, STUDY, resume=True, overwrite=True)
     refused("give them to load_study", run, loaded, overrides=changed)
+
+
+def test_a_grid_is_a_study_that_goes_on_where_it_was(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sides: dict[str, Any] = {"variants": ["FR1", "FR2"], "backends": ["exact", "gibbs"]}
+    sides |= {"seeds": [3, 5], "keys": {"outputs": [], "priors": {"context": 0.9}}}
+    found = grid("worked-examples", **sides)
+    cells = found["rows"][["variant", "backend", "seed"]].drop_duplicates()
+    assert len(cells) == 8
+    assert set(found["rows"]["prior"]) == {"context=0.9"}
+    # Written down it is the same study.
+    (folder / "again.yaml").write_text(found.texts["study.yaml"])
+    written = run("again.yaml", out="again")
+    parts = [each["rows"].drop(columns="seconds") for each in (found, written)]
+    assert parts[0].equals(parts[1])
+    assert grid("worked-examples", variants="FR1").folder != found.folder
+
+    def never(*_: object) -> None:
+        raise AssertionError("a unit is computed that was finished")
+
+    monkeypatch.setattr("experiments.runner.runner._run_units", never)
+    assert grid("worked-examples", **sides)["rows"].equals(found["rows"])
 
 
 def test_paths_of_a_dict_start_here_and_bases_are_read(folder: Path) -> None:

@@ -1,0 +1,95 @@
+"""A grid of datasets, variants, backends and judges in Python: a study that is not written down."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from experiments.findings.findings import Findings
+from experiments.methods.run import run
+from experiments.settings import Settings, front_door
+
+
+class GridSettings(Settings):
+    """What the cells of a grid are, each a list or one thing, as a study writes it.
+
+    What stands in a study beside them, such as `priors`, `measures` or `language_model`, is in
+    `keys`.
+    """
+
+    variants: Any = "FR2"
+    """Views of the fact graphs: given, FR1, FR2, FR3."""
+
+    relation_models: Any = None
+    """Where relations come from; those of the data if not given."""
+
+    encodings: Any = None
+    """Encodings of relations as factors; the default one if not given."""
+
+    backends: Any = "auto"
+    """Algorithms, by name or as a study writes them with their settings."""
+
+    judges: Any = ()
+    """What judges claims by prompts, without a graph: the `assessors` of a study."""
+
+    seeds: Any = ()
+    """Seeds of the backends that draw; a cell each."""
+
+    keys: Mapping[str, Any] = {}
+    """Further keys of the study, by name."""
+
+    name: str = "grid"
+    """What the study is called."""
+
+    out: Path | None = None
+    """Folder of the results; results/NAME-HASH, another for every other grid, if not given."""
+
+    workers: int | None = None
+    """Number of processes; as `run` chooses if not given."""
+
+
+@front_door
+def grid(datasets: Any, settings: GridSettings) -> Findings:
+    """Run every combination of datasets, variants, encodings, backends and seeds, and every judge.
+
+    from experiments import grid
+    found = grid("demonstration", variants=["FR1", "FR2"], backends=["exact", "lbp"])
+    found["rows"].groupby(["variant", "backend"])["p"].mean()
+
+    Units that were computed before are not computed again: the same grid in the same folder gives
+    the same findings at once, and one that was interrupted goes on.
+
+    Args:
+        datasets: names of embedded datasets, or datasets as a study writes them, such as
+            {"path": "graphs.jsonl"}; a list or one.
+        settings: the other sides of the grid.
+
+    Returns:
+        As `run`: `rows`, a row per claim and cell, `summary`, a row per cell, and the tables; the
+        study as it would be written down is `texts["study.yaml"]`, which `factormodels run` takes.
+
+    Raises:
+        InputError: as `run`.
+    """
+    from experiments.study.config import config_hash
+    from experiments.study.reading import load_study
+    from factormodels.io.plain_yaml import yaml_text
+
+    sides = {
+        "variants": settings.variants,
+        "relation_models": settings.relation_models,
+        "encodings": settings.encodings,
+        "backends": settings.backends,
+        "assessors": settings.judges,
+        "seeds": settings.seeds,
+    }
+    given = {key: value for key, value in sides.items() if value not in (None, (), [])}
+    study = {"study": settings.name, "datasets": datasets, **given, **settings.keys}
+    loaded = load_study(study)
+    # Another folder for another grid, so that none is taken for the other.
+    digest = config_hash(loaded.study)[:8]
+    folder = settings.out or Path("results") / f"{settings.name}-{digest}"
+    found = run(loaded, out=folder, resume=folder.exists(), workers=settings.workers)
+    return replace(found, command="grid", texts={"study.yaml": yaml_text(study)})
