@@ -33,7 +33,7 @@ def test_the_package_is_the_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["inference", "calibration", "experiments"])
 def test_an_empty_folder_hides_nothing(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
-    result = run(tmp_path, "-m", "factormodels", "backends", "exact")
+    result = run(tmp_path, "-m", "factormodels", "list", "backends", "exact")
     assert (result.returncode, result.stderr) == (0, "")
 
 

@@ -242,10 +242,10 @@ def _commands(
     yield Target("infer --json", "m", tuple(models), command("infer", "FILE", "--json"), 8)
     yield Target("infer lbp", "m", tuple(models), command("infer", "FILE", "--backend", "lbp"), 8)
     yield Target("infer auto", "m", tuple(models), command("infer", "FILE", "--backend", "auto"), 4)
-    yield Target("draw", "g.json", (models[0],), command("draw", "FILE", "--out", "g.dot"), 6)
-    yield Target("draw svg", "g.json", (models[0],), command("draw", "FILE", "--out", "g.svg"), 1)
+    yield Target("draw", "g.json", (models[0],), command("draw", "FILE", "g.dot"), 6)
+    yield Target("draw svg", "g.json", (models[0],), command("draw", "FILE", "g.svg"), 1)
     yield Target("convert", "g.json", tuple(models), command("convert", "FILE", "o.uai"), 6)
-    yield Target("check", "d.jsonl", (lines, *tables), command("datasets", "check", "FILE"), 12)
+    yield Target("check", "d.jsonl", (lines, *tables), command("datasets", "FILE"), 12)
     for name, *more in (("self-knowledge",), ("select",), ("select", "--append", "20")):
         yield Target(" ".join((name, *more)), "g.jsonl", (lines,), command(name, "FILE", *more), 3)
     yield Target("estimate", "g.jsonl", (lines,), command("estimate", "FILE", "--choose", "1"), 3)

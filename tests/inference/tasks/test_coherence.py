@@ -245,6 +245,6 @@ def test_planted_responses_have_what_they_say() -> None:
     assert graph == incoherent_response(40, 0.1, entailments=0.3, false_alarms=0.2, seed=1)
     places = [(int(r.source[1:]), int(r.target[1:])) for r in graph.relations]
     assert all(0 < j - i <= 6 for i, j in places)
-    refused("2 or more|at least 2", incoherent_response, 1, 0.1)
-    refused("rate.*-0.1.*0 or more", incoherent_response, 5, -0.1)
-    refused("wider window", incoherent_response, 4, 3.0, window=1)
+    refused("2 or more|at least 2", incoherent_response, 1, 0.1, seed=0)
+    refused("rate.*-0.1.*0 or more", incoherent_response, 5, -0.1, seed=0)
+    refused("wider window", incoherent_response, 4, 3.0, window=1, seed=0)
