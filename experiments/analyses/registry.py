@@ -34,6 +34,7 @@ _OF_OURS = (
     "misspecification",
     "sigma-shift",
     "sigma-on-labels",
+    "few-labels",
 )
 """Names of the analyses; each is a module of `papers` or `ours`, spelt there with underscores."""
 

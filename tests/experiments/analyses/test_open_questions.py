@@ -24,6 +24,7 @@ KEPT = {
     "core-on-biographies",
     "relation-transfer",
     "sigma-on-labels",
+    "few-labels",
 }
 """Studies that take minutes: docs/findings.md shows them, from results that are kept."""
 
