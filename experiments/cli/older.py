@@ -30,6 +30,13 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+@app.callback()
+def _older() -> None:
+    """Keep the name of a command before its arguments, also where there is but one."""
+
+
 for _command in (fit,):
     # The module's name is the command's.
     app.command(_command.__name__.rpartition(".")[2], cls=help_text.Command)(_command.command)
