@@ -15,7 +15,7 @@ from factormodels.extraction.relation_models.prompted import Method, relation_pr
 from factormodels.extraction.stages.asking import identity_of
 from factormodels.io.guarded_opening import opened
 
-RELATIONS = ("lexical", "model", "recorded:FILE", "nli:FOLDER")
+RELATIONS = ("lexical", "model", "recorded:FILE", "nli:FOLDER", "minicheck:FOLDER")
 """Relation models, as options name them."""
 
 
@@ -50,7 +50,7 @@ def relation_model(
         return built, {} if window is None else {"window": window}
     if name == "lexical":
         return build_relation_model(name), {}
-    if kind in ("recorded", "nli") and place:
+    if kind in ("recorded", "nli", "minicheck") and place:
         path = Path(place)
         facts = relation_model_facts(kind, path=path)
         built = build_relation_model(kind, path=path, labels=labels)
@@ -71,8 +71,8 @@ def build_relation_model(
     """A relation model, loaded and ready.
 
     Args:
-        kind: lexical, prompted, recorded or nli.
-        path: file of recorded judgements, or folder of an NLI model.
+        kind: lexical, prompted, recorded, nli or minicheck.
+        path: file of recorded judgements, or folder of a local model.
         model: the language model of "prompted".
         method: where its probabilities come from.
         samples: its answers per pair, for the method "samples".
@@ -98,6 +98,10 @@ def build_relation_model(
         from factormodels.extraction.relation_models.nli import load_nli
 
         return load_nli(path, labels=labels)
+    if kind == "minicheck" and path is not None:
+        from factormodels.extraction.relation_models.minicheck import load_minicheck
+
+        return load_minicheck(path)
     if kind == "lexical":
         from factormodels.extraction.relation_models.lexical import LexicalRelations
 
@@ -120,8 +124,8 @@ def relation_model_facts(
     Raises:
         InputError: if there is no such file or folder.
     """
-    if kind == "nli" and path is not None and not path.is_dir():
-        raise InputError(f"{path}: there is no such folder; name the folder of an NLI model")
+    if kind in ("nli", "minicheck") and path is not None and not path.is_dir():
+        raise InputError(f"{path}: there is no such folder; name the folder of a local model")
     if path is not None:
         return {"sha256": content_hash(path)}
     if kind != "prompted":

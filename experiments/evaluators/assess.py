@@ -77,7 +77,7 @@ class JudgementSettings(AlgorithmSettings):
     """Relations and judgement."""
 
     relations: Annotated[str | None, Option("NAME")] = None
-    """Relation model: lexical, model, recorded:FILE or nli:FOLDER."""
+    """Relation model: lexical, model, recorded:FILE, nli:FOLDER or minicheck:FOLDER."""
 
     method: Annotated[str, Option("NAME")] = "automatic"
     """How to get probabilities from the language model: automatic (whatever it allows), logprobs,

@@ -19,13 +19,14 @@ from factormodels.extraction.relation_models.base import Judgement, Missing, Tex
 from factormodels.extraction.relation_models.lexical import KINDS
 from factormodels.extraction.relation_models.windows import combined_pairs, window_pairs
 
-_STEMS: Mapping[RelationKind, str] = MappingProxyType(
+_STEMS: Mapping[RelationKind, tuple[str, ...]] = MappingProxyType(
     {
-        RelationKind.ENTAILMENT: "entail",
-        RelationKind.CONTRADICTION: "contradict",
-        RelationKind.NEUTRAL: "neutral",
+        RelationKind.ENTAILMENT: ("entail", "align", "support"),
+        RelationKind.CONTRADICTION: ("contradict", "refute"),
+        RelationKind.NEUTRAL: ("neutral",),
     }
 )
+"""How labels begin: of models of inference, of AlignScore's three outputs, of fact-checkers."""
 
 
 _LEAST_ROOM = 8
@@ -166,8 +167,8 @@ def load_nli(
             "that save_pretrained wrote"
         ) from None
     columns = label_columns(model.config.id2label, str(path), labels)
-    limits = (max_length, tokenizer.model_max_length, _positions(model.config))
-    placed = _placed(model, device)
+    limits = (max_length, tokenizer.model_max_length, positions_of(model.config))
+    placed = placed_model(model, device)
     name = f"nli:{path.name}"
     return NliRelations(name, columns, batch_size, min(limits), device, tokenizer, placed)
 
@@ -195,8 +196,8 @@ def label_columns(
             raise InputError(f"{where}: it has no label {name!r}; its labels are {listed}")
     found: dict[RelationKind, list[int]] = {kind: [] for kind in KINDS}
     for column, name in names.items():
-        for kind, stem in _STEMS.items():
-            told = labels.get(name) == kind if labels is not None else _means(name, stem)
+        for kind, stems in _STEMS.items():
+            told = labels.get(name) == kind if labels is not None else _means(name, stems)
             if told:
                 found[kind].append(int(column))
     entailment, contradiction, neutral = (found[kind] for kind in KINDS)
@@ -210,17 +211,23 @@ def label_columns(
     return entailment[0], contradiction[0], neutral[0]
 
 
-def _means(name: str, stem: str) -> bool:
+def _means(name: str, stems: tuple[str, ...]) -> bool:
     # "not_entailment", the second label of a two-way model, is no entailment.
-    return name.casefold().startswith(stem)
+    return name.casefold().startswith(stems)
 
 
-def _positions(config: Any) -> int:
+def positions_of(config: Any) -> int:
+    """Tokens that a model of this configuration has positions for."""
     # RoBERTa keeps two of its positions for padding; that many tokens less fit.
     return int(getattr(config, "max_position_embeddings", 0) or 2**31) - 2
 
 
-def _placed(model: Any, device: str) -> Any:
+def placed_model(model: Any, device: str) -> Any:
+    """The model on a device, ready to answer.
+
+    Raises:
+        InputError: if the device cannot be used.
+    """
     model.eval()
     try:
         return model.to(device)
