@@ -126,6 +126,12 @@ r1;a2;c1;contradiction;80 %;NS
 r2;a1;;;;
 """
 
+FEW_LABELS = "response,p,label\n" + "".join(
+    f"r{response},0.{claim},{label if response < 4 else ''}\n"
+    for response in range(6)
+    for claim, label in ((2, "0"), (9, "1"), (7, ""))
+)
+
 TEXT = "The bridge was opened in 1890. It is red, and 300 metres long.\n"
 
 
@@ -248,7 +254,8 @@ def _commands(
     yield Target("check", "d.jsonl", (lines, *tables), command("datasets", "FILE"), 12)
     for name, *more in (("self-knowledge",), ("select",), ("select", "--append", "20")):
         yield Target(" ".join((name, *more)), "g.jsonl", (lines,), command(name, "FILE", *more), 3)
-    yield Target("estimate", "g.jsonl", (lines,), command("estimate", "FILE", "--choose", "1"), 3)
+    few = FEW_LABELS.encode()
+    yield Target("estimate", "t.csv", (few,), command("estimate", "FILE", "--choose", "1"), 3)
     yield Target("fit", "g.jsonl", (lines,), command("fit", "FILE", "--folds", "0"), 2)
     yield Target(
         "assess", "r.txt", (TEXT.encode(),), command("assess", "FILE", "--documents", "d"), 1
