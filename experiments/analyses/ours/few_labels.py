@@ -195,6 +195,7 @@ def _figure(frame: pd.DataFrame) -> Figure:
                 place.plot(part["n"], part["width"], label=str(kind), **nth_look(look))
             place.set_xscale("log")
             place.set_xticks(sorted(set(own["n"])), [str(n) for n in sorted(set(own["n"]))])
+            place.set_xticks([], [], minor=True)
             place.set_title(f"{design} labelled", fontsize=8)
             place.set_xlabel("number labelled")
         axes[0].set_ylabel("width of the interval")
