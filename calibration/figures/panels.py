@@ -270,9 +270,3 @@ def name_floor(place: Axes, floor: float, step: int = 1) -> None:
     place.set_yticks([10.0**power for power in powers], labels)
     place.set_ylim(floor, top)
     place.minorticks_off()
-
-
-def legend_below(figure: Figure, place: Axes) -> None:
-    """Name the lines of a panel below the figure, side by side."""
-    handles, labels = place.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))

@@ -44,13 +44,6 @@ def messages() -> Console:
     return _console(stderr=True)
 
 
-def silent() -> Console:
-    """Console that shows nothing."""
-    from rich.console import Console
-
-    return Console(quiet=True)
-
-
 def heading(console: Console, text: str) -> None:
     """Print the heading of a table, never wrapped to the width of the table below."""
     console.print(text, style="bold", soft_wrap=True)

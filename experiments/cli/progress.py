@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from experiments.findings.text import counted, duration
 from experiments.progress import Finished, Watcher
-from factormodels.errors import LimitReachedError
 from inference.warm_up import KERNELS
 
 if TYPE_CHECKING:
@@ -308,17 +307,6 @@ class TerminalWatcher(Watcher):
 
 
 @contextmanager
-def activity(console: Console) -> Iterator[Callable[[str], None]]:
-    """Show what goes on while the block runs; yield what is told of each next thing.
-
-    Outside a terminal nothing is drawn.
-    """
-    watcher = TerminalWatcher(console)
-    with watcher.shown():
-        yield watcher.step
-
-
-@contextmanager
 def announced(console: Console) -> Iterator[None]:
     """Say in a terminal that kernels are compiled, if it takes long, and then how long it took.
 
@@ -371,16 +359,6 @@ class _Compilations(logging.Handler):
         start = record.created - taken
         self._done = [one for one in self._done if one[0] < start]
         self._done.append((start, taken))
-
-
-@contextmanager
-def ledger_at_limit(console: Console, ledger: Ledger) -> Iterator[None]:
-    """Print what was asked and paid if the block ends since it may ask or pay no more."""
-    try:
-        yield
-    except LimitReachedError:
-        show_ledger(console, ledger)
-        raise
 
 
 def show_ledger(console: Console, ledger: Ledger) -> None:

@@ -67,31 +67,6 @@ def parse_settings(assignments: Iterable[str]) -> dict[str, Any]:
     return settings
 
 
-def settings_by_backend(
-    assignments: Iterable[str], names: Iterable[str]
-) -> dict[str, dict[str, Any]]:
-    """The settings of each backend: "KEY=VALUE" for all, "BACKEND.KEY=VALUE" for one.
-
-    Raises:
-        InputError: as `parse_settings` does, and for a backend that is not among the names.
-    """
-    found: dict[str, dict[str, Any]] = {name: {} for name in names}
-    shared: dict[str, Any] = {}
-    for key, value in parse_settings(assignments).items():
-        backend, dot, setting = key.partition(".")
-        if not dot:
-            shared[key] = value
-        elif backend in found:
-            found[backend][setting] = value
-        else:
-            raise InputError(
-                f"--set {key}: the backend {backend!r} takes no part; it is one of "
-                f"{', '.join(found)}"
-            )
-    # What is said of one backend goes before what is said of all, in whatever order it was given.
-    return {name: {**shared, **own} for name, own in found.items()}
-
-
 def build_backend(
     name: str, settings: Mapping[str, Any], where: Callable[[str], str] = "--set {}".format
 ) -> Backend:
