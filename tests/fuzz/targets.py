@@ -254,6 +254,8 @@ def _commands(
     yield Target("check", "d.jsonl", (lines, *tables), command("datasets", "FILE"), 12)
     for name, *more in (("self-knowledge",), ("select",), ("select", "--append", "20")):
         yield Target(" ".join((name, *more)), "g.jsonl", (lines,), command(name, "FILE", *more), 3)
+    for name in ("coherence", "revise"):
+        yield Target(name, "g.json", (models[0],), command(name, "FILE"), 3)
     few = FEW_LABELS.encode()
     yield Target("estimate", "t.csv", (few,), command("estimate", "FILE", "--choose", "1"), 3)
     yield Target("fit", "g.jsonl", (lines,), command("fit", "FILE", "--folds", "0"), 2)
