@@ -116,7 +116,8 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
 
     Examples::
 
-        factormodels omissions assessed/graphs.jsonl --model openai/NAME --out omissions
+        factormodels omissions assessed/graphs.jsonl --model openai/NAME \\
+            --out omissions
         factormodels omissions demonstration
 
     Args:

@@ -61,7 +61,7 @@ def report(
         factormodels report results/compare
         factormodels report results/mine report --data claims=claims.jsonl
         factormodels report results/mine --response q17 --response q23
-        factormodels report assessed.jsonl
+        factormodels report assessed/graphs.jsonl
 
     Args:
         results: Folder of a run's results, or a file that `factormodels assess` wrote.

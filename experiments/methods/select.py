@@ -182,7 +182,7 @@ def select(responses: Responses, settings: SelectSettings) -> Findings:
         factormodels select answers.jsonl --model openai/NAME \\
             --relevance openai/NAME
         factormodels select demonstration --append 20 --out results/padding
-        factormodels select assessed.jsonl --append 4 --verifier FR2
+        factormodels select assessed/graphs.jsonl --append 4 --verifier FR2
 
     Args:
         responses: Responses with the texts of their claims, or as text: FActScore's JSON Lines,
