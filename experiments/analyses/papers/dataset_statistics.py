@@ -75,7 +75,7 @@ def _figure(counts: pd.DataFrame) -> Figure:
             for at, name in enumerate(own):
                 look = {"color": nth_colour(at), "linestyle": nth_dash(at)}
                 place.ecdf(counts["n_atoms"][counts["dataset"] == name], label=name, **look)
-            place.set_xlabel("Atoms in a response")
+            place.set_xlabel("Claims in a response")
             place.xaxis.set_major_locator(MaxNLocator(integer=True))
             place.set_ylim(0, 1.02)
             place.legend(loc="lower right")
