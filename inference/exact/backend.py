@@ -22,6 +22,7 @@ from inference.backend import (
     zero_partition,
 )
 from inference.exact.batch import solve_each
+from inference.exact.clamping import Clamped, clamping
 from inference.exact.conditioning import Conditioning, condition, conditioning
 from inference.exact.kernels.beliefs import factor_beliefs
 from inference.exact.kernels.cluster_tree import ClusterTree
@@ -42,6 +43,9 @@ logger = logging.getLogger(__name__)
 
 _WORTH_A_SEARCH = 0.1
 
+_CLAMPED_SECONDS = 600.0
+"""What a sum over clamped variables may be predicted to take where no limit is given."""
+
 
 @dataclass(frozen=True)
 class Exact(Backend):
@@ -53,7 +57,9 @@ class Exact(Backend):
     Arithmetic is on scaled potentials, or in log space where a product could underflow. Before
     anything is allocated, width, memory and time are predicted. Where few variables (the atoms of
     a short response) leave all others independent, and there are many of the others, a sum over
-    the states of the few takes less time than elimination and next to no memory.
+    the states of the few takes less time than elimination and next to no memory. Where tables miss
+    the memory by little, up to three variables are clamped, and what is found is summed over their
+    states, if that is predicted to take no longer than `seconds_limit`, or ten minutes.
 
     Attributes:
         seed: seed of the restarts, a whole number not below 0.
@@ -108,7 +114,7 @@ class Exact(Backend):
         prediction, run = self.run_by(self.method(graph), graph)
         return posterior_of(graph, prediction.stats(self.seed), run)
 
-    def run_by(self, method: Plan | Conditioned, graph: FactorGraph) -> tuple[Prediction, Run]:
+    def run_by(self, method: Way, graph: FactorGraph) -> tuple[Prediction, Run]:
         """What a run finds, and what was predicted, by what `method` returns for the structure.
 
         Raises:
@@ -120,6 +126,8 @@ class Exact(Backend):
                 code = ZERO if sums[0] == -np.inf else DONE
                 return method.prediction, Run(code, *sums, scaled=True)
             method = self.cluster_plan(graph)
+        if isinstance(method, Clamped):
+            return method.prediction, method.run(graph, self._threads)
         return method.prediction, method.run(graph.log_values, self._threads)
 
     def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
@@ -161,7 +169,11 @@ class Exact(Backend):
         """What `infer` would cost for a graph, its evidence absorbed, without running it."""
         absorbed = graph.absorb_evidence()
         cheaper = self._cheaper(absorbed)
-        return cheaper.prediction if cheaper else self._elimination(absorbed, self.restarts)
+        if cheaper is not None:
+            return cheaper.prediction
+        found = self._elimination(absorbed, self.restarts)
+        clamped = self._clamped(absorbed, found)
+        return found if clamped is None else clamped.prediction
 
     def calibrate(self, graph: FactorGraph) -> CalibratedTree:
         """Calibrated cluster tree of a graph, its evidence absorbed.
@@ -194,7 +206,7 @@ class Exact(Backend):
 
         return calibrate
 
-    def method(self, graph: FactorGraph) -> Plan | Conditioned:
+    def method(self, graph: FactorGraph) -> Way:
         """How graphs of this graph's structure are solved; plans are kept.
 
         Raises:
@@ -208,7 +220,12 @@ class Exact(Backend):
             if self.takes_too_long(cheaper.prediction):
                 raise self._refusal(cheaper.prediction, self.allowance())
             return cheaper
-        plan = self.cluster_plan(graph)
+        plan = self.cluster_plan(graph, refuse=False)
+        if not plan.fits or self.takes_too_long(plan.prediction):
+            clamped = self._clamped(graph, plan.prediction)
+            if clamped is None:
+                raise self._refusal(plan.prediction, self.allowance())
+            return clamped
         KEPT.keep(self._key(graph), plan)
         return plan
 
@@ -279,6 +296,21 @@ class Exact(Backend):
             return None
         prediction = replace(found, bytes=plan.bytes, seconds=plan.seconds, method="conditioning")
         return Conditioned(prediction, plan)
+
+    def _clamped(self, graph: FactorGraph, whole: Prediction) -> Clamped | None:
+        """How to clamp a few variables where tables miss the memory by little; None if not."""
+        allowed = self.allowed_bytes()
+        limit = _CLAMPED_SECONDS if self.seconds_limit is None else self.seconds_limit
+        # Less work than elimination itself it never is; no few variables are worth more memory.
+        if whole.bytes <= allowed or whole.seconds > limit:
+            return None
+        entries = self.most_entries(allowed)
+
+        def make_plan(rest: FactorGraph) -> Plan:
+            return Plan.of(rest, self.seed, self.restarts, self.effort(), entries)
+
+        found = clamping(graph, make_plan, entries, self.effort(), self.seed)
+        return found if found is not None and found.prediction.seconds <= limit else None
 
     def _elimination(self, graph: FactorGraph, restarts: int) -> Prediction:
         *_, cost = plan(
@@ -360,3 +392,7 @@ class Conditioned:
 
     prediction: Prediction
     conditioning: Conditioning
+
+
+Way = Plan | Conditioned | Clamped
+"""How graphs of one structure are solved."""

@@ -17,7 +17,7 @@ from inference.stacked_graphs import end_of_range
 from inference.thread_team import SECONDS_AT_MOST, run_in_ranges
 
 if TYPE_CHECKING:
-    from inference.exact.backend import Conditioned, Exact
+    from inference.exact.backend import Exact, Way
 
 _FEWEST_ALIKE = 8
 """Graphs of one structure that are worth a plan of their own."""
@@ -49,7 +49,7 @@ class _Group:
 
     numbers: list[int]
     alone: list[int]
-    method: Plan | Conditioned | FactormodelsError | None = None
+    method: Way | FactormodelsError | None = None
 
 
 def _unknown(group: _Group) -> bool:
@@ -156,9 +156,7 @@ class _Batch:
             yield self.groups[at], self.order[first:end]
             first, at = end, at + 1
 
-    def _method_of(
-        self, group: _Group, count: int
-    ) -> Plan | Conditioned | FactormodelsError | None:
+    def _method_of(self, group: _Group, count: int) -> Way | FactormodelsError | None:
         """How graphs of a structure are solved; None where a plan is not worth keeping.
 
         Args:
@@ -174,7 +172,7 @@ class _Batch:
                 return kept
         return self._planned(group)
 
-    def _planned(self, group: _Group) -> Plan | Conditioned | FactormodelsError:
+    def _planned(self, group: _Group) -> Way | FactormodelsError:
         try:
             return self._exact.method(self._graphs[group.numbers[0]])
         except FactormodelsError as error:

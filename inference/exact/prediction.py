@@ -8,7 +8,7 @@ from typing import Any, Literal
 from inference.backend import PredictedCost
 from inference.exact.kernels.cluster_tree import Cost
 
-Method = Literal["elimination", "conditioning"]
+Method = Literal["elimination", "conditioning", "clamping"]
 
 BYTES_PER_ENTRY = 8
 
@@ -28,7 +28,9 @@ class Prediction(PredictedCost):
         bytes: memory of all its tables and messages.
         induced_width: most variables that a message holds, by the best elimination order found.
         log2_largest_table: log2 of the entries of the largest table of that order.
-        method: elimination, or conditioning where that takes less time or fits the memory.
+        method: elimination, or conditioning where that takes less time or fits the memory, or
+            clamping where elimination misses the memory by little; width and tables are then of
+            what is left.
     """
 
     bytes: float

@@ -206,9 +206,9 @@ def test_what_is_too_large_is_refused_by_number_and_the_rest_is_answered_alone()
     for one in infer_settings(large, rows, limit, threads=2):
         assert_same(one, infer(large, limit))
     with pytest.raises(TooLargeError, match=r"^graph 1: the best elimination order found"):
-        infer_batch(graphs, Exact(memory_limit=needed // 2), threads=2)
+        infer_batch(graphs, Exact(memory_limit=needed // 100), threads=2)
     with pytest.raises(TooLargeError, match=r"^setting 0: the best elimination order found"):
-        infer_settings(large, rows, Exact(memory_limit=needed // 2))
+        infer_settings(large, rows, Exact(memory_limit=needed // 100))
 
 
 def test_tables_that_threads_share_are_answered_as_alone() -> None:

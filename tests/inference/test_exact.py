@@ -45,8 +45,11 @@ def test_the_memory_limit_is_a_setting() -> None:
     graph = grid(12, 12, coupling=1.0, field=1.0, seed=0)
     needed = infer(graph, "exact").stats["predicted_bytes"]
     assert infer(graph, "exact", memory_limit=needed).stats["predicted_bytes"] == needed
+    less = infer(graph, "exact", memory_limit=needed - 1).stats
+    assert less["method"] == "clamping"
+    assert less["predicted_bytes"] < needed
     with pytest.raises(TooLargeError):
-        infer(graph, "exact", memory_limit=needed - 1)
+        infer(graph, "exact", memory_limit=needed // 100)
 
 
 def test_restarts_never_make_the_plan_dearer_and_are_seeded() -> None:

@@ -66,8 +66,8 @@ def test_no_groups_no_limits(tmp_path: Path) -> None:
 
 def test_a_refusal_says_which_limit_binds() -> None:
     graph = grid(12, 12, coupling=1.0, field=1.0, seed=0)
-    with pytest.raises(TooLargeError, match=r"width 1\d.* 1 MiB are allowed .by memory_limit"):
-        infer(graph, "exact", memory_limit=2**20 - 10)
+    with pytest.raises(TooLargeError, match=r"width 1\d.* 0.125 MiB are allowed .by memory_limit"):
+        infer(graph, "exact", memory_limit=2**17)
     wide = grid(60, 60, coupling=1.0, field=1.0, seed=0)
     with pytest.raises(TooLargeError, match=r"GiB are allowed \(three quarters of"):
         infer(wide, "exact", search_seconds=0.1)

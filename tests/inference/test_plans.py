@@ -158,7 +158,7 @@ def test_a_batch_of_more_structures_than_are_kept_is_one_run_for_each() -> None:
 def test_large_tables_of_a_batch_of_many_structures_are_refused_as_alone() -> None:
     graphs = [fr2(8, 2, density=0.5, seed=seed) for seed in range(MOST_KEPT + 10)]
     bytes_needed = sorted(Exact().predict(graph).bytes for graph in graphs)
-    exact = Exact(memory_limit=int(bytes_needed[len(graphs) // 2]))
+    exact = Exact(memory_limit=int(bytes_needed[len(graphs) // 2] / 8))
     results = batch_results(graphs, exact, 2)
     expected = [exact.attempt(graph) for graph in graphs]
     kinds = [type(result) for result in expected]

@@ -1,0 +1,114 @@
+"""Exact inference where tables miss the memory by little: clamp a few variables, and sum.
+
+Source: Pearl 1988, "Probabilistic reasoning in intelligent systems", section 4.3, with elimination
+in the place of a polytree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.factor_graph import UNOBSERVED, FactorGraph
+from inference.evidence import with_observed
+from inference.exact.kernels.propagation import DONE, ZERO
+from inference.exact.orders import plan
+from inference.exact.plans import Plan, Run
+from inference.exact.prediction import Prediction
+from inference.posterior import Marginals
+
+MOST_CLAMPED = 3
+_MOST_STATES = 10_000
+"""Assignments of the clamped variables: each is an elimination of the rest."""
+
+
+@dataclass(frozen=True, eq=False)
+class Clamped:
+    """Elimination of what a few variables leave, for each of their assignments.
+
+    Attributes:
+        prediction: what all of it costs.
+        variables: int64, those that are clamped.
+        plan: of the rest, whose structure is the same for every assignment.
+    """
+
+    prediction: Prediction
+    variables: NDArray[np.int64]
+    plan: Plan
+
+    def run(self, graph: FactorGraph, threads: Callable[[], int]) -> Run:
+        """log Z and marginals, as the plan of the whole graph would find them."""
+        log_z, mean, scaled = -np.inf, np.zeros(int(graph.cardinalities.sum())), True
+        for clamped in _assignments(graph, self.variables):
+            rest = clamped.absorb_evidence()
+            part = self.plan.run(rest.log_values, threads)
+            scaled = scaled and part.scaled
+            if part.code == ZERO:
+                continue
+            marginals = Marginals(rest.names, rest.cardinalities, part.marginals)
+            larger = float(np.logaddexp(log_z, part.log_z))
+            mean += np.exp(part.log_z - larger) * (with_observed(clamped, marginals).flat - mean)
+            log_z = larger
+        return Run(DONE if log_z > -np.inf else ZERO, log_z, mean, scaled)
+
+
+def clamping(
+    graph: FactorGraph,
+    make_plan: Callable[[FactorGraph], Plan],
+    most_entries: float,
+    effort: float,
+    seed: int,
+) -> Clamped | None:
+    """Fewest variables without which the tables fit, taken greedily; None if a few do not do.
+
+    Args:
+        graph: a graph without evidence.
+        make_plan: the plan of what is left.
+        most_entries: what tables may have together.
+        effort: steps that the search for an elimination order may take, each time.
+        seed: seed of that search.
+    """
+    counts = graph.cardinalities.copy()
+    chosen: list[int] = []
+    states = 1
+    while len(chosen) < MOST_CLAMPED:
+        order, (_, starts, places, _), cost = plan(
+            counts, graph.scope_starts, graph.scope_variables, seed, 0, effort
+        )
+        if cost.entries <= most_entries and chosen:
+            break
+        members = order[places]
+        if not len(members):
+            return None
+        sizes = np.exp2(np.add.reduceat(np.log2(counts[members]), starts[:-1]))
+        # What all tables would have less without a variable.
+        weights = np.repeat(sizes, np.diff(starts)) * (1.0 - 1.0 / counts[members])
+        gains = np.bincount(members, weights, minlength=graph.n_variables)
+        worst = int(np.argmax(gains))
+        states *= int(counts[worst])
+        if gains[worst] <= 0.0 or states > _MOST_STATES:
+            return None
+        chosen.append(worst)
+        counts = counts.copy()
+        counts[worst] = 1
+    variables = np.sort(np.array(chosen))
+    rest = next(_assignments(graph, variables)).absorb_evidence()
+    planned = make_plan(rest)
+    if not planned.fits:
+        return None
+    prediction = replace(
+        planned.prediction, seconds=planned.prediction.seconds * states, method="clamping"
+    )
+    return Clamped(prediction, variables, planned)
+
+
+def _assignments(graph: FactorGraph, variables: NDArray[np.int64]) -> Iterator[FactorGraph]:
+    """Yield the graph with every assignment of some variables as its evidence."""
+    for states in product(*(range(int(graph.cardinalities[v])) for v in variables)):
+        evidence = np.full(graph.n_variables, UNOBSERVED)
+        evidence[variables] = states
+        yield replace(graph, evidence=evidence)

@@ -1,0 +1,63 @@
+"""Elimination where tables miss the memory by little: a sum over a few clamped variables."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from factormodels import FactorGraph
+from factormodels.synthetic import grid, random_graph
+from inference import Status, TooLargeError, ZeroPartitionError, infer, infer_batch
+from inference.exact.backend import Exact
+
+
+def narrow(graph: FactorGraph, share: float) -> Exact:
+    """Settings that may take a share of the memory that elimination takes."""
+    return Exact(memory_limit=int(share * Exact().predict(graph).bytes))
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        grid(8, 8, coupling=1.0, field=1.0, seed=0),
+        grid(8, 8, coupling=1.0, field=1.0, seed=1).with_evidence({9: 1}),
+        random_graph(14, 30, max_arity=3, max_cardinality=4, zero_probability=0.2, seed=3),
+    ],
+)
+def test_what_is_clamped_and_summed_is_exact(graph: FactorGraph) -> None:
+    exact, truth = narrow(graph, 0.6), infer(graph, "exact")
+    assert exact.predict(graph).method == "clamping"
+    found = exact.infer(graph)
+    assert found.status is Status.EXACT
+    assert found.stats["method"] == "clamping"
+    assert found.stats["predicted_bytes"] <= (exact.memory_limit or 0)
+    # Sums of doubles in another order.
+    assert found.log_z == pytest.approx(truth.log_z, abs=1e-10)
+    np.testing.assert_allclose(found.marginals.flat, truth.marginals.flat, atol=1e-12)
+    for other in infer_batch([graph] * 3, exact):
+        assert other.log_z == found.log_z
+
+
+def test_what_misses_the_memory_by_much_is_refused() -> None:
+    graph = grid(12, 12, coupling=1.0, field=1.0, seed=0)
+    with pytest.raises(TooLargeError, match="by memory_limit"):
+        narrow(graph, 0.01).infer(graph)
+
+
+def test_the_limit_of_time_counts() -> None:
+    graph = grid(8, 8, coupling=1.0, field=1.0, seed=0)
+    exact = narrow(graph, 0.6)
+    seconds = exact.predict(graph).seconds
+    short = Exact(memory_limit=exact.memory_limit, seconds_limit=0.9 * seconds)
+    assert short.predict(graph).method == "elimination"
+    with pytest.raises(TooLargeError):
+        short.infer(graph)
+
+
+def test_a_contradiction_is_found() -> None:
+    unequal = np.array([[0.0, 1.0], [1.0, 0.0]])
+    graph = FactorGraph.from_factors(
+        [2] * 7, [((a, b), unequal) for a in range(7) for b in range(a + 1, 7)]
+    )
+    with pytest.raises(ZeroPartitionError):
+        narrow(graph, 0.6).infer(graph)
