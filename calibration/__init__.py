@@ -15,6 +15,7 @@ These are the names that one reaches for first; each folder exports the rest of 
     self_knowledge  what a model says of its own claims
     figures         what a paper shows of all these
     reporting       every score of models on one table of claims, with tests between them
+    learned_potentials  a judge learned from labels, on graphs as well
     learned_priors  priors learned from labels: the one part that knows graphs
 """
 

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from experiments.evaluators.fastfact import fastfact
     from experiments.exploration.explore import explore
     from experiments.methods.align import align
+    from experiments.methods.apply import apply
     from experiments.methods.convert import convert
     from experiments.methods.datasets import datasets
     from experiments.methods.diff import diff
     from experiments.methods.draw import draw
     from experiments.methods.estimate import estimate
+    from experiments.methods.fit import fit
     from experiments.methods.grid import grid
     from experiments.methods.infer import infer
     from experiments.methods.keep import keep
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "align",
+    "apply",
     "assess",
     "coherence",
     "convert",
@@ -48,6 +51,7 @@ __all__ = [
     "estimate",
     "explore",
     "fastfact",
+    "fit",
     "grid",
     "infer",
     "keep",
@@ -66,6 +70,7 @@ __all__ = [
 
 _MODULES = {
     "align": "experiments.methods.align",
+    "apply": "experiments.methods.apply",
     "assess": "experiments.evaluators.assess",
     "coherence": "experiments.evaluators.coherence",
     "convert": "experiments.methods.convert",
@@ -75,6 +80,7 @@ _MODULES = {
     "estimate": "experiments.methods.estimate",
     "explore": "experiments.exploration.explore",
     "fastfact": "experiments.evaluators.fastfact",
+    "fit": "experiments.methods.fit",
     "grid": "experiments.methods.grid",
     "infer": "experiments.methods.infer",
     "keep": "experiments.methods.keep",

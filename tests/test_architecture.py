@@ -45,7 +45,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         *(("backend",), ("evidence", "stacked_graphs", "thread_team"), ("posterior", "stop")),
     ),
     "calibration": (
-        ("learned_priors",),
+        ("learned_potentials", "learned_priors"),
         ("reporting",),
         ("figures",),
         ("self_knowledge",),

@@ -36,7 +36,8 @@ from factormodels.errors import InputError
 _OUTPUT = {
     "out": (
         "DIR",
-        "Write tables (CSV, LaTeX, Typst, Markdown), figures and findings.json to this folder.",
+        "Write tables (CSV, LaTeX, Typst, Markdown), figures and findings.json to this folder; "
+        "responses alone to a file ending in .jsonl, where there are any.",
     ),
     "report": ("FILE", "Write everything as one page for a browser."),
 }
@@ -285,7 +286,7 @@ def _shown(given: Sequence[str]) -> tuple[dict[str, str], list[str]]:
 
 def _check_places(out: Path | None, report: Path | None) -> None:
     """Raise an error for a place that cannot be written to, before a computation of an hour."""
-    if out is not None and out.is_file():
+    if out is not None and out.is_file() and out.suffix != ".jsonl":
         raise InputError(f"--out {out}: this is a file; name a folder")
     if report is not None and report.is_dir():
         raise InputError(f"--report {report}: this is a folder; name a file in it")

@@ -44,15 +44,11 @@ INTERRUPTED = 130
 TERMINATED = 143
 
 COMMANDS = (
-    *("infer", "assess", "fastfact", "self-knowledge", "score", "estimate", "keep", "select"),
-    *("align", "draw", "explore", "coherence", "omissions", "revise", "run", "report", "diff"),
-    *("datasets", "convert", "list"),
+    *("infer", "assess", "fastfact", "self-knowledge", "score", "fit", "apply", "estimate", "keep"),
+    *("select", "align", "draw", "explore", "coherence", "omissions", "revise", "run", "report"),
+    *("diff", "datasets", "convert", "list"),
 )
 """Names of the commands in the order of the help, each a function of the front door."""
-
-OLDER = ("fit",)
-"""Commands that are not yet."""
-
 HELP = """Judge the claims of a text with factor graphs, and measure how good the judgement is.
 
 A language model's response is split into atoms (claims); contexts (passages of evidence) entail or
@@ -162,15 +158,9 @@ def _called(arguments: list[str]) -> int:
         return 0
     name, *rest = arguments
     with size_limit(parse_size(size)):
-        if name in OLDER:
-            from experiments.cli.older import run_older
-
-            return run_older(name, rest)
         if name not in COMMANDS:
             subject = f"the command {name!r}"
-            raise InputError(
-                f"{unknown_name(subject, name, (*COMMANDS, *OLDER))} (see factormodels --help)"
-            )
+            raise InputError(f"{unknown_name(subject, name, COMMANDS)} (see factormodels --help)")
         return run_command(function_named(name), rest)
 
 
@@ -204,11 +194,6 @@ def _whole() -> App:
     app.default(options)
     for name in COMMANDS:
         app.command(command_of(function_named(name)), name=name)
-    for name in OLDER:
-        from experiments.cli import commands
-
-        told = import_module(f"{commands.__name__}.{name}").command.__doc__ or ""
-        app.command(App(name=name, help=told.partition("\n")[0]), name=name)
     app.register_install_completion_command(help="Install completion for the current shell.")
     return app
 

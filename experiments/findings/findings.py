@@ -120,7 +120,8 @@ class Findings(Previewed):
         """Write tables (CSV, LaTeX, Typst, Markdown), figures, texts, graphs and findings.json.
 
         Args:
-            folder: where they go; it is made if it does not exist.
+            folder: where they go; it is made if it does not exist. A file that ends in .jsonl gets
+                the graphs alone.
             venue: what LaTeX tables and figures fit, as `venue_named` takes it.
 
         Returns:
@@ -131,6 +132,9 @@ class Findings(Previewed):
         """
         printed = venue_named(venue)
         place = Path(folder)
+        if self.graphs and place.suffix == ".jsonl":
+            write_fact_graphs(self.graphs, place)
+            return [place]
         with results_folder(place):
             found = Artefacts(self.tables, self.draw(), self.sentences)
             paths = list(write_artefacts(found, place, self.origin, printed))

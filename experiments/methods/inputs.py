@@ -13,6 +13,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.published.formats import format_of
 from factormodels.io.tables import DataTable, read_table
 from factormodels.recorded_verdicts import recorded_verdicts
+from inference import infer_batch
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 _JUDGED = ("fact-graph", "factreasoner", "factreasoner-results")
 """Formats of responses that may carry verdicts."""
+
+AS_GIVEN = "as given"
+"""What posteriors of graphs that carry no verdicts are called: those of inference."""
 
 IN_MEMORY = "the table"
 """What a table that is not a file is called."""
@@ -66,11 +70,13 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
     rows: list[dict[str, Any]] = []
     lines: list[int | None] = []
     models: dict[str, None] = {}
+    graphs: list[FactGraph] = []
     for record, line in zip(table.rows, table.lines, strict=True):
         form = format_of(record)
         if form is None or form.name not in _JUDGED or not record.keys() >= set(form.keys):
             return table, ()
         graph: FactGraph = form.parse(record, table.source, line)
+        graphs.append(graph)
         told = posteriors_by_model(graph)
         models |= dict.fromkeys(told)
         for atom in graph.atoms:
@@ -86,7 +92,13 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
             )
             lines.append(line)
     if not models:
-        return table, ()
+        # Graphs that nobody has judged are judged as they stand.
+        models = {AS_GIVEN: None}
+        answers = infer_batch([graph.to_factor_graph() for graph in graphs], "auto")
+        told_p = [p for a, g in zip(answers, graphs, strict=True)
+                  for p in a.marginals.of_state(1)[: len(g.atoms)].tolist()]  # fmt: skip
+        for row, p in zip(rows, told_p, strict=True):
+            row[AS_GIVEN] = p
     columns = ("response", "claim", "text", "answer", "label", *models)
     return DataTable(table.source, table.form, columns, tuple(rows), tuple(lines)), tuple(models)
 

@@ -63,7 +63,7 @@ class Trial:
     share: float
 
 
-_FIT = ("fit", "graphs.jsonl", "--folds", "5", "--out", "made/learned.jsonl")
+_FIT = ("fit", "graphs.jsonl", "--folds", "0", "--save", "made/judge.json")
 TRIALS = (
     Trial("run, 1 worker", ("run", "s.yaml", "--workers", "1"), ("--resume",), "made", 0.25),
     Trial("run, 2 workers", ("run", "s.yaml", "--workers", "2"), ("--resume",), "made", 0.25),
@@ -107,7 +107,7 @@ def tried(
     _write_graphs(folder / "graphs.jsonl")
     calm = ["run", "s.yaml", "--out", "calm"]
     if trial.name == "fit":
-        calm = [*trial.arguments[:-1], "calm/learned.jsonl"]
+        calm = [*trial.arguments[:-1], "calm/judge.json"]
         for name in ("calm", "made"):
             (folder / name).mkdir()
     begun = time.monotonic()

@@ -13,7 +13,7 @@ import pytest
 
 import factormodels
 from experiments.cli.front import command_of, unwrapped
-from experiments.cli.main import COMMANDS, HELP, OLDER, function_named
+from experiments.cli.main import COMMANDS, HELP, function_named
 from tests.experiments.conftest import call, environment, invoke, study_file
 from tests.processes import run_python
 
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow
 HEAVY = ("numba", "pandas", "matplotlib", "scipy", "pyarrow", "pydantic", "torch", "pgmpy")
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, *OLDER])
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_teaches_with_examples_of_the_command(command: str) -> None:
     lines = [line.strip() for line in invoke(command, "--help").stdout.splitlines()]
     examples = lines[lines.index("Examples") :]
@@ -31,7 +31,7 @@ def test_help_teaches_with_examples_of_the_command(command: str) -> None:
 
 def test_help_of_the_whole_names_every_command() -> None:
     result = invoke("--help")
-    assert all(f" {command} " in result.stdout for command in (*COMMANDS, *OLDER))
+    assert all(f" {command} " in result.stdout for command in COMMANDS)
 
 
 @pytest.mark.parametrize("command", ["", *COMMANDS])
@@ -46,7 +46,7 @@ def test_help_keeps_its_lines_at_80_columns(command: str) -> None:
 
 
 def test_help_shows_flags_without_a_value() -> None:
-    assert "<bool>" not in "".join(invoke(name, "--help").stdout for name in (*COMMANDS, *OLDER))
+    assert "<bool>" not in "".join(invoke(name, "--help").stdout for name in COMMANDS)
 
 
 def test_examples_in_help_keep_their_brackets() -> None:

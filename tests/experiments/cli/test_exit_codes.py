@@ -11,7 +11,7 @@ from experiments.cli import main
 from factormodels.errors import InputError, LimitReachedError, MissingDependencyError
 from tests.experiments.conftest import invoke
 
-COMMANDS = (*main.COMMANDS, *main.OLDER)
+COMMANDS = main.COMMANDS
 
 STOPPED: tuple[tuple[BaseException, int], ...] = (
     (InputError("t.csv: it is none; give another"), 2),

@@ -1,0 +1,50 @@
+"""Learned potentials: a conditional random field of claims, its potentials learned from labels.
+
+from calibration.learned_potentials import learn_judge
+judge = learn_judge(labelled)
+p = judge.probabilities(judge.table(others))
+
+The log odds of a claim are a potential of columns, linear or a module of PyTorch's; claims of a
+sentence and of a response are joined by hidden causes, which are summed out exactly.
+"""
+
+from __future__ import annotations
+
+from calibration.learned_potentials.columns import (
+    FAMILIES,
+    RESPONSE,
+    SENTENCE,
+    ClaimTable,
+    UserColumns,
+    claim_table,
+)
+from calibration.learned_potentials.fitting import (
+    Field,
+    FieldObjective,
+    FieldSettings,
+    cross_fit_fields,
+    fit_field,
+)
+from calibration.learned_potentials.judge import Judge, judged, learn_judge, read_judge
+from calibration.learned_potentials.shift import Shift, ShiftStatus, shift_of
+
+__all__ = [
+    "FAMILIES",
+    "RESPONSE",
+    "SENTENCE",
+    "ClaimTable",
+    "Field",
+    "FieldObjective",
+    "FieldSettings",
+    "Judge",
+    "Shift",
+    "ShiftStatus",
+    "UserColumns",
+    "claim_table",
+    "cross_fit_fields",
+    "fit_field",
+    "judged",
+    "learn_judge",
+    "read_judge",
+    "shift_of",
+]

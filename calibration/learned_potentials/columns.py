@@ -1,0 +1,284 @@
+"""Columns of claims: what their evidence, their position and their neighbours say, as numbers.
+
+A column is a function of a response's graph that no label enters. Evidence is what relations state
+of a claim: probabilities of supporting and of contradicting it, in the order of their strength, and
+how much of the response its passages serve, which tells passages about the topic from strays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibration.validation import Floats, Integers
+from factormodels.claims import Relation, RelationKind
+from factormodels.errors import InputError, unknown_name
+from factormodels.fact_graph import FactGraph
+from factormodels.variants import COPY_SEPARATOR, variant
+
+SENTENCE, RESPONSE = "sentence", "response"
+
+_INSIDE = 1e-4
+"""Probabilities of relations are read as from here to one less this."""
+
+_ABSENT = -5.0
+"""Log odds in the place of a passage that a claim does not have."""
+
+_RANKS = 5
+
+EVIDENCE = (
+    *(f"support {rank}" for rank in range(1, _RANKS + 1)),
+    *("mean support", "passages", "largest contradiction", "mean contradiction"),
+    *("support 1 above -2", "support 1 above 0", "mean support above -2"),
+    *("largest reach", "mean reach", "reach of support 1", "reached support", "support elsewhere"),
+    "support of the widest",
+)
+"""Columns of evidence. Support: log odds of the passages' entailing the claim, from the strongest
+on, their mean, and what of it is above a knot; contradiction: logarithms of its probability. Reach:
+the share of the response's claims that a passage serves; reached support: the mean of reach times
+support; support elsewhere: the mean support that the strongest passage gives the response's claims;
+support of the widest: that of the passage with the largest reach."""
+
+POSITION = ("position", "log position")
+"""Place among the response's claims from 0 to 1, and the logarithm of the place from 1 on."""
+
+NEIGHBOURS = tuple(
+    f"{name} of the {group}" for name in ("support 1", "mean support") for group in
+    (SENTENCE, RESPONSE)
+)  # fmt: skip
+"""Means over the claims of the sentence, and of the response."""
+
+OTHERS = ("support of others", "mean support of others", "other passages")
+"""Of passages that were not retrieved for the claim, where relations with them are recorded."""
+
+FAMILIES: Mapping[str, tuple[str, ...]] = {
+    "evidence": EVIDENCE,
+    "position": POSITION,
+    "neighbours": NEIGHBOURS,
+    "others": OTHERS,
+}
+"""Families of columns by name."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClaimTable:
+    """Columns of the claims of responses.
+
+    Attributes:
+        names: names of the columns.
+        values: float64 (n, d).
+        labels: float64 (n,): 1 for true, 0 for false, nan for no label.
+        responses: int64 (n,), the response of each claim.
+        groups: by name of a level of causes, int64 (n,): the group of each claim.
+        ids: response and claim of each.
+        n_responses: number of responses.
+    """
+
+    names: tuple[str, ...]
+    values: Floats
+    labels: Floats
+    responses: Integers
+    groups: Mapping[str, Integers]
+    ids: tuple[tuple[str, str], ...]
+    n_responses: int
+
+
+@dataclass(frozen=True, eq=False)
+class UserColumns:
+    """Numbers and groups of a user's own, by response and claim.
+
+    Attributes:
+        source: what they are called in errors.
+        names: names of the columns of numbers.
+        rows: by ids of response and claim, a number for each name.
+        groups: names of the columns of groups.
+        members: by ids of response and claim, a group for each of them.
+    """
+
+    source: str
+    names: tuple[str, ...]
+    rows: Mapping[tuple[str, str], tuple[float, ...]]
+    groups: tuple[str, ...] = ()
+    members: Mapping[tuple[str, str], tuple[str, ...]] | None = None
+
+
+def claim_table(
+    graphs: Sequence[FactGraph],
+    families: Sequence[str] = ("evidence", "position"),
+    causes: Sequence[str] = (SENTENCE, RESPONSE),
+    *,
+    view: str = "FR1",
+    own: UserColumns | None = None,
+) -> ClaimTable:
+    """Columns of all claims of responses, in order.
+
+    Args:
+        graphs: the responses, with all relations that are recorded.
+        families: names of `FAMILIES`.
+        causes: levels of groups: `SENTENCE`, `RESPONSE`, or a group of the user's columns. A claim
+            without a sentence is a sentence of its own.
+        view: variant whose relations are a claim's own evidence.
+        own: columns of the user's.
+
+    Raises:
+        InputError: for an unknown family or level, no claim, or a claim that the user's columns
+            leave out.
+    """
+    for name in families:
+        if name not in FAMILIES:
+            raise InputError(unknown_name(f"the family of columns {name!r}", name, FAMILIES))
+    ids = tuple((graph.id, atom.id) for graph in graphs for atom in graph.atoms)
+    if not ids:
+        raise InputError("the responses hold no claim; give some with claims")
+    sizes = [len(graph.atoms) for graph in graphs]
+    responses = np.repeat(np.arange(len(graphs)), sizes)
+    atoms = [atom for graph in graphs for atom in graph.atoms]
+    groups = _groups(graphs, responses, ids, causes, own)
+    sentences = _groups(graphs, responses, ids, (SENTENCE,), None)[SENTENCE]
+    evidence = np.concatenate([_evidence(variant(graph, view)) for graph in graphs])
+    parts = {"evidence": evidence}
+    if "position" in families:
+        place = np.concatenate([np.arange(size) for size in sizes])
+        size = np.repeat(np.asarray(sizes), sizes)
+        parts["position"] = np.stack([place / size, np.log1p(place)], axis=1)
+    if "neighbours" in families:
+        means = [
+            _means(group, evidence[:, EVIDENCE.index(name)])
+            for name in ("support 1", "mean support")
+            for group in (sentences, responses)
+        ]
+        parts["neighbours"] = np.stack(means, axis=1)
+    if "others" in families:
+        parts["others"] = np.concatenate([_others(graph, view) for graph in graphs])
+    names = [name for family in families for name in FAMILIES[family]]
+    columns = [parts[family] for family in families]
+    if own is not None:
+        names += own.names
+        columns.append(_user_values(own, ids))
+    labels = np.array([np.nan if a.label is None else float(a.label) for a in atoms])
+    values = np.concatenate([np.empty((len(ids), 0)), *columns], axis=1)
+    return ClaimTable(tuple(names), values, labels, responses, groups, ids, len(graphs))
+
+
+def stated(relation: Relation) -> tuple[float, float]:
+    """Probabilities that a relation supports its claim, and that it contradicts it."""
+    if relation.distribution is not None:
+        entails, contradicts, equivalent, *_ = relation.distribution
+        return entails + equivalent, contradicts
+    rest = (1.0 - relation.probability) / 2
+    if relation.kind is RelationKind.CONTRADICTION:
+        return rest, relation.probability
+    if relation.kind is RelationKind.NEUTRAL:
+        return rest, rest
+    return relation.probability, rest
+
+
+def _logit(p: float) -> float:
+    inside = min(max(p, _INSIDE), 1.0 - _INSIDE)
+    return float(np.log(inside) - np.log1p(-inside))
+
+
+def _evidence(graph: FactGraph) -> Floats:
+    """The columns of evidence of a response's claims, (n, len(EVIDENCE))."""
+    atoms = set(graph.atom_ids)
+    of_claim: dict[str, list[tuple[float, float, str]]] = {}
+    of_passage: dict[str, list[float]] = {}
+    passages = {c.id: c.id.rpartition(COPY_SEPARATOR)[0] or c.id for c in graph.contexts}
+    for relation in graph.relations:
+        ends = relation.source, relation.target
+        claim, other = ends if ends[0] in atoms else ends[::-1]
+        if claim not in atoms or other not in passages:
+            continue
+        supports, contradicts = stated(relation)
+        support, against = _logit(supports), float(np.log(max(contradicts, _INSIDE)))
+        of_claim.setdefault(claim, []).append((support, against, passages[other]))
+        of_passage.setdefault(passages[other], []).append(support)
+    reach = {name: len(values) / len(atoms) for name, values in of_passage.items()}
+    means = {name: float(np.mean(values)) for name, values in of_passage.items()}
+    rows = []
+    for atom in graph.atoms:
+        # Strongest first; of equals, the passage that serves more claims.
+        own = sorted(of_claim.get(atom.id, ()), key=lambda r: (-r[0], -reach[r[2]], r[1]))
+        if not own:
+            absent = [*[_ABSENT] * (_RANKS + 1), 0.0, *[np.log(_INSIDE)] * 2]
+            rows.append([*absent, *[0.0] * 7, _ABSENT, _ABSENT])
+            continue
+        strengths = np.array([each[0] for each in own])
+        opposed = np.array([each[1] for each in own])
+        reaches = np.array([reach[each[2]] for each in own])
+        ranks = np.full(_RANKS, _ABSENT)
+        ranks[: len(strengths)] = strengths[:_RANKS]
+        best, mean = float(strengths[0]), float(strengths.mean())
+        rows.append(
+            [
+                *(*ranks, mean, len(own), opposed.max(), opposed.mean()),
+                *(max(best + 2.0, 0.0), max(best, 0.0), max(mean + 2.0, 0.0)),
+                *(reaches.max(), reaches.mean(), reaches[0], (reaches * strengths).mean()),
+                *(means[own[0][2]], strengths[reaches.argmax()]),
+            ]
+        )
+    return np.array(rows, np.float64).reshape(-1, len(EVIDENCE))
+
+
+def _others(graph: FactGraph, view: str) -> Floats:
+    """The columns of passages beyond a claim's own, (n, len(OTHERS))."""
+    own = {(r.source.rpartition(COPY_SEPARATOR)[0] or r.source, r.target)
+           for r in variant(graph, view).relations}  # fmt: skip
+    contexts = set(graph.context_ids)
+    found: dict[str, list[float]] = {}
+    for relation in graph.relations:
+        if relation.source in contexts and (relation.source, relation.target) not in own:
+            found.setdefault(relation.target, []).append(_logit(stated(relation)[0]))
+    rows = []
+    for atom in graph.atoms:
+        values = found.get(atom.id, [])
+        strongest = max(values, default=_ABSENT)
+        mean = float(np.mean(values)) if values else _ABSENT
+        rows.append([strongest, mean, np.log1p(len(values))])
+    return np.array(rows, np.float64).reshape(-1, len(OTHERS))
+
+
+def _groups(
+    graphs: Sequence[FactGraph],
+    responses: Integers,
+    ids: Sequence[tuple[str, str]],
+    causes: Sequence[str],
+    own: UserColumns | None,
+) -> dict[str, Integers]:
+    found: dict[str, Integers] = {}
+    atoms = [atom for graph in graphs for atom in graph.atoms]
+    given = own.groups if own is not None else ()
+    for name in causes:
+        if name == RESPONSE:
+            found[name] = responses
+            continue
+        if name == SENTENCE:
+            keys = [
+                (response, claim if atom.sentence is None else atom.sentence)
+                for (response, claim), atom in zip(ids, atoms, strict=True)
+            ]
+        elif own is not None and own.members is not None and name in given:
+            keys = [(own.members[each][given.index(name)], 0) for each in ids]
+        else:
+            known = (SENTENCE, RESPONSE, *given)
+            raise InputError(unknown_name(f"the cause {name!r}", name, known))
+        number = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+        found[name] = np.array([number[key] for key in keys], np.int64)
+    return found
+
+
+def _user_values(own: UserColumns, ids: Sequence[tuple[str, str]]) -> Floats:
+    for response, claim in ids:
+        if (response, claim) not in own.rows:
+            raise InputError(
+                f"{own.source}: no row of claim {claim!r} of response {response!r}; give a row of "
+                "every claim"
+            )
+    return np.array([own.rows[each] for each in ids], np.float64).reshape(len(ids), -1)
+
+
+def _means(group: Integers, values: Floats) -> Floats:
+    means: Floats = (np.bincount(group, values) / np.bincount(group))[group]
+    return means

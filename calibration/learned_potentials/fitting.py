@@ -1,0 +1,505 @@
+"""Fitting a field: potentials of claims, couplings and biases of causes, all from labels at once.
+
+A field is a conditional random field (Lafferty, McCallum and Pereira 2001): given the columns, the
+log odds of a claim are a potential of its columns, and claims of a group are joined by a hidden
+cause. Every fold, penalty and seed is a row of one batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibration.folds import response_folds
+from calibration.learned_potentials.columns import ClaimTable
+from calibration.learned_potentials.modules import (
+    MakeModule,
+    PotentialBatch,
+    batch_of,
+    linear,
+    potential_named,
+)
+from calibration.learned_potentials.search import minimise
+from calibration.learned_potentials.trees import (
+    Forest,
+    forest_of,
+    log_partition,
+    marginal_log_odds,
+)
+from calibration.validation import Floats, Integers, is_number, member_named, whole_number
+from factormodels.errors import InputError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class FieldObjective(StrEnum):
+    """What is made small."""
+
+    LIKELIHOOD = "likelihood"
+    """Less the log probability of all labels of a response together."""
+    LOG_LOSS = "log_loss"
+    """The log loss of every claim's marginal."""
+    BRIER = "brier"
+    """The squared error of every claim's marginal."""
+
+
+PENALTIES = (3.0, 30.0, 300.0)
+"""Penalties that inner folds choose among."""
+
+_INNER_FOLDS, _INNER_ITERATIONS = 3, 60
+_COUPLING, _COUPLING_PENALTY = 0.8, 0.2
+"""Where couplings begin, and the penalty on them and on biases."""
+
+_TOLERANCE = 1e-3
+"""Largest entry of a gradient at convergence, of a cost summed over claims: it leaves less than a
+thousandth of a standard error, whose gradient is of the order of the root of their number."""
+
+
+@dataclass(frozen=True)
+class FieldSettings:
+    """How a field is fitted.
+
+    Attributes:
+        potential: name of `modules.POTENTIALS`, or what makes a module of the number of columns.
+        objective: a name of `FieldObjective`.
+        penalty: weight of half the squared weights of standardised columns; None: inner folds of
+            responses choose among `PENALTIES`.
+        n_seeds: members that differ in the seed, whose probabilities are averaged; a linear
+            potential has one.
+        max_iterations: after so many, searches end as not converged.
+        seed: seed of inner folds and members.
+    """
+
+    potential: str | MakeModule = "linear"
+    objective: str = FieldObjective.LOG_LOSS
+    penalty: float | None = None
+    n_seeds: int = 3
+    max_iterations: int = 200
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnScale:
+    """What columns are standardised by, and held within.
+
+    Attributes:
+        lower: least value of each column that was learned from, (d,); smaller ones count as it.
+        upper: largest value, (d,).
+        mean: mean, (d,).
+        spread: standard deviation, 1 where a column is constant, (d,).
+    """
+
+    lower: Floats
+    upper: Floats
+    mean: Floats
+    spread: Floats
+
+    def __call__(self, values: Floats) -> Floats:
+        """Standardised columns, (n, d)."""
+        inside = np.clip(values, self.lower, self.upper)
+        return np.asarray((inside - self.mean) / self.spread)
+
+
+@dataclass(frozen=True, eq=False)
+class Field:
+    """A fitted field.
+
+    Attributes:
+        columns: names of its columns.
+        causes: levels of its causes.
+        scale: how columns are standardised.
+        potential: name of the potential; "custom" for a module of one's own.
+        batch: the architecture.
+        parameters: float64 (members, k), the numbers of the potential.
+        couplings: float64 (members, levels).
+        biases: float64 (members, levels).
+        covariance: float64 (k + 2 levels,) * 2, clustered by response; None of several members.
+        penalty: the penalty under which it was fitted.
+        gradient: the largest entry of a gradient at the end.
+        converged: whether it is as small as it should be.
+    """
+
+    columns: tuple[str, ...]
+    causes: tuple[str, ...]
+    scale: ColumnScale
+    potential: str
+    batch: PotentialBatch
+    parameters: Floats
+    couplings: Floats
+    biases: Floats
+    covariance: Floats | None
+    penalty: float
+    gradient: float
+    converged: bool
+
+    def log_odds(self, table: ClaimTable) -> Floats:
+        """Log odds of each claim by its columns alone, averaged over members, (n,)."""
+        import torch
+
+        with torch.no_grad():
+            values = torch.from_numpy(self.scale(table.values))
+            return np.asarray(self.batch(torch.from_numpy(self.parameters), values).mean(0))
+
+    def probabilities(self, table: ClaimTable, shift: float = 0.0) -> Floats:
+        """Posterior probability of each claim, (n,).
+
+        Args:
+            table: the claims, with the field's columns and groups.
+            shift: what is added to the log odds of every claim.
+        """
+        import torch
+
+        forest = forest_of([(name, table.groups[name]) for name in self.causes])
+        values = torch.from_numpy(self.scale(table.values))
+        with torch.no_grad():
+            own = self.batch(torch.from_numpy(self.parameters), values) + shift
+            found = marginal_log_odds(
+                own, torch.from_numpy(self.couplings), torch.from_numpy(self.biases), forest
+            )
+            return np.asarray(torch.sigmoid(found).mean(0))
+
+
+@dataclass(frozen=True, eq=False)
+class _Row:
+    """One search of a batch: what it learns from, and under which penalty and seed."""
+
+    kept: Integers
+    penalty: float
+    seed: int
+
+
+def fit_field(table: ClaimTable, settings: FieldSettings | None = None) -> Field:
+    """The field that suits the labels best.
+
+    Raises:
+        InputError: for no label, labels of one kind, no column, or bad settings.
+    """
+    chosen = FieldSettings() if settings is None else settings
+    labelled = np.flatnonzero(~np.isnan(table.labels))
+    return _fit(table, [labelled], chosen, with_errors=True)[0]
+
+
+def cross_fit_fields(
+    table: ClaimTable, fold: Integers, settings: FieldSettings | None = None
+) -> tuple[Floats, tuple[Field, ...]]:
+    """Probability of each claim by a field of the other folds, (n,), and those fields.
+
+    Args:
+        table: the claims.
+        fold: the fold of each, (n,), from 0 on.
+        settings: how each is fitted.
+
+    Raises:
+        InputError: as `fit_field` does of any fold.
+    """
+    chosen = FieldSettings() if settings is None else settings
+    labelled = ~np.isnan(table.labels)
+    n_folds = int(fold.max()) + 1
+    fields = _fit(
+        table, [np.flatnonzero(labelled & (fold != one)) for one in range(n_folds)], chosen
+    )
+    p = np.empty(len(fold))
+    for one, field in enumerate(fields):
+        p[fold == one] = field.probabilities(table)[fold == one]
+    return p, tuple(fields)
+
+
+def _fit(
+    table: ClaimTable,
+    parts: Sequence[Integers],
+    settings: FieldSettings,
+    with_errors: bool = False,
+) -> list[Field]:
+    """A field of each part of the labelled claims."""
+    objective = member_named(FieldObjective, settings.objective, "objective")
+    whole_number(settings.max_iterations, "max_iterations", 1)
+    n_seeds = whole_number(settings.n_seeds, "n_seeds", 1)
+    if settings.penalty is not None and not (is_number(settings.penalty) and settings.penalty >= 0):
+        raise InputError(f"penalty is {settings.penalty!r}; give a number of 0 or more, or None")
+    for part in parts:
+        _check(table, part)
+    given = settings.potential
+    make = potential_named(given) if isinstance(given, str) else given
+    if make is linear:
+        n_seeds = 1
+    scale = _scale(table.values)
+    problem = _Problem(
+        table,
+        forest_of(list(table.groups.items())),
+        scale(table.values),
+        batch_of(make, len(table.names)),
+        make,
+        objective,
+        settings.max_iterations,
+    )
+    penalties: list[float | None] = [settings.penalty] * len(parts)
+    if settings.penalty is None:
+        # Without causes: what columns are worth hardly depends on them, and the sums do.
+        alone = replace(problem, forest=Forest((), ()), max_iterations=_INNER_ITERATIONS)
+        penalties = _chosen_penalties(alone, parts, settings.seed)
+    rows = [
+        _Row(part, penalty or 0.0, settings.seed + member)
+        for part, penalty in zip(parts, penalties, strict=True)
+        for member in range(n_seeds)
+    ]
+    values, gradients = problem.solved(rows)
+    fields = []
+    for place, (part, penalty) in enumerate(zip(parts, penalties, strict=True)):
+        own = slice(place * n_seeds, (place + 1) * n_seeds)
+        size, levels = problem.batch.size, len(problem.forest.parents)
+        gradient = float(gradients[own].max())
+        covariance = None
+        if with_errors and n_seeds == 1:
+            covariance = problem.covariance(rows[own][0], values[own][0])
+        fields.append(
+            Field(
+                table.names,
+                tuple(table.groups),
+                scale,
+                given if isinstance(given, str) else "custom",
+                problem.batch,
+                np.array(values[own, :size]),
+                np.array(values[own, size : size + levels]),
+                np.array(values[own, size + levels :]),
+                covariance,
+                float(penalty or 0.0),
+                gradient,
+                gradient <= max(_TOLERANCE * len(part), 1.0) / 100,
+            )
+        )
+    return fields
+
+
+def _check(table: ClaimTable, part: Integers) -> None:
+    labels = table.labels[part]
+    if not len(labels):
+        raise InputError("no claim to learn from has a label; give labelled responses")
+    if labels.min() == labels.max():
+        word = "true" if labels[0] else "false"
+        raise InputError(
+            f"all {len(labels):,} claims to learn from are {word}; give labels of both kinds"
+        )
+    bad = np.flatnonzero(~np.isfinite(table.values).all(axis=0))
+    if len(bad):
+        raise InputError(f"column {table.names[bad[0]]!r} holds a value that is not finite")
+
+
+def _scale(values: Floats) -> ColumnScale:
+    spread = values.std(axis=0)
+    return ColumnScale(
+        values.min(axis=0),
+        values.max(axis=0),
+        values.mean(axis=0),
+        np.where(spread > 1e-9, spread, 1.0),
+    )
+
+
+def _chosen_penalties(
+    problem: _Problem, parts: Sequence[Integers], seed: int
+) -> list[float | None]:
+    """The penalty of each part whose log loss on inner folds of responses is least."""
+    labels, rows, held, owners = problem.table.labels, [], [], []
+    for place, part in enumerate(parts):
+        responses = problem.table.responses[part]
+        n_folds = min(_INNER_FOLDS, len(np.unique(responses)))
+        inner = response_folds(responses, n_folds, seed) if n_folds > 1 else np.zeros(0, np.int64)
+        for one in range(n_folds if n_folds > 1 else 0):
+            taught = part[inner != one]
+            if labels[taught].min() != labels[taught].max():
+                rows += [_Row(taught, penalty, seed) for penalty in PENALTIES]
+                held += [part[inner == one]] * len(PENALTIES)
+                owners.append(place)
+    # Where nothing can be held out, the field stays near the base rate.
+    losses = np.zeros((len(parts), len(PENALTIES))) - np.arange(len(PENALTIES)) * 1e-9
+    if rows:
+        values, _ = problem.solved(rows)
+        told = problem.losses(values, held).reshape(-1, len(PENALTIES))
+        np.add.at(losses, owners, told)
+    return [PENALTIES[place] for place in losses.argmin(axis=1)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """The costs of fields of one table, a row each.
+
+    Attributes:
+        table: the claims.
+        forest: their causes.
+        columns: standardised, (n, d).
+        batch: the architecture of the potential.
+        make: what makes one.
+        objective: what is made small.
+        max_iterations: after so many, searches end.
+    """
+
+    table: ClaimTable
+    forest: Forest
+    columns: Floats
+    batch: PotentialBatch
+    make: MakeModule
+    objective: FieldObjective
+    max_iterations: int
+
+    @cached_property
+    def _truth(self) -> Tensor:
+        import torch
+
+        return torch.from_numpy(np.where(self.table.labels == 1, 1.0, -1.0))
+
+    @cached_property
+    def _whitening(self) -> Tensor:
+        """Square matrix (k + 2 levels,) * 2 whose columns searches move along.
+
+        Of a linear potential, columns that say the same are moved together: without it, searches
+        take three times as long.
+        """
+        import torch
+
+        whole = np.eye(self.batch.size + 2 * len(self.forest.parents))
+        if self.make is linear:
+            n, d = self.columns.shape
+            around = np.concatenate([self.columns, np.ones((n, 1))], axis=1)
+            products = around.T @ around / n + 1e-3 * np.eye(d + 1)
+            whole[: d + 1, : d + 1] = np.linalg.inv(np.linalg.cholesky(products)).T
+        return torch.from_numpy(whole)
+
+    def solved(self, rows: Sequence[_Row]) -> tuple[Floats, Floats]:
+        """Parameters where the searches end, (b, k + 2 levels), and their gradients, (b,)."""
+        import torch
+
+        levels = len(self.forest.parents)
+        start = self.batch.starts(self.make, len(self.table.names), [row.seed for row in rows])
+        rest = start.new_zeros(len(rows), 2 * levels)
+        rest[:, :levels] = _COUPLING
+        signs = self._signs(rows)
+        penalties = torch.tensor([row.penalty for row in rows], dtype=torch.float64)
+        with _one_thread():
+            whitening = self._whitening
+            found = minimise(
+                lambda moved: self._cost(moved @ whitening.T, signs, penalties),
+                torch.linalg.solve(whitening, torch.cat([start, rest], 1).T).T,
+                max_iterations=self.max_iterations,
+                tolerance=_TOLERANCE * max(len(row.kept) for row in rows) / 100,
+            )
+            values: Floats = (found.values @ whitening.T).numpy()
+        return values, found.gradients.numpy()
+
+    def losses(self, values: Floats, held: Sequence[Integers]) -> Floats:
+        """Log loss of each row on claims that it has not seen, summed, (b,)."""
+        import torch
+
+        signs = self._signs([_Row(part, 0.0, 0) for part in held])
+        with torch.no_grad(), _one_thread():
+            odds = self._marginals(torch.from_numpy(values))
+            lost = torch.nn.functional.softplus(-signs * odds)
+            return np.asarray(torch.where(signs != 0, lost, 0.0).sum(1))
+
+    def covariance(self, row: _Row, values: Floats) -> Floats | None:
+        """Sandwich over responses of one row's parameters, (k + 2 levels,) * 2 (White 1982).
+
+        None where the cost has no curvature in some direction.
+        """
+        import torch
+
+        signs = self._signs([row])
+        penalty = torch.tensor([row.penalty], dtype=torch.float64)
+        at = torch.from_numpy(values)
+        owners = torch.from_numpy(self.table.responses)
+
+        def cost(own: Tensor) -> Tensor:
+            return self._cost(own[None], signs, penalty).sum()
+
+        def by_response(own: Tensor) -> Tensor:
+            odds = self._marginals(own[None])
+            lost = self._losses(odds, signs)[0]
+            return lost.new_zeros(self.table.n_responses).index_add(0, owners, lost)
+
+        with _one_thread():
+            derivatives: Any = torch.autograd.functional
+            curvature = derivatives.hessian(cost, at).numpy()
+            if self.objective is FieldObjective.LIKELIHOOD:
+                slopes = self._likelihood_slopes(at, signs)
+            else:
+                slopes = derivatives.jacobian(by_response, at).numpy()
+        if np.linalg.eigvalsh((curvature + curvature.T) / 2).min() <= 1e-9:
+            return None
+        inverse = np.linalg.inv(curvature)
+        n_taught = len(np.unique(self.table.responses[row.kept]))
+        middle = slopes.T @ slopes * n_taught / max(n_taught - 1, 1)
+        return np.asarray(inverse @ middle @ inverse)
+
+    def _likelihood_slopes(self, at: Tensor, signs: Tensor) -> Floats:
+        """Derivatives of the log probability of each response's labels, (r, k + 2 levels)."""
+        import torch
+
+        rows = []
+        for response in np.unique(self.table.responses[np.flatnonzero(signs[0].numpy())]):
+            # What is held of one response alone: log Z of all others cancels.
+            owned = torch.from_numpy(self.table.responses == response)
+            alone = torch.where(owned, signs, 0.0)
+            asked = at.clone().requires_grad_()
+            (slope,) = torch.autograd.grad(self._unlikelihood(asked[None], alone).sum(), asked)
+            rows.append(slope.numpy())
+        return np.array(rows)
+
+    def _signs(self, rows: Sequence[_Row]) -> Tensor:
+        signs = self._truth.new_zeros(len(rows), len(self._truth))
+        for place, row in enumerate(rows):
+            signs[place, row.kept] = self._truth[row.kept]
+        return signs
+
+    def _parts(self, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        import torch
+
+        size, levels = self.batch.size, len(self.forest.parents)
+        odds = self.batch(values[:, :size], torch.from_numpy(self.columns))
+        return odds, values[:, size : size + levels], values[:, size + levels :]
+
+    def _marginals(self, values: Tensor) -> Tensor:
+        return marginal_log_odds(*self._parts(values), self.forest)
+
+    def _losses(self, odds: Tensor, signs: Tensor) -> Tensor:
+        """Loss of each claim's marginal, (b, n); 0 of those that have no label here."""
+        import torch
+
+        if self.objective is FieldObjective.BRIER:
+            # Twice, so that penalties weigh about as under the log loss.
+            lost = 2.0 * torch.sigmoid(-signs * odds) ** 2
+        else:
+            lost = torch.nn.functional.softplus(-signs * odds)
+        return torch.where(signs != 0, lost, 0.0)
+
+    def _unlikelihood(self, values: Tensor, signs: Tensor) -> Tensor:
+        odds, couplings, biases = self._parts(values)
+        free = log_partition(odds, None, couplings, biases, self.forest)
+        return free - log_partition(odds, signs, couplings, biases, self.forest)
+
+    def _cost(self, values: Tensor, signs: Tensor, penalties: Tensor) -> Tensor:
+        if self.objective is FieldObjective.LIKELIHOOD:
+            lost = self._unlikelihood(values, signs)
+        else:
+            lost = self._losses(self._marginals(values), signs).sum(1)
+        size = self.batch.size
+        squares = (self.batch.penalised() * values[:, :size] ** 2).sum(1)
+        couplings = (values[:, size:] ** 2).sum(1)
+        return lost + penalties / 2 * squares + _COUPLING_PENALTY / 2 * couplings
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """Operations on so few numbers lose more by sharing them among threads than they win."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

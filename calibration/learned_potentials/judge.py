@@ -1,0 +1,342 @@
+"""A judge: a fitted field with all that its use on other responses asks for, as readable JSON."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from calibration.learned_potentials.columns import (
+    EVIDENCE,
+    RESPONSE,
+    SENTENCE,
+    ClaimTable,
+    UserColumns,
+    claim_table,
+)
+from calibration.learned_potentials.fitting import ColumnScale, Field, FieldSettings, fit_field
+from calibration.learned_potentials.modules import MakeModule, batch_of, potential_named
+from calibration.learned_potentials.shift import LawOfEvidence, Shift, shift_of
+from calibration.validation import Floats
+from factormodels.errors import InputError
+from factormodels.evidence_source import EvidenceSource, evidence_sources
+from factormodels.fact_graph import FactGraph
+from factormodels.io.files import read_text, write_text
+from factormodels.recorded_verdicts import ASSESSORS_KEY, RecordedVerdict, verdict_facts
+
+FORMAT, VERSION = "factormodels judge", 1
+
+NAME = "judge"
+"""What posteriors of a judge are recorded under."""
+
+_LAW = ("support 1", "mean support", "passages")
+"""Columns whose law is kept beside that of the log odds by all columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """A field that was learned, and what its use asks for.
+
+    Attributes:
+        field: the fitted field.
+        families: families of columns that it reads.
+        view: variant whose relations are a claim's own evidence.
+        own_columns: names of columns of the user's.
+        own_groups: names of groups of the user's.
+        sources: what made the evidence that it was learned from.
+        law: evidence of the claims that it was learned from.
+        labels: their labels, 1 or 0, (n,).
+        scores: rows of what it scored out of fold, and its rivals; empty where nobody looked.
+    """
+
+    field: Field
+    families: tuple[str, ...]
+    view: str
+    own_columns: tuple[str, ...]
+    own_groups: tuple[str, ...]
+    sources: tuple[EvidenceSource, ...]
+    law: LawOfEvidence
+    labels: Floats
+    scores: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def share(self) -> float:
+        """Share of true claims among those learned from."""
+        return float(self.labels.mean())
+
+    def table(self, graphs: Sequence[FactGraph], own: UserColumns | None = None) -> ClaimTable:
+        """The columns that the judge reads, of other responses.
+
+        Raises:
+            InputError: for columns that do not fit, or evidence that another relation model or
+                retriever is known to have made.
+        """
+        have = (own.names, own.groups) if own is not None else ((), ())
+        if have != (self.own_columns, self.own_groups):
+            needs = ", ".join((*self.own_columns, *self.own_groups)) or "none"
+            raise InputError(
+                f"the judge reads these columns of one's own: {needs}; those given are "
+                f"{', '.join((*have[0], *have[1])) or 'none'}"
+            )
+        found = claim_table(graphs, self.families, self.field.causes, view=self.view, own=own)
+        _check_relations(graphs, self.families)
+        return found
+
+    def other_evidence(self, graphs: Sequence[FactGraph]) -> str:
+        """Sentence on what is known to have made the evidence otherwise; empty if nothing is."""
+        told = []
+        for name in ("relation_model", "least", "retriever", "top_k"):
+            learned = {getattr(source, name) for source in self.sources} - {None}
+            here = {getattr(source, name) for source in evidence_sources(graphs)} - {None}
+            if learned and here - learned:
+                words = [", ".join(map(str, sorted(each, key=str))) for each in (here, learned)]
+                told.append(f"{name.replace('_', ' ')} {words[0]}, not {words[1]}")
+        if not told:
+            return ""
+        return f"the evidence here was made otherwise than that learned from: {'; '.join(told)}"
+
+    def shift(self, table: ClaimTable, *, n_bootstrap: int = 1000, seed: int = 0) -> Shift:
+        """Whether the evidence of other claims is a mixture of what was learned."""
+        new = _law(self.field, table, np.arange(len(table.labels)))
+        true, false = (self.law.of(np.flatnonzero(self.labels == label)) for label in (1, 0))
+        mean = float(self.field.probabilities(table).mean())
+        return shift_of(true, false, new, mean, n_bootstrap=n_bootstrap, seed=seed)
+
+    def probabilities(self, table: ClaimTable, share: float | None = None) -> Floats:
+        """Posterior of each claim, (n,).
+
+        Args:
+            table: as `table` makes it.
+            share: mean that the posteriors are moved to, by one step of all log odds; None: the
+                prior that was learned stays.
+        """
+        if share is None:
+            return self.field.probabilities(table)
+        from scipy.optimize import brentq
+
+        def missed(step: float) -> float:
+            return float(self.field.probabilities(table, step).mean()) - share
+
+        return self.field.probabilities(table, float(brentq(missed, -20.0, 20.0, xtol=1e-6)))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the judge as JSON.
+
+        Raises:
+            InputError: if the file cannot be written.
+        """
+        write_text(
+            path, json.dumps(self.as_plain(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        )
+
+    def as_plain(self) -> dict[str, Any]:
+        """The judge as JSON data."""
+        field, scale = self.field, self.field.scale
+        errors = None if field.covariance is None else np.sqrt(np.diag(field.covariance))
+        columns = []
+        for place, name in enumerate(field.columns):
+            column: dict[str, Any] = {"name": name}
+            for key in ("lower", "upper", "mean", "spread"):
+                column[key] = float(getattr(scale, key)[place])
+            if field.potential == "linear":
+                column["weight"] = float(field.parameters[0, place])
+                column["standard_error"] = None if errors is None else float(errors[place])
+            columns.append(column)
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            "families": list(self.families),
+            "variant": self.view,
+            "own_columns": list(self.own_columns),
+            "own_groups": list(self.own_groups),
+            "potential": field.potential,
+            "columns": columns,
+            "parameters": field.parameters.tolist(),
+            "causes": [
+                {
+                    "level": name,
+                    "coupling": field.couplings[:, place].tolist(),
+                    "bias": field.biases[:, place].tolist(),
+                }
+                for place, name in enumerate(field.causes)
+            ],
+            "penalty": field.penalty,
+            "converged": field.converged,
+            "evidence": [asdict(source) for source in self.sources],
+            "learned_from": {
+                "responses": self.law.n_responses,
+                "claims": len(self.labels),
+                "share_true": self.share,
+            },
+            "scores": [
+                {key: None if value != value else value for key, value in row.items()}
+                for row in self.scores
+            ],
+            "law": {
+                "response": self.law.owners.tolist(),
+                "label": self.labels.astype(int).tolist(),
+                "evidence": np.round(self.law.values, 4).T.tolist(),
+            },
+        }
+
+
+def learn_judge(
+    graphs: Sequence[FactGraph],
+    settings: FieldSettings | None = None,
+    *,
+    families: Sequence[str] = ("evidence", "position"),
+    causes: Sequence[str] = (SENTENCE, RESPONSE),
+    view: str = "FR1",
+    own: UserColumns | None = None,
+    scores: Sequence[Mapping[str, Any]] = (),
+) -> Judge:
+    """A judge learned from labelled responses.
+
+    Args:
+        graphs: the responses; claims without a label are among their neighbours alone.
+        settings: how the field is fitted.
+        families: families of columns.
+        causes: levels of hidden causes.
+        view: variant whose relations are a claim's own evidence.
+        own: columns of the user's.
+        scores: what it scored out of fold, to be kept with it.
+
+    Raises:
+        InputError: as `claim_table` and `fit_field` do.
+    """
+    table = claim_table(graphs, families, causes, view=view, own=own)
+    _check_relations(graphs, families)
+    field = fit_field(table, settings)
+    kept = np.flatnonzero(~np.isnan(table.labels))
+    return Judge(
+        field,
+        tuple(families),
+        view,
+        own.names if own is not None else (),
+        own.groups if own is not None else (),
+        evidence_sources(graphs),
+        _law(field, table, kept),
+        table.labels[kept],
+        tuple(scores),
+    )
+
+
+def read_judge(path: str | os.PathLike[str], module: MakeModule | None = None) -> Judge:
+    """A judge from its file.
+
+    Args:
+        path: what `Judge.save` wrote.
+        module: what makes its module, if that is none of `modules.POTENTIALS`.
+
+    Raises:
+        InputError: if it is no such file, of another version, or damaged.
+    """
+    from factormodels.io.json_text import decode
+
+    value = decode(read_text(path), str(path))
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        raise InputError(f"{path}: this is no judge; make one with factormodels fit --save")
+    if value.get("version") != VERSION:
+        raise InputError(
+            f"{path}: a judge of version {value.get('version')!r}; this release reads version "
+            f"{VERSION}, so fit it anew"
+        )
+    try:
+        return _from_plain(value, module)
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise InputError(f"{path}: the judge is damaged ({error!r}); fit it anew") from None
+
+
+def judged(graphs: Sequence[FactGraph], p: Floats) -> tuple[FactGraph, ...]:
+    """Responses that carry posteriors as verdicts of an assessor named `NAME`.
+
+    Args:
+        graphs: the responses.
+        p: posterior of each of their claims, in order.
+    """
+    values, found = iter(p.tolist()), []
+    for graph in graphs:
+        verdicts = {}
+        for atom in graph.atoms:
+            p_true = next(values)
+            word = "supported" if p_true >= 0.5 else "unsupported"
+            verdicts[atom.id] = RecordedVerdict(word, p_true)
+        others = graph.metadata.get(ASSESSORS_KEY) or {}
+        told = {**others, NAME: verdict_facts(verdicts)}
+        found.append(replace(graph, metadata={**graph.metadata, ASSESSORS_KEY: told}))
+    return tuple(found)
+
+
+def _from_plain(value: Mapping[str, Any], module: MakeModule | None) -> Judge:
+    columns, causes, law = value["columns"], value["causes"], value["law"]
+    potential = value["potential"]
+    if potential == "custom" and module is None:
+        raise InputError(
+            "the judge's potential is a module of one's own; read it in Python with "
+            "read_judge(path, module=...)"
+        )
+    make = module if potential == "custom" and module is not None else potential_named(potential)
+    scale = ColumnScale(
+        *(
+            np.array([float(column[key]) for column in columns])
+            for key in ("lower", "upper", "mean", "spread")
+        )
+    )
+    parameters = np.array(value["parameters"], np.float64)
+    batch = batch_of(make, len(columns))
+    if parameters.ndim != 2 or parameters.shape[1] != batch.size:
+        raise ValueError(f"{parameters.shape} parameters of {len(columns)} columns")
+    members = len(parameters)
+    errors = [column.get("standard_error") for column in columns]
+    field = Field(
+        tuple(column["name"] for column in columns),
+        tuple(cause["level"] for cause in causes),
+        scale,
+        potential,
+        batch,
+        parameters,
+        np.array([cause["coupling"] for cause in causes], np.float64).reshape(-1, members).T,
+        np.array([cause["bias"] for cause in causes], np.float64).reshape(-1, members).T,
+        None if None in errors else np.diag(np.square(np.array(errors, np.float64))),
+        float(value["penalty"]),
+        0.0,
+        bool(value["converged"]),
+    )
+    owners = np.array(law["response"], np.int64)
+    evidence = np.array(law["evidence"], np.float64).T
+    labels = np.array(law["label"], np.float64)
+    if not len(owners) == len(evidence) == len(labels):
+        raise ValueError("the law's columns are of different lengths")
+    return Judge(
+        field,
+        tuple(value["families"]),
+        value["variant"],
+        tuple(value["own_columns"]),
+        tuple(value["own_groups"]),
+        tuple(EvidenceSource(**source) for source in value["evidence"]),
+        LawOfEvidence(evidence, owners, int(value["learned_from"]["responses"])),
+        labels,
+        tuple(value["scores"]),
+    )
+
+
+def _law(field: Field, table: ClaimTable, kept: Any) -> LawOfEvidence:
+    """Evidence of claims: their log odds by all columns, and columns of `_LAW`."""
+    names = [name for name in _LAW if name in table.names]
+    places = [table.names.index(name) for name in names]
+    # Rounded, since equal evidence in two responses must not differ by the order of a sum.
+    values = np.column_stack([np.round(field.log_odds(table), 4), table.values[:, places]])[kept]
+    _, owners = np.unique(table.responses[kept], return_inverse=True)
+    return LawOfEvidence(np.round(values, 4), owners.astype(np.int64), int(owners.max()) + 1)
+
+
+def _check_relations(graphs: Sequence[FactGraph], families: Sequence[str]) -> None:
+    if set(families) & {"evidence", "neighbours"} and not any(g.relations for g in graphs):
+        raise InputError(
+            "no response has a relation to learn evidence from; make graphs with factormodels "
+            f"assess, or use other columns than {', '.join(EVIDENCE[:2])} and so on"
+        )

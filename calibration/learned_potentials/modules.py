@@ -1,0 +1,159 @@
+"""Potentials: functions from columns to log odds, linear or any `torch.nn.Module`, many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from factormodels.errors import InputError, unknown_name
+from factormodels.extraction.optional_libraries import optional_module
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.nn import Module
+
+MakeModule = Callable[[int], "Module"]
+"""From the number of columns to a module (n, columns) -> (n, 1)."""
+
+_UNITS = 8
+
+
+def small(n_columns: int) -> Module:
+    """Eight tanh units beside a linear potential."""
+    from torch import nn
+
+    class Small(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.linear = nn.Linear(n_columns, 1)
+            self.units = nn.Sequential(
+                nn.Linear(n_columns, _UNITS), nn.Tanh(), nn.Linear(_UNITS, 1, bias=False)
+            )
+            nn.init.zeros_(self.linear.weight)
+            nn.init.zeros_(self.linear.bias)
+
+        def forward(self, columns: Tensor) -> Tensor:
+            result: Tensor = self.linear(columns) + self.units(columns)
+            return result
+
+    return Small()
+
+
+def linear(n_columns: int) -> Module:
+    """One weight for each column, and an intercept."""
+    from torch import nn
+
+    module = nn.Linear(n_columns, 1)
+    nn.init.zeros_(module.weight)
+    nn.init.zeros_(module.bias)
+    return module
+
+
+POTENTIALS: dict[str, MakeModule] = {"linear": linear, "small": small}
+"""Potentials by name."""
+
+
+@dataclass(frozen=True, eq=False)
+class PotentialBatch:
+    """One architecture, whose parameters are rows of a matrix.
+
+    Attributes:
+        module: the architecture, in double precision.
+        names: names of its parameters, in order.
+        shapes: their shapes.
+    """
+
+    module: Module
+    names: tuple[str, ...]
+    shapes: tuple[tuple[int, ...], ...]
+
+    @property
+    def size(self) -> int:
+        """Number of numbers, k."""
+        return sum(map(_product, self.shapes))
+
+    def starts(self, make: MakeModule, n_columns: int, seeds: list[int]) -> Tensor:
+        """Parameters where searches begin, a row for each seed, (b, k)."""
+        import torch
+
+        rows = []
+        for seed in seeds:
+            with torch.random.fork_rng(devices=()):
+                torch.manual_seed(seed)
+                made = make(n_columns).double()
+            rows.append(torch.cat([value.detach().reshape(-1) for value in made.parameters()]))
+        return torch.stack(rows)
+
+    def penalised(self) -> Tensor:
+        """How much a penalty counts on each number, (k,): none on a bias, more within layers."""
+        import torch
+
+        parts = []
+        for name, shape in zip(self.names, self.shapes, strict=True):
+            share = 0.0 if name.endswith("bias") else 1.0
+            inner = self.names != ("weight", "bias") and not name.startswith("linear.")
+            share = _INNER if inner and share else share
+            parts.append(torch.full((_product(shape),), share, dtype=torch.float64))
+        return torch.cat(parts)
+
+    def __call__(self, parameters: Tensor, columns: Tensor) -> Tensor:
+        """Log odds of every claim under every row of parameters, (b, n)."""
+        from torch.func import functional_call, vmap
+
+        if self.names == ("weight", "bias"):
+            return parameters[:, :-1] @ columns.T + parameters[:, -1:]
+        pieces, at = {}, 0
+        for name, shape in zip(self.names, self.shapes, strict=True):
+            size = _product(shape)
+            pieces[name] = parameters[:, at : at + size].reshape(len(parameters), *shape)
+            at += size
+
+        def one(own: dict[str, Tensor]) -> Tensor:
+            result: Tensor = functional_call(self.module, own, (columns,))
+            return result.squeeze(-1)
+
+        found: Tensor = vmap(one)(pieces)
+        return found
+
+
+_INNER = 4.0
+"""Penalties within a module count so many times those of a linear potential."""
+
+
+def batch_of(make: MakeModule, n_columns: int) -> PotentialBatch:
+    """The architecture of a potential of so many columns.
+
+    Raises:
+        InputError: if it makes something else than one number for each claim.
+        MissingDependencyError: if PyTorch is not installed.
+    """
+    torch = optional_module("torch", "learn")
+    module = make(n_columns).double()
+    tried = module(torch.zeros(2, n_columns, dtype=torch.float64))
+    if tuple(tried.shape) != (2, 1):
+        raise InputError(
+            f"the potential makes {tuple(tried.shape)} of two claims; give a module from "
+            "(n, columns) to (n, 1)"
+        )
+    named = list(module.named_parameters())
+    names = tuple(name for name, _ in named)
+    return PotentialBatch(module, names, tuple(tuple(value.shape) for _, value in named))
+
+
+def potential_named(name: str) -> MakeModule:
+    """The potential of a name.
+
+    Raises:
+        InputError: if there is none.
+    """
+    if name not in POTENTIALS:
+        raise InputError(unknown_name(f"the potential {name!r}", name, POTENTIALS))
+    return POTENTIALS[name]
+
+
+def _product(shape: tuple[int, ...]) -> int:
+    size = 1
+    for length in shape:
+        size *= length
+    return size

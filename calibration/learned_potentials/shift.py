@@ -1,0 +1,258 @@
+"""Whether evidence without labels is a mixture of what was learned of true and of false claims.
+
+What is learned carries over to other responses if their evidence is distributed, given truth, as it
+was when learned. Then every distribution of evidence among new claims is a mixture of that among
+the claims labelled true and that among those labelled false, with the share of true claims as its
+weight (Saerens, Latinne and Decaestecker 2002; Gonzalez-Castro, Alaiz-Rodriguez and Alegre 2013).
+Where retrieval or the relation model changed, no weight may give it: that is tested here, before
+any share is believed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+
+from calibration.validation import Floats, Integers, whole_number
+
+MOST_THRESHOLDS = 32
+"""Distributions of a kind of evidence are compared at so many of its quantiles at most."""
+
+LEAST_TAIL = 0.05
+"""Evidence as rare is not compared: few responses show none of it, and its noise hides the rest."""
+
+ALARM = 0.05
+"""Evidence that is a mixture of what was learned is refused with this probability."""
+
+FEWEST = 8
+"""Of fewer new responses nothing is estimated: the test would hardly ever object."""
+
+FEW = 30
+"""Of fewer new responses the test misses most changes, and says so."""
+
+_EDGE = 0.01
+"""A share whose interval comes as near to 0 or 1 is not determined."""
+
+
+class ShiftStatus(StrEnum):
+    """What the evidence of new responses says of their share of true claims."""
+
+    REPRODUCED = "reproduced"
+    """It is a mixture of what was learned, and the weight is determined."""
+    OTHER_EVIDENCE = "other_evidence"
+    """No mixture of the evidence of true and of false claims that was learned gives this one."""
+    TOO_FEW = "too_few_responses"
+    """Too few responses, here or among those learned from, to say how responses vary."""
+    UNDETERMINED = "undetermined"
+    """Any share, or a share at the end of the range, suits the evidence."""
+    CONTRADICTED = "contradicted"
+    """The weight and the judge's own posteriors lie on different sides of the old share."""
+
+
+@dataclass(frozen=True, eq=False)
+class LawOfEvidence:
+    """What speaks for and against the claims of r responses.
+
+    Attributes:
+        values: float64 (n, k), of each claim: kinds of evidence, such as its log odds.
+        owners: int64 (n,), the response of each claim.
+        n_responses: number of responses, r.
+    """
+
+    values: Floats
+    owners: Integers
+    n_responses: int
+
+    def of(self, kept: Integers) -> LawOfEvidence:
+        """The evidence of some claims, among the same responses."""
+        return LawOfEvidence(self.values[kept], self.owners[kept], self.n_responses)
+
+
+@dataclass(frozen=True)
+class Shift:
+    """How far the evidence of new responses is from what was learned.
+
+    Attributes:
+        distance: largest difference between the distribution function of the first kind of evidence
+            among new claims and that of the best mixture; 0 if it is one, nan if that is unknown.
+        lower: lower end of its interval over responses of both sides; nan without one.
+        upper: upper end.
+        p_value: of the hypothesis that the evidence is a mixture; nan if it cannot be tested.
+        share: weight of the best mixture: the share of true claims, if the hypothesis holds.
+        share_lower: lower end of its interval.
+        share_upper: upper end.
+        old_share: share of true claims among those learned from.
+        n_responses: number of new responses.
+        status: what follows.
+    """
+
+    distance: float
+    lower: float
+    upper: float
+    p_value: float
+    share: float
+    share_lower: float
+    share_upper: float
+    old_share: float
+    n_responses: int
+    status: ShiftStatus
+
+    @property
+    def determined(self) -> bool:
+        """Whether the share may be believed."""
+        return self.status is ShiftStatus.REPRODUCED
+
+
+def shift_of(
+    true: LawOfEvidence,
+    false: LawOfEvidence,
+    new: LawOfEvidence,
+    mean_posterior: float,
+    *,
+    n_bootstrap: int = 1000,
+    seed: int = 0,
+) -> Shift:
+    """Compare the evidence of new claims with mixtures of that of true and of false ones.
+
+    The statistic of the test is the squared distance of the distribution functions from their best
+    mixture, summed over the kinds of evidence, each in units of what chance adds to it (of Cramer
+    and von Mises, with a weight that is estimated by minimum distance). Its law is that of redrawn
+    responses: of those learned from, and once of the new ones, recentred at the distance of the
+    data (Hall and Horowitz 1996, Econometrica 64), once of as many of those learned from, their
+    claims weighted to the mixture. The larger p-value counts: few new responses show too little of
+    how responses vary, and those learned from may vary less. Claims of one response stay together.
+    With few new responses, say 8, its power is small: that it does not object says little then, and
+    of fewer than `FEWEST` no share is given.
+
+    Args:
+        true: of the claims labelled true, among the r responses that were learned from.
+        false: of those labelled false, among the same.
+        new: of all claims of s other responses.
+        mean_posterior: mean posterior of the new claims, the prior untouched.
+        n_bootstrap: number of replicates.
+        seed: seed of the replicates.
+    """
+    n_bootstrap, seed = whole_number(n_bootstrap, "n_bootstrap", 1), whole_number(seed, "seed", 0)
+    old = len(true.values) / max(len(true.values) + len(false.values), 1)
+    nan = np.nan
+    counts = (old, new.n_responses, ShiftStatus.TOO_FEW)
+    nothing = Shift(nan, nan, nan, nan, nan, nan, nan, *counts)
+    parts = (true, false, new)
+    if min(true.n_responses, new.n_responses) < 2 or not all(len(one.values) for one in parts):
+        return nothing
+    thresholds = _thresholds(np.concatenate([one.values for one in parts]))
+    kinds = np.repeat(np.arange(len(thresholds)), [len(own) for own in thresholds])
+    if not kinds.size:
+        return replace(nothing, p_value=1.0, status=ShiftStatus.UNDETERMINED)
+    of_true, of_false, of_new = (_below(one, thresholds) for one in parts)
+    totals = [one.sum(axis=0) for one in (of_true, of_false, of_new)]
+    own_true, own_false, own_new = map(_divided, totals)
+    generator = np.random.default_rng(seed)
+
+    def draws(size: int, of: int) -> Floats:
+        return generator.multinomial(size, np.full(of, 1.0 / of), n_bootstrap).astype(np.float64)
+
+    def moves(weights: Floats, sums: Floats) -> Floats:
+        # The variance of a redrawn mean is too small by a factor of 1 - 1/R.
+        factor = np.sqrt(len(sums) / (len(sums) - 1))
+        return np.asarray(factor * (_divided(weights @ sums) - _divided(sums.sum(axis=0))))
+
+    known = draws(true.n_responses, true.n_responses)
+    like_new = draws(new.n_responses, true.n_responses)
+    moved_true, moved_false = moves(known, of_true), moves(known, of_false)
+    moved_new = moves(draws(new.n_responses, new.n_responses), of_new)
+    scale = 1.0 / np.bincount(kinds)[kinds]
+    laws: list[tuple[Floats, Floats, Floats]] = []
+    # Each kind of evidence counts as much as its noise lets it: at first all alike.
+    for _ in range(2):
+        weight = float(_nearest(own_true, own_false, own_new, scale)[0][0])
+        mixed = weight / totals[0][-1] * of_true + (1.0 - weight) / totals[1][-1] * of_false
+        centre = weight * own_true + (1.0 - weight) * own_false
+        laws, noise = [], []
+        for moved in (moved_new, _divided(like_new @ mixed) - centre):
+            law = own_true + moved_true, own_false + moved_false, centre + moved
+            kept = np.isfinite(np.sum(law, axis=(0, 2)))
+            drawn_true, drawn_false, drawn_new = (one[kept] for one in law)
+            laws.append((drawn_true, drawn_false, drawn_new))
+            mixture = weight * drawn_true + (1.0 - weight) * drawn_false
+            noise.append(np.square(drawn_new - mixture).mean(axis=0))
+        of_kind = np.bincount(kinds, np.max(noise, axis=0))
+        scale = 1.0 / np.maximum(of_kind, _LEAST_NOISE)[kinds]
+    observed = _size(_nearest(own_true, own_false, own_new, scale)[1], scale)
+    p_values = []
+    for law in laws:
+        sizes = _size(_nearest(*law, scale)[1], scale)
+        p_values.append((int((sizes >= observed).sum()) + 1) / (len(sizes) + 1))
+    weights = _nearest(own_true + moved_true, own_false + moved_false, own_new + moved_new, scale)
+    first = kinds == 0
+    gap = np.abs(_nearest(own_true, own_false, own_new, scale)[1][first]).max(initial=0.0)
+    gaps = np.abs(weights[1][:, first]).max(axis=1, initial=0.0)
+    shares = weights[0][:, 0][np.isfinite(weights[0][:, 0])]
+    ends = np.quantile(gaps[np.isfinite(gaps)], [0.025, 0.975]) if len(shares) else (np.nan,) * 2
+    low, high = np.quantile(shares, [0.025, 0.975]) if len(shares) else (np.nan,) * 2
+    found = Shift(
+        float(gap), float(ends[0]), float(ends[1]), max(p_values), weight, float(low), float(high),
+        old, new.n_responses, ShiftStatus.REPRODUCED,
+    )  # fmt: skip
+    return replace(found, status=_status(found, mean_posterior))
+
+
+def _status(found: Shift, mean_posterior: float) -> ShiftStatus:
+    if found.n_responses < FEWEST:
+        return ShiftStatus.TOO_FEW
+    if found.p_value < ALARM:
+        return ShiftStatus.OTHER_EVIDENCE
+    if found.share_lower <= _EDGE or found.share_upper >= 1.0 - _EDGE:
+        return ShiftStatus.UNDETERMINED
+    # Under the hypothesis the mean posterior moves with the share, and less far.
+    apart = found.share_lower > found.old_share or found.share_upper < found.old_share
+    same = (mean_posterior - found.old_share) * (found.share - found.old_share) >= 0.0
+    return ShiftStatus.CONTRADICTED if apart and not same else ShiftStatus.REPRODUCED
+
+
+_LEAST_NOISE = 1e-12
+
+
+def _size(distance: Floats, scale: Floats) -> Floats:
+    """Statistic of distances, (..., c)."""
+    return np.asarray((scale * distance**2).sum(axis=-1))
+
+
+def _nearest(true: Floats, false: Floats, new: Floats, scale: Floats) -> tuple[Floats, Floats]:
+    """Weight in [0, 1] of the nearest mixture, (..., 1), and the distances from it, (..., c)."""
+    apart, ahead = true - false, new - false
+    size = (scale * apart**2).sum(axis=-1, keepdims=True)
+    along = (scale * ahead * apart).sum(axis=-1, keepdims=True)
+    weight = np.clip(np.divide(along, size, out=np.zeros_like(along), where=size > 0.0), 0.0, 1.0)
+    return weight, ahead - weight * apart
+
+
+def _thresholds(values: Floats) -> list[Floats]:
+    """Of each kind of evidence the quantiles that part its values, rare ones aside."""
+    found = []
+    for column in np.sort(values, axis=0).T:
+        at = np.linspace(0, len(column) - 1, MOST_THRESHOLDS + 1).astype(np.int64)
+        quantiles = np.unique(column[at])
+        share = np.searchsorted(column, quantiles, side="right") / len(column)
+        found.append(quantiles[(share >= LEAST_TAIL) & (share <= 1.0 - LEAST_TAIL)])
+    return found
+
+
+def _below(evidence: LawOfEvidence, thresholds: Sequence[Floats]) -> Floats:
+    """Numbers of claims of each response up to each threshold, and of all, (r, c + 1)."""
+    columns = [
+        values[:, np.newaxis] <= own
+        for values, own in zip(evidence.values.T, thresholds, strict=True)
+    ]
+    reached = np.concatenate([*columns, np.ones((len(evidence.values), 1), bool)], axis=1)
+    sums = np.zeros((evidence.n_responses, reached.shape[1]))
+    np.add.at(sums, evidence.owners, reached)
+    return sums
+
+
+def _divided(sums: Floats) -> Floats:
+    with np.errstate(invalid="ignore"):
+        return np.asarray(sums[..., :-1] / sums[..., -1:])

@@ -1,1 +1,0 @@
-"""Options of commands, a file for each reason to change them; `shared` are those of several."""

@@ -1,0 +1,238 @@
+"""A judge used on responses without labels: posteriors, after a look at whether it may be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import numpy as np
+from pydantic import Field
+
+from calibration.learned_potentials import Judge, Shift, ShiftStatus, judged, read_judge
+from calibration.learned_potentials.shift import FEW, FEWEST
+from experiments.findings.artefacts import PaperFigure
+from experiments.findings.findings import Findings
+from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.text import interval, number
+from experiments.methods.fit import ColumnSettings
+from experiments.settings import front_door
+from experiments.study.inputs import graphs_of
+from factormodels.errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from calibration.learned_potentials import ClaimTable
+    from calibration.validation import Floats
+    from experiments.study.inputs import Responses
+
+COMMAND = "apply"
+
+_WHY = {
+    ShiftStatus.OTHER_EVIDENCE: "no share of true claims gives the evidence that is here",
+    ShiftStatus.TOO_FEW: f"fewer than {FEWEST} responses do not tell how responses vary",
+    ShiftStatus.UNDETERMINED: "the evidence suits shares up to the end of the range",
+    ShiftStatus.CONTRADICTED: "the evidence and the judge's own posteriors point in different "
+    "directions",
+}
+"""Why the prior that was learned stays."""
+
+
+class ApplySettings(ColumnSettings):
+    """How the judge is used."""
+
+    adapt: bool = False
+    """Move the posteriors to the share of true claims that the evidence here determines, where it
+    is a mixture of what was learned; else the learned prior stays."""
+
+    other_evidence: bool = False
+    """Use the judge although another relation model or retriever made the evidence here."""
+
+    n_bootstrap: Annotated[int, Field(ge=1)] = 1000
+    """Replicates of the check of shift."""
+
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of the replicates."""
+
+
+@front_door
+def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Findings:
+    """Judge the claims of responses by a judge that `factormodels fit --save` wrote.
+
+    First checks whether the evidence here is distributed, given truth, as that learned from: the
+    distance between its distribution and the best mixture of that of true and of false claims. Then
+    gives a posterior for every claim; the learned prior stays unless --adapt asks for more. Labels
+    play no part. --out B.jsonl writes the responses with their posteriors, which
+    `factormodels score` reads.
+
+    Examples::
+
+        factormodels apply judge.json new.jsonl --out new.judged.jsonl
+        factormodels score new.judged.jsonl
+        factormodels apply judge.json new.jsonl --adapt --report new.html
+
+    Args:
+        judge: The file of the judge.
+        responses: Responses, or the name of an embedded dataset.
+        settings: how; in Python the fields may be named instead.
+
+    Raises:
+        InputError: if a file cannot be read, or columns or evidence do not fit the judge.
+        MissingDependencyError: if PyTorch is not installed.
+    """
+    known = judge if isinstance(judge, Judge) else read_judge(judge)
+    graphs = graphs_of(responses)
+    strange = known.other_evidence(graphs)
+    if strange and not settings.other_evidence:
+        raise InputError(f"{strange}; make both in the same way, or give --other-evidence")
+    table = known.table(graphs, settings.own())
+    shift = known.shift(table, n_bootstrap=settings.n_bootstrap, seed=settings.seed)
+    adapted = settings.adapt and shift.determined
+    p = known.probabilities(table, shift.share if adapted else None)
+    sentences = [_checked(shift)]
+    if settings.adapt:
+        sentences.append(
+            f"The posteriors were moved to a share of {number(shift.share)}."
+            if adapted
+            else f"The learned prior stays: {_WHY[shift.status]}."
+        )
+    sentences.append(
+        f"The mean posterior of {len(p):,} claims is {number(float(p.mean()))}; "
+        f"{number(shift.old_share)} of the claims learned from are true."
+    )
+    if strange:
+        sentences.append(f"Note: {strange}.")
+    elif not any(map(str, known.sources)) or "not recorded" in map(str, known.sources):
+        sentences.append("What made the evidence learned from is not recorded.")
+    return Findings(
+        command=COMMAND,
+        source=str(responses) if isinstance(responses, str | Path) else "the responses",
+        sentences=tuple(sentences),
+        tables={"responses": _responses_table(table, p), "shift": _shift_table(shift)},
+        settings={"judge": str(judge), **settings.model_dump(mode="json")},
+        draw=lambda: {
+            "shift": PaperFigure(
+                _shift_figure(known, table, shift),
+                data_frame(_curves(known, table, shift)),
+                "Evidence here and the best mixture of what was learned",
+            )
+        },
+        graphs=judged(graphs, p),
+    )
+
+
+def _checked(shift: Shift) -> str:
+    """What the check of shift says."""
+    if np.isnan(shift.distance):
+        return (
+            "Whether the evidence is distributed as that learned from cannot be told: "
+            f"{_WHY[shift.status]}."
+        )
+    told = (
+        "The largest distance between the distribution of the evidence here and the best mixture "
+        f"of what was learned is {number(shift.distance)} {interval(shift.lower, shift.upper)}, "
+        f"p = {number(shift.p_value)}: "
+    )
+    if shift.status is ShiftStatus.OTHER_EVIDENCE:
+        told += "the learned law of evidence does not reproduce it, and posteriors may be wrong."
+    else:
+        told += "nothing says that the learned law of evidence does not hold here."
+    if shift.n_responses < FEW:
+        told += (
+            f" With {shift.n_responses} responses the test has little power: it would miss most "
+            "changes."
+        )
+    return told
+
+
+def _responses_table(table: ClaimTable, p: Floats) -> Table:
+    names = list(dict.fromkeys(response for response, _ in table.ids))
+    index = {name: place for place, name in enumerate(names)}
+    owner = np.array([index[response] for response, _ in table.ids])
+    sizes = np.bincount(owner)
+    means = np.bincount(owner, p) / sizes
+    return Table(
+        data_frame(
+            [
+                {"response": name, "n_claims": int(size), "mean": float(mean)}
+                for name, size, mean in zip(names, sizes, means, strict=True)
+            ]
+        ),
+        (
+            *text_columns("response"),
+            Column("n_claims", "claims", digits=0),
+            Column("mean", "expected share true", digits=3),
+        ),
+        "Posteriors by response.",
+    )
+
+
+def _shift_table(shift: Shift) -> Table:
+    row = {
+        "distance": shift.distance,
+        "lower": shift.lower,
+        "upper": shift.upper,
+        "p_value": shift.p_value,
+        "share": shift.share,
+        "share_lower": shift.share_lower,
+        "share_upper": shift.share_upper,
+        "old_share": shift.old_share,
+        "n_responses": shift.n_responses,
+        "status": shift.status.value.replace("_", " "),
+    }
+    return Table(
+        data_frame([row]),
+        (
+            Column("distance", "distance", digits=3, lower="lower", upper="upper"),
+            Column("p_value", "p", digits=3),
+            Column(
+                "share", "weight of true claims", digits=3, lower="share_lower", upper="share_upper"
+            ),
+            Column("old_share", "share learned from", digits=3),
+            Column("n_responses", "responses", digits=0),
+            Column("status", "evidence"),
+        ),
+        "Whether the learned law of evidence holds here.",
+        note="Distance: largest difference of two distribution functions, 0 to 1. The weight is "
+        "the share of true claims only where the law holds. With few responses, say 8, the test "
+        "has little power.",
+    )
+
+
+def _curves(judge: Judge, table: ClaimTable, shift: Shift) -> list[dict[str, float]]:
+    """Distribution functions of log odds: here, of true and of false claims, and of the mixture."""
+    law = judge.law.values[:, 0]
+    here = judge.field.log_odds(table)
+    grid = np.unique(np.quantile(np.concatenate([law, here]), np.linspace(0, 1, 101)))
+
+    def reached(values: Floats) -> Floats:
+        return np.searchsorted(np.sort(values), grid, side="right") / max(len(values), 1)
+
+    true, false = (reached(law[judge.labels == label]) for label in (1, 0))
+    weight = 0.5 if np.isnan(shift.share) else shift.share
+    columns = {
+        "log_odds": grid,
+        "here": reached(here),
+        "true": true,
+        "false": false,
+        "mixture": weight * true + (1 - weight) * false,
+    }
+    rows = np.stack(list(columns.values()), axis=1).tolist()
+    return [dict(zip(columns, row, strict=True)) for row in rows]
+
+
+def _shift_figure(judge: Judge, table: ClaimTable, shift: Shift) -> Figure:
+    from calibration.figures.panels import COLUMN, nth_colour, panels
+
+    frame = data_frame(_curves(judge, table, shift))
+    with panels(1, 1, (COLUMN, 2.4)) as (figure, ((place,),)):
+        place.plot(frame["log_odds"], frame["here"], color="0.1", label="here")
+        place.plot(frame["log_odds"], frame["mixture"], color=nth_colour(0), label="best mixture")
+        for name, dash in (("true", "--"), ("false", ":")):
+            place.plot(
+                frame["log_odds"], frame[name], dash, color="0.6", label=f"{name}, learned from"
+            )
+        place.set_xlabel("log odds by a claim's own columns")
+        place.set_ylabel("share of claims below")
+        place.legend()
+        return figure

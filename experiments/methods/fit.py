@@ -1,0 +1,382 @@
+"""A judge learned from labelled responses: potentials of columns, causes, and how well it does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from calibration.folds import response_folds
+from calibration.intervals import IntervalSettings
+from calibration.learned_potentials import (
+    FieldSettings,
+    Judge,
+    UserColumns,
+    cross_fit_fields,
+    learn_judge,
+)
+from calibration.learned_potentials.rivals import base_rate, boosted_trees, logistic
+from experiments.findings.findings import Findings
+from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.text import counted
+from experiments.progress import tell
+from experiments.settings import ColumnNames, Names, Option, Settings, front_door
+from experiments.study.inputs import graphs_of
+from factormodels.errors import InputError
+from factormodels.io.tables import read_table
+from factormodels.variants import variant
+from inference import infer_batch
+
+if TYPE_CHECKING:
+    from calibration.learned_potentials import ClaimTable
+    from calibration.validation import Floats, Integers
+    from experiments.study.inputs import Responses
+    from factormodels.fact_graph import FactGraph
+
+COMMAND = "fit"
+FIELD, GIVEN = "field", "as given"
+_SCORES = ("brier", "log_loss", "auroc")
+
+
+class ColumnSettings(Settings):
+    """Columns of one's own."""
+
+    table: Annotated[Path | None, Option("FILE")] = None
+    """Table with columns of one's own: a row for every claim, with its response and claim."""
+
+    numbers: ColumnNames = ()
+    """Column of --table that the potential reads as a number; repeatable."""
+
+    groups: ColumnNames = ()
+    """Column of --table whose equal values make a group, for --causes; repeatable."""
+
+    def own(self) -> UserColumns | None:
+        """The columns of the table; None without one.
+
+        Raises:
+            InputError: if they cannot be read, or are no numbers.
+        """
+        if self.table is None:
+            if self.numbers or self.groups:
+                raise InputError("--numbers and --groups name columns of --table; give one")
+            return None
+        found = read_table(self.table)
+        for name in ("response", "claim", *self.numbers, *self.groups):
+            if name not in found.columns:
+                raise InputError(
+                    f"{self.table}: there is no column {name!r}; it has {', '.join(found.columns)}"
+                )
+        rows: dict[tuple[str, str], tuple[float, ...]] = {}
+        members: dict[tuple[str, str], tuple[str, ...]] = {}
+        for place, row in enumerate(found.rows):
+            key = str(row["response"]), str(row["claim"])
+            values = []
+            for name in self.numbers:
+                try:
+                    values.append(float(row[name]))
+                except (TypeError, ValueError):
+                    raise InputError(
+                        f"{found.place(place, name)}: {row[name]!r} is not a number"
+                    ) from None
+            rows[key] = tuple(values)
+            members[key] = tuple(str(row[name]) for name in self.groups)
+        return UserColumns(str(self.table), self.numbers, rows, self.groups, members)
+
+
+class FitSettings(ColumnSettings):
+    """What is learned, and how."""
+
+    save: Annotated[Path | None, Option("FILE")] = None
+    """Write the judge to this file (JSON), for `factormodels apply`."""
+
+    columns: Names = ("evidence", "position")
+    """Families of columns: evidence, position, neighbours (means over sentence and response),
+    others (passages that were not retrieved for the claim)."""
+
+    causes: Names = ("sentence", "response")
+    """Hidden causes, from the finest group to the coarsest: sentence, response, a column of
+    --groups; none for no cause."""
+
+    potential: Literal["linear", "small"] = "linear"
+    """Function from columns to log odds; small: eight tanh units beside the linear one."""
+
+    objective: Literal["log_loss", "likelihood", "brier"] = "log_loss"
+    """What is made small: log loss or Brier score of each claim's posterior, or less the joint
+    likelihood of all labels of a response."""
+
+    penalty: Annotated[float | None, Field(ge=0), Option("X")] = None
+    """Weight of half the squared weights of standardised columns; chosen by inner folds of
+    responses if not given."""
+
+    variant: Literal["FR1", "FR2", "FR3", "given"] = "FR1"
+    """Relations that are a claim's evidence."""
+
+    folds: Annotated[int, Field(ge=0)] = 5
+    """Folds of responses in which it is judged; 0 for none."""
+
+    members: Annotated[int, Field(ge=1)] = 3
+    """Seeds that are averaged, of a potential that is not linear."""
+
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Seed of folds, members and bootstrap."""
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Levels of causes; none for the word none."""
+        return tuple(name for name in self.causes if name != "none")
+
+    @property
+    def field(self) -> FieldSettings:
+        """How the field is fitted."""
+        return FieldSettings(
+            self.potential, self.objective, self.penalty, self.members, seed=self.seed
+        )
+
+
+@front_door
+def fit(responses: Responses, settings: FitSettings) -> Findings:
+    """Learn a judge from labelled responses, to be saved and used on others.
+
+    A conditional random field: the log odds of a claim are a function of columns, linear unless
+    --potential says otherwise, and claims of a sentence and of a response are joined by hidden
+    causes, which are summed out exactly. Shows how it scores on responses that it has not seen,
+    beside rivals; then what it learned, with standard errors over responses. --save writes the
+    judge, with what made the evidence that it was learned from.
+
+    Examples::
+
+        factormodels fit factscore --save judge.json
+        factormodels fit graphs.jsonl --potential small \\
+            --columns evidence,position,neighbours
+        factormodels fit graphs.jsonl --table mine.csv --numbers confidence \\
+            --causes sentence,response --save judge.json
+
+    Args:
+        responses: Labelled responses, or the name of an embedded dataset.
+        settings: how; in Python the fields may be named instead.
+
+    Raises:
+        InputError: if they cannot be read, have no labels of both kinds, or columns do not fit.
+        MissingDependencyError: if PyTorch is not installed.
+    """
+    graphs = graphs_of(responses)
+    source = str(responses) if isinstance(responses, str | Path) else "the responses"
+    own = settings.own()
+    if not any(atom.label is not None for graph in graphs for atom in graph.atoms):
+        raise InputError(f"{source}: no claim has a label; give labelled responses")
+    tell("learns from all responses")
+    judge = learn_judge(
+        graphs,
+        settings.field,
+        families=settings.columns,
+        causes=settings.levels,
+        view=settings.variant,
+        own=own,
+    )
+    tables, sentences = {}, []
+    if settings.folds:
+        rows, told = _out_of_fold(graphs, judge, settings, own)
+        tables["scores"] = _scores_table(rows)
+        sentences.append(told)
+        judge = _with_scores(judge, rows)
+    tables |= {"columns": _columns_table(judge), "causes": _causes_table(judge)}
+    if not judge.field.converged:
+        sentences.append("The search did not converge; give --penalty, or fewer columns.")
+    sentences.append(
+        f"Learned from {len(judge.labels):,} labelled claims of "
+        f"{counted(judge.law.n_responses, 'response')}, {100 * judge.share:.0f} % of them true; "
+        f"evidence: {'; '.join(map(str, judge.sources))}; penalty {judge.field.penalty:g}."
+    )
+    if settings.save is not None:
+        judge.save(settings.save)
+        sentences.append(f"The judge is in {settings.save}.")
+    return Findings(
+        command=COMMAND,
+        source=source,
+        sentences=tuple(sentences),
+        tables=tables,
+        settings=settings.model_dump(mode="json"),
+    )
+
+
+def _with_scores(judge: Judge, rows: Sequence[Mapping[str, Any]]) -> Judge:
+    return replace(judge, scores=tuple(rows))
+
+
+def _out_of_fold(
+    graphs: Sequence[FactGraph], judge: Judge, settings: FitSettings, own: UserColumns | None
+) -> tuple[list[dict[str, Any]], str]:
+    """Scores of the field and its rivals on responses not seen, and a sentence."""
+    table = judge.table(graphs, own)
+    kept = ~np.isnan(table.labels)
+    fold = labelled_folds(table, settings.folds, settings.seed)
+    tell(f"cross-fits in {settings.folds} folds")
+    found = {FIELD: cross_fit_fields(table, fold, settings.field)[0]}
+    tell("cross-fits rivals")
+    given = given_posteriors(graphs, settings.variant)
+    found |= {
+        "boosted trees": boosted_trees(table, fold),
+        "logistic regression": logistic(table, fold),
+        "Platt scaling of as given": _platt(given, table, fold),
+        GIVEN: given,
+        "base rate": base_rate(table, fold),
+    }
+    labels, responses = table.labels[kept], table.responses[kept]
+    intervals = IntervalSettings(n_bootstrap=500, seed=settings.seed)
+    rows = score_rows(
+        {name: p[kept] for name, p in found.items()}, labels, responses, fold[kept], intervals
+    )
+    best = min(rows[1:], key=lambda row: row["brier"])
+    return rows, (
+        f"On responses that it has not seen the field has a Brier score of "
+        f"{rows[0]['brier']:.4f} [{rows[0]['brier_lower']:.4f}, {rows[0]['brier_upper']:.4f}]"
+        f"; less the best rival ({best['model']}): {best['less']:+.4f} "
+        f"[{best['less_lower']:+.4f}, {best['less_upper']:+.4f}], paired over responses."
+    )
+
+
+def labelled_folds(table: ClaimTable, n_folds: int, seed: int) -> Integers:
+    """The fold of every claim: labelled responses are dealt out, others are in the first.
+
+    Raises:
+        InputError: for more folds than labelled responses.
+    """
+    labelled = np.unique(table.responses[~np.isnan(table.labels)])
+    fold = np.zeros(table.n_responses, np.int64)
+    fold[labelled] = response_folds(labelled, n_folds, seed)
+    found: Integers = fold[table.responses]
+    return found
+
+
+def given_posteriors(graphs: Sequence[FactGraph], view: str) -> Floats:
+    """Posterior of each claim under the graphs as they are given, (n,)."""
+    factors = [variant(graph, view).to_factor_graph() for graph in graphs]
+    parts = [
+        answer.marginals.of_state(1)[: len(graph.atoms)]
+        for graph, answer in zip(graphs, infer_batch(factors, "auto"), strict=True)
+    ]
+    return np.concatenate(parts)
+
+
+def score_rows(
+    found: Mapping[str, Floats],
+    labels: Floats,
+    responses: Any,
+    fold: Integers | None,
+    intervals: IntervalSettings,
+) -> list[dict[str, Any]]:
+    """A row of scores with intervals for each model; less: the first model's Brier less its own."""
+    from calibration.scores.summary import estimate_scores
+    from calibration.significance.differences import score_difference
+
+    rows = []
+    first = next(iter(found.values()))
+    for name, p in found.items():
+        row: dict[str, Any] = {"model": name, "n_claims": len(p)}
+        inside = np.clip(p, 1e-6, 1 - 1e-6)
+        told = estimate_scores(
+            inside, labels, responses, list(_SCORES), folds=fold, intervals=intervals
+        )
+        for score, value in told.items():
+            row |= {score: value.value}
+            row |= {f"{score}_lower": value.lower, f"{score}_upper": value.upper}
+        row |= {"less": np.nan, "less_lower": np.nan, "less_upper": np.nan}
+        if p is not first:
+            change = score_difference(
+                *("brier", first, p, labels, responses),
+                n_bootstrap=intervals.n_bootstrap,
+                seed=intervals.seed,
+            )
+            row |= {"less": change.difference, "less_lower": change.lower}
+            row |= {"less_upper": change.upper}
+        rows.append({key: float(v) if isinstance(v, float) else v for key, v in row.items()})
+    return rows
+
+
+def _platt(given: Floats, table: ClaimTable, fold: Integers) -> Floats:
+    from calibration.recalibration import PlattRecalibrator
+
+    labelled, p = ~np.isnan(table.labels), np.empty(len(fold))
+    for one in range(int(fold.max()) + 1):
+        taught = labelled & (fold != one)
+        scaled = PlattRecalibrator().fit(given[taught], table.labels[taught])
+        p[fold == one] = scaled.predict(given[fold == one])
+    return p
+
+
+def _scores_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    def score(name: str, title: str, digits: int) -> Column:
+        return Column(name, title, digits=digits, lower=f"{name}_lower", upper=f"{name}_upper")
+
+    return Table(
+        data_frame([dict(row) for row in rows]),
+        (
+            *text_columns("model"),
+            score("brier", "Brier", 4),
+            score("log_loss", "log loss", 3),
+            score("auroc", "AUROC", 3),
+            score("less", "field less it, Brier", 4),
+        ),
+        "On responses that it has not seen.",
+        note="In brackets: 95 % over responses; AUROC within folds; rivals learn in the same "
+        "folds.",
+    )
+
+
+def _columns_table(judge: Judge) -> Table:
+    rows = [
+        {
+            "column": column["name"],
+            "mean": column["mean"],
+            "weight": column.get("weight"),
+            "standard_error": column.get("standard_error"),
+        }
+        for column in judge.as_plain()["columns"]
+    ]
+    return Table(
+        data_frame(rows),
+        (
+            *text_columns("column"),
+            Column("mean", "mean", digits=3),
+            Column("weight", "weight", digits=3),
+            Column("standard_error", "standard error", digits=3),
+        ),
+        "What columns are worth.",
+        note="Weight: log odds per standard deviation of the column; standard error: over "
+        "responses. A potential that is not linear has no weights.",
+    )
+
+
+def _causes_table(judge: Judge) -> Table:
+    field = judge.field
+    size, levels = field.parameters.shape[1], len(field.causes)
+    errors = np.full(2 * levels, np.nan)
+    if field.covariance is not None:
+        errors = np.sqrt(np.diag(field.covariance))[size:]
+    rows = [
+        {
+            "cause": name,
+            "coupling": float(field.couplings[:, place].mean()),
+            "coupling_error": float(errors[place]),
+            "bias": float(field.biases[:, place].mean()),
+            "bias_error": float(errors[levels + place]),
+        }
+        for place, name in enumerate(field.causes)
+    ]
+    names = ("cause", "coupling", "coupling_error", "bias", "bias_error")
+    return Table(
+        data_frame(rows) if rows else data_frame([dict.fromkeys(names)]),
+        (
+            *text_columns("cause"),
+            Column("coupling", "coupling", digits=2),
+            Column("coupling_error", "standard error", digits=2),
+            Column("bias", "bias", digits=2),
+            Column("bias_error", "standard error", digits=2),
+        ),
+        "What causes join.",
+        note="Coupling: log odds that what stands below a cause agrees with it.",
+    )

@@ -1,0 +1,98 @@
+"""`fit`, `apply` and `score`: a judge from labels to the scores of others, by commands alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from experiments import apply, fit, score
+from factormodels import datasets
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io import read_many, write_many
+from tests.commands import called
+
+pytest.importorskip("torch")
+
+
+def biographies(first: int, last: int) -> list[FactGraph]:
+    """Some of the embedded biographies."""
+    return list(datasets.load("factscore").graphs[first:last])
+
+
+def made_by(graphs: list[FactGraph], model: str) -> list[FactGraph]:
+    """Return the same, their evidence recorded as a relation model's."""
+    told = {"relations": {"model": model}, "retrieval": {"retriever": "local", "top_k": 5}}
+    return [replace(graph, metadata={**graph.metadata, **told}) for graph in graphs]
+
+
+def test_three_commands_judge_other_responses(tmp_path: Path) -> None:
+    write_many(biographies(0, 60), tmp_path / "a.jsonl")
+    write_many(biographies(60, 90), tmp_path / "b.jsonl")
+    judge, judged = tmp_path / "judge.json", tmp_path / "b.judged.jsonl"
+    arguments = ("--penalty", "30", "--folds", "2", "--save", judge)
+    told = called(*map(str, ("fit", tmp_path / "a.jsonl", *arguments))).stdout
+    assert "field" in told
+    assert "boosted trees" in told
+    kept = json.loads(judge.read_text(encoding="utf-8"))
+    assert [cause["level"] for cause in kept["causes"]] == ["sentence", "response"]
+    assert kept["scores"][0]["model"] == "field"
+    called(*map(str, ("apply", judge, tmp_path / "b.jsonl", "--out", judged)))
+    assert [graph.id for graph in read_many(judged)] == [g.id for g in biographies(60, 90)]
+    found = score(judged, n_bootstrap=50)["scores"]
+    given = score(tmp_path / "b.jsonl", n_bootstrap=50)["scores"]
+    assert found["model"].tolist() == ["judge"]
+    assert given["model"].tolist() == ["as given"]
+    # .13 and .18 when it was written.
+    assert found["brier"][0] < given["brier"][0] - 0.02
+
+
+def test_labels_play_no_part(tmp_path: Path) -> None:
+    fit(biographies(0, 20), penalty=30.0, folds=0, save=tmp_path / "judge.json")
+    new = biographies(20, 30)
+    bare = [replace(g, atoms=tuple(replace(a, label=None) for a in g.atoms)) for g in new]
+    first, second = (apply(tmp_path / "judge.json", each, n_bootstrap=50) for each in (new, bare))
+    assert first["responses"].equals(second["responses"])
+
+
+def test_evidence_made_otherwise_is_refused_unless_asked(tmp_path: Path) -> None:
+    judge = tmp_path / "judge.json"
+    fit(made_by(biographies(0, 20), "lexical"), penalty=30.0, folds=0, save=judge)
+    other = made_by(biographies(20, 30), "nli")
+    with pytest.raises(InputError, match="relation model nli, not lexical"):
+        apply(judge, other)
+    assert apply(judge, other, other_evidence=True, n_bootstrap=20)["responses"].shape[0] == 10
+    same = made_by(biographies(20, 30), "lexical")
+    assert apply(judge, same, n_bootstrap=20)["responses"].shape[0] == 10
+
+
+def test_few_responses_are_said_to_tell_little(tmp_path: Path) -> None:
+    fit(biographies(0, 20), penalty=30.0, folds=0, save=tmp_path / "judge.json")
+    ten = apply(tmp_path / "judge.json", biographies(20, 30), n_bootstrap=50)
+    assert "With 10 responses the test has little power" in ten.sentences[0]
+    two = apply(tmp_path / "judge.json", biographies(20, 22), adapt=True, n_bootstrap=50)
+    assert any(text.startswith("The learned prior stays: fewer than 8") for text in two.sentences)
+
+
+def test_columns_of_ones_own(tmp_path: Path) -> None:
+    graphs = biographies(0, 20)
+    rows = ["response,claim,chance,part"]
+    for graph in graphs:
+        rows += [
+            f"{graph.id},{a.id},{n % 3},p{n // 9}{graph.id}" for n, a in enumerate(graph.atoms)
+        ]
+    (tmp_path / "mine.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    mine = {"table": tmp_path / "mine.csv", "numbers": ("chance",), "groups": ("part",)}
+    judge = tmp_path / "judge.json"
+    found = fit(
+        graphs, penalty=30.0, folds=0, causes=("part", "response"), columns=(), save=judge, **mine
+    )
+    assert found["columns"]["column"].tolist() == ["chance"]
+    with pytest.raises(
+        InputError, match="the judge reads these columns of one's own: chance, part"
+    ):
+        apply(judge, graphs)
+    assert apply(judge, graphs, n_bootstrap=20, **mine)["responses"].shape[0] == 20
