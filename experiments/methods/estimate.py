@@ -152,7 +152,8 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
         factormodels estimate claims.csv --choose 20 --sheet first.csv
         factormodels estimate claims.csv --labels first.csv
         factormodels estimate claims.csv --labels first.csv --choose 9 --sheet b.csv
-        factormodels estimate assessed/graphs.jsonl --labels first.csv --labels b.csv
+        factormodels estimate assessed/graphs.jsonl --labels first.csv \\
+            --labels b.csv
 
     Args:
         data: Probabilities, and labels of some claims: CSV, TSV, Excel, Parquet, JSON Lines or
