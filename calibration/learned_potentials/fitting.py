@@ -139,6 +139,14 @@ class Field:
     gradient: float
     converged: bool
 
+    @property
+    def standard_errors(self) -> Floats | None:
+        """Root of the diagonal of the covariance; None without one."""
+        if self.covariance is None:
+            return None
+        # Of labels that are suited exactly, rounding alone is left.
+        return np.asarray(np.sqrt(np.maximum(np.diag(self.covariance), 0.0)))
+
     def log_odds(self, table: ClaimTable) -> Floats:
         """Log odds of each claim by its columns alone, averaged over members, (n,)."""
         import torch

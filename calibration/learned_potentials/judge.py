@@ -136,7 +136,7 @@ class Judge:
     def as_plain(self) -> dict[str, Any]:
         """The judge as JSON data."""
         field, scale = self.field, self.field.scale
-        errors = None if field.covariance is None else np.sqrt(np.diag(field.covariance))
+        errors = field.standard_errors
         columns = []
         for place, name in enumerate(field.columns):
             column: dict[str, Any] = {"name": name}

@@ -42,7 +42,7 @@ def _searched(
     estimator: Any, grid: dict[str, list[Any]], table: ClaimTable, fold: Integers
 ) -> Floats:
     from sklearn.model_selection import GridSearchCV, GroupKFold
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits
 
     labelled, p = ~np.isnan(table.labels), np.empty(len(fold))
     for one in range(int(fold.max()) + 1):

@@ -354,9 +354,8 @@ def _columns_table(judge: Judge) -> Table:
 def _causes_table(judge: Judge) -> Table:
     field = judge.field
     size, levels = field.parameters.shape[1], len(field.causes)
-    errors = np.full(2 * levels, np.nan)
-    if field.covariance is not None:
-        errors = np.sqrt(np.diag(field.covariance))[size:]
+    told = field.standard_errors
+    errors = np.full(2 * levels, np.nan) if told is None else told[size:]
     rows = [
         {
             "cause": name,
