@@ -1,4 +1,4 @@
-"""The terminal: consoles, tables in one style, and warnings shown once each."""
+"""The terminal: consoles, and warnings shown once each."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,14 +17,10 @@ from factormodels.control_characters import printable, printable_json, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderHook
-    from rich.table import Table
 
 
 INCOMPLETE = 1
 """Exit code of a command that is done although something is missing."""
-
-ANY_WIDTH = 10_000
-"""A width that no table reaches, to measure one as wide as it likes to be."""
 
 _PIPE_WIDTH = 4000
 _PACKAGES = ("factormodels", "inference", "calibration", "experiments")
@@ -42,68 +38,6 @@ def output() -> Console:
 def messages() -> Console:
     """A console on standard error, for progress and remarks."""
     return _console(stderr=True)
-
-
-def heading(console: Console, text: str) -> None:
-    """Print the heading of a table, never wrapped to the width of the table below."""
-    console.print(text, style="bold", soft_wrap=True)
-
-
-def plain_table(
-    left: Sequence[str] = (),
-    right: Sequence[str] = (),
-    last: Sequence[str] = (),
-    *,
-    rest: str | None = None,
-    fold: bool = False,
-    wrap: bool = False,
-) -> Table:
-    """An empty table in the one style of this command line.
-
-    Args:
-        left: headings of its first columns, which hold texts and are not wrapped.
-        right: headings of those that follow, which hold numbers and are not wrapped either.
-        last: headings of texts behind the numbers, not wrapped either.
-        rest: heading of a column at the end, whose texts take the width that the others leave.
-        fold: whether the texts of `left` are broken anywhere where the width is short.
-        wrap: whether everything is broken between words where the width is short.
-    """
-    from rich import box
-
-    table = _printable_table()(
-        box=box.SIMPLE_HEAD,
-        header_style="bold",
-        collapse_padding=True,
-        pad_edge=False,
-        show_edge=False,
-    )
-    for title in left:
-        table.add_column(title, no_wrap=not (fold or wrap), overflow="fold" if fold else "ellipsis")
-    for title in right:
-        table.add_column(title, justify="right", no_wrap=not wrap)
-    for title in last:
-        table.add_column(title, no_wrap=not wrap)
-    if rest is not None:
-        table.add_column(rest, no_wrap=True, overflow="ellipsis", ratio=1)
-    return table
-
-
-def show_table(console: Console, table: Table) -> None:
-    """Print a table; where the width is short, columns that may not wrap keep all of their text.
-
-    A column with a ratio takes what the others leave, where there is a width to share.
-    """
-    from rich.cells import cell_len
-
-    for column in table.columns:
-        if column.no_wrap and column.ratio is None:
-            # rich squeezes even a column that may not wrap, unless it has a least width.
-            texts = (str(text) for text in (column.header, *column.cells))
-            column.min_width = max(map(cell_len, texts))
-    if any(column.ratio for column in table.columns):
-        natural = console.measure(table, options=console.options.update(max_width=ANY_WIDTH))
-        table.expand = console.is_terminal or natural.maximum > console.width
-    console.print(table)
 
 
 def show_written(console: Console, paths: Iterable[Path]) -> None:
@@ -182,26 +116,6 @@ def say(text: str) -> None:
 def write_json(text: str) -> None:
     """Write JSON text to standard output; what would steer a terminal is escaped as JSON has it."""
     sys.stdout.write(printable_json(text))
-
-
-@functools.cache
-def _printable_table() -> type[Table]:
-    """A table whose cells are spelled out before their widths are measured."""
-    from rich.console import RenderableType
-    from rich.style import StyleType
-    from rich.table import Table
-
-    class PrintableTable(Table):
-        def add_row(
-            self,
-            *cells: RenderableType | None,
-            style: StyleType | None = None,
-            end_section: bool = False,
-        ) -> None:
-            spelled = (printable(cell) if isinstance(cell, str) else cell for cell in cells)
-            super().add_row(*spelled, style=style, end_section=end_section)
-
-    return PrintableTable
 
 
 @functools.cache

@@ -7,8 +7,10 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from experiments.cli.console import messages, output, plain_table, show_table
+from experiments.cli.console import messages, output
 from experiments.cli.progress import step_progress
+from experiments.findings.table import Table, text_columns
+from experiments.findings.terminal import show
 from tests.mutants.trying import (
     KILLED,
     LISTED,
@@ -72,10 +74,11 @@ def _tried(mutants: list[Mutant], tree: Path, workers: int) -> list[Outcome]:
 def _shown(mutants: list[Mutant], outcomes: list[Outcome]) -> int:
     """Print the table, and what the tests of those said that live; 1 if there are any."""
     console = output()
-    table = plain_table(("place", "what is wrong then", "outcome"))
-    for mutant, outcome in zip(mutants, outcomes, strict=True):
-        table.add_row(mutant.file, mutant.breaks, outcome.word)
-    show_table(console, table)
+    rows = [
+        {"place": mutant.file, "what is wrong then": mutant.breaks, "outcome": outcome.word}
+        for mutant, outcome in zip(mutants, outcomes, strict=True)
+    ]
+    show(console, Table(rows, text_columns("place", "what is wrong then", "outcome")))
     living = [pair for pair in zip(mutants, outcomes, strict=True) if pair[1].word != KILLED]
     for mutant, outcome in living:
         tests = " ".join(mutant.tests)

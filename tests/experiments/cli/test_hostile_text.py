@@ -14,9 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.cli.console import output, plain_table, show_table
+from experiments.cli.console import output
 from experiments.findings.markup import csv_records, csv_text, read_csv
-from experiments.findings.table import data_frame
+from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.terminal import show
 from experiments.results.rows import read_rows
 from factormodels.control_characters import printable, printable_json, shortened
 from factormodels.errors import FactormodelsError, InputError, MissingDependencyError
@@ -96,11 +97,9 @@ def test_errors_do_not_steer_a_terminal() -> None:
 
 def test_cells_are_measured_as_they_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
     console = output()
-    table = plain_table(("text",), ("number",))
-    table.add_row("\x1b[2J", "1")
-    table.add_row("12345678", "2")
-    show_table(console, table)
-    *_, first, second = capsys.readouterr().out.splitlines()
+    rows = [{"text": "\x1b[2J", "number": 1}, {"text": "12345678", "number": 2}]
+    show(console, Table(rows, (*text_columns("text"), Column("number", "number", digits=0))))
+    *_, first, second, _ = capsys.readouterr().out.splitlines()
     assert first.index("1", len("\\x1b[2J")) == second.index("2", len("12345678"))
 
 
