@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from dataclasses import dataclass
 
 from calibration.learned_priors import (
-    AdaptedPrior,
     ClassProbability,
     CrossValidation,
     Free,
     LearnedPriors,
     Specification,
     Temperature,
-    adapt_prior,
     cross_validate,
     fit,
-    labelled_share,
     stance_class,
 )
 from calibration.learned_priors.specification import KindOrClass
 from experiments.findings.text import counted
-from experiments.study.inputs import read_graphs
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 
@@ -59,34 +54,6 @@ class Learning:
 
     learned: LearnedPriors
     validated: CrossValidation | None
-
-
-@dataclass(frozen=True, eq=False)
-class Adaptation:
-    """What was learned, on responses without labels.
-
-    Attributes:
-        graphs: the responses with what was learned; with the share that was found too, where they
-            determine it.
-        prior: the share of true claims among them.
-        n_claims: number of their claims.
-    """
-
-    graphs: tuple[FactGraph, ...]
-    prior: AdaptedPrior
-    n_claims: int
-
-
-def labelled_graphs(source: Path) -> Sequence[FactGraph]:
-    """The responses of a file or an embedded dataset.
-
-    Raises:
-        InputError: if it cannot be read, or no atom has a label.
-    """
-    graphs = read_graphs(source)
-    if not any(atom.label is not None for graph in graphs for atom in graph.atoms):
-        raise InputError(f"{source}: no atom has a human label; give a labelled file")
-    return graphs
 
 
 def specification(
@@ -152,74 +119,6 @@ def analyse(
             penalty=settings.penalty,
         )
     return Learning(learned, validated)
-
-
-def unlabelled_graphs(source: Path, specification: Specification) -> Sequence[FactGraph]:
-    """The responses of a file or an embedded dataset, whose labels play no part.
-
-    Raises:
-        InputError: if it cannot be read, or what is to be learned cannot be moved to others.
-    """
-    if specification.encoding == "conditional":
-        raise InputError(
-            "--unlabelled: under the encoding conditional, the prior of atoms is in the tables of "
-            "relations as well and cannot be replaced alone; give --encoding implication or "
-            "mixture"
-        )
-    return read_graphs(source)
-
-
-def check_exchangeable(labelled: Sequence[FactGraph]) -> None:
-    """Check that labels are of both kinds, before anything is learned from them.
-
-    Raises:
-        InputError: if they are all true or all false.
-    """
-    try:
-        labelled_share(labelled)
-    except InputError as error:
-        raise InputError(f"--unlabelled: {error}") from None
-
-
-def adapt(
-    learned: LearnedPriors, labelled: Sequence[FactGraph], unlabelled: Sequence[FactGraph]
-) -> Adaptation:
-    """What was learned from labelled responses, moved to others that lack labels.
-
-    The strengths of relations stay. The share of true claims is estimated anew on the others, by
-    `adapt_prior`; the learned prior stays where they do not determine it.
-
-    Args:
-        learned: what was learned.
-        labelled: the responses that it was learned from.
-        unlabelled: the others.
-
-    Raises:
-        InputError: if there are none.
-    """
-    kept = learned.apply_all(unlabelled)
-    prior = adapt_prior(
-        kept,
-        learned.apply_all(labelled),
-        encoding=learned.specification.encoding,
-        backend=learned.backend,
-    )
-    n_claims = sum(len(graph.atoms) for graph in kept)
-    return Adaptation(tuple(map(prior.apply, kept)), prior, n_claims)
-
-
-def write_learned(graphs: Sequence[FactGraph], learned: LearnedPriors, path: Path) -> None:
-    """Write responses with what was learned, as fact graphs in JSON Lines.
-
-    `metadata["learned_from"]` lists what made the evidence that it was learned from.
-
-    Raises:
-        InputError: if the file cannot be written.
-    """
-    from factormodels.io import write_many
-
-    told = {"learned_from": [asdict(source) for source in learned.sources]}
-    write_many([replace(one, metadata={**one.metadata, **told}) for one in graphs], path)
 
 
 def _prior(text: str, option: str) -> Free | float | None:
