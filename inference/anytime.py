@@ -72,6 +72,11 @@ _LOOK_SECONDS = 0.2
 _SAMPLERS = ("ais", "wmb_is")
 _MESSAGES = ("lbp", "ijgp")
 
+_LATE = "did not end in the time"
+
+_EFFECTIVE = 40.0
+"""Effective draws below which a spread says nothing: what none of them saw is not in it."""
+
 _AGREE = 1.0
 """Standard error of log Z up to which a sampler's marginals tell the errors of others'."""
 
@@ -279,10 +284,10 @@ class _Best:
         if self.lower == -np.inf:
             lacks["lower"] = "no assignment of positive potential was found in the time"
         if error == np.inf:
+            few = "has groups that disagree, or too few draws that count"
             reasons = [
-                f"{name} {'has groups that disagree' if name in self.samples else why}"
+                f"{name} {few if name in self.samples else self.failures.get(name, _LATE)}"
                 for name in _SAMPLERS
-                for why in [self.failures.get(name, "did not end in the time")]
             ]
             lacks["estimate_standard_error"] = "; ".join(reasons)
         if choice.error is None:
@@ -297,7 +302,8 @@ def _settled(posterior: Posterior) -> bool:
 def _log_z_error(posterior: Posterior) -> float:
     """Standard error of an estimate of log Z; infinite where none is stated."""
     error = posterior.stats.get("log_z_standard_error")
-    return np.inf if error is None else float(error)
+    few = posterior.stats.get("effective_sample_size", np.inf) < _EFFECTIVE
+    return np.inf if error is None or few else float(error)
 
 
 def _nearest_to(reference: str, sampled: Posterior, candidates: dict[str, Posterior]) -> _Choice:
