@@ -111,7 +111,7 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
         tables={"responses": _responses_table(table, p), "shift": _shift_table(shift)},
         settings={"judge": str(judge), **settings.model_dump(mode="json")},
         draw=lambda: {
-            "shift": PaperFigure(
+            "evidence": PaperFigure(
                 _shift_figure(known, table, shift),
                 data_frame(_curves(known, table, shift)),
                 "Evidence here and the best mixture of what was learned",

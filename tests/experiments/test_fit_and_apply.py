@@ -73,6 +73,8 @@ def test_few_responses_are_said_to_tell_little(tmp_path: Path) -> None:
     fit(biographies(0, 20), penalty=30.0, folds=0, save=tmp_path / "judge.json")
     ten = apply(tmp_path / "judge.json", biographies(20, 30), n_bootstrap=50)
     assert "With 10 responses the test has little power" in ten.sentences[0]
+    written = {path.name for path in ten.save(tmp_path / "kept")}
+    assert {"shift.csv", "evidence.pdf", "graphs.jsonl", "findings.json"} <= written
     two = apply(tmp_path / "judge.json", biographies(20, 22), adapt=True, n_bootstrap=50)
     assert any(text.startswith("The learned prior stays: fewer than 8") for text in two.sentences)
 
