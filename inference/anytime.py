@@ -161,7 +161,8 @@ class _Best:
     def estimate(self) -> tuple[str, Posterior] | None:
         """Whose estimate of log Z is best, and it; None where there is none.
 
-        Samples whose groups agree are; then message passing, of larger clusters first.
+        Samples whose groups agree are; then message passing that settled, of larger clusters first;
+        then whatever lies between the bounds.
         """
         sampled = [
             (name, posterior)
@@ -174,7 +175,8 @@ class _Best:
             posterior = self.messages.get(name)
             if posterior is not None and _settled(posterior) and self._within(posterior):
                 return name, posterior
-        return None
+        rest = (*self.samples.items(), *self.messages.items())
+        return next((named for named in rest if self._within(named[1])), None)
 
     def _within(self, posterior: Posterior) -> bool:
         """Whether an estimate of log Z lies between the bounds, or near them by its own error."""
