@@ -118,7 +118,11 @@ def test_a_process_that_draws_gives_the_same_figures_and_report(
         asked.clear()
     pages = [f"report/{page.name}" for page in (tmp_path / "1" / "report").iterdir()]
     names = [path.name for path in (tmp_path / "1").glob("reliability*")]
-    assert (len(pages), len(names)) == (3, 4)
+    # The figure, its LaTeX and Typst, and what it shows.
+    assert (len(pages), {Path(name).suffix for name in names}) == (
+        3,
+        {".pdf", ".png", ".tex", ".typ", ".csv"},
+    )
     for name in (*pages, *names):
         one, other = (place / name for place in folders.values())
         assert one.read_bytes() == other.read_bytes(), name
