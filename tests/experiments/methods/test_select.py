@@ -141,7 +141,7 @@ def test_a_language_model_says_who_entails_whom_and_what_is_relevant() -> None:
     assert found["cost"][["stage", "calls"]].to_numpy().tolist() == [["relations", 6]]
     dry = select([one], weights="uniform", model=model, relevance=model, dry_run=True)
     assert len(model.asked) == 6
-    told = dict(dry["calls"].itertuples(index=False))
+    told: dict[str, int] = dict(dry["calls"].itertuples(index=False))
     assert told == {"relevance": 3, "relations": 6}
     narrow = select([one], weights="uniform", model=model, relevance=model)
     assert len(model.asked) == 2 * 6 + 3
