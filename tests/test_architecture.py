@@ -45,7 +45,8 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         *(("backend",), ("evidence", "stacked_graphs", "thread_team"), ("posterior", "stop")),
     ),
     "calibration": (
-        ("learned_potentials", "learned_priors"),
+        ("learned_priors",),
+        ("learned_potentials",),
         ("reporting",),
         ("figures",),
         ("self_knowledge",),

@@ -8,7 +8,7 @@ is the log likelihood of the share, and expectation-maximisation climbs it: the 
 mean posterior of the atoms under the last share. Where atoms are independent this is the EM of
 Saerens, Latinne and Decaestecker 2002 (Neural Computation 14), known as EMQ; here posteriors are
 those of the graph. That what evidence says did stay as it was is tested
-(`calibration.learned_priors.evidence_fit`): where the mixture of the two learned distributions does
+(`calibration.learned_potentials.shift`): where the mixture of the two learned distributions does
 not give the new one, there is no estimate.
 """
 
@@ -23,9 +23,10 @@ from enum import StrEnum
 import numpy as np
 
 from calibration.intervals import student_quantile
+from calibration.learned_potentials.shift import LawOfEvidence, shift_of
 from calibration.learned_priors.backend_likelihoods import Engine
 from calibration.learned_priors.design import design
-from calibration.learned_priors.evidence_fit import Evidence, evidence_of, mixture_p_value
+from calibration.learned_priors.evidence_fit import evidence_of
 from calibration.learned_priors.parameters import Parameters
 from calibration.learned_priors.specification import Specification
 from calibration.learned_priors.uncertainty import CONFOUNDED
@@ -133,7 +134,7 @@ def adapt_prior(
     """Share of true claims of responses without labels, by expectation-maximisation.
 
     It holds if their evidence is distributed, given truth, as it was among the responses that were
-    learned from. That is tested at 5 % by `mixture_p_value`, and the share refused if it fails.
+    learned from. That is tested at 5 % by `shift_of`, and the share refused if it fails.
     Where the graphs say that another relation model, retriever or number of passages made it, a
     warning says so.
     The interval is Student's on the logit scale, from the sandwich over responses. It takes what
@@ -180,13 +181,14 @@ def adapt_prior(
         moved, share, iterations = abs(mean - share), mean, iterations + 1
     found = _known(shares, share, iterations, moved <= tolerance, level)
     known, labels = _Shares(labelled, old, encoding, solver).evidence()
-    p_value = mixture_p_value(
+    p_value = shift_of(
         known.of(np.flatnonzero(labels == 1)),
         known.of(np.flatnonzero(labels == 0)),
         shares.evidence()[0],
-        n_bootstrap,
-        seed,
-    )
+        np.nan,
+        n_bootstrap=n_bootstrap,
+        seed=seed,
+    ).p_value
     found = replace(found, evidence_p=p_value)
     # Evidence that says nothing says nothing else than it did.
     if found.status is AdaptationStatus.UNIDENTIFIED or p_value >= _ALARM:
@@ -242,7 +244,7 @@ class _Shares:
         sums: Floats = np.bincount(self._owners, true, minlength=len(self.sizes)).astype(np.float64)
         return sums
 
-    def evidence(self) -> tuple[Evidence, Integers]:
+    def evidence(self) -> tuple[LawOfEvidence, Integers]:
         """Evidence of all atoms under the learned prior, and their labels, -1 for none."""
         p = np.clip(self._posteriors(self.old), _NEARLY_CERTAIN, 1.0 - _NEARLY_CERTAIN)
         evidence = evidence_of(self._graphs, np.log(p) - np.log1p(-p), self._owners)
