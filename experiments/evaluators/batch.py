@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,24 +26,23 @@ from factormodels.extraction.language_model.accounting import Account, charged_t
 from factormodels.extraction.pipeline import Stage, StageError, run_stages
 from factormodels.extraction.stages.retrieval import METADATA_KEY as RETRIEVAL_KEY
 from factormodels.fact_graph import FactGraph
-from factormodels.io.appended_records import JournalErrors, KeyedJournal, open_keyed_journal
 from factormodels.io.fact_graph_json import fact_graph_text, parse_fact_graph
 from factormodels.io.files import atomic_path, prepare_folder
 from factormodels.io.json_text import decode, encode
+from factormodels.io.result_store import STORE, KeptValues, open_store, remove_store
 from factormodels.object_repr import counted
 
 CONSUMPTION_KEY = "consumption"
 
-FORMAT = "factormodels/assessment-journal"
-VERSION = 2
+FORMAT = "factormodels/assessment"
+VERSION = 3
 GRAPHS = "graphs.jsonl"
 """The responses with all that was found, in the folder of a batch."""
 
 _MOST_NAMED = 5
 
-SUFFIX = ".partial"
-_SETTINGS = "settings"
-"""Key of the journal under which its settings stand, beside the hashes of responses."""
+_RESPONSES, _SETTINGS = "responses", "settings"
+"""What the store of a batch holds: graphs by the hash of their response, and one of settings."""
 
 Report = Callable[[AssessedResponse | None], None]
 """Called with every response that is finished, None for one that failed."""
@@ -143,7 +142,7 @@ class BatchSettings(Settings):
     """How a batch is run."""
 
     out: Annotated[Path | None, Field(exclude=True), Option("DIR", command_line=False)] = None
-    """Folder of what is written; an interrupted batch goes on from a journal in it."""
+    """Folder of what is written; an interrupted batch goes on from the store in it."""
 
     retry_failed: bool = False
     """Ask again for what an interrupted batch recorded as failed or missing."""
@@ -181,9 +180,9 @@ def assess_responses(
     """Assess responses and write them as JSON Lines that the graph reader reads.
 
     A line is the response's fact graph; its metadata hold what each stage did and the assessment.
-    With `options.out`, every finished response is kept in a journal beside it, which a later run
+    With `options.out`, every finished response is kept in the store beside it, which a later run
     with equal settings goes on from, and which goes when all are finished. Responses that failed,
-    or whose answers an outage cut off, are not in the output; the journal then stays, and a later
+    or whose answers an outage cut off, are not in the output; the store then stays, and a later
     run tries them again. Where none is left the output is not written. Stages run in threads, and
     share the limits of the model that they ask.
 
@@ -198,17 +197,17 @@ def assess_responses(
         elsewhere: where responses are computed; None: in this process, one at a time.
 
     Raises:
-        InputError: if the output or the journal cannot be written, or the journal is of other
+        InputError: if the output or the store cannot be written, or the store is of other
             settings.
-        LimitReachedError: if no more may be asked; the journal has what is finished.
+        LimitReachedError: if no more may be asked; the store has what is finished.
     """
     stop = threading.Event()
     found: dict[int, AssessedResponse] = {}
     failed: dict[int, _Failed] = {}
     kept: dict[int, FactGraph] = {}
     out = options.out
-    with nullcontext() if out is None else _open(out, settings) as journal:
-        keys = ["" if journal is None else response_key(graph) for graph in graphs]
+    with nullcontext() if out is None else _open(out, settings) as store:
+        keys = ["" if store is None else response_key(graph) for graph in graphs]
 
         def settle(place: int, assessed: FactGraph) -> None:
             found[place] = judged(assessed)
@@ -220,7 +219,7 @@ def assess_responses(
         todo: list[int] = []
         for place, key in enumerate(keys):
             # Hashed by content, so a response that was edited since is assessed anew.
-            earlier = None if journal is None else _finished(journal, key, options.retry_failed)
+            earlier = None if store is None else _finished(store, key, options.retry_failed)
             if earlier is None:
                 todo.append(place)
             else:
@@ -244,18 +243,18 @@ def assess_responses(
                 if report is not None:
                     report(None)
                 continue
-            if journal is not None:
-                journal.put(keys[place], fact_graph_text(result))
+            if store is not None:
+                store.put(keys[place], fact_graph_text(result))
             settle(place, result)
-        if journal is not None and out is not None:
-            # Written even if some responses failed: these are then left out, and the journal stays
-            # for the next try. In the order of the input, however the journal was filled. Where all
+        if store is not None and out is not None:
+            # Written even if some responses failed: these are then left out, and the store stays
+            # for the next try. In the order of the input, however the store was filled. Where all
             # failed, what an earlier run wrote there is worth more than nothing.
             if found or not failed:
-                _write(journal, (keys[place] for place in sorted(found)), out)
+                _write(store, (keys[place] for place in sorted(found)), out)
             # All is in `out` by now, and that was moved into place whole.
             if not failed:
-                journal.path.unlink()
+                remove_store(store.path)
     if keep is not None:
         for place in sorted(kept):
             keep(kept[place])
@@ -273,49 +272,39 @@ def response_key(graph: FactGraph) -> str:
 
 
 @contextmanager
-def _open(out: Path, settings: Mapping[str, Any]) -> Iterator[KeyedJournal]:
-    """Open the journal beside an output: the texts of assessed responses by `response_key`."""
+def _open(out: Path, settings: Mapping[str, Any]) -> Iterator[KeptValues]:
+    """Open the store beside an output: the texts of assessed responses by `response_key`."""
     # Beside the output, where it is found again by the same command.
-    path = out.with_name(out.name + SUFFIX)
-    foreign = (
-        f"{path}: it was begun with other settings or is not a journal; repeat the command that "
-        "began it, or remove the file to begin anew"
-    )
-    errors = JournalErrors(
-        busy=f"{path}: another process is at work on this batch; wait for it, or name another "
-        "--out",
-        foreign=foreign,
-        damaged=f"{path}: a record before the last one is damaged; remove the file to begin anew",
-    )
-    with ExitStack() as stack:
-        try:
-            journal = stack.enter_context(open_keyed_journal(path, errors))
-        except OSError as error:
-            raise InputError(
-                f"{out}: {path.name} cannot be written beside it ({error.strerror}); name a file "
-                "in an existing folder"
-            ) from None
+    path = out.with_name(STORE)
+    if not path.parent.is_dir():
+        raise InputError(f"{out}: its folder does not exist; name a file in an existing folder")
+    with open_store(path, "remove the file to begin anew") as store:
         # Compared as text: equal settings encode to equal bytes.
         text = encode({"format": FORMAT, "version": VERSION, **settings}, str(path))
-        if not journal:
-            journal.put(_SETTINGS, text)
-        elif journal.get(_SETTINGS) != text:
-            raise InputError(foreign)
-        yield journal
+        kept, begun = store.values(_RESPONSES), store.value(_SETTINGS, _SETTINGS)
+        if begun is None and not store.n_records():
+            store.put(_SETTINGS, _SETTINGS, text)
+        elif begun != text:
+            raise InputError(
+                f"{path}: it was begun with other settings; repeat the command that began it, or "
+                "remove the file to begin anew"
+            )
+        yield kept
 
 
-def _write(journal: KeyedJournal, keys: Iterable[str], path: Path) -> None:
+def _write(store: KeptValues, keys: Iterable[str], path: Path) -> None:
     """Write finished responses as JSON Lines, whole or not at all, one in memory at a time."""
     with atomic_path(path) as temporary, temporary.open("wb") as out:
         for key in keys:
-            out.write(f"{journal[key]}\n".encode("utf-8", "surrogatepass"))
+            out.write(f"{store.get(key)}\n".encode("utf-8", "surrogatepass"))
 
 
-def _finished(journal: KeyedJournal, key: str, retry_failed: bool) -> FactGraph | None:
+def _finished(store: KeptValues, key: str, retry_failed: bool) -> FactGraph | None:
     """What an earlier run made of a response; None if it is to be assessed."""
-    if key not in journal:
+    text = store.get(key)
+    if text is None:
         return None
-    graph = parse_fact_graph(decode(journal[key], journal.path), journal.path)
+    graph = parse_fact_graph(decode(text, store.path), store.path)
     return None if retry_failed and judged(graph).lacking else graph
 
 

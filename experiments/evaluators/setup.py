@@ -119,7 +119,7 @@ def make_plan(
     retriever = _retriever_name(graphs, settings, atoms)
     relations = settings.relations or ("lexical" if session.model is None else "model")
     stages: list[Stage] = []
-    # Whatever changes a result stands here: a journal is gone on with only under equal ones.
+    # Whatever changes a result stands here: a store is gone on with only under equal ones.
     facts: dict[str, Any] = {
         "atoms": atoms,
         "retriever": retriever,

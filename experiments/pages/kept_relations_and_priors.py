@@ -36,8 +36,8 @@ def with_kept_relations(
         folder: the folder of its results.
         manifest: its manifest.
     """
-    answers = TextAnswers.of(_read(folder, TEXTS))
-    # The manifest was written with the rows, the journal may have changed since: only answers whose
+    answers = TextAnswers.of(_read(folder, TEXTS).items())
+    # The manifest was written with the rows, the store may have changed since: only answers whose
     # hash is in the manifest belong to these rows.
     own = content_hashes(answers)
     judged = {
@@ -80,9 +80,9 @@ def kept_priors(
     return fits if digest == manifest["files"].get("priors.csv") else ()
 
 
-def _read(folder: Path, name: str) -> dict[str, Any]:
+def _read(folder: Path, kind: str) -> dict[str, Any]:
     try:
-        return read_kept(folder, name)
+        return read_kept(folder, kind)
     except InputError as error:
         # What was kept has no part in the results: without it the pages say less.
         logger.warning("%s", error)

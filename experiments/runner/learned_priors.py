@@ -32,7 +32,7 @@ from experiments.study.design import GraphView, StudyCell
 from experiments.study.reading import LoadedStudy
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.io.appended_records import KeyedJournal
+from factormodels.io.result_store import KeptValues
 from inference import Backend
 
 if TYPE_CHECKING:
@@ -229,7 +229,7 @@ def fit_all(
     asked: Sequence[PriorRequest],
     data: Sequence[StudyData],
     seed: int,
-    kept: KeyedJournal,
+    kept: KeptValues,
     *,
     finished: Collection[tuple[str, GraphView]] = (),
     again: bool = False,
@@ -388,11 +388,11 @@ def _fit(
     request: PriorRequest,
     dataset: StudyData,
     seed: int,
-    kept: KeyedJournal,
+    kept: KeptValues,
     again: bool,
     notice: Callable[[str], None],
 ) -> CrossFittedPriors:
-    """The fits of one request, those that are kept from the journal; failures are kept as well."""
+    """The fits of one request, those that are kept from the store; failures are kept as well."""
     # Views and folds below are built on demand: a run that is resumed with all its fits needs
     # neither.
     fold, needed = _folds(request, dataset, seed)
@@ -425,7 +425,7 @@ def _fit(
             return {"error": sentence(error)}
 
     fits = {}
-    # Every fit is in the journal before the next begins, so a run that dies loses one at most.
+    # Every fit is in the store before the next begins, so a run that dies loses one at most.
     for number in needed:
         value = kept.get(request.key(number))
         # A failure is kept as well, or every resumption would try in vain again.

@@ -1,16 +1,14 @@
 """The folder of a run: what it was begun for, what of it is finished, who may go on with it.
 
-Beside the results stands the folder `journal`: the plan of the run, its finished units, and what
-was worked out once for them.
+Beside the results stands their store: the plan of the run, its finished units, and what was worked
+out once for them.
 """
 
 from __future__ import annotations
 
 import itertools
-import json
-import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -27,28 +25,24 @@ from experiments.study.config import Study, computed_part
 from experiments.study.data import StudyData
 from experiments.study.design import StudyCell
 from factormodels.errors import InputError
-from factormodels.io import json_text
-from factormodels.io.appended_records import (
-    Journal,
-    JournalErrors,
-    KeyedJournal,
-    open_journal,
-    open_keyed_journal,
-    read_journal,
-    read_keyed_journal,
-)
 from factormodels.io.arrow_files import undamaged
-from factormodels.io.files import prepare_folder, read_text, remove_empty, write_text
+from factormodels.io.files import prepare_folder, remove_empty
 from factormodels.io.long_columns import stored_table
 from factormodels.io.plain_yaml import plain_hash
+from factormodels.io.result_store import (
+    STORE,
+    ResultStore,
+    open_store,
+    read_store,
+    remove_store,
+)
 
-JOURNAL = "journal"
-"""The folder of the plan and the units, within that of the results."""
+PLAN, UNITS = "plan", "units"
 
-_PLAN, _UNITS = "plan.json", "units.bin"
-
-PRIORS, SELECTIONS, TEXTS = "priors.bin", "selections.bin", "texts.bin"
+PRIORS, SELECTIONS, TEXTS = "priors", "selections", "texts"
 """What is worked out once for a run, beside its units."""
+
+MEND = "start anew with --overwrite"
 
 
 @dataclass(frozen=True)
@@ -128,20 +122,18 @@ class OpenRun:
     """A run whose folder is this process's alone.
 
     Attributes:
-        journal: where finished units go.
-        finished: those that it held.
+        store: where all that is finished goes.
+        finished: the units that it held.
         code: versions of the code that its units were computed with, the first one first.
-        folder: where its journals are.
     """
 
-    journal: Journal
+    store: ResultStore
     finished: FinishedUnits
     code: tuple[str, ...]
-    folder: Path
 
-    def keyed(self, name: str) -> AbstractContextManager[KeyedJournal]:
-        """Open one of the journals beside that of the units."""
-        return open_keyed_journal(self.folder / name, _errors(self.folder / name))
+    def keep(self, units: bytes) -> None:
+        """Keep finished units, as `experiments.runner.units.encode` writes them."""
+        self.store.append(UNITS, units)
 
 
 @contextmanager
@@ -163,47 +155,45 @@ def open_run(
     """
     # Only folders that this run itself creates may be removed if it fails.
     absent = [place for place in (folder, *folder.parents) if not place.exists()]
-    own = folder / JOURNAL
-    units = own / _UNITS
+    path = folder / STORE
     try:
         # Before anything is created, so that a refusal leaves the folder as it was.
         if not overwrite:
-            _refuse_another(folder, plan)
+            with read_store(path, MEND) as before:
+                _refuse_another(before, plan)
         prepare_folder(folder)
-        prepare_folder(own)
-        # The lock on this journal is the lock on the whole folder; everything below happens under
-        # it.
-        with open_journal(units, _errors(units), anew=overwrite) as journal:
+        # The lock on the store is the lock on the whole folder; everything below happens under it.
+        with open_store(path, MEND, anew=overwrite) as store:
             try:
-                records = (record for _, record in journal.records())
-                finished = finished_units(records, sizes, units)
-                if not overwrite and not resume:
-                    _refuse_unfinished(folder, finished, sizes, n_answers(folder))
-                # Earlier versions of the code matter only if some of their units are kept.
-                code = _codes(own / _PLAN) if resume and finished.table.num_rows else ()
-                # Nothing is lost here: the folder is empty, complete, or to be overwritten.
-                if not resume:
-                    journal.clear()
-                    for name in (PRIORS, SELECTIONS, TEXTS):
-                        (own / name).unlink(missing_ok=True)
-                    finished = finished_units((), sizes, units)
-                current = code_identity()
-                code = code if current in code else (*code, current)
-                # Written under the lock and before the first unit: units without their plan could
-                # not be told from those of another study.
-                document = {**vars(plan), "sha256": plan.sha256, "code": code}
-                write_text(own / _PLAN, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-                yield OpenRun(journal, finished, code, own)
+                yield _begun(store, plan, sizes, resume=resume)
             except BaseException as error:
                 # Bad input is to be mended, which may make it another run: then fits are no reason
                 # to hold on to the folder.
-                kept = (_UNITS, TEXTS) if isinstance(error, InputError) else (_UNITS, TEXTS, PRIORS)
-                if not any(_has_records(own / name) for name in kept):
-                    shutil.rmtree(own, ignore_errors=True)
+                kept = (UNITS, TEXTS) if isinstance(error, InputError) else (UNITS, TEXTS, PRIORS)
+                if not any(store.n_records(kind) for kind in kept):
+                    remove_store(path)
                 raise
     except BaseException:
         remove_empty(absent)
         raise
+
+
+def _begun(store: ResultStore, plan: RunPlan, sizes: Sequence[int], *, resume: bool) -> OpenRun:
+    """A run whose store is open, with what of it may be kept."""
+    finished = finished_units(store.records(UNITS), sizes, store.path)
+    if not resume:
+        _refuse_unfinished(store, finished, sizes)
+        # Nothing is lost here: the store is empty or that of a complete run.
+        store.clear()
+        finished = finished_units((), sizes, store.path)
+    # Earlier versions of the code matter only if some of their units are kept.
+    code = tuple(_plan(store).get("code", ())) if finished.table.num_rows else ()
+    current = code_identity()
+    code = code if current in code else (*code, current)
+    # Written before the first unit: units without their plan could not be told from those of
+    # another study.
+    store.put(PLAN, PLAN, {**vars(plan), "sha256": plan.sha256, "code": code})
+    return OpenRun(store, finished, code)
 
 
 def read_finished(folder: Path, plan: RunPlan, sizes: Sequence[int]) -> FinishedUnits:
@@ -215,40 +205,40 @@ def read_finished(folder: Path, plan: RunPlan, sizes: Sequence[int]) -> Finished
         sizes: number of responses of every cell's dataset.
 
     Raises:
-        InputError: if the folder holds another run, or its journal is damaged.
+        InputError: if the folder holds another run, or its store is damaged.
     """
-    _refuse_another(folder, plan)
-    path = folder / JOURNAL / _UNITS
-    return finished_units(read_journal(path, _errors(path)), sizes, path)
+    with read_store(folder / STORE, MEND) as store:
+        _refuse_another(store, plan)
+        return finished_units(store.records(UNITS), sizes, store.path)
 
 
-def read_kept(folder: Path, name: str) -> dict[str, Any]:
-    """What is kept in one of the journals beside that of the units, by key.
+def read_kept(folder: Path, kind: str) -> dict[str, Any]:
+    """What is kept beside the units, by key.
 
     Args:
         folder: the folder of the results.
-        name: `PRIORS`, `SELECTIONS` or `TEXTS`.
+        kind: `PRIORS`, `SELECTIONS` or `TEXTS`.
 
     Raises:
         InputError: if it is damaged, or of another version.
     """
-    path = folder / JOURNAL / name
-    return read_keyed_journal(path, _errors(path))
+    with read_store(folder / STORE, MEND) as store:
+        return dict(store.items(kind))
 
 
 def n_answers(folder: Path) -> int:
     """How many answers of text models a folder holds."""
-    journal = folder / JOURNAL / TEXTS
-    return sum(1 for _ in read_journal(journal, _errors(journal)))
+    with read_store(folder / STORE, MEND) as store:
+        return store.n_records(TEXTS)
 
 
 def finished_units(records: Iterable[bytes], sizes: Sequence[int], place: object) -> FinishedUnits:
-    """The finished units of a journal; of a unit that was done twice the later result.
+    """The finished units of a store; of a unit that was done twice the later result.
 
     Args:
-        records: the journal's records.
+        records: those of the store.
         sizes: number of responses of every cell's dataset.
-        place: what errors call the journal.
+        place: what errors call the store.
 
     Raises:
         InputError: if a record is none of this study's.
@@ -256,8 +246,8 @@ def finished_units(records: Iterable[bytes], sizes: Sequence[int], place: object
     table = stored_table((_decoded(record, place) for record in records), schema())
     cells, responses = (table[name].to_numpy() for name in ("cell", "response"))
     if len(cells) and (cells.max() >= len(sizes) or (responses >= np.asarray(sizes)[cells]).any()):
-        raise InputError(f"{place}: it holds units of another study; start anew with --overwrite")
-    # Sorted by cell, response and place in the journal: of equal units the last one was done last.
+        raise InputError(f"{place}: it holds units of another study; {MEND}")
+    # Sorted by cell, response and place in the store: of equal units the last one was done last.
     order = np.lexsort((responses, cells))
     # A unit is done twice if it failed and was retried; the later result replaces the earlier one.
     same_as_next = (np.diff(cells[order]) == 0) & (np.diff(responses[order]) == 0)
@@ -270,13 +260,13 @@ def finished_units(records: Iterable[bytes], sizes: Sequence[int], place: object
 
 def _decoded(record: bytes, place: object) -> pa.RecordBatch:
     # Of records with other columns some end too soon for what is looked for.
-    with undamaged(place, "start anew with --overwrite"):
+    with undamaged(place, MEND):
         return decode(record)
 
 
 def _in_order(table: pa.Table, order: NDArray[np.int64]) -> pa.Table:
     """Some rows of a table in another order."""
-    # A task's units follow each other in the journal, so that the order is made of few stretches.
+    # A task's units follow each other in the store, so that the order is made of few stretches.
     bounds = [0, *(np.flatnonzero(np.diff(order) != 1) + 1).tolist(), len(order)]
     if len(bounds) * _LONG_STRETCH > len(order):
         return table.take(pa.array(order)).combine_chunks()
@@ -290,17 +280,13 @@ _LONG_STRETCH = 64
 """Units of which a stretch costs no more as it is than copied."""
 
 
-def _refuse_another(folder: Path, plan: RunPlan) -> None:
-    path = folder / JOURNAL / _PLAN
-    if not path.exists():
-        return
-    before = _read_plan(path)
-    if before.get("sha256") == plan.sha256:
-        return
-    raise InputError(
-        f"{folder}: it holds a run that differs in {_differences(before, plan)}; give another "
-        "--out, or drop that run with --overwrite"
-    )
+def _refuse_another(store: ResultStore, plan: RunPlan) -> None:
+    before = _plan(store)
+    if before and before.get("sha256") != plan.sha256:
+        raise InputError(
+            f"{store.path.parent}: it holds a run that differs in {_differences(before, plan)}; "
+            "give another --out, or drop that run with --overwrite"
+        )
 
 
 def _differences(before: Mapping[str, Any], plan: RunPlan) -> str:
@@ -320,42 +306,21 @@ def _differences(before: Mapping[str, Any], plan: RunPlan) -> str:
     return ", ".join(keys) or "its version"
 
 
-def _has_records(journal: Path) -> bool:
-    return any(True for _ in read_journal(journal, _errors(journal)))
-
-
-def _errors(journal: Path) -> JournalErrors:
-    return JournalErrors(
-        busy=f"{journal.parent.parent}: another run is at work in this folder; wait for it, or "
-        "give another --out",
-        foreign=f"{journal}: this is not a journal of a run, or one of another version; start anew "
-        "with --overwrite",
-        damaged=f"{journal}: a record before the last one is damaged; start anew with --overwrite",
-    )
-
-
-def _refuse_unfinished(
-    folder: Path, finished: FinishedUnits, sizes: Sequence[int], n_texts: int
-) -> None:
-    count = finished.table.num_rows
+def _refuse_unfinished(store: ResultStore, finished: FinishedUnits, sizes: Sequence[int]) -> None:
+    count, n_texts = finished.table.num_rows, store.n_records(TEXTS)
     if count < sum(sizes) and (count or n_texts):
         answers = f" and {n_texts:,} answers about its texts" if n_texts else ""
         raise InputError(
-            f"{folder}: it holds {count:,} of {sum(sizes):,} units{answers} of this study; go on "
-            "with --resume, or drop them with --overwrite"
+            f"{store.path.parent}: it holds {count:,} of {sum(sizes):,} units{answers} of this "
+            "study; go on with --resume, or drop them with --overwrite"
         )
 
 
-def _read_plan(path: Path) -> dict[str, Any]:
-    try:
-        # Whatever the damage, the user is told the one sentence below.
-        plan = json_text.decode(read_text(path), path)
-    except InputError:
-        plan = None
-    if not isinstance(plan, dict):
-        raise InputError(f"{path}: the plan of a run cannot be read; drop the run with --overwrite")
-    return plan
-
-
-def _codes(path: Path) -> tuple[str, ...]:
-    return tuple(_read_plan(path).get("code", ())) if path.exists() else ()
+def _plan(store: ResultStore) -> dict[str, Any]:
+    """The plan of the run that a store is of; empty of a new one."""
+    plan: dict[str, Any] | None = store.value(PLAN, PLAN)
+    if plan is None and store.n_records():
+        raise InputError(
+            f"{store.path}: the plan of its run is damaged, or it is that of an assessment; {MEND}"
+        )
+    return plan or {}

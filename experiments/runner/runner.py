@@ -60,7 +60,6 @@ from experiments.study.data import StudyData, load_data
 from experiments.study.design import StudyAlgorithm, StudyCell, algorithms, cells
 from experiments.study.reading import LoadedStudy
 from factormodels.extraction.language_model.accounting import Ledger
-from factormodels.io.appended_records import Journal
 from inference import Backend
 
 logger = logging.getLogger(__name__)
@@ -243,7 +242,7 @@ def run_study(
         open_run(folder, planned.plan(), sizes, resume=resume, overwrite=overwrite) as run,
         _helper(planned, execution) as helper,
     ):
-        # Failed units are hidden, not erased: they stay in the journal until a new result replaces
+        # Failed units are hidden, not erased: they stay in the store until a new result replaces
         # them.
         before = _without_failed(run.finished, wanted) if retry_failed else run.finished
         done = _done(planned, before)
@@ -272,16 +271,17 @@ def run_study(
         watched = (monitor or _unwatched)(queue.left + len(judged), before.table.num_rows)
         with watched as report:
             if judged:
-                _keep(planned, encode(judged), run.journal, report)
+                _keep(planned, encode(judged), run, report)
             if queue.left:
-                _run_units(planned, queue, execution, early, run.journal, report)
-        # Read back from the journal rather than collected along the way, so that a run in one go
+                _run_units(planned, queue, execution, early, run, report)
+        # Read back from the store rather than collected along the way, so that a run in one go
         # and a resumed one write the same results.
         finished = read_finished(folder, planned.plan(), sizes)
-        with run.keyed(SELECTIONS) as kept:
-            # The data as given, not `data`: selections use the relations on record, not those found
-            # anew.
-            selected = select_all(planned.selection_solvers, planned.data, kept, notice=notice)
+        # The data as given, not `data`: selections use the relations on record, not those found
+        # anew.
+        selected = select_all(
+            planned.selection_solvers, planned.data, run.store.values(SELECTIONS), notice=notice
+        )
         results = write_results(
             planned.study,
             data,
@@ -335,16 +335,15 @@ def _learned(
     asked = [one for one in planned.prior_requests if any(one.matches(*view) for view in views)]
     if not asked:
         return ()
-    with run.keyed(PRIORS) as kept:
-        return fit_all(
-            asked,
-            data,
-            planned.study.seed,
-            kept,
-            finished=finished,
-            again=again,
-            notice=notice,
-        )
+    return fit_all(
+        asked,
+        data,
+        planned.study.seed,
+        run.store.values(PRIORS),
+        finished=finished,
+        again=again,
+        notice=notice,
+    )
 
 
 def _at(chosen: Sequence[StudyCell], positions: Iterable[int]) -> list[StudyCell]:
@@ -388,20 +387,20 @@ def _ask(
     """What text models say, asked about what is not known yet, or failed if `again`."""
     if not planned.models:
         return TextAnswers()
-    with run.keyed(TEXTS) as kept:
-        answers = TextAnswers.of(kept)
-        left = [request for request in requests if not answers.has(request, again=again)]
-        # Opening a model may load weights or require a key, so only those with something left to
-        # answer are opened.
-        needed = {(request.key, request.title) for request in left}
-        models = [one for one in planned.models if (one.key, one.title) in needed]
-        if models:
-            opened = open_models(planned.loaded, models, ledger)
-            # Cells that share relations ask for the same answers; each is asked for once.
-            with monitor(len(set(left))) as report:
-                for request, answer in ask_texts(left, planned.data, opened):
-                    answers.keep(request, answer, kept)
-                    report()
+    kept = run.store.values(TEXTS)
+    answers = TextAnswers.of(kept.items())
+    left = [request for request in requests if not answers.has(request, again=again)]
+    # Opening a model may load weights or require a key, so only those with something left to
+    # answer are opened.
+    needed = {(request.key, request.title) for request in left}
+    models = [one for one in planned.models if (one.key, one.title) in needed]
+    if models:
+        opened = open_models(planned.loaded, models, ledger)
+        # Cells that share relations ask for the same answers; each is asked for once.
+        with monitor(len(set(left))) as report:
+            for request, answer in ask_texts(left, planned.data, opened):
+                answers.keep(request, answer, kept)
+                report()
     return answers
 
 
@@ -410,10 +409,10 @@ def _run_units(
     queue: TaskQueue,
     execution: Execution,
     early: EarlyWorkers | None,
-    journal: Journal,
+    run: OpenRun,
     report: Callable[[Progress], None],
 ) -> None:
-    """Run the queue's units where `execution` says, each result into the journal as it comes."""
+    """Run the queue's units where `execution` says, each result into the store as it comes."""
     # If this loop is left by an error or an interrupt, the generator must clean up at once: it ends
     # the worker processes.
     with closing(_outcomes(planned, queue, execution, early)) as outcomes:
@@ -429,14 +428,14 @@ def _run_units(
                 batch = decode(answer)
                 units = [batch[name].to_numpy() for name in ("cell", "response")]
                 queue.settle(task, np.stack(units, axis=1))
-            _keep(planned, answer, journal, report)
+            _keep(planned, answer, run, report)
 
 
 def _keep(
-    planned: StudyDesign, units: bytes, journal: Journal, report: Callable[[Progress], None]
+    planned: StudyDesign, units: bytes, run: OpenRun, report: Callable[[Progress], None]
 ) -> None:
-    """Add encoded units to the journal, and tell of them."""
-    journal.append(units)
+    """Keep encoded units, and tell of them."""
+    run.keep(units)
     batch = decode(units)
     report(Progress(batch.num_rows, tuple(_failures_in(planned, batch))))
 

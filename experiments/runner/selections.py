@@ -20,8 +20,8 @@ from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.relation_models.recorded import recorded_in_graphs
 from factormodels.fact_graph import FactGraph
-from factormodels.io.appended_records import KeyedJournal
 from factormodels.io.plain_yaml import plain_hash
+from factormodels.io.result_store import KeptValues
 from factormodels.selection import (
     Core,
     SolverSettings,
@@ -146,7 +146,7 @@ def selection_solvers(loaded: LoadedStudy) -> tuple[SelectionSolver, ...]:
 def select_all(
     chosen: Sequence[SelectionSolver],
     data: Sequence[StudyData],
-    kept: KeyedJournal,
+    kept: KeptValues,
     *,
     notice: Callable[[str], None] = logger.info,
 ) -> Selections:
@@ -235,7 +235,7 @@ def _count(dataset: StudyData) -> str:
 
 
 def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:
-    """A selection with its model loaded, and an identity for its journal entries."""
+    """A selection with its model loaded, and an identity for what is kept of it."""
     # The name says nothing of the answer: it may change between a run and its resumption.
     identity: dict[str, Any] = {**asdict(choice), "name": "", "path": "", "templates": ""}
     templates = None if choice.templates is None else folder / choice.templates

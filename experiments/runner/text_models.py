@@ -52,7 +52,7 @@ from factormodels.extraction.stages.relations import (
     with_relations,
 )
 from factormodels.fact_graph import FactGraph
-from factormodels.io.appended_records import KeyedJournal
+from factormodels.io.result_store import KeptValues
 from factormodels.recorded_verdicts import verdicts_of
 from factormodels.variants import merge_duplicate_contexts
 
@@ -142,17 +142,17 @@ class TextAnswers:
     by_request: dict[TextRequest, Answer] = field(default_factory=dict)
 
     @staticmethod
-    def of(kept: Mapping[str, Answer]) -> TextAnswers:
-        """The answers of a journal."""
-        return TextAnswers({TextRequest(*json.loads(key)): answer for key, answer in kept.items()})
+    def of(kept: Iterable[tuple[str, Answer]]) -> TextAnswers:
+        """The answers of a store."""
+        return TextAnswers({TextRequest(*json.loads(key)): answer for key, answer in kept})
 
     def has(self, request: TextRequest, *, again: bool = False) -> bool:
         """Whether there is an answer; `again`: and it is no failure."""
         answer = self.by_request.get(request)
         return answer is not None and not (again and "error" in answer)
 
-    def keep(self, request: TextRequest, answer: Answer, kept: KeyedJournal) -> None:
-        """Add an answer, to the journal first."""
+    def keep(self, request: TextRequest, answer: Answer, kept: KeptValues) -> None:
+        """Add an answer, to the store first."""
         # An answer may have cost money: it is safe before anything else happens.
         kept.put(json.dumps(request), answer)
         self.by_request[request] = answer
@@ -416,7 +416,7 @@ def ask_texts(
             least = one.model.facts["least"]
             answer = _found_relations(graph, remembering[1], request.variant, least)
         if one.consumption is not None:
-            # Taken after each response, so that an answer carries its own cost into the journal.
+            # Taken after each response, so that an answer carries its own cost into the store.
             answer["consumption"] = one.consumption.take()
             answer["not_sent"] = sorted(lacking_parameters(one.consumption))
         yield request, answer
@@ -581,7 +581,7 @@ def _found_relations(graph: FactGraph, model: RelationModel, variant: str, least
 
 
 def _relations(found: Iterable[Sequence[Any]]) -> Iterator[Relation]:
-    # A journal of an older version has no distributions.
+    # An answer of an older version has no distribution.
     for source, target, kind, probability, *shares in found:
         given = tuple(shares[0]) if shares and shares[0] is not None else None
         yield Relation(source, target, RelationKind(kind), probability, given)

@@ -1,7 +1,7 @@
 """Units: one response in one cell each. A queue hands them out as tasks, which run them.
 
 A task holds all that its units need, since it runs in whatever process it is sent to, and comes
-back as bytes that go into the journal as they are.
+back as bytes that go into the store as they are.
 """
 
 from __future__ import annotations

@@ -18,7 +18,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from factormodels.io.result_store import STORE
 from tests.experiments.conftest import environment
+from tests.experiments.killed_run import kept
 
 STUDY = """
 study: s
@@ -117,7 +119,7 @@ def jumping_clock(folder: Path) -> tuple[str, bool]:
 def two_at_once(folder: Path) -> tuple[str, bool]:
     """Two runs into one folder."""
     first = _begun(folder)
-    while not (folder / "made" / "journal" / "units.bin").exists() and first.poll() is None:
+    while not (folder / "made" / STORE).exists() and first.poll() is None:
         time.sleep(0.01)
     second = _call(folder, (*RUN, "--resume"))
     right = first.wait() == 0 and _refused(second) and _same(folder)
@@ -127,8 +129,7 @@ def two_at_once(folder: Path) -> tuple[str, bool]:
 def changed_code(folder: Path) -> tuple[str, bool]:
     """Code that is another one when a killed run goes on."""
     first = _begun(folder)
-    journal = folder / "made" / "journal" / "units.bin"
-    while not (journal.exists() and journal.stat().st_size > 1000) and first.poll() is None:
+    while not kept(folder / "made") and first.poll() is None:
         time.sleep(0.01)
     first.kill()
     first.wait()

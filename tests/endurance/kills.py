@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from experiments.results.rows import read_rows
+from factormodels.io.result_store import STORE
 from tests.experiments.conftest import environment
 
 STUDY = """
@@ -40,7 +41,7 @@ PATIENCE = 900.0
 _MOST_SECONDS = 12.0
 """Kills come between the start of a process and so many seconds, or half as long as a calm run."""
 
-_UNTOUCHED = ("manifest.json",)
+_UNTOUCHED = ("manifest.json", STORE)
 """Files that tell of the run itself: their times and counts of attempts may differ."""
 
 
@@ -139,7 +140,7 @@ def tried(
     names = sorted(
         str(path.relative_to(first))
         for path in first.rglob("*")
-        if path.is_file() and path.name not in _UNTOUCHED and "journal" not in path.parts
+        if path.is_file() and path.name not in _UNTOUCHED
     )
     different = [
         name

@@ -23,6 +23,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from factormodels.io.result_store import STORE
 from tests.experiments.conftest import environment
 
 STUDY = """
@@ -93,7 +94,7 @@ def measure(responses: int, workers: int, *, dask: bool) -> Taken:
         taken.scheduler = time.process_time() - before
         if process.returncode:
             raise RuntimeError((folder / "told").read_text(encoding="utf-8"))
-        taken.sizes["journal"] = (folder / "out" / "journal" / "units.bin").stat().st_size
+        taken.sizes[STORE] = (folder / "out" / STORE).stat().st_size
         for name in ("rows.parquet", "rows.csv"):
             taken.sizes[name] = (folder / "out" / name).stat().st_size
         parquet: Any = import_module("pyarrow.parquet")
@@ -150,7 +151,7 @@ def _part(folder: Path) -> str:
     """What the study is at, as its folder tells."""
     if any(folder.glob(".out.*")) or (folder / "out" / "manifest.json").exists():
         return FILES
-    return UNITS if (folder / "out" / "journal" / "plan.json").exists() else DATA
+    return UNITS if (folder / "out" / STORE).exists() else DATA
 
 
 def _children(process: int) -> set[int]:
@@ -220,7 +221,7 @@ def table(found: Mapping[int, Taken]) -> str:
     for part in PARTS:
         add(f"the same with pages of files, {part}", [x.first_peak[part] for x in taken], "B")
     add("peak memory of a worker", [one.worker_peak for one in taken], "B")
-    for name in ("data", "journal", "rows.parquet", "rows.csv"):
+    for name in ("data", STORE, "rows.parquet", "rows.csv"):
         title = "temporary file of the responses" if name == "data" else name
         add(title, [one.sizes.get(name, 0.0) for one in taken], "B")
     slope = len(sizes) > 1

@@ -17,17 +17,15 @@ from pathlib import Path
 
 import pandas as pd
 
+from experiments.runner.resumption import UNITS
 from experiments.runner.runner import Execution, StudyDesign, design, run_study
 from experiments.runner.units import decode, encode
 from experiments.study.reading import load_study
-from factormodels.io.appended_records import JournalErrors, read_journal
+from factormodels.io.result_store import STORE, read_store
 from inference import get_backend
 from inference.warm_up import warm_up
 from tests.experiments import strange
 from tests.experiments.conftest import environment
-
-EMPTY_JOURNAL = len(b"factormodels journal 2\n")
-"""Size of a journal without a record."""
 
 
 def attempt(planned: StudyDesign, out: Path) -> int:
@@ -44,10 +42,9 @@ def attempt(planned: StudyDesign, out: Path) -> int:
 
 
 def kept(out: Path) -> int:
-    """Return how many units the journal holds."""
-    errors = JournalErrors(busy="it is busy", foreign="it is foreign", damaged="it is damaged")
-    records = read_journal(out / "journal" / "units.bin", errors)
-    return sum(decode(record).num_rows for record in records)
+    """Return how many units the store of a run holds."""
+    with read_store(out / STORE, "mend it") as store:
+        return sum(decode(record).num_rows for record in store.records(UNITS))
 
 
 def main(study: Path, out: Path, kills: int, seed: int) -> list[int]:
@@ -58,7 +55,6 @@ def main(study: Path, out: Path, kills: int, seed: int) -> list[int]:
     """
     generator = random.Random(seed)
     planned = design(load_study(str(study)))
-    journal = out / "journal" / "units.bin"
     counts: list[int] = []
     while len(counts) < kills:
         process = attempt(planned, out)
@@ -66,7 +62,7 @@ def main(study: Path, out: Path, kills: int, seed: int) -> list[int]:
         if last:
             wait(process, lambda: kept(out) == sum(planned.sizes))
         elif generator.random() > 1 / 3:
-            wait(process, grown(journal))
+            wait(process, grown(out))
         time.sleep(generator.uniform(0.0, 0.2))
         os.kill(process, signal.SIGKILL)
         _, status = os.waitpid(process, 0)
@@ -79,10 +75,10 @@ def main(study: Path, out: Path, kills: int, seed: int) -> list[int]:
     return counts
 
 
-def grown(journal: Path) -> Callable[[], bool]:
-    """Return what tells whether a file has grown since now."""
-    before = size(journal)
-    return lambda: size(journal) > before
+def grown(out: Path) -> Callable[[], bool]:
+    """Return what tells whether a run has finished something since now."""
+    before = kept(out)
+    return lambda: kept(out) > before
 
 
 def wait(process: int, until: Callable[[], bool]) -> None:
@@ -91,11 +87,6 @@ def wait(process: int, until: Callable[[], bool]) -> None:
         not until() and os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
     ):
         time.sleep(0.01)
-
-
-def size(path: Path) -> int:
-    """Return the size of a file; 0 if there is none, or no more than its first line."""
-    return max(0, path.stat().st_size - EMPTY_JOURNAL) if path.exists() else 0
 
 
 def deaths(study: Path, out: Path, kills: int, seed: int) -> list[int]:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+from factormodels.io.result_store import STORE
 from tests.factormodels.io.published import release_records
 from tests.fuzz import others
 
@@ -202,7 +203,7 @@ def targets(finished: Path) -> tuple[Target, ...]:
         Target("manifest", "manifest.json", ((own / "manifest.json").read_bytes(),), _manifest, 30),
         Target("rows", "rows.parquet", ((own / "rows.parquet").read_bytes(),), _rows, 40),
         Target("table of a run", "t.csv", ((own / "summary.csv").read_bytes(),), _table_of_run, 20),
-        Target("journal", "units.bin", tuple(_journals(finished)), _journal, 30),
+        Target("store", STORE, ((finished / "kept.sqlite").read_bytes(),), _store, 30),
         Target(
             "cache", "answers.sqlite", ((finished / "answers.sqlite").read_bytes(),), _cache, 20
         ),
@@ -212,10 +213,10 @@ def targets(finished: Path) -> tuple[Target, ...]:
 
 
 def prepare(folder: Path) -> None:
-    """Fill a folder with what targets begin from: a finished run, journals, a cache."""
+    """Fill a folder with what targets begin from: a finished run, a store, a cache."""
     from experiments import run
     from factormodels.extraction.language_model.cache import AnswerCache
-    from factormodels.io.appended_records import JournalErrors, open_journal, open_keyed_journal
+    from factormodels.io.result_store import open_store
 
     if (folder / "prepared").exists():
         return
@@ -223,13 +224,10 @@ def prepare(folder: Path) -> None:
     (folder / "graph.json").write_bytes(_json(GRAPH))
     (folder / "study.yaml").write_text(STUDY)
     run(folder / "study.yaml", out=folder / "out", overwrite=True)
-    errors = JournalErrors("busy", "foreign", "damaged")
-    with open_keyed_journal(folder / "keyed.bin", errors) as keyed:
+    with open_store(folder / "kept.sqlite", "mend it", anew=True) as store:
         for number in range(4):
-            keyed.put(f"key {number}", {"value": [number] * 4})
-    with open_journal(folder / "plain.bin", errors) as journal:
-        for number in range(4):
-            journal.append(bytes([number]) * 20)
+            store.put("answers", f"key {number}", {"value": [number] * 4})
+            store.append("units", bytes([number]) * 20)
     (folder / "answers.sqlite").unlink(missing_ok=True)
     AnswerCache(folder / "answers.sqlite").close()
     others.fill_cache(folder / "filled.sqlite")
@@ -268,8 +266,7 @@ def _commands(
     for name, content in damaged.items():
         yield Target(f"diff {name}", name, (content,), _folder("diff", finished, name), 3)
         yield Target(f"report {name}", name, (content,), _folder("report", finished, name), 1)
-    journal = next((own / "journal").glob("*.bin")).read_bytes()
-    yield Target("run --resume", "units.bin", (journal,), _resume(finished), 1)
+    yield Target("run --resume", STORE, ((own / STORE).read_bytes(),), _resume(finished), 1)
 
 
 def _reader(name: str) -> Run:
@@ -457,13 +454,11 @@ def _table_of_run(path: Path) -> object:
     return read_csv(path), csv_records(path)
 
 
-def _journal(path: Path) -> object:
-    from factormodels.io.appended_records import JournalErrors, open_journal, open_keyed_journal
+def _store(path: Path) -> object:
+    from factormodels.io.result_store import open_store
 
-    errors = JournalErrors("it is busy", "it is foreign", "it is damaged")
-    keyed = b"key" in path.read_bytes()
-    with (open_keyed_journal if keyed else open_journal)(path, errors) as journal:
-        return dict(journal) if keyed else list(journal.records())  # type: ignore[arg-type,union-attr]
+    with open_store(path, "mend it") as store:
+        return [*store.items("answers"), *store.records("units")]
 
 
 def _cache(path: Path) -> object:
@@ -507,7 +502,7 @@ def _resume(finished: Path) -> Run:
     def run(path: Path) -> object:
         folder = path.parent / "o"
         shutil.copytree(finished / "out", folder)
-        path.replace(folder / "journal" / path.name)
+        path.replace(folder / STORE)
         for name in ("graph.json", "study.yaml"):
             shutil.copy(finished / name, path.parent)
         return _invoke(path.parent, "run", "study.yaml", "--out", "o", "--resume")
@@ -566,8 +561,3 @@ def _claim_records() -> list[str]:
         "log_probabilities": {"direct_asking": {"true": -0.1, "false": -2.4}},
     }
     return [json.dumps(record), json.dumps(record | {"sentence": 2, "claim": "a2"})]
-
-
-def _journals(finished: Path) -> Iterable[bytes]:
-    for name in ("keyed.bin", "plain.bin"):
-        yield (finished / name).read_bytes()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -225,14 +227,14 @@ def test_a_response_that_fails_is_told_and_tried_again(notes: Path) -> None:
         file.write('\n{"id": "r2", "response": "..."}')
     assert "r2 failed: there is no sentence in the response" in invoke(*BATCH, code=1).stdout
     assert [graph.id for graph in read_many(notes / "o/graphs.jsonl")] == ["r0", "r1"]
-    assert (notes / "o/graphs.jsonl.partial").exists()
+    assert (notes / "o/store.sqlite").exists()
     batch_of(notes, 3)
     assert "2 responses were finished by an earlier run" in invoke(*BATCH).stdout
     assert [graph.id for graph in read_many(notes / "o/graphs.jsonl")] == ["r0", "r1", "r2"]
-    assert not (notes / "o/graphs.jsonl.partial").exists()
+    assert not (notes / "o/store.sqlite").exists()
 
 
-def test_a_journal_is_continued_with_its_own_settings_only(notes: Path) -> None:
+def test_a_batch_is_continued_with_its_own_settings_only(notes: Path) -> None:
     batch_of(notes, 1)
     with (notes / "batch.jsonl").open("a") as file:
         file.write('\n{"id": "r2", "response": "..."}')
@@ -243,25 +245,23 @@ def test_a_journal_is_continued_with_its_own_settings_only(notes: Path) -> None:
     assert "begun with other settings" in invoke(*BATCH, code=2).stderr
 
 
-def test_a_file_that_is_no_journal_is_kept(notes: Path) -> None:
+def test_a_file_that_is_no_store_is_kept(notes: Path) -> None:
     batch_of(notes, 1)
     (notes / "o").mkdir()
-    (notes / "o/graphs.jsonl.partial").write_text("mine\n")
-    assert "is not a journal" in invoke(*BATCH, code=2).stderr
-    assert (notes / "o/graphs.jsonl.partial").read_text() == "mine\n"
+    (notes / "o/store.sqlite").write_text("mine\n")
+    assert "is not a store of results" in invoke(*BATCH, code=2).stderr
+    assert (notes / "o/store.sqlite").read_text() == "mine\n"
 
 
-def test_what_of_a_damaged_journal_is_whole_is_kept(notes: Path) -> None:
+def test_what_of_a_damaged_store_is_whole_is_kept(notes: Path) -> None:
     batch_of(notes, 3)
     with (notes / "batch.jsonl").open("a") as file:
         file.write('\n{"id": "r3", "response": "..."}')
     invoke(*BATCH, code=1)
-    journal = notes / "o/graphs.jsonl.partial"
-    whole = bytearray(journal.read_bytes())
-    whole[len(whole) // 2] ^= 1
-    journal.write_bytes(whole)
+    with closing(sqlite3.connect(notes / "o/store.sqlite")) as connection, connection:
+        connection.execute("UPDATE kept SET checksum = 0 WHERE rowid = 3")
     result = invoke(*BATCH, code=1)
-    assert "graphs.jsonl.partial: 1 places in it are damaged" in result.stderr
+    assert "store.sqlite: parts of it are damaged" in result.stderr
     assert "2 responses were finished by an earlier run" in result.stdout
 
 
@@ -291,12 +291,12 @@ def test_an_interrupted_batch_keeps_what_is_finished(
     assert (notes / "o/graphs.jsonl").read_bytes() == expected
 
 
-def test_two_processes_do_not_share_a_journal(notes: Path) -> None:
+def test_two_processes_do_not_share_a_folder(notes: Path) -> None:
     import fcntl
 
     batch_of(notes, 1)
     (notes / "o").mkdir()
-    with (notes / "o/graphs.jsonl.partial").open("w") as file:
+    with (notes / "o/store.sqlite").open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         result = invoke(*BATCH, code=2)
     assert "another process is at work" in result.stderr

@@ -129,7 +129,7 @@ def test_what_failed_is_asked_again_on_request_alone(notes: Path) -> None:
         return provider(request, number)
 
     with ScriptedServer(mute) as server:
-        # The journal stays, since one response has no result.
+        # The store stays, since one response has no result.
         invoke(*arguments(server.url), code=1)
     script = Refusing("5")
     with ScriptedServer(script) as server:

@@ -246,7 +246,7 @@ def test_a_run_goes_on_where_it_was_left(notes: Path) -> None:
     with ScriptedServer(provider) as server:
         result = invoke(*arguments(server.url, "--out", "o"))
         questions = [question_of(one) for one in server.requests]
-    # The first response is taken from the journal, so that only the second is asked about.
+    # The first response is taken from the store, so that only the second is asked about.
     assert not any("Alder is tall" in question for question in questions)
     graphs = read_many(notes / "o" / "graphs.jsonl")
     assert [graph.id for graph in graphs] == ["r0", "r1"]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from factormodels.datasets import load
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.extraction.stages.relations import with_relations
 from factormodels.fact_graph import FactGraph
+from factormodels.io.result_store import STORE
 from factormodels.variants import merge_duplicate_contexts, variant
 from inference import infer
 from tests.experiments.conftest import KEY, invoke
@@ -72,7 +74,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture
 def copied(run: Path, folder: Path) -> Path:
-    """A copy of that run in the current folder, with its journals and without its report."""
+    """A copy of that run in the current folder, with its store and without its report."""
     shutil.copytree(run, folder / "run", ignore=shutil.ignore_patterns("report"))
     return folder / "run"
 
@@ -262,8 +264,8 @@ def test_it_is_made_again_from_the_folder_to_the_byte(run: Path, copied: Path) -
     assert bytes_of(copied / "report") == bytes_of(run / "report")
 
 
-def test_without_the_journal_it_says_what_was_not_kept(copied: Path) -> None:
-    shutil.rmtree(copied / "journal")
+def test_without_the_store_it_says_what_was_not_kept(copied: Path) -> None:
+    (copied / STORE).unlink()
     invoke("report", copied)
     page = page_of(copied, 1)
     unknown = page.all("p", class_="unknown")
@@ -287,13 +289,13 @@ def test_without_the_journal_it_says_what_was_not_kept(copied: Path) -> None:
 
 def test_what_the_manifest_does_not_vouch_for_is_not_shown(copied: Path) -> None:
     """As after a run that was begun anew with --overwrite, and died."""
-    journal = copied / "journal"
-    for name in ("texts.bin", "priors.bin"):
-        size = (journal / name).stat().st_size
-        os.truncate(journal / name, size - 1)
+    with closing(sqlite3.connect(copied / STORE)) as connection, connection:
+        for kind in ("texts", "priors"):
+            last = "SELECT max(rowid) FROM kept WHERE kind = ?"
+            connection.execute(f"DELETE FROM kept WHERE rowid = ({last})", (kind,))
     invoke("report", copied, "--response", graphs()[0].id)
     page = page_of(copied, 1)
-    # The last record of each is torn: relations of one response, and a fit.
+    # The last record of each is gone: relations of one response, and a fit.
     (unknown,) = page.all("p", class_="unknown")
     assert unknown.attributes["data-only"] == "2 3"
     assert "In 1 of 4 views it was not computed" in words(page.one("section", id="evidence"))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from experiments.runner.units import strengthened
 from experiments.study.reading import load_study
 from factormodels import FactGraph, InputError, write_many
 from factormodels.datasets import load
+from factormodels.io.result_store import STORE
 from factormodels.synthetic import labelled_responses
 from factormodels.variants import variant
 from inference import infer
@@ -274,8 +276,9 @@ def test_a_run_that_goes_on_fits_nothing_again(
 def test_fits_that_are_gone_are_refused(tmp_path: Path) -> None:
     study, out = planned(tmp_path, responses(), ONE_VIEW), tmp_path / "out"
     run_study(study, out, Execution(workers=1))
-    (out / "journal" / "priors.bin").unlink()
-    with pytest.raises(InputError, match=r"priors.bin: the priors 'learned' of data .* are not in"):
+    with closing(sqlite3.connect(out / STORE)) as connection, connection:
+        connection.execute("DELETE FROM kept WHERE kind = 'priors'")
+    with pytest.raises(InputError, match=r"sqlite: the priors 'learned' of data .* are not in"):
         run_study(study, out, Execution(workers=1), resume=True)
     run_study(study, out, Execution(workers=1), overwrite=True)
 

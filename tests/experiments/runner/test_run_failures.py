@@ -17,6 +17,7 @@ from experiments.results.rows import read_rows
 from experiments.runner import outputs
 from factormodels.datasets import load
 from factormodels.factor_graph import FactorGraph
+from factormodels.io.result_store import STORE
 from inference import Backend, Entry, LogZKind, Marginals, Posterior, Status, register, unregister
 from tests.experiments.conftest import invoke, study_file
 
@@ -245,7 +246,7 @@ def test_unlabelled_atoms_under_the_policy_error_are_refused(folder: Path) -> No
     )
     assert "unlabelled" in invoke("run", path, code=2).stderr
     # What was computed is kept, and the policy is no part of it.
-    assert [file.name for file in (folder / "results" / "s").iterdir()] == ["journal"]
+    assert [file.name for file in (folder / "results" / "s").iterdir()] == [STORE]
     path.write_text(path.read_text().replace("error", "false"))
     invoke("run", path, "--resume")
 
@@ -262,12 +263,16 @@ def test_a_run_that_dies_while_writing_leaves_the_results_before_it(
     path = study_file(folder, "study: s\ndatasets: [{name: demonstration, limit: 2}]\n")
     invoke("run", path)
     out = folder / "results" / "s"
-    before = {file.name: file.read_bytes() for file in out.iterdir() if file.is_file()}
+
+    def written() -> dict[str, bytes]:
+        return {file.name: file.read_bytes() for file in out.iterdir() if file.name != STORE}
+
+    before = written()
 
     def die(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(outputs, "write_diagrams", die)
     invoke("run", path, "seed=1", "--overwrite", code=130)
-    assert {file.name: file.read_bytes() for file in out.iterdir() if file.is_file()} == before
+    assert written() == before
     assert [file.name for file in out.parent.iterdir()] == ["s"]

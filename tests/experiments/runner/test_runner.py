@@ -7,10 +7,11 @@ import json
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +33,10 @@ from experiments.runner.runner import (
 from experiments.study.reading import load_study
 from factormodels import write_many
 from factormodels.datasets import load
+from factormodels.io.result_store import STORE
 from tests.experiments import strange
 from tests.experiments.conftest import environment, invoke, study_file
-from tests.experiments.killed_run import EMPTY_JOURNAL, size
+from tests.experiments.killed_run import kept
 
 pytestmark = [pytest.mark.kill, pytest.mark.slow]
 
@@ -229,48 +231,47 @@ def test_presentation_may_change_without_running_anything(small: Path) -> None:
 
 
 def test_a_folder_in_use_is_refused(small: Path) -> None:
-    before = Path("out/journal/units.bin").read_bytes()
-    with Path("out/journal/units.bin").open("r+b") as file:
+    before = Path("out", STORE).read_bytes()
+    with Path("out", STORE).open("r+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         result = invoke("run", small, "--out", "out", "--overwrite", code=2)
-    assert "another run is at work" in result.stderr
-    assert Path("out/journal/units.bin").read_bytes() == before
+    assert "out: another process is at work in this folder" in result.stderr
+    assert Path("out", STORE).read_bytes() == before
 
 
-def damage(journal: Path) -> None:
-    """Change a bit of a record, and let another record follow."""
-    whole = journal.read_bytes()
-    records = whole[EMPTY_JOURNAL:]
-    middle = len(records) // 2
-    changed = records[:middle] + bytes([records[middle] ^ 1]) + records[middle + 1 :]
-    journal.write_bytes(whole[:EMPTY_JOURNAL] + changed + records)
+def written() -> list[bytes]:
+    return [Path("out", name).read_bytes() for name in TABLES if Path("out", name).exists()]
 
 
-def outdate(journal: Path) -> None:
-    """Put what an earlier version wrote in place of a journal."""
-    journal.write_bytes(b"factormodels units 1\n" + bytes(20))
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [(damage, "a record before the last one"), (outdate, "not a journal of a run")],
-)
-def test_a_damaged_or_outdated_journal_is_named_and_may_be_dropped(
-    small: Path, change: Callable[[Path], None], said: str
-) -> None:
-    journal = Path("out/journal/units.bin")
-    tables = [Path("out", name).read_bytes() for name in TABLES if Path("out", name).exists()]
-    change(journal)
-    before = journal.read_bytes()
+def test_an_outdated_store_is_named_and_may_be_dropped(small: Path) -> None:
+    store, tables = Path("out", STORE), written()
+    store.write_bytes(b"factormodels units 1\n" + bytes(600))
+    before = store.read_bytes()
     for options in (["--resume"], []):
         result = invoke("run", small, "--out", "out", *options, code=2)
-        assert f"{journal}: " in result.stderr
-        assert said in result.stderr
+        assert f"{store}: this is not a store of results" in result.stderr
         assert "start anew with --overwrite" in result.stderr
-    assert journal.read_bytes() == before
+    assert store.read_bytes() == before
     invoke("run", small, "--out", "out", "--overwrite")
-    after = [Path("out", name).read_bytes() for name in TABLES if Path("out", name).exists()]
-    assert after == tables
+    assert written() == tables
+
+
+def test_what_of_a_damaged_store_is_gone_is_done_again(small: Path) -> None:
+    tables = written()
+    with closing(sqlite3.connect(Path("out", STORE))) as connection, connection:
+        connection.execute("UPDATE kept SET checksum = 0 WHERE kind = 'units'")
+    result = invoke("run", small, "--out", "out", "--resume")
+    assert "parts of it are damaged; what stood there is left out" in result.stderr
+    assert written() == tables
+
+
+def test_a_damaged_plan_is_told(small: Path) -> None:
+    with closing(sqlite3.connect(Path("out", STORE))) as connection, connection:
+        connection.execute("UPDATE kept SET checksum = 0 WHERE kind = 'plan'")
+    for options in (["--resume"], []):
+        result = invoke("run", small, "--out", "out", *options, code=2)
+        assert "the plan of its run is damaged, or it is that of an assessment" in result.stderr
+    invoke("run", small, "--out", "out", "--overwrite")
 
 
 @pytest.mark.parametrize(
@@ -340,8 +341,7 @@ def test_an_interrupt_keeps_what_is_finished(folder: Path) -> None:
         env=environment(),
         start_new_session=True,
     )
-    journal = folder / "out" / "journal" / "units.bin"
-    while not size(journal):
+    while not kept(folder / "out"):
         assert process.poll() is None, process.communicate()[1]
         signal.sigtimedwait([], 0.02)
     # As a terminal does, to every process of the run.

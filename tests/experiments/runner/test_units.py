@@ -148,8 +148,8 @@ def test_records_of_other_columns_are_refused(place: int, monkeypatch: pytest.Mo
     one_more = schema().insert(place, pa.field("added", pa.string()))
     for module in (units, resumption):
         monkeypatch.setattr(module, "schema", lambda: one_more)
-    with pytest.raises(InputError, match=r"journal: it is damaged \(.+\); start anew"):
-        finished_units([record], [1], "journal")
+    with pytest.raises(InputError, match=r"store: it is damaged \(.+\); start anew"):
+        finished_units([record], [1], "store")
 
 
 @pytest.mark.parametrize("length", [1, 7, 300])
@@ -166,7 +166,7 @@ def test_finished_units_are_in_order_whatever_the_lengths_of_their_stretches(len
         )
     # One of them was done again.
     records.append(encode([UnitResult(1, 5, "converged", np.array([0.25, 0.5]), 9.0)]))
-    finished = finished_units(records, [n, n], "journal")
+    finished = finished_units(records, [n, n], "store")
     assert finished.starts.tolist() == [0, n, 2 * n]
     assert finished.responses.tolist() == [*range(n), *range(n)]
     assert finished.statuses() == {"converged": 1, "exact": 2 * n - 1}
