@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from experiments.exploration.explore import explore
     from experiments.methods.align import align
     from experiments.methods.apply import apply
+    from experiments.methods.consensus import consensus
     from experiments.methods.convert import convert
     from experiments.methods.datasets import datasets
     from experiments.methods.diff import diff
@@ -44,6 +45,7 @@ __all__ = [
     "apply",
     "assess",
     "coherence",
+    "consensus",
     "convert",
     "datasets",
     "diff",
@@ -73,6 +75,7 @@ _MODULES = {
     "apply": "experiments.methods.apply",
     "assess": "experiments.evaluators.assess",
     "coherence": "experiments.evaluators.coherence",
+    "consensus": "experiments.methods.consensus",
     "convert": "experiments.methods.convert",
     "datasets": "experiments.methods.datasets",
     "draw": "experiments.methods.draw",

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
-from factormodels.errors import InputError, MissingDependencyError
+from factormodels.errors import InputError, MissingDependencyError, unknown_name
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.prompts.replaced import OURS, Prompts
 from factormodels.extraction.relation_models.base import RelationModel
-from factormodels.extraction.relation_models.prompted import Method, relation_prompt
+from factormodels.extraction.relation_models.consensus import SAMPLES as CONSENSUS_SAMPLES
+from factormodels.extraction.relation_models.prompted import SAMPLES, Method, relation_prompt
 from factormodels.extraction.stages.asking import identity_of
 from factormodels.io.guarded_opening import opened
 
@@ -33,7 +35,8 @@ def relation_model(
         name: one of `RELATIONS`.
         model: the language model, where it is one.
         labels: relation of each label of an NLI model, where their names do not tell.
-        method: where the language model's probabilities come from.
+        method: where the language model's probabilities come from: one of `Method`, or
+            consensus:FILE for a law that was learned.
         window: tokens that it takes; None for what is known of it.
 
     Raises:
@@ -42,12 +45,13 @@ def relation_model(
     """
     kind, _, place = name.partition(":")
     if name == "model":
-        how: Any = method
         if model is None:
             raise InputError("--relations model needs a language model; name one with --model")
+        how, law = method_and_law(method)
         # Without facts of its own: `_model_facts` has its name, method and prompts.
-        built = build_relation_model("prompted", model=model, method=how, window=window)
-        return built, {} if window is None else {"window": window}
+        built = build_relation_model("prompted", path=law, model=model, method=how, window=window)
+        learned = {} if law is None else {"consensus_sha256": content_hash(law)}
+        return built, learned if window is None else {"window": window, **learned}
     if name == "lexical":
         return build_relation_model(name), {}
     if kind in ("recorded", "nli", "minicheck") and place:
@@ -58,13 +62,27 @@ def relation_model(
     raise InputError(f"--relations {name!r} is unknown; use one of {', '.join(RELATIONS)}")
 
 
+def method_and_law(method: str) -> tuple[Method, Path | None]:
+    """The method that an option names, and the file of the law that was learned for it.
+
+    Raises:
+        InputError: for an unknown method.
+    """
+    name, _, place = method.partition(":")
+    if name not in get_args(Method) or (place and name != "consensus"):
+        options = (*get_args(Method), "consensus:FILE")
+        raise InputError(unknown_name(f"--method {method!r}", method, options))
+    how: Any = name
+    return how, Path(place) if place else None
+
+
 def build_relation_model(
     kind: str,
     *,
     path: Path | None = None,
     model: LanguageModel | None = None,
     method: Method = "automatic",
-    samples: int = 5,
+    samples: int | None = None,
     window: int | None = None,
     labels: Mapping[str, str] | None = None,
 ) -> RelationModel:
@@ -72,10 +90,12 @@ def build_relation_model(
 
     Args:
         kind: lexical, prompted, recorded, nli or minicheck.
-        path: file of recorded judgements, or folder of a local model.
+        path: file of recorded judgements, folder of a local model, or what `consensus --save` wrote
+            for the method "consensus".
         model: the language model of "prompted".
         method: where its probabilities come from.
-        samples: its answers per pair, for the method "samples".
+        samples: its answers per pair, for the methods "samples" and "consensus"; None for what is
+            usual. A law that was learned has its own, which is not to be changed.
         window: tokens that it takes; None for what litellm knows of it.
 
     Raises:
@@ -89,7 +109,15 @@ def build_relation_model(
         )
 
         known = window or known_window(model.name) or WINDOW
-        return PromptedRelationModel(model, method, samples=samples, window=known)
+        own: dict[str, Any] = {}
+        if method == "consensus":
+            from factormodels.extraction.relation_models.consensus import VOTES, read_consensus
+
+            law = replace(VOTES, samples=samples or CONSENSUS_SAMPLES)
+            own["law"] = law if path is None else read_consensus(path)
+        elif samples is not None:
+            own["samples"] = samples
+        return PromptedRelationModel(model, method, window=known, **own)
     if kind == "recorded" and path is not None:
         from factormodels.extraction.relation_models.recorded import read_recorded
 
@@ -114,7 +142,7 @@ def relation_model_facts(
     *,
     path: Path | None = None,
     method: Method = "automatic",
-    samples: int = 5,
+    samples: int | None = None,
     prompts: Prompts = OURS,
 ) -> dict[str, Any]:
     """What the answers of a relation model depend on, as JSON values; nothing is loaded.
@@ -126,15 +154,17 @@ def relation_model_facts(
     """
     if kind in ("nli", "minicheck") and path is not None and not path.is_dir():
         raise InputError(f"{path}: there is no such folder; name the folder of a local model")
-    if path is not None:
-        return {"sha256": content_hash(path)}
+    own = {} if path is None else {"sha256": content_hash(path)}
     if kind != "prompted":
-        return {}
+        return own
     names = [relation_prompt(method)]
     if method in ("automatic", "logprobs"):
         names.append(relation_prompt("verbalised"))  # where answers come without log-probabilities
     asked = {"method": method, "prompts": [identity_of(name, prompts) for name in names]}
-    return {**asked, "samples": samples} if method == "samples" else asked
+    usual = {"samples": SAMPLES, "consensus": CONSENSUS_SAMPLES}
+    if method not in usual or path is not None:
+        return {**asked, **own}
+    return {**asked, "samples": samples or usual[method]}
 
 
 _OWN_WINDOW = ("ollama", "ollama_chat")

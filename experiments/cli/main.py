@@ -45,8 +45,8 @@ TERMINATED = 143
 
 COMMANDS = (
     *("infer", "assess", "fastfact", "self-knowledge", "score", "fit", "apply", "estimate", "keep"),
-    *("select", "align", "draw", "explore", "coherence", "omissions", "revise", "run", "report"),
-    *("diff", "datasets", "convert", "list"),
+    *("select", "align", "draw", "explore", "coherence", "omissions", "revise", "run"),
+    *("consensus", "report", "diff", "datasets", "convert", "list"),
 )
 """Names of the commands in the order of the help, each a function of the front door."""
 HELP = """Judge the claims of a text with factor graphs, and measure how good the judgement is.
@@ -80,8 +80,8 @@ If you have
 Exit codes
 
   0     done
-  1     something is missing: assess, coherence, datasets, fastfact, omissions,
-        revise, run, self-knowledge
+  1     something is missing: assess, coherence, consensus, datasets, fastfact,
+        omissions, revise, run, self-knowledge
   2     refused, with the reason
   3     a limit on calls or costs is reached; the same command goes on
   130   interrupted

@@ -59,10 +59,12 @@ ANSWER_TOKENS = {
     "reviser": 30,
     "queries": 15,
     "summariser": 60,
-    "logprobs": 3,
-    "verbalised": 20,
+    "relation": 3,
+    "relation_verbalised": 20,
+    "relation_reasoned": 30,
+    "claim_relation": 20,
 }
-"""Tokens of an answer; of the atomizer, for each claim."""
+"""Tokens of an answer, by stage or by prompt; of the atomizer, for each claim."""
 
 
 @dataclass(frozen=True)
@@ -284,7 +286,7 @@ def _relations(
     if plan.relations != "model":
         free = StageEstimate(stage, sum(pairs), exact, cost=0.0, chosen=chosen)
         return replace(free, inference=inference)
-    repeated = getattr(plan.judge, "samples", 1) if plan.method == "samples" else 1
+    repeated = getattr(plan.judge, "answers_per_pair", 1)
     windows = [_windows(variant, size, plan) for size in sizes]
     # Samples and log-probabilities ask with the same prompt.
     prompt = relation_prompt(plan.method)
@@ -295,7 +297,7 @@ def _relations(
         for count, size, wide in zip(pairs, sizes, windows, strict=True)
     )
     calls = repeated * round(sum(map(operator.mul, pairs, windows)))
-    answers = calls * ANSWER_TOKENS["verbalised" if plan.method == "verbalised" else "logprobs"]
+    answers = calls * ANSWER_TOKENS[prompt]
     row = _row(stage, calls, exact, questions * repeated, answers, plan, chosen)
     return replace(row, inference=inference)
 

@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator
 
-from experiments.asking.relation_models import relation_model, relation_model_facts
+from experiments.asking.relation_models import (
+    method_and_law,
+    relation_model,
+    relation_model_facts,
+)
 from experiments.asking.searchers import GIVEN, RETRIEVERS, Search, build_retriever
 from experiments.evaluators.core import core_stage
 from experiments.evaluators.response import AssessmentView
@@ -173,7 +177,7 @@ def make_plan(
     shared = model if relations == "model" else LocalRelations(model)
     told = own
     if relations == "model":
-        method: Any = settings.method
+        method, _ = method_and_law(settings.method)
         asked = prompts_of(session.model)
         told = own | relation_model_facts("prompted", method=method, prompts=asked)
     stages.append(relation_stage(shared, widest, least, told))
@@ -281,9 +285,8 @@ def _has_provenance(graphs: Iterable[FactGraph]) -> bool:
 
 def _chosen_method(settings: AssessSettings, model: LanguageModel | None) -> str:
     """Where probabilities of relations come from, by what the model is known to take."""
-    if settings.method != "automatic" or model is None:
-        return settings.method
-    return chosen_method("automatic", model)
+    method, _ = method_and_law(settings.method)
+    return method if model is None else chosen_method(method, model)
 
 
 def _model(session: Session, option: str) -> LanguageModel:

@@ -268,6 +268,7 @@ def score_rows(
     responses: Any,
     fold: Integers | None,
     intervals: IntervalSettings,
+    scores: Sequence[str] = _SCORES,
 ) -> list[dict[str, Any]]:
     """A row of scores with intervals for each model; less: the first model's Brier less its own."""
     from calibration.scores.summary import estimate_scores
@@ -279,7 +280,7 @@ def score_rows(
         row: dict[str, Any] = {"model": name, "n_claims": len(p)}
         inside = np.clip(p, 1e-6, 1 - 1e-6)
         told = estimate_scores(
-            inside, labels, responses, list(_SCORES), folds=fold, intervals=intervals
+            inside, labels, responses, list(scores), folds=fold, intervals=intervals
         )
         for score, value in told.items():
             row |= {score: value.value}

@@ -36,6 +36,7 @@ from experiments.study.cell_names import NO_GRAPH, RECORDED
 from factormodels import datasets
 from factormodels.encodings import DEFAULT_ENCODING, ENCODINGS
 from factormodels.errors import unknown_name
+from factormodels.extraction.relation_models.prompted import Method
 from factormodels.extraction.stages.assessors import ASSESSORS
 from factormodels.extraction.stages.relations import LEAST_PROBABILITY
 from factormodels.io.plain_yaml import plain_hash
@@ -362,27 +363,31 @@ class RelationModelChoice(Access):
         model: recorded (the data's own, as they are, or with `path` a file of judgements),
             lexical (overlap of words), nli (a local model) or prompted (a language model).
         label: what tables call it; made from the other keys if absent.
-        path: folder of an nli model, or file of recorded judgements (JSON Lines); relative to the
+        path: folder of an nli model, file of recorded judgements (JSON Lines), or of what
+            `factormodels consensus` has learned for a prompted model's consensus; relative to the
             folder of the configuration that names it.
         method: where the probabilities of a prompted model come from; automatic: log-probabilities
             where the model gives them, otherwise what it states.
-        samples: its answers per pair, for the method "samples".
+        samples: its answers per pair, for the methods samples (5 if not given) and consensus (8).
         least: the least probability of an entailment or contradiction that is kept.
     """
 
     model: Annotated[str, known(lambda: RELATION_MODELS, "relation model")]
     label: str = ""
     path: NonEmpty | None = None
-    method: Literal["automatic", "logprobs", "verbalised", "samples"] = "automatic"
-    samples: Count = 5
+    method: Method = "automatic"
+    samples: Count | None = None
     least: Probability = LEAST_PROBABILITY
 
     @model_validator(mode="after")
     def _consistent(self) -> RelationModelChoice:
         if self.model == "nli" and self.path is None:
             raise ValueError("the relation model 'nli' needs the path of a folder; give it")
-        if self.path is not None and self.model not in ("nli", RECORDED):
+        learned = self.model == "prompted" and self.method == "consensus"
+        if self.path is not None and self.model not in ("nli", RECORDED) and not learned:
             raise ValueError(f"the relation model {self.model!r} has no path; leave it out")
+        if learned and self.path is not None and self.samples is not None:
+            raise ValueError("a consensus that was learned has its own samples; leave them out")
         given = self.given("method", "samples", "language_model", *ACCESS)
         if given and self.model != "prompted":
             raise ValueError(f"{given[0]} is for the relation model 'prompted'; leave it out")

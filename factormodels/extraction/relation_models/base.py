@@ -8,7 +8,7 @@ from typing import Literal, Protocol
 
 from factormodels.claims import RelationKind
 
-Origin = Literal["logprobs", "verbalised", "samples", "recorded", "lexical", "nli"]
+Origin = Literal["logprobs", "verbalised", "samples", "consensus", "recorded", "lexical", "nli"]
 
 
 @dataclass(frozen=True, slots=True)

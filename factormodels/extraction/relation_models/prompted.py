@@ -22,18 +22,27 @@ from factormodels.extraction.language_model import (
 from factormodels.extraction.language_model.answers import Label, read_stated, unreadable
 from factormodels.extraction.prompts import PromptTemplate
 from factormodels.extraction.prompts.replaced import prompts_of
-from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
+from factormodels.extraction.relation_models.base import Judgement, Missing, Origin, TextPair
+from factormodels.extraction.relation_models.consensus import (
+    KINDS,
+    VOTES,
+    ConsensusLaw,
+    SampledAnswer,
+)
 from factormodels.extraction.relation_models.windows import combined_pairs, window_pairs
 
-Method = Literal["automatic", "logprobs", "verbalised", "samples"]
+Method = Literal["automatic", "logprobs", "verbalised", "samples", "consensus"]
 
 STAGE = "relations"
 
-_LABELS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL)
-_NAMES = tuple(str(kind) for kind in _LABELS)
-_WORD_TOKENS = 16
-_JSON_TOKENS = 64
+_NAMES = tuple(str(kind) for kind in KINDS)
+_TOKENS = {"relation": 16, "relation_verbalised": 64, "relation_reasoned": 128}
+"""Of an answer, by prompt."""
+
 _MOST_ALTERNATIVES = 20
+
+SAMPLES = 5
+"""Answers per pair of the method "samples"."""
 
 WINDOW = 4096
 """Tokens that a language model is taken to read where it is not known: what local servers read of
@@ -64,7 +73,8 @@ class PromptedRelationModel:
         fallback: the method for pairs whose answer cannot be read, or comes without
             log-probabilities; None: missing.
         samples: answers per pair of the method "samples".
-        temperature: of the method "samples"; the others are greedy.
+        temperature: of the method "samples"; the others but "consensus" are greedy.
+        law: of the method "consensus": how answers are sampled, and what they are worth.
         top_logprobs: alternatives per token that are asked for.
         seed: sampling seed; None leaves it to the provider.
         concurrency: most pairs that wait for the model at a time.
@@ -75,8 +85,9 @@ class PromptedRelationModel:
     model: LanguageModel
     method: Method = "automatic"
     fallback: Method | None = "verbalised"
-    samples: int = 5
+    samples: int = SAMPLES
     temperature: float = 0.7
+    law: ConsensusLaw = VOTES
     top_logprobs: int = 5
     seed: int | None = 0
     concurrency: int = MOST_WAITING
@@ -97,6 +108,12 @@ class PromptedRelationModel:
             )
         if not 1 <= self.top_logprobs <= _MOST_ALTERNATIVES:
             raise InputError(f"top_logprobs is {self.top_logprobs}; give 1 to {_MOST_ALTERNATIVES}")
+
+    @property
+    def answers_per_pair(self) -> int:
+        """Questions about each pair, if it is read whole."""
+        repeated = {"samples": self.samples, "consensus": self.law.samples}
+        return repeated.get(self.method, 1)
 
     @property
     def name(self) -> str:
@@ -140,7 +157,7 @@ class PromptedRelationModel:
         )
 
     def _around_all(self) -> int:
-        return max(self._around("samples"), self._around("verbalised"))
+        return max(self._around("samples"), self._around("verbalised"), self._around(self.method))
 
     def _around(self, method: Method) -> int:
         """Tokens of a question without its texts, and of its answer."""
@@ -157,8 +174,8 @@ class PromptedRelationModel:
 
     async def _ask(self, pair: TextPair, method: Method) -> Judgement | Missing:
         """Judgement; `_Unread` where another method may do better."""
-        if method == "samples":
-            return await self._sampled(pair)
+        if method in ("samples", "consensus"):
+            return await self._sampled(pair, method)
         if method == "logprobs" and not gives_log_probabilities(self.model):
             return _Unread(_NO_LOG_PROBABILITIES)  # a call would be paid for in vain
         answer = await self.model.complete(self._request(pair, method))
@@ -166,27 +183,43 @@ class PromptedRelationModel:
             return _missing(answer)
         if method == "verbalised":
             return _stated(answer, prompts_of(self.model)[relation_prompt(method)])
-        return _from_tokens(answer, self._label(answer))
+        return _from_tokens(answer, self._label(answer, method))
 
-    async def _sampled(self, pair: TextPair) -> Judgement | Missing:
-        counts: Counter[str] = Counter()
+    async def sampled(
+        self, pair: TextPair, method: Method = "consensus"
+    ) -> tuple[list[SampledAnswer], Missing]:
+        """The answers to a pair that is read whole, of those that give a relation; why not others.
+
+        Args:
+            pair: the texts.
+            method: "samples" or "consensus".
+        """
+        wanted = self.samples if method == "samples" else self.law.samples
+        found: list[SampledAnswer] = []
         missing = Missing("no answer was asked for")
-        for sample in range(self.samples):
-            answer = await self.model.complete(self._request(pair, "samples", sample))
-            label = None if isinstance(answer, Failure) else self._label(answer)
-            if label is not None:
-                counts[label.name] += 1
-            else:
+        for sample in range(wanted):
+            request = self._request(pair, method, sample)
+            answer = await self.model.complete(request)
+            label = None if isinstance(answer, Failure) else self._label(answer, method)
+            if label is None or isinstance(answer, Failure):
                 missing = _missing(answer)
-        total = counts.total()
-        if not total:
-            return missing
-        shares = tuple((counts[name] + 1 / len(_NAMES)) / (total + 1) for name in _NAMES)
-        best = max(range(len(_NAMES)), key=shares.__getitem__)
-        return Judgement(_LABELS[best], shares[best], "samples", _three(shares))
+            else:
+                kind = RelationKind(label.name)
+                found.append(SampledAnswer(request.temperature, kind, answer.text))
+        return found, missing
 
-    def _label(self, answer: Completion) -> Label | None:
-        return prompts_of(self.model)[relation_prompt("logprobs")].read_label(answer, _NAMES)
+    async def _sampled(self, pair: TextPair, method: Method) -> Judgement | Missing:
+        answers, missing = await self.sampled(pair, method)
+        if not answers:
+            return missing
+        if method == "consensus":
+            return _likeliest(self.law.distribution(answers), "consensus")
+        counts = Counter(each.kind for each in answers)
+        shares = [(counts[kind] + 1 / len(KINDS)) / (len(answers) + 1) for kind in KINDS]
+        return _likeliest(shares, "samples")
+
+    def _label(self, answer: Completion, method: Method) -> Label | None:
+        return prompts_of(self.model)[relation_prompt(method)].read_label(answer, _NAMES)
 
     def _request(self, pair: TextPair, method: Method, sample: int = 0) -> Request:
         prompt = prompts_of(self.model)[relation_prompt(method)]
@@ -199,8 +232,8 @@ class PromptedRelationModel:
             ),
             prompt=prompt.identity,
             stage=STAGE,
-            temperature=self.temperature if method == "samples" else 0.0,
-            max_tokens=_JSON_TOKENS if method == "verbalised" else _WORD_TOKENS,
+            temperature=self._temperature(method, sample),
+            max_tokens=_TOKENS[relation_prompt(method)],
             top_logprobs=self.top_logprobs if method == "logprobs" else 0,
             seed=self.seed,
             sample=sample,
@@ -212,10 +245,16 @@ class PromptedRelationModel:
             ),
         )
 
+    def _temperature(self, method: Method, sample: int) -> float:
+        if method == "consensus":
+            return self.law.temperature_of(sample)
+        return self.temperature if method == "samples" else 0.0
+
 
 def relation_prompt(method: str) -> str:
     """Name of the prompt with which a method asks."""
-    return "relation_verbalised" if method == "verbalised" else "relation"
+    own = {"verbalised": "relation_verbalised", "consensus": "relation_reasoned"}
+    return own.get(method, "relation")
 
 
 def tokens_at_most(text: str) -> int:
@@ -245,7 +284,12 @@ def _stated(answer: Completion, prompt: PromptTemplate) -> Judgement | Missing:
     if found is None:
         return _missing(answer, _fault_of_stated(answer, prompt))
     name, confidence = found
-    return Judgement(_LABELS[words.index(name)], confidence, "verbalised")
+    return Judgement(KINDS[words.index(name)], confidence, "verbalised")
+
+
+def _likeliest(shares: Sequence[float], origin: Origin) -> Judgement:
+    best = max(range(len(KINDS)), key=shares.__getitem__)
+    return Judgement(KINDS[best], shares[best], origin, _three(shares))
 
 
 def _fault_of_stated(answer: Completion, prompt: PromptTemplate) -> str:

@@ -1,0 +1,250 @@
+"""Probabilities of relations from several answers: what they say, and how alike they are.
+
+A language model is asked the same question at several temperatures, and gives a reason and a
+relation each time. An answer counts by how like the others it is, by the mean likeness of its text
+to theirs (Bhattacharjya et al. 2025, SIMBA-UQ, arXiv 2510.13836, section 3). There the mean
+likeness of the best answer is its confidence. That is no probability: reasons in other words make
+it small where all answers say the same. Here likenesses weigh the votes instead.
+
+How much votes are worth is a law of few coefficients, a conditional logit. That without data takes
+the weighed votes as they are; `calibration.recalibration.relation_law` learns one from labels.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.claims import RelationKind
+from factormodels.errors import InputError, unknown_name
+from factormodels.io.files import read_text, write_text
+from factormodels.io.json_text import decode
+
+KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL)
+"""What an answer can say, in the order of all arrays here."""
+
+TEMPERATURES = (0.3, 0.5, 0.7, 1.0)
+SAMPLES = 8
+FORMAT, VERSION = "factormodels consensus", 1
+
+_WORD = re.compile(r"\w+")
+
+
+class SampledAnswer(NamedTuple):
+    """One of several answers to one question.
+
+    Attributes:
+        temperature: what it was sampled at.
+        kind: the relation that it says.
+        text: all of it, its reason among it.
+    """
+
+    temperature: float
+    kind: RelationKind
+    text: str
+
+
+def same_words(first: Sequence[str], second: Sequence[str]) -> float:
+    """Share of the words of either text that both have (Jaccard)."""
+    own, other = set(first), set(second)
+    return len(own & other) / len(own | other) if own | other else 1.0
+
+
+def same_order(first: Sequence[str], second: Sequence[str]) -> float:
+    """Longest common subsequence of words, twice its length over both lengths (ROUGE-L, F1)."""
+    if not first or not second:
+        return float(not first and not second)
+    lengths = [0] * (len(second) + 1)
+    for word in first:
+        diagonal = 0
+        for place, other in enumerate(second, 1):
+            above = lengths[place]
+            lengths[place] = diagonal + 1 if word == other else max(above, lengths[place - 1])
+            diagonal = above
+    return 2.0 * lengths[-1] / (len(first) + len(second))
+
+
+def same_relation(first: Sequence[str], second: Sequence[str]) -> float:
+    """1 whatever the texts are, so that every answer has one vote."""
+    del first, second
+    return 1.0
+
+
+Likeness = Callable[[Sequence[str], Sequence[str]], float]
+LIKENESSES: Mapping[str, Likeness] = MappingProxyType(
+    {"order": same_order, "words": same_words, "none": same_relation}
+)
+"""How alike the words of two answers are, from 0 to 1, by name."""
+
+
+def mean_likenesses(texts: Sequence[str], likeness: str) -> NDArray[np.float64]:
+    """Mean likeness of each text to the others, (n,); 1 of one that is alone.
+
+    Raises:
+        InputError: for an unknown likeness.
+    """
+    if likeness not in LIKENESSES:
+        raise InputError(unknown_name(f"the likeness {likeness!r}", likeness, LIKENESSES))
+    words = [_WORD.findall(text.casefold()) for text in texts]
+    n = len(words)
+    alike = np.zeros((n, n))
+    for first in range(n):
+        for second in range(first):
+            alike[first, second] = LIKENESSES[likeness](words[first], words[second])
+    return (alike + alike.T).sum(axis=1) / (n - 1) if n > 1 else np.ones(n)
+
+
+@dataclass(frozen=True)
+class ConsensusLaw:
+    """How answers are sampled, and the probability of each relation from what they say.
+
+    The log odds of relations are the sum of an intercept and of weighted columns: the log share of
+    the votes for a relation, each weighed by its likeness; then the same of the plain votes at
+    each temperature alone. One vote spread evenly is added to each, as by the method "samples".
+
+    Attributes:
+        temperatures: what answers are sampled at, in turn.
+        samples: answers per pair.
+        likeness: one of `LIKENESSES`.
+        weights: (1 + temperatures) weights of the columns.
+        intercepts: of entailment and of contradiction, against neutral.
+        learned_from: what it was learned from, one sentence; empty without data.
+    """
+
+    temperatures: tuple[float, ...] = TEMPERATURES
+    samples: int = SAMPLES
+    likeness: str = "order"
+    weights: tuple[float, ...] = ()
+    intercepts: tuple[float, float] = (0.0, 0.0)
+    learned_from: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.temperatures or not all(0.0 <= each <= 2.0 for each in self.temperatures):
+            raise InputError(
+                f"the temperatures are {list(self.temperatures)}; give one or more from 0 to 2"
+            )
+        if len(set(self.temperatures)) < len(self.temperatures):
+            raise InputError(f"the temperatures {list(self.temperatures)} have one twice; keep one")
+        if self.samples < 1:
+            raise InputError(f"{self.samples} answers say nothing; give 1 or more samples")
+        if self.likeness not in LIKENESSES:
+            raise InputError(
+                unknown_name(f"the likeness {self.likeness!r}", self.likeness, LIKENESSES)
+            )
+        if not self.weights:
+            object.__setattr__(self, "weights", (1.0, *(0.0 for _ in self.temperatures)))
+        if len(self.weights) != 1 + len(self.temperatures) or len(self.intercepts) != 2:
+            raise InputError(
+                f"{len(self.weights)} weights and {len(self.intercepts)} intercepts do not fit "
+                f"{len(self.temperatures)} temperatures; give 1 + {len(self.temperatures)} and 2"
+            )
+        if not all(map(math.isfinite, (*self.weights, *self.intercepts))):
+            raise InputError("a coefficient of the consensus is not a finite number; learn it anew")
+
+    def temperature_of(self, sample: int) -> float:
+        """What the answer of a number, from 0, is sampled at."""
+        return self.temperatures[sample % len(self.temperatures)]
+
+    def columns(self, answers: Sequence[SampledAnswer]) -> NDArray[np.float64]:
+        """What answers say of each relation, (3, 1 + temperatures), as the class has it.
+
+        Raises:
+            InputError: for an answer at a temperature that the law has not.
+        """
+        votes = np.array([[each.kind is kind for kind in KINDS] for each in answers], np.float64)
+        votes = votes.reshape(-1, len(KINDS))
+        counted = [mean_likenesses([each.text for each in answers], self.likeness) @ votes]
+        places = Counter(each.temperature for each in answers)
+        for unknown in places.keys() - set(self.temperatures):
+            raise InputError(
+                f"an answer at temperature {unknown:g} is none of {list(self.temperatures)}; "
+                "sample as the law says"
+            )
+        for temperature in self.temperatures:
+            own = np.array([each.temperature == temperature for each in answers], bool)
+            counted.append(votes[own].sum(axis=0))
+        shares = np.array(counted) + 1.0 / len(KINDS)
+        result: NDArray[np.float64] = np.log(shares / shares.sum(axis=1, keepdims=True)).T
+        return result
+
+    def distribution(self, answers: Sequence[SampledAnswer]) -> tuple[float, float, float]:
+        """Probabilities of entailment, contradiction and neutral.
+
+        Raises:
+            InputError: as `columns`.
+        """
+        columns = self.columns(answers)[None]
+        entailment, contradiction, neutral = relation_probabilities(
+            columns, np.array((*self.intercepts, *self.weights))
+        )[0].tolist()
+        return entailment, contradiction, neutral
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the law as JSON.
+
+        Raises:
+            InputError: if the file cannot be written.
+        """
+        value = {"format": FORMAT, "version": VERSION, **asdict(self)}
+        write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
+
+
+VOTES = ConsensusLaw()
+"""The law without data: weighed votes as they are."""
+
+
+def relation_probabilities(
+    columns: NDArray[np.float64], coefficients: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Probabilities of relations, (n, 3): softmax of intercepts and weighted columns.
+
+    Args:
+        columns: (n, 3, k) columns of each relation.
+        coefficients: (2 + k,) intercepts of entailment and contradiction, then weights.
+    """
+    scores = columns @ coefficients[2:] + np.array([*coefficients[:2], 0.0])
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    result: NDArray[np.float64] = powers / powers.sum(axis=1, keepdims=True)
+    return result
+
+
+def read_consensus(path: str | os.PathLike[str]) -> ConsensusLaw:
+    """A law from its file.
+
+    Raises:
+        InputError: if it is no such file, of another version, or damaged.
+    """
+    value = decode(read_text(path), str(path))
+    if not isinstance(value, dict) or value.get("format") != FORMAT:
+        raise InputError(
+            f"{path}: this is no law of a consensus; make one with factormodels consensus --save"
+        )
+    if value.get("version") != VERSION:
+        raise InputError(
+            f"{path}: a law of version {value.get('version')!r}; this release reads version "
+            f"{VERSION}, so learn it anew"
+        )
+    try:
+        first, second = map(float, value["intercepts"])
+        return ConsensusLaw(
+            tuple(map(float, value["temperatures"])),
+            int(value["samples"]),
+            str(value["likeness"]),
+            tuple(map(float, value["weights"])),
+            (first, second),
+            str(value["learned_from"]),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise InputError(f"{path}: {error}") from None
+        raise InputError(f"{path}: the law is damaged ({error!r}); learn it anew") from None

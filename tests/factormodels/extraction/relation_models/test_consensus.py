@@ -1,0 +1,203 @@
+"""Relations from several answers: likenesses, votes, the law of both, and a model that is asked."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from factormodels.claims import RelationKind
+from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
+from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
+from factormodels.extraction.relation_models.consensus import (
+    VOTES,
+    ConsensusLaw,
+    SampledAnswer,
+    mean_likenesses,
+    read_consensus,
+    same_order,
+    same_words,
+)
+from factormodels.extraction.relation_models.prompted import PromptedRelationModel
+from tests.factormodels.extraction.server import Reply, ScriptedServer
+from tests.refusals import refused
+
+E, C, N = RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL
+PAIR = TextPair("The bridge opened in 1932.", "The bridge is from the twentieth century.")
+
+
+def longest_common(first: list[str], second: list[str]) -> int:
+    """The longest common subsequence, by going through all subsequences."""
+    every = (
+        chosen for n in range(len(first), 0, -1) for chosen in itertools.combinations(first, n)
+    )
+    found = {chosen for n in range(len(second) + 1) for chosen in itertools.combinations(second, n)}
+    return next((len(chosen) for chosen in every if chosen in found), 0)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("a b c d", "a c d"),
+        ("a b a b", "b a b a"),
+        ("a a b", "a b b"),
+        ("a b", "c d"),
+        ("a", "a"),
+        ("b c a a d c", "c a b a c"),
+    ],
+)
+def test_likenesses_are_those_of_their_definitions(first: str, second: str) -> None:
+    own, other = first.split(), second.split()
+    longest = longest_common(own, other)
+    assert same_order(own, other) == pytest.approx(2 * longest / (len(own) + len(other)))
+    assert same_order(own, other) == same_order(other, own)
+    both = [word for word in set(own) if word in other]
+    assert same_words(own, other) == pytest.approx(len(both) / len({*own, *other}))
+
+
+def test_an_answer_counts_by_its_mean_likeness_to_the_others() -> None:
+    texts = ["The bridge opened.", "the bridge, opened", "Nothing is said"]
+    assert mean_likenesses(texts, "order").tolist() == [0.5, 0.5, 0.0]
+    assert mean_likenesses(texts, "none").tolist() == [1.0, 1.0, 1.0]
+    # Nothing disagrees with what is alone, and no word with no word.
+    assert mean_likenesses(["one"], "words").tolist() == [1.0]
+    assert mean_likenesses(["", "?"], "order").tolist() == [1.0, 1.0]
+    refused("the likeness 'meaning' is unknown", mean_likenesses, texts, "meaning")
+
+
+def test_without_data_relations_have_the_shares_of_their_weighed_votes() -> None:
+    answers = [
+        SampledAnswer(0.3, E, "the bridge opened"),
+        SampledAnswer(1.0, E, "the bridge opened"),
+        SampledAnswer(0.5, N, "nothing"),
+    ]
+    weighed = [Fraction(1, 2) * 2, Fraction(0), Fraction(0)]
+    third = Fraction(1, 3)
+    expected = [float((vote + third) / (sum(weighed) + 1)) for vote in weighed]
+    assert VOTES.distribution(answers) == pytest.approx(expected)
+    plain = ConsensusLaw(likeness="none").distribution(answers)
+    # Of plain votes they are what the method "samples" says.
+    assert plain == pytest.approx([(2 + 1 / 3) / 4, (1 / 3) / 4, (1 + 1 / 3) / 4])
+
+
+def test_answers_that_resemble_no_other_count_for_little() -> None:
+    alike = [SampledAnswer(0.3, E, "the dates agree")] * 3
+    odd = [SampledAnswer(1.0, C, text) for text in ("who knows", "perhaps", "bananas")]
+    by_votes = ConsensusLaw(likeness="none").distribution([*alike, *odd])
+    by_likeness = VOTES.distribution([*alike, *odd])
+    assert by_votes[0] == pytest.approx(by_votes[1])
+    assert by_likeness[0] > 2 * by_likeness[1]
+
+
+def test_a_law_is_a_softmax_of_its_columns() -> None:
+    law = ConsensusLaw((0.3, 1.0), 4, "none", (0.5, 1.5, -0.25), (0.2, -0.4))
+    answers = [
+        SampledAnswer(temperature, kind, "") for temperature, kind in ((0.3, E), (1.0, C), (1.0, C))
+    ]
+    scores = []
+    for place, kind in enumerate((E, C, N)):
+        votes = {
+            at: Counter(one.kind for one in answers if at in (None, one.temperature))
+            for at in (None, 0.3, 1.0)
+        }
+        shares = [
+            (own[kind] + 1 / 3) / (own.total() + 1) for own in (votes[None], votes[0.3], votes[1.0])
+        ]
+        scores.append((0.2, -0.4, 0.0)[place] + np.dot(law.weights, np.log(shares)))
+    powers = np.exp(scores)
+    assert law.distribution(answers) == pytest.approx(powers / powers.sum())
+    told = r"temperature 0\.5 is none of \[0\.3, 1\.0\]"
+    refused(told, law.distribution, [SampledAnswer(0.5, E, "")])
+
+
+def test_a_law_is_read_as_it_was_saved(tmp_path: Path) -> None:
+    law = ConsensusLaw((0.2, 0.9), 6, "words", (1.0, 0.5, 0.0), (0.1, 0.2), "30 pairs.")
+    law.save(tmp_path / "law.json")
+    assert read_consensus(tmp_path / "law.json") == law
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"format": "factormodels judge"}, "this is no law of a consensus"),
+        ({"version": 2}, "a law of version 2; this release reads version 1"),
+        ({"weights": [1.0]}, "1 weights and 2 intercepts do not fit 2 temperatures"),
+        ({"weights": "abc"}, "the law is damaged"),
+        ({"temperatures": []}, "the temperatures are []"),
+        ({"samples": 0}, "0 answers say nothing"),
+        ({"likeness": "meaning"}, "the likeness 'meaning' is unknown"),
+    ],
+)
+def test_a_damaged_law_is_refused(tmp_path: Path, change: dict[str, Any], told: str) -> None:
+    path = tmp_path / "law.json"
+    ConsensusLaw((0.2, 0.9), 6, "words").save(path)
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    refused(f"^{re.escape(str(path))}.*{re.escape(told)}", read_consensus, path)
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"temperatures": (0.3, 0.3)}, "have one twice"),
+        ({"temperatures": (3.0,)}, "give one or more from 0 to 2"),
+        ({"weights": (float("nan"), *[0.0] * 4)}, "is not a finite number"),
+    ],
+)
+def test_a_law_is_checked(settings: dict[str, Any], told: str) -> None:
+    refused(told, ConsensusLaw, **settings)
+
+
+# --- A model that is asked, through litellm, on the loopback interface -------------------------
+
+WORDS = {
+    0.3: "The opening of 1932 is in that century.\nRelation: entailment",
+    0.5: "The opening of 1932 is in that century.\n**Relation:** Entailment",
+    0.7: "It opened in 1932, that is in that century.\nRelation: entailment.",
+    1.0: "Which bridge is meant is not said.\nRelation: neutral",
+}
+
+
+@pytest.mark.service
+@pytest.mark.slow
+def test_answers_are_sampled_at_each_temperature_and_weighed(server: ScriptedServer) -> None:
+    server.script = lambda request, _: Reply(WORDS[request["temperature"]])
+    behind = LitellmModel(LitellmSettings("openai/test", api_base=server.url))
+    model = PromptedRelationModel(behind, "consensus")
+    (found,) = model.judge([PAIR])
+    assert isinstance(found, Judgement)
+    assert found.origin == "consensus"
+    assert model.name == "openai/test (consensus)"
+    asked = [request["temperature"] for request in server.requests]
+    assert asked == [0.3, 0.5, 0.7, 1.0] * 2 == [VOTES.temperature_of(at) for at in range(8)]
+    assert len({request["seed"] for request in server.requests}) == 8
+    kinds = dict(zip(WORDS, (E, E, E, N), strict=True))
+    answers = [SampledAnswer(at, kinds[at], WORDS[at]) for at in asked]
+    assert found.distribution == pytest.approx(VOTES.distribution(answers))
+    assert found.kind is E
+    assert found.probability == max(VOTES.distribution(answers))
+    # The odd answers are two of eight, and have less than the shares of the method "samples".
+    assert found.distribution is not None
+    assert found.distribution[2] < (2 + 1 / 3) / 9
+
+
+@pytest.mark.service
+@pytest.mark.slow
+def test_what_gives_no_relation_has_no_vote(server: ScriptedServer) -> None:
+    said = dict(WORDS) | {1.0: "I would not say.", 0.5: "Relation: neutral or entailment"}
+    server.script = lambda request, _: Reply(said[request["temperature"]])
+    behind = LitellmModel(LitellmSettings("openai/test", api_base=server.url))
+    (found,) = PromptedRelationModel(behind, "consensus", fallback=None).judge([PAIR])
+    assert isinstance(found, Judgement)
+    assert found.kind is E
+    read = [SampledAnswer(at, E, WORDS[at]) for at in (0.3, 0.7) * 2]
+    assert found.distribution == pytest.approx(VOTES.distribution(read))
+    server.always(Reply("perhaps"))
+    (none,) = PromptedRelationModel(behind, "consensus", fallback=None).judge([PAIR])
+    assert isinstance(none, Missing)
