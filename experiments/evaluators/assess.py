@@ -47,6 +47,7 @@ from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.extraction.retrieval.web import WebRetriever
 from factormodels.extraction.stages.relations import LEAST_PROBABILITY
 from factormodels.fact_graph import FactGraph
+from factormodels.variants import between_claims
 from inference.warm_up import warm_up
 
 if TYPE_CHECKING:
@@ -166,8 +167,8 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
 
     Returns:
         Tables, of which `assess_tables` says what they hold: `responses`, `claims`, `evidence`,
-        `summary` and `cost`, with `coherence` also that and `conflicts`; of a dry run `calls`,
-        without those of `coherence`, and `inference`.
+        `summary` and `cost`, with `coherence` also that and `conflicts`; of a dry run `calls`
+        and `inference`.
 
     Raises:
         InputError: for an unknown name, or options that do not fit the input or each other.
@@ -204,11 +205,13 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
         )
         agreeing = None
         if settings.coherence and any(graph.atoms for graph in found):
+            # Relations that the responses have are taken as they are: no pairs are chosen.
+            given = any(between_claims(graph) for graph in found)
             agreeing = coherence(
                 [graph for graph in found if graph.atoms],
                 model=session.model,
                 prompts=settings.prompts,
-                window=settings.claim_window,
+                window=None if given else settings.claim_window,
                 encoding=settings.encoding,
             )
     return _findings(loaded, found, batch, plan, settings, session, agreeing)

@@ -53,7 +53,8 @@ class ClaimCoherenceSettings(Settings):
     """Also say how well the claims of each response agree with each other, as `coherence` does."""
 
     claim_window: Annotated[int | None, Field(ge=1), Option("CLAIMS")] = None
-    """With --coherence: relate only claims that are at most so many apart."""
+    """With --coherence: relate only claims that are at most so many apart, unless the responses
+    have relations between claims."""
 
 
 GIVEN, SENSES = "given", "senses"

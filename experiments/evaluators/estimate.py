@@ -29,11 +29,14 @@ from factormodels.extraction.safe import STAGES as SAFE_STAGES
 from factormodels.extraction.safe import VERDICT, SafeSettings
 from factormodels.extraction.sentences import split_sentences
 from factormodels.extraction.stages.assessors import get_assessor
+from factormodels.extraction.stages.claim_relations import PROMPT as CLAIM_PROMPT
+from factormodels.extraction.stages.claim_relations import STAGE as CLAIM_STAGE
+from factormodels.extraction.stages.claim_relations import n_claim_pairs
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
 from factormodels.extraction.stages.relations import EXTRACTED_VARIANTS, relation_pairs
 from factormodels.fact_graph import FactGraph
 from factormodels.synthetic import fr1_forest, fr2, fr3
-from factormodels.variants import merge_duplicate_contexts
+from factormodels.variants import between_claims, merge_duplicate_contexts
 
 if TYPE_CHECKING:
     from inference.exact.prediction import Prediction
@@ -212,6 +215,8 @@ def estimate(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> list[StageEst
     rows += [_relations(name, sizes, exact, plan) for name in EXTRACTED_VARIANTS]
     for name in wanted.assessors:
         rows += _safe(sizes, known, plan) if name == SAFE else [_verdicts(name, sizes, exact, plan)]
+    if wanted.coherence:
+        rows.append(_claim_relations(sizes, known, plan))
     return [_with_thoughts(row, plan) for row in rows]
 
 
@@ -271,7 +276,7 @@ def _size(graph: FactGraph, plan: AssessmentPlan) -> _Size:
         len(graph.response) + len(graph.query),
         exact_atoms,
         contexts is not None,
-        FactGraph(graph.id, given, contexts or (), query=graph.query),
+        FactGraph(graph.id, given, contexts or (), tuple(between_claims(graph)), query=graph.query),
     )
 
 
@@ -369,6 +374,24 @@ def _verdicts(
         for size in sizes
     )
     return _row(name, calls, exact, questions, calls * assessor.max_tokens, plan)
+
+
+def _claim_relations(sizes: Sequence[_Size], exact: bool, plan: AssessmentPlan) -> StageEstimate:
+    """What --coherence asks: a question about each pair of claims, shown the response.
+
+    Relations between claims that the responses have are taken as they are, and without a language
+    model the lexical model judges: both ask nobody.
+    """
+    given = any(between_claims(size.graph) for size in sizes)
+    pairs = [n_claim_pairs(size.atoms, plan.settings.claim_window) for size in sizes]
+    if given or plan.model is None:
+        return StageEstimate(CLAIM_STAGE, 0 if given else sum(pairs), exact, cost=0.0)
+    questions = sum(
+        count * (_empty(CLAIM_PROMPT, plan) + size.response_characters + 2 * size.atom_characters)
+        for count, size in zip(pairs, sizes, strict=True)
+    )
+    answers = sum(pairs) * ANSWER_TOKENS[CLAIM_PROMPT]
+    return _row(CLAIM_STAGE, sum(pairs), exact, questions, answers, plan)
 
 
 def _safe(sizes: Sequence[_Size], exact: bool, plan: AssessmentPlan) -> list[StageEstimate]:

@@ -52,6 +52,12 @@ def claim_pairs(graph: FactGraph, window: int | None = None) -> list[tuple[Atom,
     ]
 
 
+def n_claim_pairs(n: int, window: int | None = None) -> int:
+    """Number of pairs among n claims that are at most `window` apart; None for any distance."""
+    reach = n if window is None else min(window, n)
+    return reach * n - reach * (reach + 1) // 2
+
+
 def likeliest_related(pairs: Pairs, most: int) -> list[tuple[Atom, Atom]]:
     """The pairs whose words say that they are likeliest related at all, in the order of `pairs`.
 

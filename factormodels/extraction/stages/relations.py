@@ -18,7 +18,7 @@ from factormodels.extraction.relation_models.base import (
 )
 from factormodels.fact_graph import FactGraph
 from factormodels.validation import validated_probability
-from factormodels.variants import united
+from factormodels.variants import between_claims, united
 
 EXTRACTED_VARIANTS = ("FR1", "FR2", "FR3")
 
@@ -106,11 +106,12 @@ def with_relations(
     *,
     least: float = LEAST_PROBABILITY,
 ) -> FactGraph:
-    """Graph with the relations that a variant needs, in place of those it has.
+    """Graph with the relations that a variant needs, in place of those it has with passages.
 
-    Relations keep the distribution that the model states, which the encoding *mixture* reads.
-    Neutral relations are recorded; missing ones are not, and are counted. Two contexts have one
-    relation: an equivalence where both orders entail, otherwise the more probable of the two.
+    Relations between claims stay. The others keep the distribution that the model states, which the
+    encoding *mixture* reads. Neutral relations are recorded; missing ones are not, and are counted.
+    Two contexts have one relation: an equivalence where both orders entail, otherwise the more
+    probable of the two.
     `metadata["relations"]` holds the model's name, the variant, the number of pairs asked, of
     relations of each kind (before those of two contexts are united), of answers of each origin, of
     those made neutral for being less probable than `least`, and the pairs that are missing, as
@@ -154,7 +155,7 @@ def with_relations(
     contexts = set(graph.context_ids)
     return replace(
         graph,
-        relations=tuple(_one_per_pair(relations, contexts)),
+        relations=(*_one_per_pair(relations, contexts), *between_claims(graph)),
         metadata={**graph.metadata, METADATA_KEY: counts},
     )
 

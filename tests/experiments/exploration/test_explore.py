@@ -54,6 +54,30 @@ def test_changes_are_those_of_the_graph_that_is_asked() -> None:
         assert p == pytest.approx(float(marginals[name][1]), abs=1e-12)
 
 
+@pytest.mark.parametrize("encoding", ["implication", "conditional", "mixture"])
+@pytest.mark.parametrize("kind", [RelationKind.EXCLUSIVE, RelationKind.CO_NECESSITY])
+def test_relations_between_claims_are_changed_as_others(
+    kind: RelationKind, encoding: str, tmp_path: Path
+) -> None:
+    first, second = GRAPH.atoms[0].id, "the other"
+    whole = replace(
+        GRAPH,
+        atoms=(*GRAPH.atoms, Atom(second, "The other claim.", prior=0.4)),
+        relations=(*GRAPH.relations, Relation(first, second, kind, 0.9)),
+    )
+    changes = {(first, second): 0.7}
+    asked = Exploration(whole, encoding=encoding, probabilities=changes, observed={second: False})
+    view = changed_graph(asked)
+    assert view.relations[-1] == Relation(first, second, kind, 0.7)
+    graph = view.to_factor_graph(encoding).with_evidence({second: 0})
+    p = explored(asked).claims[first]
+    assert p == pytest.approx(float(oracle(graph).marginals[first][1]), abs=1e-12)
+    # One of the two holds: where the other does not, this one is likelier.
+    assert p > explored(replace(asked, observed={})).claims[first]
+    saved = save(asked, tmp_path / "out")
+    assert read_fact_graph(saved[0]).relations[-1].kind is kind
+
+
 def test_a_passage_left_out_and_a_claim_observed() -> None:
     context = GRAPH.contexts[0].id
     without = explored(Exploration(GRAPH, left_out=frozenset({context})))

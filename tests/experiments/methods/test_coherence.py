@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from experiments import coherence
+from experiments import assess, coherence
 from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind, read_many
 from factormodels.extraction.language_model import Request
 from factormodels.io.fact_graph_json import write_fact_graphs
@@ -138,3 +138,27 @@ def test_an_assessment_says_it_too(tmp_path: Path) -> None:
     (graph,) = read_many(out / "graphs.jsonl")
     again: Any = coherence([graph], relations="lexical", window=3)["responses"]
     assert again["agreement"][0] == pytest.approx(row["agreement"], abs=1e-12)
+
+
+@pytest.mark.parametrize("window", [None, 1])
+def test_a_dry_run_counts_what_coherence_would_ask(window: int | None) -> None:
+    def answer(request: Request) -> str:
+        if request.prompt.name == "claim_relation":
+            return json.dumps({"relation": "none", "confidence": 0.9})
+        return json.dumps({"relation": "neutral", "confidence": 0.9})
+
+    asked = {"coherence": True, "claim_window": window, "method": "verbalised", "variant": "FR2"}
+    model = AnsweringModel(answer)
+    planned: Any = assess([graph()], model=model, dry_run=True, **asked)["calls"]
+    assert model.asked == []
+    found: Any = assess([graph()], model=model, **asked)["cost"]
+    calls = planned.set_index("stage")["calls"]
+    assert calls["claim relations"] == found.set_index("stage")["calls"]["claim relations"]
+    assert calls["claim relations"] == (3 if window is None else 2)
+    # What a response says itself of its claims is taken as it is.
+    given = graph("g", EXCLUSIVE)
+    of_given: Any = assess([given], model=model, dry_run=True, **asked)["calls"]
+    assert of_given.set_index("stage")["calls"]["claim relations"] == 0
+    judged: Any = assess([given], model=model, **asked)
+    assert "claim relations" not in set(judged["cost"]["stage"])
+    assert judged["conflicts"]["relation"].tolist() == ["exclusive"]

@@ -50,6 +50,17 @@ def test_every_relation_is_an_arrow_as_thick_as_it_is_probable() -> None:
     assert len(arrows(GRAPH, neutral=True)) == 4
 
 
+def test_every_kind_is_drawn_in_a_way_of_its_own() -> None:
+    kinds = [kind for kind in RelationKind if kind is not RelationKind.NEUTRAL]
+    claims = tuple(Atom(f"a{at}") for at in range(len(kinds) + 1))
+    relations = tuple(
+        Relation(claims[at].id, claims[at + 1].id, kind, 0.9) for at, kind in enumerate(kinds)
+    )
+    drawn = arrows(FactGraph("r", claims, relations=relations))
+    ways = {(str(arrow.get_edgecolor()), str(arrow.get_linestyle())) for arrow in drawn}
+    assert len(drawn) == len(ways) == 5
+
+
 def test_nodes_have_their_texts_and_claims_their_probabilities() -> None:
     shown = texts(GRAPH, {"a1": 0.875, "a2": 0.0})
     assert set(shown) == {

@@ -213,6 +213,21 @@ def test_both_spellings_of_the_ends_of_an_edge_and_a_file_without_id(tmp_path: P
     assert parse_fact_graph(other, path) == graph
 
 
+@pytest.mark.parametrize("ends", [("source", "target"), ("from", "to")])
+@pytest.mark.parametrize("kind", [kind for kind in RelationKind if kind != "neutral"])
+def test_graphs_of_claims_as_factreasoner_0_8_writes_them(
+    kind: RelationKind, ends: tuple[str, str]
+) -> None:
+    """Its `as_json` says source and target, and its `from_json` reads from and to."""
+    names = ("a1", "a2")
+    nodes = [{"id": name, "type": "atom", "probability": 0.5} for name in names]
+    edge = {"relation": str(kind), "probability": 0.9, "link": "atom_atom"}
+    found = parse_fact_graph(
+        {"nodes": nodes, "edges": [{**dict(zip(ends, names, strict=True)), **edge}]}, "g"
+    )
+    assert found.relations == (Relation(*names, kind, 0.9),)
+
+
 def test_null_stands_for_an_absent_optional_value() -> None:
     obj = plain_object()
     obj["nodes"][0] |= {"label": None, "annotation": None, "sentence": None}

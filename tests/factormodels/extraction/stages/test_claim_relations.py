@@ -15,6 +15,7 @@ from factormodels.extraction.stages.claim_relations import (
     PROMPT,
     claim_pairs,
     likeliest_related,
+    n_claim_pairs,
     with_judged_claims,
     with_senses,
 )
@@ -43,6 +44,9 @@ def named(pairs: list[tuple[Atom, Atom]]) -> list[tuple[str, str]]:
 def test_pairs_are_all_or_those_near_each_other() -> None:
     assert named(claim_pairs(graph(3))) == [("a1", "a2"), ("a1", "a3"), ("a2", "a3")]
     assert named(claim_pairs(graph(4), 1)) == [("a1", "a2"), ("a2", "a3"), ("a3", "a4")]
+    for n in range(1, 6):
+        for window in (None, 1, 2, 5, 9):
+            assert n_claim_pairs(n, window) == len(claim_pairs(graph(n), window))
     silent = FactGraph("g", (Atom("a1", "Claim."), Atom("a2", " "), Atom("a3", "Other.")))
     assert named(claim_pairs(silent)) == [("a1", "a3")]
     refused("window is 0.*1 or more", claim_pairs, graph(), 0)
