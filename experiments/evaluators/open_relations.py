@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ from factormodels.extraction.stages.relations import (
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import COPY_SEPARATOR
 
+if TYPE_CHECKING:
+    from inference.sampling.annealing import AnnealedImportance
+
 Range = tuple[float, float]
 
 ANYTHING: Range = (0.0, 1.0)
@@ -45,7 +48,8 @@ def open_posteriors(
     A missing relation could have been an entailment or a contradiction with any probability that
     counts (`least` of the relations, up to 1), or neutral; of two contexts also an equivalence, in
     place of what the other order said. Whatever all of them were, each posterior is within its
-    bounds (`inference.tasks.open_marginals`); of an atom without any answer nothing is known.
+    bounds (`inference.tasks.open_marginals`, with draws where neither exact inference nor walks
+    say enough); of an atom without any answer nothing is known.
 
     Args:
         asked: the response with the relations that the view asks for.
@@ -86,7 +90,7 @@ def open_posteriors(
         one for one in seen.relations if frozenset((one.source, one.target)) not in open_pairs
     )
     graph = seen.derived(seen.contexts, known).to_factor_graph(encoding)
-    bounds = open_marginals(graph, tables)
+    bounds = open_marginals(graph, tables, _draws)
     unanswered = unanswered_atoms(asked)
     return {
         atom: ANYTHING
@@ -96,6 +100,13 @@ def open_posteriors(
         for atom, (lower, upper) in zip(seen.atom_ids, bounds.tolist(), strict=False)
         if atom in unanswered or not np.isnan(lower)
     }
+
+
+def _draws() -> AnnealedImportance:
+    # Loaded where it is needed: that takes longer than most graphs do.
+    from inference.sampling.annealing import AnnealedImportance
+
+    return AnnealedImportance()
 
 
 def open_measures(

@@ -274,3 +274,37 @@ def test_one_missing_answer_of_many_leaves_the_verdicts_on_other_claims() -> Non
     for atom, (lower, upper) in view["open"].items():
         assert lower <= view["atoms"][atom]["p"] <= upper
         assert atom == "a0" or lower > 0.5 or upper < 0.5
+
+
+def test_one_missing_answer_of_a_dense_graph_leaves_nearly_all_verdicts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every second passage on each claim: sure bounds say little, draws enough."""
+    monkeypatch.setattr("inference.tasks.open_tables._MOST_SECONDS", 1e-12)
+    random = Random(0)
+    atoms = tuple(Atom(f"a{n}", f"Claim {n}.") for n in range(16))
+    contexts = tuple(Context(f"c{n}", f"Passage {n}.") for n in range(50))
+    said = {atom.id: random.random() < 0.6 for atom in atoms}
+    relations = tuple(
+        Relation(
+            context.id,
+            atom.id,
+            RelationKind(
+                "entailment" if said[atom.id] == (random.random() < 0.8) else "contradiction"
+            ),
+            random.uniform(0.5, 0.99),
+        )
+        for atom, context in product(atoms, contexts)
+        if (context.id, atom.id) != ("c0", "a0") and random.random() < 0.5
+    )
+    missing = {"relations": {"missing": [["c0", "a0", "filtered"]], "asked": 800, "least": 0.5}}
+    graph = FactGraph("r", atoms, contexts, relations, metadata=missing)
+    view = AssessmentView("FR2", "implication", get_backend("auto"))
+
+    def undecided() -> int:
+        left_open = assess_graph(graph, [view])["FR2"]["open"]
+        return sum(lower <= 0.5 < upper for lower, upper in left_open.values())
+
+    assert undecided() <= 1
+    monkeypatch.setattr("experiments.evaluators.open_relations._draws", None)
+    assert undecided() >= 8

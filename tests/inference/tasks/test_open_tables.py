@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations, product
 from typing import Any
 
@@ -36,7 +37,7 @@ def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Let bounds be those of all choices where these are few, or always those of walks."""
     way: str = request.param
     if way == "walks":
-        monkeypatch.setattr("inference.tasks.open_tables._MOST_CHOICES", 0)
+        monkeypatch.setattr("inference.tasks.open_tables._MOST_STATES", 0)
     return way
 
 
@@ -59,18 +60,25 @@ def marginals(graph: FactorGraph) -> list[float]:
     return [of[1] for of in oracle(graph).marginals.values()]
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_no_choice_of_tables_leaves_the_bounds(seed: int) -> None:
+def random_open_graph(seed: int, most_open: int) -> tuple[Any, Any, list[tuple[int, int]]]:
+    """Priors, known tables and open pairs of a graph from a tree to a complete one."""
     generator = np.random.default_rng(seed)
     n = int(generator.integers(2, 7))
     pairs = list(combinations(range(n), 2))
     generator.shuffle(pairs)
-    # From trees to complete graphs, whose shortest cycles are triangles.
+    # The shortest cycles of complete graphs are triangles.
     joined = [(int(i), int(j)) for i, j in pairs[: generator.integers(1, len(pairs) + 1)]]
+    n_open = min(most_open, (len(joined) + 1) // 2)
     # Either end may be the source.
-    unknown = [(j, i) if generator.integers(2) else (i, j) for i, j in joined[::2]]
-    known = [(pair, np.exp(generator.normal(0.0, 1.5, (2, 2)))) for pair in joined[1::2]]
-    priors = generator.uniform(0.02, 0.98, n)
+    unknown = [(j, i) if generator.integers(2) else (i, j) for i, j in joined[:n_open]]
+    known = [(pair, np.exp(generator.normal(0.0, 1.5, (2, 2)))) for pair in joined[n_open:]]
+    return generator.uniform(0.02, 0.98, n), known, unknown
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_no_choice_of_tables_leaves_the_bounds(seed: int) -> None:
+    priors, known, unknown = random_open_graph(seed, most_open=8)
+    generator = np.random.default_rng(seed)
     bounds = open_marginals(graph_of(priors, known), dict.fromkeys(unknown, logs(ENDS)))
     for _ in range(12):
         p = generator.choice([0.5, generator.uniform(0.5, 1.0), 1.0 - 1e-9])
@@ -79,6 +87,19 @@ def test_no_choice_of_tables_leaves_the_bounds(seed: int) -> None:
         exact = marginals(graph_of(priors, [*known, *tables]))
         for value, (lower, upper) in zip(exact, bounds.tolist(), strict=True):
             assert np.isnan(lower) or lower - ROUNDING <= value <= upper + ROUNDING
+
+
+def attained(
+    priors: Any, known: Any, unknown: Sequence[tuple[int, int]], ends: Sequence[Floats] = ENDS
+) -> Floats:
+    """The least and the largest marginals of all choices, each enumerated."""
+    exact = np.array(
+        [
+            marginals(graph_of(priors, [*known, *zip(unknown, tables, strict=True)]))
+            for tables in product(ends, repeat=len(unknown))
+        ]
+    )
+    return np.stack([exact.min(axis=0), exact.max(axis=0)], axis=1)
 
 
 def test_in_a_cycle_the_bounds_of_all_choices_are_attained(
@@ -93,20 +114,14 @@ def test_in_a_cycle_the_bounds_of_all_choices_are_attained(
     unknown = [(3, 1), (4, 0)]
     opened = dict.fromkeys(unknown, logs(ENDS))
     bounds = open_marginals(graph_of(priors, known), opened)
-    exact = np.array(
-        [
-            marginals(graph_of(priors, [*known, *zip(unknown, tables, strict=True)]))
-            for tables in product(ENDS, repeat=2)
-        ]
-    )
-    attained = np.stack([exact.min(axis=0), exact.max(axis=0)], axis=1)
-    assert (bounds[:, 0] <= attained[:, 0] + ROUNDING).all()
-    assert (bounds[:, 1] >= attained[:, 1] - ROUNDING).all()
-    assert np.allclose(bounds, attained, rtol=0.0, atol=ROUNDING) == (way == "choices")
+    found = attained(priors, known, unknown)
+    assert (bounds[:, 0] <= found[:, 0] + ROUNDING).all()
+    assert (bounds[:, 1] >= found[:, 1] - ROUNDING).all()
+    assert np.allclose(bounds, found, rtol=0.0, atol=ROUNDING) == (way == "choices")
     # What is predicted to take too long is left to the walks.
     monkeypatch.setattr("inference.tasks.open_tables._MOST_SECONDS", 1e-12)
     wider = open_marginals(graph_of(priors, known), opened)
-    assert not np.allclose(wider, attained, rtol=0.0, atol=ROUNDING)
+    assert not np.allclose(wider, found, rtol=0.0, atol=ROUNDING)
 
 
 def test_a_choice_that_leaves_nothing_possible_is_no_answer() -> None:
@@ -121,15 +136,8 @@ def test_in_a_forest_the_bounds_are_attained() -> None:
     known = [((2, 0), entails(0.9)), ((4, 1), contradicts(0.7))]
     unknown = [(3, 0), (5, 1)]
     bounds = open_marginals(graph_of(priors, known), dict.fromkeys(unknown, logs(ENDS)))
-    exact = np.array(
-        [
-            marginals(graph_of(priors, [*known, *zip(unknown, tables, strict=True)]))
-            for tables in product(ENDS, repeat=2)
-        ]
-    )
     # No log odds is cut but that of the tables' zeros, e^-1000; the rest is rounding.
-    assert bounds[:, 0] == pytest.approx(exact.min(axis=0), abs=1e-12)
-    assert bounds[:, 1] == pytest.approx(exact.max(axis=0), abs=1e-12)
+    assert bounds == pytest.approx(attained(priors, known, unknown), abs=1e-12)
 
 
 def test_what_no_open_table_bears_on_has_no_bounds() -> None:

@@ -1,0 +1,185 @@
+"""Bounds on marginals by walks towards a variable, whatever some tables of pairs are.
+
+The odds of a variable are those of the root of its tree of self-avoiding walks (Weitz 2006), on
+which messages are monotone in every message that they are made of and, between two tables, in the
+mixture of these. A box of messages can therefore be passed towards the root, and what a table may
+be widens the box (Mooij and Kappen 2008, "Bounds on marginal probability distributions").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.factor_graph import UNOBSERVED, FactorGraph
+from inference.tasks.components import connected_components
+
+Floats = NDArray[np.float64]
+
+_LEAST_LOG = -1e3
+"""A table's zero: so much smaller than its largest entry that no float tells it from nothing."""
+
+_ANY_ODDS = 1e5
+"""Log odds of a variable of which nothing is known: beyond what any table can turn."""
+
+_LENGTHS = (2, 4, 6, 8, 12)
+"""Lengths of walks that are tried: longer ones know more, and close more cycles."""
+
+
+@dataclass(frozen=True)
+class Walks:
+    """A graph of pairs as directed edges, each unordered pair once: first all, then all backwards.
+
+    Attributes:
+        odds: (n,) log odds of each variable by itself.
+        pairs: (m, 2) the variables that each pair joins.
+        tables: (2 m, k, 2, 2) log tables, indexed [edge, table, state of source, of target].
+    """
+
+    odds: Floats
+    pairs: NDArray[np.int64]
+    tables: Floats
+
+    @classmethod
+    def of(cls, graph: FactorGraph, tables: Mapping[tuple[int, int], Floats]) -> Walks:
+        """The walks of a graph with open tables, which come beside those that it has."""
+        odds = np.zeros(graph.n_variables)
+        known: dict[tuple[int, int], Floats] = {}
+        for scope, table in graph.factors():
+            if len(scope) == 1:
+                table = _finite(table)
+                odds[scope[0]] += table[1] - table[0]
+            elif scope:
+                pair, turned = _in_order(scope[0], scope[1], table)
+                known[pair] = known.get(pair, np.zeros((2, 2))) + _finite(turned)
+        for variable in np.flatnonzero(graph.evidence != UNOBSERVED):
+            odds[variable] = _ANY_ODDS if graph.evidence[variable] else -_ANY_ODDS
+        several = {pair: table[None] for pair, table in known.items()}
+        for (first, second), choices in tables.items():
+            pair, turned = _in_order(first, second, choices)
+            finite = _finite(turned)
+            # Open twice, as where both orders of a pair are: any of one with any of the other.
+            beside = several.get(pair, np.zeros((1, 2, 2)))
+            several[pair] = (finite[:, None] + beside).reshape(-1, 2, 2)
+        most = max((len(choices) for choices in several.values()), default=1)
+        padded = np.zeros((len(several), most, 2, 2))
+        for row, choices in enumerate(several.values()):
+            padded[row] = choices[np.minimum(np.arange(most), len(choices) - 1)]
+        pairs = np.array(list(several), dtype=np.int64).reshape(-1, 2)
+        return cls(odds, pairs, np.concatenate([padded, padded.swapaxes(2, 3)]))
+
+    def bounds(self) -> Floats:
+        """Least and largest P(x = 1) of every variable, (n, 2)."""
+        # All of them hold, so that the closest of each side does.
+        odds = np.stack([self._odds_by(length) for length in _LENGTHS])
+        closest = np.stack([odds[..., 0].max(axis=0), odds[..., 1].min(axis=0)], axis=1)
+        # Half the odds, so that no exponential overflows.
+        bounds: Floats = 0.5 * (1.0 + np.tanh(closest / 2.0))
+        return bounds
+
+    @cached_property
+    def components(self) -> NDArray[np.int64]:
+        """Number of the connected component of each variable, (n,)."""
+        return connected_components(len(self.odds), self.pairs)
+
+    @property
+    def sources(self) -> NDArray[np.int64]:
+        """Where each edge begins."""
+        return np.concatenate([self.pairs[:, 0], self.pairs[:, 1]])
+
+    @property
+    def targets(self) -> NDArray[np.int64]:
+        """Where each edge ends."""
+        return np.concatenate([self.pairs[:, 1], self.pairs[:, 0]])
+
+    @property
+    def backwards(self) -> NDArray[np.int64]:
+        """The edge in the other direction."""
+        return np.roll(np.arange(2 * len(self.pairs)), len(self.pairs))
+
+    def sums(self, messages: Floats) -> Floats:
+        """Log odds of each variable by messages along each edge, (n, 2)."""
+        return self.odds[:, None] + np.stack(
+            [np.bincount(self.targets, one, len(self.odds)) for one in messages.T], axis=1
+        )
+
+    def largest(self, values: Floats, counts: NDArray[np.int64]) -> Floats:
+        """Of each edge, the sum of the largest values on edges into its source but its own, (2 m,).
+
+        Args:
+            values: (2 m,) a value, at least 0, of each edge.
+            counts: (2 m,) how many are summed.
+        """
+        order = np.lexsort((-values, self.targets))
+        firsts = np.searchsorted(self.targets[order], np.arange(len(self.odds) + 1))
+        before = np.concatenate([[0.0], np.cumsum(values[order])])
+        ranks = np.empty(len(order), dtype=np.int64)
+        ranks[order] = np.arange(len(order)) - firsts[self.targets[order]]
+        # Where its own is among the largest, one more is taken in its place.
+        own = ranks[self.backwards] < counts
+        starts, ends = firsts[self.sources], firsts[self.sources + 1]
+        sums = before[np.minimum(starts + counts + own, ends)] - before[starts]
+        rest: Floats = sums - np.where(own, values[self.backwards], 0.0)
+        return rest
+
+    def messages(self, boxes: Floats) -> Floats:
+        """Least and largest log odds that each edge gives its target, (2 m, 2).
+
+        Args:
+            boxes: (2 m, 2) least and largest log odds of its source without it.
+        """
+        odds = np.clip(boxes, -_ANY_ODDS, _ANY_ODDS)[:, None, :]
+        table = self.tables[..., None]
+        found = np.logaddexp(odds + table[:, :, 1, 1], table[:, :, 0, 1]) - np.logaddexp(
+            odds + table[:, :, 1, 0], table[:, :, 0, 0]
+        )
+        return np.stack([found.min(axis=(1, 2)), found.max(axis=(1, 2))], axis=1)
+
+    def _odds_by(self, length: int) -> Floats:
+        """Bounds on the log odds of every variable (n, 2), by walks of a length.
+
+        Beyond so many steps, any odds are possible.
+        """
+        closing = _closing(len(self.odds), self.pairs, self.components)
+        hull = self.messages(np.tile([-_ANY_ODDS, _ANY_ODDS], (len(self.sources), 1)))
+        messages = hull
+        for depth in range(length - 1, 0, -1):
+            # Of the neighbours of a variable so deep, its parent aside, so many may be on the walk.
+            ends = np.where(closing == 0, 0, (depth - 1) // np.maximum(closing, 1))[self.sources]
+            odds = self.sums(messages)[self.sources] - messages[self.backwards]
+            odds[:, 0] -= self.largest(messages[:, 0] - hull[:, 0], ends)
+            odds[:, 1] += self.largest(hull[:, 1] - messages[:, 1], ends)
+            messages = self.messages(odds)
+        return self.sums(messages)
+
+
+def _in_order(first: int, second: int, table: Floats) -> tuple[tuple[int, int], Floats]:
+    if first < second:
+        return (first, second), table
+    return (second, first), table.swapaxes(-1, -2)
+
+
+def _finite(table: Floats) -> Floats:
+    largest = table.max(axis=(-2, -1) if table.ndim > 1 else 0, keepdims=True)
+    finite: Floats = np.maximum(table - largest, _LEAST_LOG)
+    return finite
+
+
+def _closing(n: int, pairs: NDArray[np.int64], components: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many steps apart the variables of a walk are that may be neighbours of one, (n,).
+
+    None are in a forest, which is 0; where every cycle is even every second one may be, else all.
+    """
+    variables = np.bincount(components, minlength=n)
+    edges = np.bincount(components[pairs[:, 0]], minlength=n)
+    # Two copies of each variable, joined crosswise, hang together where a cycle is odd.
+    shifts = np.array([[0, n], [n, 0]])
+    crossed = np.concatenate([pairs + shift for shift in shifts])
+    copies = connected_components(2 * n, crossed)
+    odd = copies[:n] == copies[n:]
+    forest = (edges < variables)[components]
+    return np.where(forest, 0, np.where(odd, 1, 2))
