@@ -17,7 +17,10 @@ from factormodels.extraction.relation_models.prompted import SAMPLES, Method, re
 from factormodels.extraction.stages.asking import identity_of
 from factormodels.io.guarded_opening import opened
 
-RELATIONS = ("lexical", "model", "recorded:FILE", "nli:FOLDER", "minicheck:FOLDER")
+LOCAL = ("nli", "minicheck", "alignscore")
+"""Relation models in a folder on this disk."""
+
+RELATIONS = ("lexical", "model", "recorded:FILE", *(f"{kind}:FOLDER" for kind in LOCAL))
 """Relation models, as options name them."""
 
 
@@ -54,7 +57,7 @@ def relation_model(
         return built, learned if window is None else {"window": window, **learned}
     if name == "lexical":
         return build_relation_model(name), {}
-    if kind in ("recorded", "nli", "minicheck") and place:
+    if kind in ("recorded", *LOCAL) and place:
         path = Path(place)
         facts = relation_model_facts(kind, path=path)
         built = build_relation_model(kind, path=path, labels=labels)
@@ -89,7 +92,7 @@ def build_relation_model(
     """A relation model, loaded and ready.
 
     Args:
-        kind: lexical, prompted, recorded, nli or minicheck.
+        kind: lexical, prompted, recorded, or one of `LOCAL`.
         path: file of recorded judgements, folder of a local model, or what `consensus --save` wrote
             for the method "consensus".
         model: the language model of "prompted".
@@ -130,6 +133,10 @@ def build_relation_model(
         from factormodels.extraction.relation_models.minicheck import load_minicheck
 
         return load_minicheck(path)
+    if kind == "alignscore" and path is not None:
+        from factormodels.extraction.relation_models.alignscore import load_alignscore
+
+        return load_alignscore(path)
     if kind == "lexical":
         from factormodels.extraction.relation_models.lexical import LexicalRelations
 
@@ -152,7 +159,7 @@ def relation_model_facts(
     Raises:
         InputError: if there is no such file or folder.
     """
-    if kind in ("nli", "minicheck") and path is not None and not path.is_dir():
+    if kind in LOCAL and path is not None and not path.is_dir():
         raise InputError(f"{path}: there is no such folder; name the folder of a local model")
     own = {} if path is None else {"sha256": content_hash(path)}
     if kind != "prompted":

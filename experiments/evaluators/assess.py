@@ -78,7 +78,8 @@ class JudgementSettings(AlgorithmSettings):
     """Relations and judgement."""
 
     relations: Annotated[str | None, Option("NAME")] = None
-    """Relation model: lexical, model, recorded:FILE, nli:FOLDER or minicheck:FOLDER."""
+    """Relation model: lexical, model, recorded:FILE, nli:FOLDER, minicheck:FOLDER or
+    alignscore:FOLDER."""
 
     method: Annotated[str, Option("NAME")] = "automatic"
     """How to get probabilities from the language model: automatic (whatever it allows), logprobs,

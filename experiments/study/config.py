@@ -267,7 +267,10 @@ class DatasetChoice:
 
 # --- Models that are asked about texts --------------------------------------------------------
 
-RELATION_MODELS = (RECORDED, "lexical", "nli", "prompted")
+LOCAL_MODELS = ("nli", "minicheck", "alignscore")
+"""Relation models that lie in a folder."""
+
+RELATION_MODELS = (RECORDED, "lexical", *LOCAL_MODELS, "prompted")
 
 ACCESS = (
     *("api_base", "cache", "replay", "concurrency", "requests_per_minute", "tokens_per_minute"),
@@ -361,9 +364,10 @@ class RelationModelChoice(Access):
 
     Attributes:
         model: recorded (the data's own, as they are, or with `path` a file of judgements),
-            lexical (overlap of words), nli (a local model) or prompted (a language model).
+            lexical (overlap of words), nli, minicheck or alignscore (a local model), or prompted
+            (a language model).
         label: what tables call it; made from the other keys if absent.
-        path: folder of an nli model, file of recorded judgements (JSON Lines), or of what
+        path: folder of a local model, file of recorded judgements (JSON Lines), or of what
             `factormodels consensus` has learned for a prompted model's consensus; relative to the
             folder of the configuration that names it.
         method: where the probabilities of a prompted model come from; automatic: log-probabilities
@@ -381,10 +385,12 @@ class RelationModelChoice(Access):
 
     @model_validator(mode="after")
     def _consistent(self) -> RelationModelChoice:
-        if self.model == "nli" and self.path is None:
-            raise ValueError("the relation model 'nli' needs the path of a folder; give it")
+        if self.model in LOCAL_MODELS and self.path is None:
+            raise ValueError(
+                f"the relation model {self.model!r} needs the path of a folder; give it"
+            )
         learned = self.model == "prompted" and self.method == "consensus"
-        if self.path is not None and self.model not in ("nli", RECORDED) and not learned:
+        if self.path is not None and self.model not in (*LOCAL_MODELS, RECORDED) and not learned:
             raise ValueError(f"the relation model {self.model!r} has no path; leave it out")
         if learned and self.path is not None and self.samples is not None:
             raise ValueError("a consensus that was learned has its own samples; leave them out")
@@ -416,7 +422,7 @@ class RelationModelChoice(Access):
             return self.label
         if self.path is not None:
             path = PurePath(self.path)
-            return f"{self.model}:{path.name if self.model == 'nli' else path.stem}"
+            return f"{self.model}:{path.name if self.model in LOCAL_MODELS else path.stem}"
         access = self.resolved(shared)
         if self.model == "prompted" and access is not None:
             return access.model + ("" if self.method == "automatic" else f" ({self.method})")

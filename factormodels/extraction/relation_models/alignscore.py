@@ -1,0 +1,135 @@
+"""AlignScore's checkpoints as relation models, from a folder on this disk.
+
+Source: Zha et al. 2023, "AlignScore: Evaluating Factual Consistency with a Unified Alignment
+Function" (yuh-zha/AlignScore, MIT). A checkpoint holds a RoBERTa and three linear layers on its
+pooled output; that of three outputs says aligned, neutral or contradicting. It holds no tokenizer
+and no configuration: those of the RoBERTa that it was trained from lie in the folder beside it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from pickle import UnpicklingError
+from types import SimpleNamespace
+from typing import Any
+
+from factormodels.errors import InputError
+from factormodels.extraction.optional_libraries import optional_module
+from factormodels.extraction.relation_models.nli import NliRelations, placed_model, positions_of
+
+_COLUMNS = (0, 2, 1)
+"""Outputs that say entailment, contradiction and neutral."""
+
+_OUTPUTS = 3
+_BODY, _HEAD = "base_model.", "tri_layer."
+_LONGEST = 512
+
+
+def load_alignscore(
+    folder: str | os.PathLike[str], *, batch_size: int = 32, device: str = "cpu"
+) -> NliRelations:
+    """The classifier of three outputs in a checkpoint of AlignScore's; nothing is downloaded.
+
+    The checkpoint is a pickle, of which torch reads tensors and plain values alone: whatever else
+    it would run is refused.
+
+    Args:
+        folder: folder with one checkpoint (.ckpt) and the configuration and tokenizer of its
+            RoBERTa.
+        batch_size: pairs per forward pass.
+        device: where the model runs, such as "cpu" or "cuda".
+
+    Raises:
+        InputError: if there is no such folder, it holds no such checkpoint, or its weights do not
+            fit the configuration.
+        MissingDependencyError: if transformers or torch is not installed.
+    """
+    path = Path(folder)
+    if not path.is_dir():
+        raise InputError(f"{path}: there is no such folder; name one with AlignScore's checkpoint")
+    found = sorted(path.glob("*.ckpt"))
+    if len(found) != 1:
+        raise InputError(
+            f"{path}: it has {len(found)} checkpoints (.ckpt); keep one, with the configuration "
+            "and tokenizer of its RoBERTa beside it"
+        )
+    torch = optional_module("torch", "nli")
+    transformers = optional_module("transformers", "nli")
+    try:
+        config = transformers.AutoConfig.from_pretrained(str(path), local_files_only=True)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(str(path), local_files_only=True)
+        body = transformers.AutoModel.from_config(config)
+    except (OSError, ValueError, KeyError, ImportError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(
+            f"{path}: transformers finds no configuration and tokenizer there ({reason}); save "
+            "those of the RoBERTa that the checkpoint was trained from"
+        ) from None
+    weights = _weights(torch, found[0])
+    head = torch.nn.Linear(config.hidden_size, _OUTPUTS)
+    for part, module in ((_BODY, body), (_HEAD, head)):
+        own = {
+            name.removeprefix(part): value
+            for name, value in weights.items()
+            if name.startswith(part)
+        }
+        _fill(module, own, f"{found[0]}: its {part.rstrip('.')}")
+    model = _classifier(torch, body, head)
+    limit = min(_LONGEST, tokenizer.model_max_length, positions_of(config))
+    name = f"alignscore:{found[0].stem}"
+    return NliRelations(
+        name, _COLUMNS, batch_size, limit, device, tokenizer, placed_model(model, device)
+    )
+
+
+def _weights(torch: Any, path: Path) -> Mapping[str, Any]:
+    """Tensors of a checkpoint by name; no code of it is run."""
+    try:
+        # Of torch's own choosing since 2.6, and here whatever its release.
+        loaded = torch.load(str(path), map_location="cpu", weights_only=True)
+    except UnpicklingError as error:
+        reason = str(error).split("\n", 1)[0].strip().removesuffix(".")
+        raise InputError(
+            f"{path}: it holds more than tensors and plain values, which would have to be run "
+            f"({reason}); where you trust it, write its weights anew with "
+            "torch.save({'state_dict': ...})"
+        ) from None
+    except (RuntimeError, EOFError, OSError, ValueError, KeyError) as error:
+        reason = " ".join(str(error).split())
+        raise InputError(f"{path}: torch cannot read it ({reason}); fetch it again") from None
+    weights = loaded.get("state_dict") if isinstance(loaded, dict) else None
+    if not isinstance(weights, dict) or f"{_HEAD}weight" not in weights:
+        raise InputError(
+            f"{path}: there is no layer 'tri_layer' among its weights, so that it is no checkpoint "
+            "of AlignScore's; take nli:FOLDER for others"
+        )
+    return weights
+
+
+def _fill(module: Any, weights: Mapping[str, Any], where: str) -> None:
+    """Put weights into a module, all that it has; what it has not is left."""
+    own = module.state_dict()
+    for name, value in own.items():
+        shape = tuple(getattr(weights.get(name), "shape", ()))
+        if name not in weights or shape != tuple(value.shape):
+            raise InputError(
+                f"{where} has {list(shape) or 'nothing'} for {name!r}, and the configuration "
+                f"{list(value.shape)}; put the configuration of its own RoBERTa beside it"
+            )
+    module.load_state_dict({name: weights[name] for name in own})
+
+
+def _classifier(torch: Any, body: Any, head: Any) -> Any:
+    """Body and head as one module that gives logits as transformers' classifiers do."""
+
+    class Aligned(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.head = body, head
+
+        def forward(self, **inputs: Any) -> SimpleNamespace:
+            return SimpleNamespace(logits=self.head(self.body(**inputs).pooler_output))
+
+    return Aligned()
