@@ -47,6 +47,7 @@ def workbook_rows(
             values or none, or names two columns alike.
         MissingDependencyError: if openpyxl is not installed.
     """
+    _refuse_pickle(content, source)
     try:
         import openpyxl
     except ImportError:
@@ -127,3 +128,18 @@ def _plain(value: Any) -> Any:
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
     return str(value) if isinstance(value, datetime.timedelta) else value
+
+
+def _refuse_pickle(content: bytes, source: Source) -> None:
+    """Refuse what torch.save writes, such as LM-Polygraph's manager, in words of its own."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            pickled = any(name.endswith("data.pkl") for name in archive.namelist())
+    except zipfile.BadZipFile:
+        return
+    if pickled:
+        raise InputError(
+            f"{source}: this is a pickle of PyTorch's, as LM-Polygraph's manager saves it, which "
+            "would have to be run; where it comes from you, write its estimations as JSON Lines "
+            "(see Verdicts of other tools in the guide's Data formats)"
+        )
