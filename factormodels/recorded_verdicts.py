@@ -19,6 +19,9 @@ from factormodels.validation import validated_probability
 
 ASSESSORS_KEY = "assessors"
 
+SECONDS_KEY = "seconds"
+"""What a response took to assess, where the assessor's file says it."""
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedVerdict:

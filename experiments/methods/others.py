@@ -13,15 +13,18 @@ import numpy as np
 
 from calibration.intervals import mean_interval
 from calibration.scores.measures import f1_at_k
+from experiments.evaluators.batch import CONSUMPTION_KEY
 from experiments.findings.table import Column, Table, data_frame, interval_column, text_columns
 from experiments.findings.text import counted
 from experiments.methods.inputs import posteriors_by_model
 from experiments.study.inputs import graphs_of
 from factormodels.aligned_claims import Alignment, with_verdicts_of
 from factormodels.errors import InputError
+from factormodels.extraction.language_model.accounting import total
 from factormodels.fact_graph import FactGraph
 from factormodels.io import read_many
 from factormodels.io.tables import DataTable
+from factormodels.recorded_verdicts import SECONDS_KEY
 
 Graphs = str | os.PathLike[str] | Iterable[FactGraph]
 
@@ -34,12 +37,14 @@ class Beside:
         table: a row per claim: response, claim, label and P(true) by each.
         models: the columns of P(true).
         alignments: what was found of each tool's claims.
+        costs: a row for the responses themselves and for each file that says what it cost.
         sentences: what a reader must know.
     """
 
     table: DataTable
     models: tuple[str, ...]
     alignments: tuple[Alignment, ...]
+    costs: tuple[Mapping[str, Any], ...]
     sentences: tuple[str, ...]
 
 
@@ -62,10 +67,13 @@ def beside(data: Any, files: Sequence[Path], source: str) -> Beside:
     if not all(isinstance(graph, FactGraph) for graph in graphs):
         raise InputError("--with needs responses with claims and labels, not a table of numbers")
     alignments: list[Alignment] = []
+    costs = [_cost("the responses", graphs)]
     for file in files:
-        found = with_verdicts_of(graphs, read_many(file), str(file))
+        others = read_many(file)
+        found = with_verdicts_of(graphs, others, str(file))
         alignments += found
         graphs = found[-1].graphs
+        costs.append(_cost(", ".join(each.name for each in found), others))
     told = {graph.id: posteriors_by_model(graph) for graph in graphs}
     models = tuple(dict.fromkeys(name for by_model in told.values() for name in by_model))
     rows: list[dict[str, Any]] = []
@@ -89,7 +97,45 @@ def beside(data: Any, files: Sequence[Path], source: str) -> Beside:
     ]
     columns = ("response", "claim", "label", *models)
     table = DataTable(source, "table", columns, tuple(rows), (None,) * len(rows))
-    return Beside(table, models, tuple(alignments), tuple(sentences))
+    known = tuple(each for each in costs if each["n_responses"])
+    return Beside(table, models, tuple(alignments), known, tuple(sentences))
+
+
+def _cost(name: str, graphs: Sequence[FactGraph]) -> dict[str, Any]:
+    """What responses took on average, of those that say it; NaN where none does."""
+    taken = [total(graph.metadata.get(CONSUMPTION_KEY, {}).values()) for graph in graphs]
+    asked = [each for each in taken if each["answers"]]
+    # An answer whose price is not known would count for nothing.
+    priced = [each for each in asked if not each["unpriced"]]
+    seconds = [graph.metadata.get(SECONDS_KEY, 0.0) for graph in graphs]
+    timed = [each for each in seconds if each]
+    row: dict[str, Any] = {"tool": name, "n_responses": max(len(asked), len(timed))}
+    for key in ("answers", "prompt_tokens", "completion_tokens"):
+        row[key] = _mean([each[key] for each in asked])
+    return row | {"cost": _mean([each["cost"] for each in priced]), "seconds": _mean(timed)}
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values) if values else math.nan
+
+
+def cost_table(found: Beside) -> Table:
+    """What a response took, by each file that says it."""
+    return Table(
+        data_frame([dict(each) for each in found.costs]),
+        (
+            *text_columns("tool"),
+            Column("n_responses", "responses", digits=0),
+            Column("answers", "calls", digits=1),
+            Column("prompt_tokens", "tokens in", digits=0),
+            Column("completion_tokens", "tokens out", digits=0),
+            Column("cost", "US$", digits=4),
+            Column("seconds", "seconds", digits=1),
+        ),
+        "What a response took, on average, where a file says it.",
+        note="Calls, tokens and prices of what factormodels assessed; seconds of FactReasoner's "
+        "outputs. No other tool writes what it took.",
+    )
 
 
 def _sentence(each: Alignment) -> str:

@@ -18,7 +18,7 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.text import interval, number
 from experiments.methods.inputs import judged_table, name_of, table_of
-from experiments.methods.others import aligned_table, beside, measures_table
+from experiments.methods.others import aligned_table, beside, cost_table, measures_table
 from experiments.methods.probability_table import (
     ProbabilityColumns,
     labelled_parts,
@@ -174,6 +174,8 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
     if others is not None:
         tables["measures"] = measures_table(others, settings.reference or others.models[0])
         tables["aligned"] = aligned_table(others.alignments)
+        if others.costs:
+            tables["cost"] = cost_table(others)
         sentences += others.sentences
     return Findings(
         command=COMMAND,

@@ -31,7 +31,12 @@ from factormodels.io.json_records import (
     text_field,
     texts_field,
 )
-from factormodels.recorded_verdicts import ASSESSORS_KEY, RecordedVerdict, verdict_facts
+from factormodels.recorded_verdicts import (
+    ASSESSORS_KEY,
+    SECONDS_KEY,
+    RecordedVerdict,
+    verdict_facts,
+)
 from factormodels.validation import validated_probability
 
 LABELS: Mapping[str, bool] = MappingProxyType({"S": True, "NS": False})
@@ -94,6 +99,7 @@ def parse_results(
     response = text_field(record, "response", where, "")
     topic = text_field(record, "topic", where, "")
     model = text_field(record, "model_name", where, "")
+    seconds = _seconds(record.get("elapsed_time"), where)
     with located(where):
         return FactGraph(
             id=record_id(source, line),
@@ -104,6 +110,7 @@ def parse_results(
             metadata={
                 **({"model": model} if model else {}),
                 ASSESSORS_KEY: {name: verdict_facts(verdicts)},
+                **({SECONDS_KEY: seconds} if seconds else {}),
             },
         )
 
@@ -170,6 +177,7 @@ def parse_factreasoner(
         "original": original,
         "synthetic_summary": summaries,
         ASSESSORS_KEY: _assessors(results, atoms, contexts, source, f"{where}: key 'results'"),
+        SECONDS_KEY: _seconds(results.get("elapsed_time"), f"{where}: key 'results'"),
     }
     query, response = (
         text_field(record, "input", where, ""),
@@ -212,6 +220,18 @@ def _assessors(
         )
     told = {atom.id: verdicts[atom.id] for atom in atoms if atom.id in verdicts}
     return {name: verdict_facts(told)} if told else {}
+
+
+def _seconds(value: object, where: str) -> float:
+    """What an assessment took; 0 where nothing says it."""
+    if value is None:
+        return 0.0
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e9:
+        raise InputError(
+            f"{where}: key 'elapsed_time': {shown(value)} is no number of seconds; give one from "
+            "0, or leave it out"
+        )
+    return float(value)
 
 
 def _verdicts(

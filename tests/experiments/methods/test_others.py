@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -266,3 +267,48 @@ def test_a_table_of_numbers_has_no_claims_to_align(tmp_path: Path) -> None:
     graph = FactGraph("r0", (Atom("a1", "It rains.", label=True),))
     with pytest.raises(InputError, match="no verdicts"):
         score([graph], beside=[path])
+
+
+def test_what_each_cost_is_told_where_a_file_says_it(tmp_path: Path) -> None:
+    graphs = labelled(4)
+    taken = {
+        "relations": {
+            "answers": 4, "prompt_tokens": 100, "completion_tokens": 8, "cost": 0.01, "unpriced": 0,
+        }
+    }  # fmt: skip
+    verdict = {"verdicts": {f"a{i}": {"label": "supported", "p": 0.9} for i in range(1, 6)}}
+    own = [
+        replace(
+            graph,
+            metadata={"assessors": {"ours": verdict}, "consumption": {**taken, "queries": taken[
+                "relations"
+            ]} if place else taken},
+        )
+        for place, graph in enumerate(graphs)
+    ]  # fmt: skip
+    marginals = [{"variable": f"a{i}", "probabilities": [0.3, 0.7]} for i in range(1, 6)]
+    theirs = [
+        {
+            "input": graph.query,
+            "output": "",
+            "atoms": [{"id": atom.id, "text": atom.text, "contexts": []} for atom in graph.atoms],
+            "contexts": [],
+            "results": {"marginals": marginals, "elapsed_time": seconds},
+        }
+        for graph, seconds in zip(graphs, (1.0, 2.0, 3.0, 6.0), strict=True)
+    ]
+    path = written(tmp_path, "factreasoner_output.jsonl", *theirs)
+    told = written(tmp_path, "f.json", factscore_of(graphs, 1.0, 0))
+    found = score(own, beside=(path, told), resamples=9, n_bootstrap=9)
+    rows: Any = found["cost"].set_index("tool")
+    # FActScore's file says nothing, and has no row.
+    assert rows.index.tolist() == ["the responses", "factreasoner"]
+    assert rows.loc["factreasoner", "seconds"] == 3.0
+    assert math.isnan(rows.loc["factreasoner", "answers"])
+    # Three of four responses were asked twice as much.
+    mine = rows.loc["the responses"]
+    assert (mine["answers"], mine["prompt_tokens"], mine["completion_tokens"]) == (7, 175, 14)
+    assert mine["cost"] == pytest.approx(0.0175)
+    theirs[0]["results"]["elapsed_time"] = "long"
+    path = written(tmp_path, "bad.jsonl", *theirs)
+    refused("elapsed_time.*'long'.*number of seconds", read_many, path)
