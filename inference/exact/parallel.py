@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,12 +14,17 @@ from numpy.typing import NDArray
 
 from inference.exact.kernels.cluster_tree import ClusterTree
 from inference.exact.kernels.log_propagation import propagate_log
+from inference.exact.kernels.products import multiply_down, multiply_up
 from inference.exact.kernels.program import (
+    BATCH,
     BLOCK,
     CHILDREN,
+    GROUP,
     INPUTS,
     MESSAGE,
+    PRODUCT,
     RESIDUES,
+    ROWS,
     TABLE,
     TARGET,
     TreeProgram,
@@ -71,6 +77,10 @@ class _Pass:
     def share(self, task: Callable[[int, int], Any], c: int) -> list[Any]:
         """What a task returns for each chunk of cluster `c`, by its range of entries."""
         _, chunks = _chunks(self, c)
+        return self.each(task, chunks)
+
+    def each(self, task: Callable[[int, int], Any], chunks: list[tuple[int, int]]) -> list[Any]:
+        """What a task returns for each of many ranges."""
         return list(self.pool.map(lambda chunk: task(*chunk), chunks))
 
 
@@ -145,6 +155,12 @@ def _chunks(run: _Pass, c: int) -> tuple[int, list[tuple[int, int]]]:
     return axes, [(k * length, (k + 1) * length) for k in range(count)]
 
 
+def _ranges(count: int) -> list[tuple[int, int]]:
+    """Whole numbers below `count` in some ranges, which do not depend on the threads."""
+    ends = [count * k // _FEWEST_CHUNKS for k in range(_FEWEST_CHUNKS + 1)]
+    return [(begin, end) for begin, end in itertools.pairwise(ends) if end > begin]
+
+
 def _ascend(run: _Pass) -> tuple[int, float]:
     program, work = run.program, run.work
     n_factors, first_message = run.ends
@@ -165,7 +181,14 @@ def _ascend(run: _Pass) -> tuple[int, float]:
                     message, c, begin, end,
                 )  # fmt: skip
 
-            run.share(chunk, first)
+            def rows(begin: int, end: int, c: int = first) -> None:
+                multiply_up(program, work.values, first_message, c, begin, end)
+
+            if len(program.products) > 0 and program.steps[first, PRODUCT] >= 0:
+                product = program.products[program.steps[first, PRODUCT]]
+                run.each(rows, _ranges(int(product[BATCH] * product[ROWS])))
+            else:
+                run.share(chunk, first)
             largest = finish_message(
                 program.steps, work.values, work.spans, n_factors, first_message, first
             )
@@ -193,6 +216,16 @@ def _descend_large(run: _Pass, c: int) -> None:
     """
     tree, program, work = run.tree, run.program, run.work
     take_answer(program.steps, work.values, work.answers, work.spans, *run.ends, c)
+    if len(program.products) > 0 and program.steps[c, PRODUCT] >= 0:
+        # Of different states of the eliminated variable, the answers lie in different places.
+        run.each(
+            lambda begin, end: multiply_down(
+                program, work.values, work.answers, run.marginals, c, begin, end
+            ),
+            _ranges(int(program.steps[c, GROUP])),
+        )
+        finish_marginals(program.steps, program.residues, work.tables, run.marginals, c, True)
+        return
     axes, _ = _chunks(run, c)
     leading = tree.variables[tree.starts[c] : tree.starts[c] + axes]
     step = _alone(program, c)
@@ -247,4 +280,4 @@ def _alone(program: TreeProgram, c: int) -> TreeProgram:
     residues[:, 0] = 0
     steps[:, [INPUTS, CHILDREN]] -= steps[0, INPUTS]
     steps[:, RESIDUES] -= steps[0, RESIDUES]
-    return TreeProgram(steps, inputs, residues, program.offsets)
+    return TreeProgram(steps, inputs, residues, program.offsets, program.products[:0])

@@ -16,7 +16,7 @@ from factormodels.factor_graph import FactorGraph
 from inference.backend import Result, zero_partition
 from inference.exact.conditioning import FEWEST_FACTORS
 from inference.exact.kernels.cluster_tree import ClusterTree, Cost
-from inference.exact.kernels.joins import LOG2_SMALLEST_JOINED
+from inference.exact.kernels.joins import worth_joining
 from inference.exact.kernels.log_propagation import propagate_log
 from inference.exact.kernels.program import TreeProgram
 from inference.exact.kernels.propagation import (
@@ -106,8 +106,7 @@ class Plan:
         arrays = (*structure, graph.table_starts)
         fits, tree, program, cost = plant_program(*arrays, order, max_entries)
         prediction = Prediction.of(Cost(*cost))
-        # A table of that many entries, by rounding too.
-        if fits and prediction.log2_largest_table > LOG2_SMALLEST_JOINED - 1e-6:
+        if fits and worth_joining(graph.cardinalities, prediction.log2_largest_table):
             tree, program = join_program(*arrays, ClusterTree(*tree))
         return cls(
             fits,
@@ -135,14 +134,14 @@ class Plan:
         """Marginals and log Z under log tables; `threads` is asked where tables are large."""
         if not self.small:
             large = SPARE.take(self.program, self.table_starts)
-            found = self._run_in_chunks(log_values, large, threads())
+            found = self._run_in_chunks(log_values, large, threads(), self.program)
             SPARE.give(large)
             return found
         try:
             work = self._spare.pop()
         except IndexError:
             work = new_workspace(self.program, self.table_starts)
-        found = self._run(log_values, work)
+        found = self._run(log_values, work, self.program)
         self._spare.append(work)
         return found
 
@@ -170,16 +169,24 @@ class Plan:
         self, log_values: NDArray[np.float64], threads: Callable[[], int]
     ) -> tuple[Run, NDArray[np.float64]]:
         """What `run` returns, and the beliefs of the clusters."""
+        # With no products of matrices, so that all tables are written.
+        written = self.program._replace(products=self.program.products[:0])
         if self.small:
-            work = new_workspace(self.program, self.table_starts)
-            return self._run(log_values, work), work.tables
-        large = large_workspace(self.program, self.table_starts)
-        return self._run_in_chunks(log_values, large, threads()), large.tables
+            work = new_workspace(written, self.table_starts)
+            return self._run(log_values, work, written), work.tables
+        large = large_workspace(written, self.table_starts)
+        return self._run_in_chunks(log_values, large, threads(), written), large.tables
 
-    def _run_in_chunks(self, log_values: NDArray[np.float64], work: Workspace, threads: int) -> Run:
+    def _run_in_chunks(
+        self,
+        log_values: NDArray[np.float64],
+        work: Workspace,
+        threads: int,
+        program: TreeProgram,
+    ) -> Run:
         marginals = np.zeros(self.n_states)
         code, log_z, scaled = run_in_chunks(
-            self.program,
+            program,
             self.tree,
             self.cardinalities,
             self.table_starts,
@@ -190,9 +197,9 @@ class Plan:
         )
         return Run(code, log_z, marginals, scaled)
 
-    def _run(self, log_values: NDArray[np.float64], work: Workspace) -> Run:
+    def _run(self, log_values: NDArray[np.float64], work: Workspace, program: TreeProgram) -> Run:
         marginals = np.empty(self.n_states)
-        program, table_starts = self.program, self.table_starts
+        table_starts = self.table_starts
         code, log_z = propagate(program, table_starts, log_values, work, marginals)
         scaled = code != UNDERFLOW
         if not scaled:

@@ -193,7 +193,7 @@ def _maximum(
         elimination_bytes(absorbed.cardinalities[order], buckets), allowed, "elimination"
     )
     tree = build_tree(absorbed.cardinalities, order, buckets, 0)
-    tree = with_joins(*structure, with_joins(*structure, tree))
+    tree = with_joins(*structure, with_joins(*structure, tree, False), False)
     value, states = maximise(
         *structure, absorbed.table_starts, absorbed.log_values, tree, maximised
     )

@@ -168,3 +168,22 @@ def tangled_graph(seed: int) -> FactorGraph:
         log_range=float(rng.choice([1.0, 4.0, 30.0])),
         seed=rng,
     )
+
+
+def graphs_of_many_states() -> dict[str, FactorGraph]:
+    """Small graphs whose tables are summed as products of matrices, a third of entries zero."""
+    scopes: dict[str, tuple[list[int], list[list[int]]]] = {
+        "vector": ([33, 40, 34], [[0, 1], [1, 2], [0], [1], [2]]),
+        "transposed vector": ([33, 40, 34], [[1, 0], [2, 1], [0]]),
+        "matrices": ([11, 12, 13, 14], [[0, 1], [1, 2], [2, 3], [3, 0], [2]]),
+        "batch of matrices": ([8, 9, 10, 9], [[0, 1, 2], [0, 1, 3], [2, 3], [0]]),
+    }
+    rng = np.random.default_rng(0)
+    graphs = {}
+    for name, (cardinalities, of_factors) in scopes.items():
+        factors = []
+        for scope in of_factors:
+            shape = [cardinalities[v] for v in scope]
+            factors.append((scope, rng.random(shape) * (rng.random(shape) < 2 / 3)))
+        graphs[name] = FactorGraph.from_factors(cardinalities, factors)
+    return graphs

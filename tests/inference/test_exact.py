@@ -8,8 +8,9 @@ import pytest
 from factormodels import FactorGraph
 from factormodels.synthetic import fr1_forest, grid
 from inference import TooLargeError, get_backend, infer
+from inference.exact.backend import Exact
 from tests.inference.answers import assert_right, given, log_z_of, worked_example
-from tests.inference.graphs import long_chain, odd_graph
+from tests.inference.graphs import graphs_of_many_states, long_chain, odd_graph
 
 
 @pytest.mark.parametrize("backend", ["exact", "pgmpy"])
@@ -173,3 +174,14 @@ def test_joins_of_small_inputs_change_nothing_but_the_time(seed: int) -> None:
         np.testing.assert_allclose(
             beliefs[start : start + table.size], expected.transpose(back).ravel(), atol=1e-12
         )
+
+
+@pytest.mark.parametrize("name", graphs_of_many_states())
+def test_products_of_matrices_agree_with_the_oracle_and_with_written_tables(name: str) -> None:
+    graph = graphs_of_many_states()[name]
+    assert len(Exact().cluster_plan(graph).program.products) > 0
+    posterior = infer(graph, "exact")
+    # Sums of thousands of terms in doubles, on both sides.
+    assert_right(graph, posterior, 1e-12, rel=1e-12)
+    written = Exact().calibrate(graph)
+    np.testing.assert_allclose(written.marginals, posterior.marginals.flat, rtol=0, atol=1e-13)

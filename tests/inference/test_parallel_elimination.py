@@ -11,7 +11,7 @@ from factormodels import FactorGraph
 from factormodels.synthetic import fr2, grid
 from inference import ZeroPartitionError, infer
 from tests.inference.answers import assert_agree, assert_right
-from tests.inference.graphs import odd_graph, tangled_graph
+from tests.inference.graphs import graphs_of_many_states, odd_graph, tangled_graph
 
 
 @pytest.fixture
@@ -26,6 +26,13 @@ def test_chunks_agree_with_the_oracle() -> None:
         graph = tangled_graph(seed) if seed % 2 else odd_graph(seed)
         # Both sum the same few thousand terms in doubles.
         assert_right(graph, infer(graph, "exact", threads=2), 1e-10, rel=1e-10)
+
+
+@pytest.mark.usefixtures("every_table_is_large")
+@pytest.mark.parametrize("name", graphs_of_many_states())
+def test_products_of_matrices_that_threads_share(name: str) -> None:
+    graph = graphs_of_many_states()[name]
+    assert_right(graph, infer(graph, "exact", threads=2), 1e-12, rel=1e-12)
 
 
 @pytest.mark.usefixtures("every_table_is_large")

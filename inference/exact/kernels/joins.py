@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from inference.exact.kernels.cluster_tree import ClusterTree
+from inference.exact.kernels.program import FEWEST_STATES, SMALLEST_PRODUCT
 from inference.kernels.compiled import kernel
 from inference.kernels.grouping import by_descending, group
 
@@ -25,6 +26,19 @@ _LOG2_SAVING = 5.0
 
 _FEWEST_INPUTS = 3
 _MOST_AXES = 63
+
+
+_LOG2_HALVES = 2.0
+"""The halves of a product have together at most a quarter of the entries of its cluster."""
+
+
+@kernel
+def worth_joining(cardinalities, log2_largest):
+    """Whether there may be joins, or halves, in a tree whose largest table has so many entries."""
+    # A table of that many entries, by rounding too.
+    if log2_largest > LOG2_SMALLEST_JOINED - 1e-6:
+        return True
+    return 2.0**log2_largest > SMALLEST_PRODUCT - 0.5 and cardinalities.max() >= FEWEST_STATES
 
 
 @kernel
@@ -101,8 +115,93 @@ def _fill_joins(masks, log2_axes, limit, joins, join_masks):
 
 
 @kernel
-def with_joins(cardinalities, scope_starts, scope_variables, tree):
-    """Tree with joins before its large clusters; the same tree if there are none."""
+def _is_halved(tree, c):
+    """Whether all inputs of a cluster are joins already."""
+    for entry in range(tree.child_starts[c], tree.child_starts[c + 1]):
+        child = tree.children[entry]
+        if tree.separator_sizes[child] < tree.starts[child + 1] - tree.starts[child]:
+            return False
+    return tree.factor_starts[c] == tree.factor_starts[c + 1]
+
+
+@kernel
+def _halve(masks, log2_axes, joins, join_masks, sequences):
+    """Divide the inputs of a cluster between two halves whose product it is, if that pays.
+
+    Sets `joins` and `join_masks` as `_fill_joins` does.
+
+    Args:
+        sequences: int64 (3, n_axes), out: the axes as `products.py` wants them in the first half,
+            in the second and in the cluster.
+
+    Returns:
+        number of joins; -1 if it does not pay.
+    """
+    n_inputs, n_axes = len(masks), len(log2_axes)
+    eliminated = np.int64(1) << (n_axes - 1)
+    whole = (eliminated << 1) - 1
+    first = 0
+    for k in range(n_inputs):
+        if _log2_size(masks[k], log2_axes) > _log2_size(masks[first], log2_axes):
+            first = k
+    if masks[first] == whole:
+        # A matrix that is multiplied with a vector, and is walked where it lies.
+        for k in range(n_inputs):
+            if k != first and masks[k] != eliminated:
+                return -1
+        # So is a vector, if it is one alone.
+        joined = n_inputs > 2
+        join_masks[0] = eliminated
+        joins[:n_inputs] = 0 if joined else -1
+        joins[first] = -1
+        return 1 if joined else 0
+    one, two = masks[first], eliminated
+    joins[first] = 0
+    for k in range(n_inputs):
+        if k != first:
+            growth = 2.0 ** _log2_size(one | masks[k], log2_axes)
+            growth -= 2.0 ** _log2_size(one, log2_axes)
+            other = 2.0 ** _log2_size(two | masks[k], log2_axes)
+            other -= 2.0 ** _log2_size(two, log2_axes)
+            joins[k] = 0 if growth <= other else 1
+            if joins[k] == 0:
+                one |= masks[k]
+            else:
+                two |= masks[k]
+    if _log2_size(one & ~two, log2_axes) > _log2_size(two & ~one, log2_axes):
+        # Inner loops go over what the second half has alone.
+        one, two = two, one
+        for k in range(n_inputs):
+            joins[k] = 1 - joins[k]
+    halves = 2.0 ** _log2_size(one, log2_axes) + 2.0 ** _log2_size(two, log2_axes)
+    if halves > 2.0 ** (_log2_size(whole, log2_axes) - _LOG2_HALVES) or one & ~two == 0:
+        joins[:n_inputs] = -1
+        return -1
+    join_masks[0], join_masks[1] = one, two
+    both, rows, columns = one & two & ~eliminated, one & ~two, two & ~one
+    for j, parts in enumerate(
+        (
+            (both, rows, eliminated, columns),
+            (both, eliminated, columns, rows),
+            (both, rows, columns, eliminated),
+        )
+    ):
+        filled = 0
+        for part in parts:
+            for axis in range(n_axes):
+                if part >> axis & 1:
+                    sequences[j, filled] = axis
+                    filled += 1
+    return 2
+
+
+@kernel
+def with_joins(cardinalities, scope_starts, scope_variables, tree, halve):
+    """Tree with joins before its large clusters; the same tree if there are none.
+
+    Args:
+        halve: whether products of matrices are wanted, of two halves each.
+    """
     n_clusters = len(tree.parents)
     largest = 0
     most = 1
@@ -110,7 +209,8 @@ def with_joins(cardinalities, scope_starts, scope_variables, tree):
         largest = max(largest, tree.table_starts[c + 1] - tree.table_starts[c])
         inputs = tree.factor_starts[c + 1] - tree.factor_starts[c]
         most = max(most, inputs + tree.child_starts[c + 1] - tree.child_starts[c])
-    if largest < _SMALLEST_TABLE:
+    smallest = np.float64(SMALLEST_PRODUCT) if halve else _SMALLEST_TABLE
+    if largest < smallest:
         return tree
     n_factors = len(scope_starts) - 1
     axis_of = np.zeros(len(cardinalities), dtype=np.int64)
@@ -122,6 +222,7 @@ def with_joins(cardinalities, scope_starts, scope_variables, tree):
     home = np.full(n_factors, -1, dtype=np.int64)
     parent = np.full(n_clusters, -1, dtype=np.int64)
     join_count = np.zeros(n_clusters, dtype=np.int64)
+    ordered = tree.variables.copy()
     join_starts = [np.int64(0)]
     join_axes = [np.int64(0)]
     join_axes.pop()
@@ -133,18 +234,34 @@ def with_joins(cardinalities, scope_starts, scope_variables, tree):
         n_own = n_inputs
         n_inputs += tree.child_starts[c + 1] - tree.child_starts[c]
         joins[:n_inputs] = -1
-        if table >= _SMALLEST_TABLE and n_inputs >= _FEWEST_INPUTS and k_axes <= _MOST_AXES:
+        # The axes in the order of the first join, of every other, and of the cluster.
+        sequences = np.empty((3, k_axes), dtype=np.int64)
+        sequences[:] = np.arange(k_axes)
+        if table >= smallest and n_inputs >= 2 and k_axes <= _MOST_AXES:
             _input_masks(c, cardinalities, scope_starts, scope_variables, tree, axis_of, masks)
             log2_axes = np.empty(k_axes, dtype=np.float64)
             for axis in range(k_axes):
                 log2_axes[axis] = math.log2(cardinalities[tree.variables[tree.starts[c] + axis]])
-            limit = math.log2(table) - _LOG2_SAVING
-            join_count[c] = _fill_joins(masks[:n_inputs], log2_axes, limit, joins, join_masks)
+            count = -1
+            if (
+                halve
+                and k_axes - tree.separator_sizes[c] == 1
+                and log2_axes[k_axes - 1] >= math.log2(FEWEST_STATES)
+                and not _is_halved(tree, c)
+            ):
+                count = _halve(masks[:n_inputs], log2_axes, joins, join_masks, sequences)
+            if count < 0 and table >= _SMALLEST_TABLE and n_inputs >= _FEWEST_INPUTS:
+                limit = math.log2(table) - _LOG2_SAVING
+                count = _fill_joins(masks[:n_inputs], log2_axes, limit, joins, join_masks)
+            join_count[c] = max(count, 0)
             for j in range(join_count[c]):
-                for axis in range(k_axes):
+                for axis in sequences[min(j, 1)]:
                     if join_masks[j] >> axis & 1:
                         join_axes.append(tree.variables[tree.starts[c] + axis])
                 join_starts.append(np.int64(len(join_axes)))
+            for axis in range(k_axes):
+                source = tree.starts[c] + sequences[2, axis]
+                ordered[tree.starts[c] + axis] = tree.variables[source]
         number[c] = total + join_count[c]
         for k in range(n_inputs):
             target = number[c] if joins[k] < 0 else total + joins[k]
@@ -175,7 +292,7 @@ def with_joins(cardinalities, scope_starts, scope_variables, tree):
                 parents[new] = number[c]
             else:
                 for entry in range(tree.starts[c], tree.starts[c + 1]):
-                    variables[used] = tree.variables[entry]
+                    variables[used] = ordered[entry]
                     used += 1
                 separators[new] = tree.separator_sizes[c]
                 parents[new] = parent[c]

@@ -16,11 +16,19 @@ from numpy.typing import NDArray
 
 from inference.kernels.compiled import inlined_kernel, kernel
 
-TABLE, BLOCK, INPUTS, CHILDREN, MESSAGE, GROUP, PARENT, RESIDUES, FORM = range(9)
+TABLE, BLOCK, INPUTS, CHILDREN, MESSAGE, GROUP, PARENT, RESIDUES, FORM, PRODUCT = range(10)
 POSITION, HIGH, LOW, KIND, SPAN, TARGET, INNER, OUTER = range(8)
 
 CONSTANT, CONTIGUOUS, SCATTERED, QUARTETS = range(4)
 PLAIN, IN_QUARTETS, ONE_QUARTET = range(3)
+
+ONE, TWO, BATCH, ROWS, COLUMNS, ONE_BATCH, ONE_ROW, ONE_STATE, TWO_BATCH, TWO_STATE = range(10)
+
+FEWEST_STATES = 8
+"""States of an eliminated variable, and entries of a message, from which on products pay."""
+
+SMALLEST_PRODUCT = 2**10
+"""Entries of a table from which on they do."""
 
 _SMALLEST_BLOCK = 128
 _LARGEST_BLOCK = 1024
@@ -30,12 +38,13 @@ class TreeProgram(NamedTuple):
     """What a pass over a cluster tree does, cluster by cluster.
 
     Attributes:
-        steps: int64 (n_clusters + 1, 9), of each cluster: where its table begins, entries of a
+        steps: int64 (n_clusters + 1, 10), of each cluster: where its table begins, entries of a
             block, where its inputs begin, where those of them that are messages do, where its
             message begins, how many entries of the table sum to one of the message, the parent (-1
             at a root), where the variables eliminated here begin, and the form of the table: plain,
             in quartets (the two fastest axes have two states each), or one quartet alone, of which
-            one variable is eliminated here or both. The last row says where everything ends.
+            one variable is eliminated here or both; then its row of `products`, -1 where it has
+            none. The last row says where everything ends.
         inputs: int64 (n_inputs, 8), of each factor or message: where it begins among the values,
             where its offsets of blocks and its offsets within a block begin, how the latter lie,
             the number of its range, where the answer to the message begins (-1: a factor), and its
@@ -46,12 +55,17 @@ class TreeProgram(NamedTuple):
             number of states; in the order of the clusters that they are eliminated in, slowest
             first.
         offsets: int32, all offsets.
+        products: int64 (n_products, 10), of each cluster that is summed as a product of matrices
+            one[b, l, e] and two[b, e, r], as `products.py` says: which inputs these are, the
+            numbers of b, l and r, the strides of the first along b, l and e, and those of the
+            second along b and e; along r it is 1. Without these rows all tables are written.
     """
 
     steps: NDArray[np.int64]
     inputs: NDArray[np.int64]
     residues: NDArray[np.int64]
     offsets: NDArray[np.int32]
+    products: NDArray[np.int64]
 
 
 @inlined_kernel
@@ -71,6 +85,38 @@ def offset_in_block(program, k, j):
 
 
 @kernel
+def _write_product(states, one, two, row):
+    """Write a row of `products`, if inputs with these strides make a product of matrices."""
+    last = len(states) - 1
+    row[BATCH] = row[ROWS] = row[COLUMNS] = 1
+    row[ONE_BATCH] = row[ONE_ROW] = row[TWO_BATCH] = 0
+    # Separators from the fastest on: those of r, of l, of b. Where several stand for one index, a
+    # step of the slower is as long as all of the faster.
+    for axis in range(last - 1, -1, -1):
+        if one[axis] == 0:
+            if row[ROWS] > 1 or row[BATCH] > 1 or two[axis] != row[COLUMNS]:
+                return False
+            row[COLUMNS] *= states[axis]
+        elif two[axis] == 0:
+            if row[ROWS] == 1:
+                row[ONE_ROW] = one[axis]
+            if row[BATCH] > 1 or one[axis] != row[ROWS] * row[ONE_ROW]:
+                return False
+            row[ROWS] *= states[axis]
+        else:
+            if row[BATCH] == 1:
+                row[ONE_BATCH], row[TWO_BATCH] = one[axis], two[axis]
+            if one[axis] != row[BATCH] * row[ONE_BATCH] or two[axis] != row[BATCH] * row[TWO_BATCH]:
+                return False
+            row[BATCH] *= states[axis]
+    row[ONE_STATE], row[TWO_STATE] = one[last], two[last]
+    if row[COLUMNS] == 1:
+        # A vector: the matrix is walked in the order in which it lies.
+        return row[BATCH] == 1 and 1 in (row[ONE_STATE], row[ONE_ROW])
+    return row[ROWS] > 1
+
+
+@kernel
 def write_program(cardinalities, scope_starts, scope_variables, table_starts, tree):
     """TreeProgram of a cluster tree."""
     n_clusters = len(tree.parents)
@@ -83,10 +129,11 @@ def write_program(cardinalities, scope_starts, scope_variables, table_starts, tr
     marginal_starts = np.zeros(len(cardinalities) + 1, dtype=np.int64)
     for v in range(len(cardinalities)):
         marginal_starts[v + 1] = marginal_starts[v] + cardinalities[v]
-    steps = np.zeros((n_clusters + 1, 9), dtype=np.int64)
+    steps = np.zeros((n_clusters + 1, 10), dtype=np.int64)
     residues = np.empty((len(cardinalities), 2), dtype=np.int64)
     n_residues = 0
     n_inputs = 0
+    n_products = 0
     room = 0
     most_axes = 1
     for c in range(n_clusters + 1):
@@ -125,14 +172,25 @@ def write_program(cardinalities, scope_starts, scope_variables, table_starts, tr
         room += here * (low + table // block)
         steps[c, BLOCK] = block
         steps[c, PARENT] = parents[c]
+        steps[c, PRODUCT] = -1
+        if (
+            here == 2
+            and end - starts[c] - separator_sizes[c] == 1
+            and min(steps[c, GROUP], table // steps[c, GROUP]) >= FEWEST_STATES
+            and table >= SMALLEST_PRODUCT
+        ):
+            steps[c, PRODUCT] = n_products
+            n_products += 1
         for at in range(starts[c] + separator_sizes[c], end):
             residues[n_residues, 0] = marginal_starts[variables[at]]
             residues[n_residues, 1] = cardinalities[variables[at]]
             n_residues += 1
     inputs = np.zeros((n_inputs, 8), dtype=np.int64)
     offsets = np.empty(room, dtype=np.int32)
+    products = np.empty((n_products, 10), dtype=np.int64)
     axis_of = np.zeros(len(cardinalities), dtype=np.int64)
-    strides = np.empty(most_axes, dtype=np.int64)
+    # Of the input at hand and of the one before it.
+    strides, before = np.empty((2, most_axes), dtype=np.int64)
     used = 0
     k = 0
     for c in range(n_clusters):
@@ -143,6 +201,7 @@ def write_program(cardinalities, scope_starts, scope_variables, table_starts, tr
         in_quartets = steps[c, FORM] != PLAIN
         own = factor_starts[c + 1] - factor_starts[c]
         for entry in range(steps[c + 1, INPUTS] - steps[c, INPUTS]):
+            strides, before = before, strides
             for axis in range(end - begin):
                 strides[axis] = 0
             step = 1
@@ -202,4 +261,12 @@ def write_program(cardinalities, scope_starts, scope_variables, table_starts, tr
                 used += filled
                 top, bottom = 0, middle
             k += 1
-    return TreeProgram(steps, inputs, residues, offsets)
+        if steps[c, PRODUCT] >= 0:
+            states = cardinalities[variables[begin:end]]
+            row = products[steps[c, PRODUCT]]
+            row[ONE], row[TWO] = k - 2, k - 1
+            if not _write_product(states, before, strides, row):
+                row[ONE], row[TWO] = k - 1, k - 2
+                if not _write_product(states, strides, before, row):
+                    steps[c, PRODUCT] = -1
+    return TreeProgram(steps, inputs, residues, offsets, products)

@@ -13,7 +13,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from inference.exact.kernels.products import multiply_down, multiply_up
 from inference.exact.kernels.program import (
+    BATCH,
     BLOCK,
     CHILDREN,
     CONSTANT,
@@ -30,13 +32,16 @@ from inference.exact.kernels.program import (
     OUTER,
     PARENT,
     POSITION,
+    PRODUCT,
     QUARTETS,
     RESIDUES,
+    ROWS,
     SPAN,
     TABLE,
     TARGET,
 )
 from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.exponential import exponentials
 
 DONE = 0
 ZERO = 1
@@ -47,6 +52,9 @@ _SAFE_RANGE = math.exp(650.0)
 
 _SMALLEST_SCALE = 1e-150
 """Products of divisors between this and its inverse are kept as they are."""
+
+_MANY = 32
+"""Entries from which on it repays to have them in vectors."""
 
 # Where an index is unsigned, no check for a negative one stands in the way of vector instructions.
 _ONE, _TWO, _THREE, _FOUR = np.uintp(1), np.uintp(2), np.uintp(3), np.uintp(4)
@@ -104,20 +112,47 @@ def scale_potentials(table_starts, log_values, values, spans):
     for factor in range(len(table_starts) - 1):
         start, stop = table_starts[factor], table_starts[factor + 1]
         largest = -np.inf
-        for i in range(start, stop):
-            largest = max(largest, log_values[i])
-        if largest == -np.inf:
-            return -np.inf
         least = 1.0
-        for i in range(start, stop):
-            value = log_values[i]
-            values[i] = 1.0 if value == largest else math.exp(value - largest)
-            if values[i] < least and value > -np.inf:
-                least = values[i]
+        if stop - start < _MANY:
+            for i in range(start, stop):
+                largest = max(largest, log_values[i])
+            if largest == -np.inf:
+                return -np.inf
+            for i in range(start, stop):
+                value = log_values[i]
+                values[i] = 1.0 if value == largest else math.exp(value - largest)
+                if values[i] < least and value > -np.inf:
+                    least = values[i]
+        else:
+            largest, smallest = _finite_range(log_values[start:stop])
+            if largest == -np.inf:
+                return -np.inf
+            exponentials(log_values[start:stop], largest, values[start:stop])
+            least = math.exp(smallest - largest)
         # A smallest potential that is 0 by rounding makes the range infinite, as it should be.
         spans[factor] = 1.0 / least
         log_scale += largest
     return log_scale
+
+
+@kernel
+def _finite_range(logs):
+    """(largest, smallest that is finite) of logarithms; (-inf, inf) if all are -inf.
+
+    Of every second entry apart, so that comparisons do not wait for one another.
+    """
+    largest, largest_too = -np.inf, -np.inf
+    smallest, smallest_too = np.inf, np.inf
+    for i in range(np.uintp(len(logs) // 2)):
+        one, two = logs[_TWO * i], logs[_TWO * i + _ONE]
+        largest = max(largest, one)
+        largest_too = max(largest_too, two)
+        smallest = min(smallest, one if one > -np.inf else np.inf)
+        smallest_too = min(smallest_too, two if two > -np.inf else np.inf)
+    last = logs[len(logs) - 1]
+    if last > -np.inf:
+        smallest = min(smallest, last)
+    return max(largest, largest_too, last), min(smallest, smallest_too)
 
 
 @inlined_kernel
@@ -266,9 +301,13 @@ def ascend_all(program, table_starts, work, first, last):
                 spans[n_factors + c] = largest / smallest if smallest > 0.0 else 1.0
             spans[n_factors + len(steps) - 1 + c] = largest
         else:
-            message = first_message + steps[c, MESSAGE]
-            end = steps[c + 1, TABLE] - steps[c, TABLE]
-            ascend(steps, inputs, offsets, values, tables, message, c, 0, end)
+            if len(program.products) > 0 and steps[c, PRODUCT] >= 0:
+                row = program.products[steps[c, PRODUCT]]
+                multiply_up(program, values, first_message, c, 0, row[BATCH] * row[ROWS])
+            else:
+                message = first_message + steps[c, MESSAGE]
+                end = steps[c + 1, TABLE] - steps[c, TABLE]
+                ascend(steps, inputs, offsets, values, tables, message, c, 0, end)
             largest = finish_message(steps, values, spans, n_factors, first_message, c)
         if largest == 0.0:
             return ZERO, -np.inf
@@ -433,7 +472,7 @@ def descend_all(program, table_starts, work, marginals, first, last):
 
     `marginals` and `work.answers` are zero before.
     """
-    steps, inputs, residues, offsets = program
+    steps, inputs, residues, offsets, products = program
     values, answers, tables, spans = work.values, work.answers, work.tables, work.spans
     n_factors = len(table_starts) - 1
     first_message = table_starts[n_factors]
@@ -488,11 +527,14 @@ def descend_all(program, table_starts, work, marginals, first, last):
             marginals[out + _ONE] = (two + four) / total
         else:
             take_answer(steps, values, answers, spans, n_factors, first_message, c)
-            end = steps[c + 1, TABLE] - steps[c, TABLE]
-            descend(
-                steps, inputs, residues, offsets, tables, answers, answers, marginals, c, 0, end,
-                True,
-            )  # fmt: skip
+            if len(products) > 0 and steps[c, PRODUCT] >= 0:
+                multiply_down(program, values, answers, marginals, c, 0, steps[c, GROUP])
+            else:
+                end = steps[c + 1, TABLE] - steps[c, TABLE]
+                descend(
+                    steps, inputs, residues, offsets, tables, answers, answers, marginals, c, 0,
+                    end, True,
+                )  # fmt: skip
             finish_marginals(steps, residues, tables, marginals, c, True)
 
 

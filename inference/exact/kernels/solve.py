@@ -6,7 +6,7 @@ import numpy as np
 
 from inference.exact.kernels.cluster_tree import Buckets, buckets_of, build_tree, cost_of
 from inference.exact.kernels.conditioning_cover import may_have_a_cover
-from inference.exact.kernels.joins import LOG2_SMALLEST_JOINED, with_joins
+from inference.exact.kernels.joins import with_joins, worth_joining
 from inference.exact.kernels.log_propagation import propagate_log
 from inference.exact.kernels.ordering import order_components
 from inference.exact.kernels.program import write_program
@@ -54,7 +54,7 @@ def _join(cardinalities, scope_starts, scope_variables, table_starts, tree):
     """(tree, program) with joins before large clusters."""
     # Twice, since the joins of the largest clusters are large clusters themselves.
     for _ in range(2):
-        tree = with_joins(cardinalities, scope_starts, scope_variables, tree)
+        tree = with_joins(cardinalities, scope_starts, scope_variables, tree, True)
     return tree, write_program(cardinalities, scope_starts, scope_variables, table_starts, tree)
 
 
@@ -164,7 +164,7 @@ def plan_and_run_each(
                 cardinalities, scope_starts, scope_variables, table_starts, order, most_entries
             )
             if fits and cost.log2_largest < largest_table and len(large) == 0:
-                if cost.log2_largest > LOG2_SMALLEST_JOINED - 1e-6:
+                if worth_joining(cardinalities, cost.log2_largest):
                     tree, program = _join(
                         cardinalities, scope_starts, scope_variables, table_starts, tree
                     )

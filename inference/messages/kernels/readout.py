@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from inference.kernels.compiled import kernel
-from inference.messages.kernels.state import incoming
+from inference.kernels.exponential import exponentials
+from inference.messages.kernels.state import LINEAR_FLOOR, incoming
 
 
 @kernel
@@ -91,10 +92,34 @@ def read_out(cardinalities, graph, messages):
 
 
 @kernel
+def _log_sum_of_pair(table, log_rows, log_columns):
+    """What `_log_sum` returns, row by row; -inf also where a sum may have lost terms."""
+    largest = table.max()
+    if largest == -np.inf:
+        return -np.inf
+    row = np.empty(len(log_columns), dtype=np.float64)
+    total = 0.0
+    for i in range(len(log_rows)):
+        line = table[i * len(row) :][: len(row)]
+        for j in range(np.uintp(len(row))):
+            row[j] = line[j] + log_columns[j]
+        exponentials(row, largest - log_rows[i], row)
+        total += row.sum()
+    return largest + math.log(total) if total > LINEAR_FLOOR else -np.inf
+
+
+@kernel
 def _log_sum(factor, cardinalities, graph, messages, log_in, digits):
     """Log of the sum of a factor's table times its incoming messages."""
     start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
     first = messages.slot_starts[start]
+    if stop - start == 2:
+        middle = messages.slot_starts[start + 1] - first
+        end = messages.slot_starts[stop] - first
+        table = graph.log_values[graph.table_starts[factor] : graph.table_starts[factor + 1]]
+        local = _log_sum_of_pair(table, log_in[:middle], log_in[middle:end])
+        if local > -np.inf:
+            return local
     largest = -np.inf
     total = 0.0
     for summing in range(2):

@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import kernel, reassociating_kernel
+from inference.kernels.exponential import exponentials
 
-_LINEAR_FLOOR = 1e-250
+LINEAR_FLOOR = 1e-250
 """Below this a sum of products may have lost terms to underflow; it is redone in log space."""
 
 _ZERO_CHANGE = 1e3
@@ -96,9 +97,11 @@ def workspace(graph, messages):
         largest = table.max()
         for i in range(len(table)):
             table[i] = (table[i] - largest) / messages.weights[factor]
+    potentials = np.empty(len(log_potentials), dtype=np.float64)
+    exponentials(log_potentials, 0.0, potentials)
     return MessageWorkspace(
         owners,
-        np.exp(log_potentials),
+        potentials,
         log_potentials,
         np.zeros(len(messages.log_messages), dtype=np.float64),
         np.empty(states, dtype=np.float64),
@@ -158,31 +161,60 @@ def fresh_message(target, cardinalities, graph, messages, work):
             work.linear_in[i] = math.exp(work.log_in[i])
     out, end = messages.slot_starts[target], messages.slot_starts[target + 1]
     work.fresh[out:end] = 0.0
-    work.digits[: stop - start] = 0
-    for entry in range(graph.table_starts[factor], graph.table_starts[factor + 1]):
-        product = work.potentials[entry]
-        if product > 0.0:
-            for slot in range(start, stop):
-                if slot != target:
-                    at = messages.slot_starts[slot] - first + work.digits[slot - start]
-                    product *= work.linear_in[at]
-            work.fresh[out + work.digits[target - start]] += product
-        for axis in range(stop - start - 1, -1, -1):
-            work.digits[axis] += 1
-            if work.digits[axis] < cardinalities[graph.scope_variables[start + axis]]:
-                break
-            work.digits[axis] = 0
+    if stop - start == 2:
+        other = start if target > start else start + 1
+        at = messages.slot_starts[other] - first
+        _sum_pair(
+            work.potentials[graph.table_starts[factor] : graph.table_starts[factor + 1]],
+            work.linear_in[at : at + cardinalities[graph.scope_variables[other]]],
+            target == start,
+            work.fresh[out:end],
+        )
+    else:
+        work.digits[: stop - start] = 0
+        for entry in range(graph.table_starts[factor], graph.table_starts[factor + 1]):
+            product = work.potentials[entry]
+            if product > 0.0:
+                for slot in range(start, stop):
+                    if slot != target:
+                        at = messages.slot_starts[slot] - first + work.digits[slot - start]
+                        product *= work.linear_in[at]
+                work.fresh[out + work.digits[target - start]] += product
+            for axis in range(stop - start - 1, -1, -1):
+                work.digits[axis] += 1
+                if work.digits[axis] < cardinalities[graph.scope_variables[start + axis]]:
+                    break
+                work.digits[axis] = 0
     lowest = np.inf
     largest = 0.0
     for i in range(out, end):
         lowest = min(lowest, work.fresh[i])
         largest = max(largest, work.fresh[i])
-    if lowest < _LINEAR_FLOOR:
+    if lowest < LINEAR_FLOOR:
         return _fresh_log_message(target, cardinalities, graph, messages, work)
     shift = math.log(largest)
     for i in range(out, end):
         work.fresh[i] = math.log(work.fresh[i]) - shift
     return True
+
+
+@reassociating_kernel
+def _sum_pair(table, message, to_rows, out):
+    """Add to `out` the sums of a table of two variables times the message of one of them."""
+    if to_rows:
+        for i in range(len(out)):
+            line = table[i * len(message) :][: len(message)]
+            total = 0.0
+            for j in range(np.uintp(len(message))):
+                total += line[j] * message[j]
+            out[i] = total
+    else:
+        for i in range(len(message)):
+            weight = message[i]
+            if weight > 0.0:
+                line = table[i * len(out) :][: len(out)]
+                for j in range(np.uintp(len(out))):
+                    out[j] += weight * line[j]
 
 
 @kernel

@@ -1,0 +1,160 @@
+"""Clusters of few variables with many states, summed as products of matrices (compiled).
+
+A cluster of two inputs that eliminates one variable e sends the sum over e of one[b, l, e]
+two[b, e, r], where b stands for the variables that both have, l and r for those that one has.
+Nothing but these sums is needed of its table, which is not written then: three products of
+matrices, one on the way up and two down, take the place of some ten walks through as many entries.
+They are loops of our own: libraries bring threads of their own, which on a machine where others
+compute wait for one another far longer than such a product takes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inference.exact.kernels.program import (
+    BATCH,
+    COLUMNS,
+    GROUP,
+    MESSAGE,
+    ONE,
+    ONE_BATCH,
+    ONE_ROW,
+    ONE_STATE,
+    POSITION,
+    PRODUCT,
+    RESIDUES,
+    ROWS,
+    TARGET,
+    TWO,
+    TWO_BATCH,
+    TWO_STATE,
+)
+from inference.kernels.compiled import kernel, reassociating_kernel
+
+
+@reassociating_kernel
+def _dot(one, two):
+    total = 0.0
+    for i in range(np.uintp(len(one))):
+        total += one[i] * two[i]
+    return total
+
+
+@reassociating_kernel
+def _add_up(weights, first, step, lines, begin, stride, count, sums):
+    """Write the sum of `count` lines, each times its weight; line k begins at begin + k stride."""
+    sums[:] = 0.0
+    length = len(sums)
+    k = 0
+    while k < count:
+        at = begin + k * stride
+        weight = weights[first + k * step]
+        if weight == 0.0:
+            # Zeros, of which hard constraints have many, cost nothing.
+            k += 1
+        elif k + 4 > count:
+            line = lines[at : at + length]
+            for i in range(np.uintp(length)):
+                sums[i] += weight * line[i]
+            k += 1
+        else:
+            # Four at a time, so that a sum is read and written once for four products.
+            second, third = weights[first + (k + 1) * step], weights[first + (k + 2) * step]
+            fourth = weights[first + (k + 3) * step]
+            line = lines[at : at + length]
+            line_2 = lines[at + stride : at + stride + length]
+            line_3 = lines[at + 2 * stride : at + 2 * stride + length]
+            line_4 = lines[at + 3 * stride : at + 3 * stride + length]
+            for i in range(np.uintp(length)):
+                sums[i] += (weight * line[i] + second * line_2[i]) + (
+                    third * line_3[i] + fourth * line_4[i]
+                )
+            k += 4
+
+
+@kernel
+def multiply_up(program, values, first_message, c, begin, end):
+    """Write rows `begin` to `end` of cluster `c`'s message, before it is divided.
+
+    A row has all r of one b and one l.
+    """
+    row = program.products[program.steps[c, PRODUCT]]
+    states = program.steps[c, GROUP]
+    columns, rows = row[COLUMNS], row[ROWS]
+    at = first_message + program.steps[c, MESSAGE]
+    first, second = program.inputs[row[ONE], POSITION], program.inputs[row[TWO], POSITION]
+    if columns > 1:
+        for i in range(begin, end):
+            b, row_of_one = i // rows, i % rows
+            _add_up(
+                values, first + b * row[ONE_BATCH] + row_of_one * row[ONE_ROW], row[ONE_STATE],
+                values, second + b * row[TWO_BATCH], row[TWO_STATE], states,
+                values[at + i * columns : at + (i + 1) * columns],
+            )  # fmt: skip
+    elif row[ONE_STATE] == 1:
+        vector = values[second : second + states]
+        for i in range(begin, end):
+            line = first + i * row[ONE_ROW]
+            values[at + i] = _dot(values[line : line + states], vector)
+    else:
+        _add_up(
+            values, second, 1, values, first + begin, row[ONE_STATE], states,
+            values[at + begin : at + end],
+        )  # fmt: skip
+
+
+@kernel
+def multiply_down(program, values, answers, marginals, c, begin, end):
+    """Write what cluster `c` answers its inputs, and its marginal, before that is divided.
+
+    With a[b, l, r] the factors that scale the table's groups, the first input is answered
+    one[b, l, e] * sum over r of a[b, l, r] two[b, e, r], and the second likewise.
+
+    Args:
+        answers: float64, the factors where the message lies; what is answered is zero before.
+        begin, end: a range of states e.
+    """
+    row = program.products[program.steps[c, PRODUCT]]
+    columns, rows = row[COLUMNS], row[ROWS]
+    at = program.steps[c, MESSAGE]
+    first, second = program.inputs[row[ONE], POSITION], program.inputs[row[TWO], POSITION]
+    target, other = program.inputs[row[ONE], TARGET], program.inputs[row[TWO], TARGET]
+    out = program.residues[program.steps[c, RESIDUES], 0]
+    if columns == 1:
+        factors = answers[at : at + rows]
+        marginal = marginals[out + begin : out + end]
+        if row[ONE_STATE] == 1:
+            _add_up(factors, 0, 1, values, first + begin, row[ONE_ROW], rows, marginal)
+        for e in range(begin, end):
+            weight = values[second + e]
+            line = first + e * row[ONE_STATE]
+            if row[ONE_STATE] > 1:
+                marginals[out + e] = _dot(factors, values[line : line + rows])
+            marginals[out + e] *= weight
+            if other >= 0:
+                answers[other + e] = marginals[out + e]
+            if target >= 0:
+                for i in range(rows):
+                    place = i * row[ONE_ROW] + e * row[ONE_STATE]
+                    answers[target + place] = factors[i] * values[first + place] * weight
+        return
+    own = np.empty(columns, dtype=np.float64)
+    for b in range(row[BATCH]):
+        batch = at + b * rows * columns
+        for e in range(begin, end):
+            place = b * row[TWO_BATCH] + e * row[TWO_STATE]
+            line = values[second + place : second + place + columns]
+            sums = answers[other + place :][:columns] if other >= 0 else own
+            place = b * row[ONE_BATCH] + e * row[ONE_STATE]
+            _add_up(values, first + place, row[ONE_ROW], answers, batch, columns, rows, sums)
+            for r in range(columns):
+                sums[r] *= line[r]
+                marginals[out + e] += sums[r]
+            if target < 0:
+                continue
+            for i in range(rows):
+                weight = values[first + place + i * row[ONE_ROW]]
+                if weight > 0.0:
+                    factors = answers[batch + i * columns : batch + (i + 1) * columns]
+                    answers[target + place + i * row[ONE_ROW]] = weight * _dot(factors, line)
