@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +17,7 @@ from typing import Any
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
 
-__all__ = ["Card", "Dataset", "card", "load", "names"]
+__all__ = ["Card", "Dataset", "card", "load", "names", "with_claim_relations"]
 
 # The options that each dataset's loader takes.
 _OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
@@ -26,6 +26,8 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         **dict.fromkeys(("factscore", "selfcheck", "worked-examples", "demonstration"), ()),
     }
 )
+_RELATED = ("factscore", "selfcheck")
+"""Datasets of whose claims relations are embedded."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,49 @@ def load(name: str, **options: Any) -> Dataset:
 
         graphs = tuple(parse_fact_graph(obj, f"dataset {name}", line) for line, obj in records)
     return Dataset(name, card(name), graphs, hashlib.sha256(content).hexdigest())
+
+
+CLAIM_WINDOW = 3
+"""How far apart, in claims, the claims are whose relations are embedded."""
+
+
+def with_claim_relations(dataset: Dataset) -> tuple[FactGraph, ...]:
+    """A dataset's responses with what the lexical model says of claims near each other.
+
+    Their texts are not embedded; `derive_claim_relations` made the relations of these. Neutral ones
+    are left out.
+
+    Raises:
+        InputError: for another dataset than factscore and selfcheck.
+    """
+    from factormodels.claims import Relation
+    from factormodels.encodings import KIND_CODES
+    from factormodels.io.json_text import decode_lines
+
+    if dataset.name not in _RELATED:
+        raise InputError(
+            f"relations between the claims of {dataset.name!r} are not embedded; take one of "
+            f"{', '.join(_RELATED)}"
+        )
+    content = _content(dataset.name, ".claims.jsonl").decode("utf-8")
+    told: dict[str, list[list[Any]]] = {}
+    for _, obj in decode_lines(content, f"claims of {dataset.name}"):
+        record: Any = obj
+        told[record["id"]] = record["relations"]
+    kinds = {code: kind for kind, code in KIND_CODES.items()}
+    return tuple(
+        replace(
+            graph,
+            relations=(
+                *graph.relations,
+                *(
+                    Relation(graph.atoms[first].id, graph.atoms[second].id, kinds[code], p)
+                    for first, second, code, p in told.get(graph.id, ())
+                ),
+            ),
+        )
+        for graph in dataset.graphs
+    )
 
 
 def _check(name: str, options: Mapping[str, Any]) -> None:
