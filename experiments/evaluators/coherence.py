@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from calibration.intervals import mean_interval
@@ -22,6 +24,7 @@ from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.text import counted, interval, number
 from experiments.progress import tell
 from experiments.settings import Option, Settings, front_door
+from factormodels.claims import Atom
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.accounting import Ledger
@@ -29,7 +32,9 @@ from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
 from factormodels.extraction.stages.claim_relations import (
     METADATA_KEY,
     claim_pairs,
+    lexical_shares,
     likeliest_related,
+    most_valuable,
     with_judged_claims,
     with_senses,
 )
@@ -78,8 +83,11 @@ class CoherenceSettings(AnswerSettings):
     """Ask only about claims that are at most so many apart."""
 
     most: Annotated[int | None, Field(ge=1), Option("PAIRS")] = None
-    """Ask only about so many pairs of each response, those whose words say that they are likeliest
-    related."""
+    """Ask only about so many pairs of each response, chosen by --by."""
+
+    by: Literal["related", "value"] = "related"
+    """Which pairs --most takes: those whose words say that they are likeliest related, or those
+    whose conflict would lower the consistency most, by their words and the posteriors."""
 
     least: Annotated[float, Field(ge=0, le=1), Option("P")] = LEAST_PROBABILITY
     """Least probability of a relation that counts."""
@@ -194,6 +202,8 @@ def _relating(
     relations: str, model: LanguageModel | None, settings: CoherenceSettings
 ) -> Callable[[FactGraph], FactGraph]:
     """What gives a response the relations between its claims."""
+    if settings.by != "related" and settings.most is None:
+        raise InputError(f"--by {settings.by} says which pairs --most takes; give their number")
     if relations == GIVEN:
         for name in ("window", "most"):
             if getattr(settings, name) is not None:
@@ -205,7 +215,11 @@ def _relating(
 
     def pairs(graph: FactGraph) -> Any:
         chosen = claim_pairs(graph, settings.window)
-        return chosen if settings.most is None else likeliest_related(chosen, settings.most)
+        if settings.most is None or settings.most >= len(chosen):
+            return chosen
+        if settings.by == "related":
+            return likeliest_related(chosen, settings.most)
+        return most_valuable(chosen, values_of_pairs(graph, chosen, settings), settings.most)
 
     if relations == SENSES:
         if model is None:
@@ -213,6 +227,29 @@ def _relating(
         return lambda graph: with_senses(graph, model, pairs(graph), least=settings.least)
     judge, _ = relation_model(relations, model)
     return lambda graph: with_judged_claims(graph, judge, pairs(graph), least=settings.least)
+
+
+def values_of_pairs(
+    graph: FactGraph, pairs: Sequence[tuple[Atom, Atom]], settings: CoherenceSettings
+) -> NDArray[np.float64]:
+    """What each pair would cost if it were the only conflict, as its words say, (n,).
+
+    That is -log(1 - q P(both true)): q is the lexical model's probability of a contradiction, in
+    the likelier order, and claims are distributed as without relations between them.
+    """
+    from inference.tasks import pairwise_joints
+
+    q = lexical_shares(pairs)[:, :, 1].max(axis=1)
+    alone = set(between_claims(graph))
+    relations = [one for one in graph.relations if one not in alone] if settings.evidence else ()
+    kept = graph.contexts if settings.evidence else ()
+    bare = replace(graph, contexts=kept, relations=tuple(relations))
+    facts = bare.with_priors(atoms=dict.fromkeys(bare.atom_ids, settings.prior))
+    joints = pairwise_joints(facts.to_factor_graph(settings.encoding), list(graph.atom_ids))
+    place = {atom: number for number, atom in enumerate(graph.atom_ids)}
+    both = np.array([joints[place[a.id], place[b.id], 1, 1] for a, b in pairs])
+    result: NDArray[np.float64] = -np.log1p(-np.minimum(q * both, 1.0 - 1e-12))
+    return result
 
 
 def _readouts(graph: FactGraph, settings: CoherenceSettings) -> _Found:

@@ -12,7 +12,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from factormodels.claims import Atom, Relation, RelationKind
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.claims import Atom, Relation
 from factormodels.discourse import Sense, SensedPair, compiled_senses, sense_named
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import Failure, LanguageModel
@@ -58,21 +61,34 @@ def n_claim_pairs(n: int, window: int | None = None) -> int:
     return reach * n - reach * (reach + 1) // 2
 
 
+def lexical_shares(pairs: Pairs) -> NDArray[np.float64]:
+    """What the lexical model says of pairs in both orders, (n, 2, 3): it costs nothing.
+
+    Probabilities of entailment, contradiction and neutral.
+    """
+    from factormodels.extraction.relation_models.lexical import relation_distributions
+    from factormodels.extraction.relation_models.lexical_features import pair_features
+
+    asked = [TextPair(*texts) for a, b in pairs for texts in ((a.text, b.text), (b.text, a.text))]
+    if not asked:
+        return np.empty((0, 2, 3))
+    result: NDArray[np.float64] = relation_distributions(pair_features(asked)).reshape(-1, 2, 3)
+    return result
+
+
 def likeliest_related(pairs: Pairs, most: int) -> list[tuple[Atom, Atom]]:
     """The pairs whose words say that they are likeliest related at all, in the order of `pairs`.
 
-    What they say is the lexical model's probability that either order is not neutral: it costs
-    nothing, so that calls are spent where an answer is likeliest to make a factor.
+    What they say is the lexical model's probability that either order is not neutral, so that calls
+    are spent where an answer is likeliest to make a factor.
     """
-    from factormodels.extraction.relation_models.lexical import LexicalRelations
+    return most_valuable(pairs, 1.0 - lexical_shares(pairs)[:, :, 2].min(axis=1), most)
 
-    if most >= len(pairs):
-        return list(pairs)
-    asked = [TextPair(*texts) for a, b in pairs for texts in ((a.text, b.text), (b.text, a.text))]
-    shares = [_related(answer) for answer in LexicalRelations().judge(asked)]
-    worth = [max(shares[at], shares[at + 1]) for at in range(0, len(shares), 2)]
-    chosen = sorted(sorted(range(len(pairs)), key=lambda at: -worth[at])[:most])
-    return [pairs[at] for at in chosen]
+
+def most_valuable(pairs: Pairs, values: NDArray[np.float64], most: int) -> list[tuple[Atom, Atom]]:
+    """The pairs of the largest values, in the order of `pairs`; of equal values the first."""
+    chosen = np.sort(np.argsort(-values, kind="stable")[:most])
+    return [pairs[at] for at in chosen.tolist()]
 
 
 def with_judged_claims(
@@ -169,15 +185,6 @@ def _with(
         relations=(*(one for one in graph.relations if one not in own), *relations),
         metadata={**graph.metadata, METADATA_KEY: told},
     )
-
-
-def _related(answer: Judgement | Missing) -> float:
-    if isinstance(answer, Missing):
-        return 0.0
-    if answer.distribution is not None:
-        return 1.0 - answer.distribution[2]
-    neutral = answer.kind is RelationKind.NEUTRAL
-    return 1.0 - answer.probability if neutral else answer.probability
 
 
 def _read_sense(value: Any) -> tuple[Sense | None, float] | None:

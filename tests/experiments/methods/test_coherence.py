@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from experiments import assess, coherence
+from experiments.evaluators.coherence import CoherenceSettings, values_of_pairs
 from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind, read_many
 from factormodels.extraction.language_model import Request
+from factormodels.extraction.stages.claim_relations import claim_pairs, lexical_shares
 from factormodels.io.fact_graph_json import write_fact_graphs
 from factormodels.variants import claims_alone
 from inference.tasks import coherence as readouts
@@ -162,3 +165,44 @@ def test_a_dry_run_counts_what_coherence_would_ask(window: int | None) -> None:
     judged: Any = assess([given], model=model, **asked)
     assert "claim relations" not in set(judged["cost"]["stage"])
     assert judged["conflicts"]["relation"].tolist() == ["exclusive"]
+
+
+@pytest.mark.parametrize("evidence", [False, True])
+def test_pairs_are_asked_by_what_their_conflict_would_cost(evidence: bool) -> None:
+    texts = (
+        "The bridge opened in 1890.",
+        "The bridge did not open in 1890.",
+        "The bridge did not carry trains in 1890.",
+    )
+    atoms = tuple(Atom(f"a{at}", text) for at, text in enumerate(texts, 1))
+    # A passage is against the second claim.
+    against = Relation("c1", "a2", RelationKind.CONTRADICTION, 0.99)
+    whole = FactGraph("r", atoms, (Context("c1", "It opened in 1890."),), (against,))
+    settings = CoherenceSettings(evidence=evidence, prior=0.8)
+    pairs = claim_pairs(whole)
+    values = values_of_pairs(whole, pairs, settings)
+    q = lexical_shares(pairs)[:, :, 1].max(axis=1)
+    for place, (a, b) in enumerate(pairs):
+        # The readout of a graph in which it is the only conflict, as sure as its words say.
+        only = Relation(a.id, b.id, RelationKind.CONTRADICTION, float(q[place]))
+        seen = replace(whole, relations=(against, only) if evidence else (only,))
+        (cost,) = readouts(seen.compiled, prior=0.8).costs
+        assert values[place] == pytest.approx(cost, abs=1e-12)
+    asked: list[set[str]] = []
+
+    def answer(request: Request) -> str:
+        text = request.messages[-1].content
+        asked.append({atom.id for atom in atoms if f"\n{atom.text}\n" in text.split("<first>")[-1]})
+        return json.dumps({"relation": "none", "confidence": 0.9})
+
+    coherence(
+        [whole], model=AnsweringModel(answer), most=1, by="value", prior=0.8, evidence=evidence
+    )
+    first, second = pairs[int(values.argmax())]
+    assert asked == [{first.id, second.id}]
+    # Where evidence is against the second claim, its conflicts cost little.
+    assert ("a2" in asked[0]) is not evidence
+
+
+def test_an_order_of_pairs_needs_their_number() -> None:
+    refused("--by value|`by` value", coherence, [graph()], relations="lexical", by="value")
