@@ -187,6 +187,23 @@ def test_plain_words_are_understood_and_the_rest_is_missing(
     assert read(text, setting) == judgement
 
 
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_no_plain_answer_is_counted_as_wrong(setting: str) -> None:
+    """What models that are always right were found to answer, of which all but true was false."""
+    told = {
+        "true": ("Yes.", "Correct", "**Yes**", "1", "vrai", "Sí"),
+        "false": ("No.", "Incorrect"),
+    }
+    for judgement, answers in told.items():
+        assert [read(answer, setting) for answer in answers] == [judgement] * len(answers)
+    # Of a letter that was not offered nobody knows what it stands for: missing, and said to be.
+    prompt = load_prompt(SETTINGS[setting].prompt)
+    letter = read_judgement(Completion("A"), SETTINGS[setting], prompt)
+    assert isinstance(letter, Failure)
+    assert "says none of true, false" in letter.reason
+    assert "'A'" in letter.reason
+
+
 def test_an_answer_that_was_cut_off_counts_only_if_it_was_given_before() -> None:
     assert read("True. As far as I", finish="length") == "true"
     assert read("Let me think about what I", finish="length") is None
