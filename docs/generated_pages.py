@@ -150,7 +150,7 @@ def promises_table() -> str:
 
 def rows_table() -> str:
     """Columns of a run's rows."""
-    from experiments.results.rows import SCHEMA
+    from experiments.study.rows import SCHEMA
 
     rows = [
         f"| `{field.name}` | {field.type} | {'yes' if field.nullable else 'no'} | "

@@ -25,7 +25,7 @@ from experiments.analyses.ours import (
 )
 from experiments.analyses.ours.shared.fifths import decline_figure
 from experiments.findings.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
-from experiments.paper.page import Paper, PaperSection, write_paper
+from experiments.findings.paper import Paper, PaperSection, write_paper
 from factormodels.errors import InputError
 from factormodels.io.files import results_folder
 

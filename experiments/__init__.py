@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from experiments.evaluators.assess import assess
     from experiments.evaluators.coherence import coherence
     from experiments.evaluators.fastfact import fastfact
-    from experiments.exploration.explore import explore
     from experiments.methods.align import align
     from experiments.methods.apply import apply
     from experiments.methods.consensus import consensus
@@ -36,9 +35,10 @@ if TYPE_CHECKING:
     from experiments.methods.score import score
     from experiments.methods.select import select
     from experiments.methods.self_knowledge import self_knowledge
-    from experiments.results.rows import read_rows
-    from experiments.runner.posteriors import posteriors
+    from experiments.pages.explore import explore
+    from experiments.study.posteriors import posteriors
     from experiments.study.reading import load_study
+    from experiments.study.rows import read_rows
 
 __all__ = [
     "align",
@@ -81,7 +81,7 @@ _MODULES = {
     "draw": "experiments.methods.draw",
     "diff": "experiments.methods.diff",
     "estimate": "experiments.methods.estimate",
-    "explore": "experiments.exploration.explore",
+    "explore": "experiments.pages.explore",
     "fastfact": "experiments.evaluators.fastfact",
     "fit": "experiments.methods.fit",
     "grid": "experiments.methods.grid",
@@ -90,8 +90,8 @@ _MODULES = {
     "list_": "experiments.methods.lists",
     "load_study": "experiments.study.reading",
     "omissions": "experiments.methods.omissions",
-    "posteriors": "experiments.runner.posteriors",
-    "read_rows": "experiments.results.rows",
+    "posteriors": "experiments.study.posteriors",
+    "read_rows": "experiments.study.rows",
     "report": "experiments.methods.report",
     "revise": "experiments.methods.revise",
     "run": "experiments.methods.run",

@@ -28,8 +28,8 @@ import pandas as pd
 from calibration import reliability_bins, reliability_diagram
 from experiments import assess, posteriors, run, score
 from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.notebook import results_folder, write_results
 from experiments.findings.table import Column, Table, interval_column
-from experiments.paper.notebook import results_folder, write_results
 from factormodels.factor_graph import FactorGraph
 from inference import infer
 

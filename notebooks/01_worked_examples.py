@@ -45,8 +45,8 @@ from matplotlib.colors import LogNorm
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, paper_style
 from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.notebook import fast, write_results
 from experiments.findings.table import Column, Table
-from experiments.paper.notebook import fast, write_results
 from factormodels import datasets
 from inference import entries, get_backend
 from inference.tasks import without_variables

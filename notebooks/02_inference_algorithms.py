@@ -39,9 +39,9 @@ import pandas as pd
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, MARKERS, paper_style
 from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.notebook import fast, write_results
 from experiments.findings.table import Column, Table
-from experiments.paper.notebook import fast, write_results
-from experiments.results.frontier import pareto
+from experiments.study.frontier import pareto
 from factormodels.synthetic import FactLaws, fr2, fr3, grid, mixed_reliability
 from inference import Status, get_backend
 from inference.messages.frustration import frustration

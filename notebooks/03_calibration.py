@@ -48,8 +48,8 @@ from calibration.learned_priors import (
     stance_class,
 )
 from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.notebook import fast, write_results
 from experiments.findings.table import Column, Table
-from experiments.paper.notebook import fast, write_results
 from factormodels import datasets
 from factormodels.variants import variant
 

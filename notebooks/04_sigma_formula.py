@@ -73,10 +73,10 @@ from experiments.analyses.ours.sigma_on_labels import in_sample
 from experiments.analyses.ours.sigma_shift import prediction_row
 from experiments.analyses.user_data import user_data
 from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.notebook import fast, write_results
 from experiments.findings.table import Column, Table, interval_column
-from experiments.paper.notebook import fast, write_results
-from experiments.study.judged_claims import ClaimColumns, judged_claims, judged_graphs
-from experiments.study.labelled_claims import claims_of_graphs
+from experiments.settings.judged_claims import ClaimColumns, judged_claims, judged_graphs
+from experiments.settings.labelled_claims import claims_of_graphs
 from factormodels import datasets
 from factormodels.io.tables import read_table
 

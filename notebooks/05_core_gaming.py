@@ -45,11 +45,9 @@ from calibration.claims.counts import f1_at_k_prime
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, DASHES, paper_style
 from calibration.significance.paired import paired_t_test
-from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Column, Table, interval_column
-from experiments.padding.assessors import by_inference, by_labels
-from experiments.padding.gaming import PADDINGS, padded, padding_alone
-from experiments.padding.robustness import (
+from experiments.evaluators.assessors import by_inference, by_labels
+from experiments.evaluators.gaming import PADDINGS, padded, padding_alone
+from experiments.evaluators.robustness import (
     GAMMA,
     CoreChoices,
     padded_scores,
@@ -58,7 +56,9 @@ from experiments.padding.robustness import (
     score,
     selected,
 )
-from experiments.paper.notebook import fast, write_results
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.notebook import fast, write_results
+from experiments.findings.table import Column, Table, interval_column
 from factormodels import datasets
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 

@@ -44,8 +44,8 @@ import pandas as pd
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, paper_style
 from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.notebook import fast, write_results
 from experiments.findings.table import Column, Table
-from experiments.paper.notebook import fast, write_results
 from factormodels import FactorGraph, datasets
 from factormodels.synthetic import (
     Densities,

@@ -48,9 +48,9 @@ from calibration.figures.style import COLOURS, paper_style
 from experiments.asking.session import language_model
 from experiments.evaluators.costs import METHODS, Load
 from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.graph_figure import draw_fact_graph
+from experiments.findings.notebook import write_results
 from experiments.findings.table import Column, Table
-from experiments.paper.graph_figure import draw_fact_graph
-from experiments.paper.notebook import write_results
 from factormodels import RelationKind, datasets
 from factormodels.extraction.language_model.accounting import Consumption, Ledger
 from factormodels.extraction.language_model.litellm_model import LitellmSettings

@@ -42,14 +42,14 @@ from IPython.display import Image
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, MARKERS, paper_style
 from experiments.findings.artefacts import Artefacts, Origin, PaperFigure
+from experiments.findings.notebook import fast, results_folder, write_results
+from experiments.findings.paper import Paper, PaperSection, page_image, write_paper
 from experiments.findings.table import Column, Table
-from experiments.paper import study_table as tables
-from experiments.paper.notebook import fast, results_folder, write_results
-from experiments.paper.page import Paper, PaperSection, page_image, write_paper
-from experiments.results import significance
-from experiments.runner.runner import Execution, design, run_study
+from experiments.study import significance
+from experiments.study import study_table as tables
 from experiments.study.config import config_hash
 from experiments.study.reading import read_raw, validated
+from experiments.study.runner import Execution, design, run_study
 
 NOTEBOOK = "09_writing_the_paper"
 SEED = 0

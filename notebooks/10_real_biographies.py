@@ -40,8 +40,8 @@ from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from experiments.analyses.ours import learned_strengths
 from experiments.analyses.ours.shared.fifths import CHANGE, FIFTHS, mean_by_fifth
 from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.notebook import fast, write_results
 from experiments.findings.table import Column, Table, interval_column
-from experiments.paper.notebook import fast, write_results
 from factormodels import datasets
 from factormodels.variants import variant
 from inference import infer

@@ -20,7 +20,7 @@ from typing import Any
 
 import cyclopts
 
-from experiments.paper.notebook import FAST, RESULTS
+from experiments.findings.notebook import FAST, RESULTS
 
 logger = logging.getLogger(__name__)
 

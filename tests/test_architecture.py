@@ -67,10 +67,8 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         *(("coverage", "kernels", "measures"),),
     ),
     "experiments": (
-        *(("cli",), ("exploration",), ("methods",), ("analyses",), ("pages",), ("runner",)),
-        *(("results",), ("paper",), ("padding",), ("evaluators",), ("asking",)),
-        *(("study",), ("findings",)),
-        ("progress", "settings"),
+        *(("cli",), ("methods",), ("analyses", "pages"), ("study",), ("evaluators",)),
+        *(("asking",), ("findings", "progress", "settings")),
     ),
 }
 """The rooms of a package, its folders and the modules at its top, from the highest to the lowest:
@@ -184,7 +182,7 @@ def test_imports_run_downwards(package: str) -> None:
 def test_experiments_has_rooms_alone() -> None:
     at_the_top = {path.name for path in (ROOT / "experiments").glob("*.py")}
     # What every room may ask for: how a person asks, and who is told what is being done.
-    assert at_the_top == {"__init__.py", "__main__.py", "progress.py", "settings.py"}
+    assert at_the_top == {"__init__.py", "__main__.py", "progress.py"}
 
 
 @pytest.mark.parametrize("package", ROOMS)
@@ -406,10 +404,10 @@ def test_no_text_acts_on_the_page() -> None:
         for path in sources(*LAYERS)
         if any(name.split(".")[0] == "nicegui" for name, _ in imported_names(path))
     }
-    assert [*users] == ["experiments/exploration"]
+    assert [*users] == ["experiments/pages"]
     faults = [
         f"{path.relative_to(ROOT)}, {fault}"
-        for path in sources("experiments/exploration")
+        for path in sources("experiments/pages")
         for fault in page_faults(path.read_text(encoding="utf-8"))
     ]
     assert faults == []

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from experiments.results.manifest import data_facts
 from experiments.study.config import DatasetChoice
 from experiments.study.data import StudyData, load_dataset
+from experiments.study.manifest import data_facts
 
 Tracker = Callable[[str, int], AbstractContextManager[Callable[[], None]]]
 """(what is being done, steps) -> a context with what is to be called after every step."""

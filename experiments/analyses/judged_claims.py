@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from calibration.claims.agreement import LABEL_TYPES
 from calibration.claims.counts import ClaimCounts
-from experiments.padding.gaming import subject_of
+from experiments.evaluators.gaming import subject_of
 from factormodels.claims import Atom
 from factormodels.fact_graph import FactGraph
 

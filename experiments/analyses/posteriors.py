@@ -14,7 +14,7 @@ from calibration.grouping import Grouping, group_by_response
 from calibration.validation import Floats, Integers
 from experiments.analyses.interval_values import N_BOOTSTRAP as CHANGE_BOOTSTRAP
 from experiments.analyses.interval_values import Value, named
-from experiments.study.backend_settings import build_backend
+from experiments.settings.backend_settings import build_backend
 from experiments.study.config import BackendChoice
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -169,11 +169,17 @@ def built_backends(choices: Iterable[BackendChoice], place: str) -> list[tuple[s
         place: where the study lists them, as errors begin.
 
     Raises:
-        InputError: for a setting that a backend does not have or take.
+        InputError: for a setting that a backend does not have or take, or two of one label.
         MissingDependencyError: if a library that a backend needs is not installed.
     """
-    return [
+    found = [
         (label, build_backend(choice.backend, given, partial(choice.place_of, where)))
         for where, choice in ((f"{place}[{at}]", choice) for at, choice in enumerate(choices))
         for label, given in choice.settings_of_each()
     ]
+    labels = [label for label, _ in found]
+    if len(set(labels)) < len(labels):
+        raise InputError(
+            f"{place}: two backends have the same label among {', '.join(labels)}; name them apart"
+        )
+    return found

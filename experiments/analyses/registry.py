@@ -21,7 +21,6 @@ _OF_PAPERS = (
 )
 _OF_OURS = (
     "backend-comparison",
-    "inference-frontier",
     "certified-bounds",
     "inference-error",
     "encoding-choice",

@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from experiments.results.run_schemas import manifest_schema, row_schema
+from experiments.settings.inputs import evidence_schema
 from experiments.study.config import LEARNED, Priors, Study, short_keys
-from experiments.study.inputs import evidence_schema
+from experiments.study.run_schemas import manifest_schema, row_schema
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.fact_graph_json import DIALECT, fact_graph_schema
 

@@ -17,9 +17,9 @@ from experiments.analyses.published import STEM, compare_published, published_nu
 from experiments.analyses.registry import Analysis, analysis, names
 from experiments.findings.artefacts import Artefacts, Origin, write_artefacts
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
-from experiments.results.files import MANIFEST, publish, temporary_folder
-from experiments.results.manifest import environment, file_hash, manifest_text
 from experiments.study.config import STRICT, Seed, VenueName, file_name, known
+from experiments.study.files import MANIFEST, publish, temporary_folder
+from experiments.study.manifest import environment, file_hash, manifest_text
 from experiments.study.reading import RawStudy, expand_shorthands, model_of
 from factormodels.io.files import write_text
 from factormodels.io.plain_yaml import plain_hash

@@ -10,8 +10,8 @@ from types import MappingProxyType
 from typing import Annotated, Any
 
 from experiments.analyses.context import AnalysisContext
-from experiments.results.manifest import file_hash
 from experiments.study.config import DatasetChoice, known
+from experiments.study.manifest import file_hash
 from factormodels import datasets
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph

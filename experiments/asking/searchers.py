@@ -15,7 +15,7 @@ from pydantic import BeforeValidator, Field, PlainSerializer
 
 from experiments.asking.relation_models import content_hash
 from experiments.settings import Option, Settings
-from experiments.study.inputs import is_dataset, read_graphs
+from experiments.settings.inputs import is_dataset, read_graphs
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.documents import (

@@ -141,7 +141,7 @@ def _called(arguments: list[str]) -> int:
     while arguments and arguments[0].startswith("-"):
         option, _, value = arguments.pop(0).partition("=")
         if option == "--version":
-            from experiments.results.manifest import code_version
+            from experiments.study.manifest import code_version
 
             sys.stdout.write(f"factormodels {code_version()}\n")
             return 0

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.status import Status
 
     from experiments.evaluators.response import AssessedResponse
-    from experiments.runner.runner import Progress
+    from experiments.study.runner import Progress
     from factormodels.extraction.language_model.accounting import Ledger
 
 LINE_SECONDS = 30.0

@@ -42,7 +42,7 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Table
 from experiments.findings.text import counted, in_sample_remark, interval
 from experiments.settings import Option, Settings, Words, front_door
-from experiments.study.backend_settings import AlgorithmSettings
+from experiments.settings.backend_settings import AlgorithmSettings
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.extraction.retrieval.web import WebRetriever
 from factormodels.extraction.stages.relations import LEAST_PROBABILITY

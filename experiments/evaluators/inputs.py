@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 from experiments.settings import ColumnName, Option, Settings, Words
-from experiments.study.inputs import graphs_of, is_dataset, read_graphs
+from experiments.settings.inputs import graphs_of, is_dataset, read_graphs
 from factormodels.errors import InputError, nearest, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.io.arrow_files import is_binary_table

@@ -16,7 +16,7 @@ from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.text import interval, number
 from experiments.methods.fit import ColumnSettings
 from experiments.settings import front_door
-from experiments.study.inputs import graphs_of
+from experiments.settings.inputs import graphs_of
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from calibration.learned_potentials import ClaimTable
     from calibration.validation import Floats
-    from experiments.study.inputs import Responses
+    from experiments.settings.inputs import Responses
 
 COMMAND = "apply"
 

@@ -25,7 +25,7 @@ from experiments.findings.text import counted
 from experiments.methods.fit import score_rows
 from experiments.progress import tell
 from experiments.settings import Option, front_door
-from experiments.study.inputs import graphs_of
+from experiments.settings.inputs import graphs_of
 from factormodels.errors import InputError
 from factormodels.extraction.concurrency import each, run_until_done
 from factormodels.extraction.language_model import LanguageModel, gives_log_probabilities
@@ -44,7 +44,7 @@ from factormodels.extraction.stages.relations import relation_pairs
 
 if TYPE_CHECKING:
     from calibration.validation import Floats, Integers
-    from experiments.study.inputs import Responses
+    from experiments.settings.inputs import Responses
     from factormodels.fact_graph import FactGraph
 
 COMMAND = "consensus"

@@ -8,7 +8,7 @@ from typing import Any
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, text_columns
 from experiments.settings import front_door
-from experiments.study.inputs import (
+from experiments.settings.inputs import (
     DEFAULT_VARIANT,
     ModelSettings,
     load_model,

@@ -10,7 +10,7 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, text_columns
 from experiments.findings.text import counted
 from experiments.settings import Option, Settings, front_door
-from experiments.study.inputs import is_dataset
+from experiments.settings.inputs import is_dataset
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.guarded_opening import exists

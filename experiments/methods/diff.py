@@ -19,7 +19,7 @@ from experiments.settings import Settings, front_door
 from experiments.study.cell_names import CELL, cell_words
 
 if TYPE_CHECKING:
-    from experiments.results.diff import CellChange, RunDifference
+    from experiments.study.diff import CellChange, RunDifference
 
 _LONGEST = 60
 _MOST_VALUES = 6
@@ -61,8 +61,8 @@ def diff(
     Raises:
         InputError: if a folder holds no results, they have nothing in common, or a file is damaged.
     """
-    from experiments.results.diff import are_of_units, as_rows, compare_runs, tables_of
-    from experiments.results.diff import setting_changes as settings_of_both
+    from experiments.study.diff import are_of_units, as_rows, compare_runs, tables_of
+    from experiments.study.diff import setting_changes as settings_of_both
 
     first, second = Path(before), Path(after)
     changed = [each._asdict() for each in settings_of_both(first, second)]

@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from experiments.findings.artefacts import PaperFigure
+from experiments.findings.drawing import draw_to, graph_figure, graph_text
 from experiments.findings.findings import Findings
+from experiments.findings.graph_figure import legible
 from experiments.methods.infer import findings_of, name_of
-from experiments.paper.drawing import draw_to, graph_figure, graph_text
-from experiments.paper.graph_figure import legible
 from experiments.settings import front_door
-from experiments.study.backend_settings import AlgorithmSettings
-from experiments.study.inputs import Models, ModelSettings, the_model
+from experiments.settings.backend_settings import AlgorithmSettings
+from experiments.settings.inputs import Models, ModelSettings, the_model
 from factormodels.errors import InputError
 
 

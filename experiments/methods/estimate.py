@@ -43,7 +43,7 @@ from experiments.methods.probability_table import (
 )
 from experiments.progress import tell
 from experiments.settings import Names, Numbers, Option, Words, front_door
-from experiments.study.columns import LABEL, Columns
+from experiments.settings.columns import LABEL, Columns
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.claim_records import ClaimLabel
 from factormodels.io.files import write_text

@@ -25,7 +25,7 @@ from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.text import counted
 from experiments.progress import tell
 from experiments.settings import ColumnNames, Names, Option, Settings, front_door
-from experiments.study.inputs import graphs_of
+from experiments.settings.inputs import graphs_of
 from factormodels.errors import InputError
 from factormodels.io.tables import read_table
 from factormodels.variants import variant
@@ -34,7 +34,7 @@ from inference import infer_batch
 if TYPE_CHECKING:
     from calibration.learned_potentials import ClaimTable
     from calibration.validation import Floats, Integers
-    from experiments.study.inputs import Responses
+    from experiments.settings.inputs import Responses
     from factormodels.fact_graph import FactGraph
 
 COMMAND = "fit"

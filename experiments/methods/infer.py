@@ -19,8 +19,8 @@ from experiments.findings.table import Column, Table, text_columns
 from experiments.findings.text import counted, duration, verdict
 from experiments.progress import tell
 from experiments.settings import Option, front_door
-from experiments.study.backend_settings import AlgorithmSettings, build_backend, parse_settings
-from experiments.study.inputs import (
+from experiments.settings.backend_settings import AlgorithmSettings, build_backend, parse_settings
+from experiments.settings.inputs import (
     LoadedModel,
     Models,
     ModelSettings,

@@ -18,7 +18,7 @@ from experiments.methods.inputs import judged_table, name_of, table_of
 from experiments.methods.probability_table import ProbabilityColumns, probability_frame
 from experiments.progress import tell
 from experiments.settings import Option, front_door
-from experiments.study.columns import Columns
+from experiments.settings.columns import Columns
 from factormodels.errors import InputError
 from factormodels.io.files import write_text
 from factormodels.io.tables import DataTable

@@ -126,7 +126,7 @@ def _backends(name: str, settings: ListSettings) -> Findings:
 
 
 def _backend(name: str, settings: ListSettings) -> Findings:
-    from experiments.study.backend_settings import setting_types
+    from experiments.settings.backend_settings import setting_types
     from inference.registry import backend_class, get_entry
 
     entry = get_entry(name)

@@ -17,7 +17,7 @@ from experiments.evaluators.batch import CONSUMPTION_KEY
 from experiments.findings.table import Column, Table, data_frame, interval_column, text_columns
 from experiments.findings.text import counted
 from experiments.methods.inputs import posteriors_by_model
-from experiments.study.inputs import graphs_of
+from experiments.settings.inputs import graphs_of
 from factormodels.aligned_claims import Alignment, with_verdicts_of
 from factormodels.errors import InputError
 from factormodels.extraction.language_model.accounting import total

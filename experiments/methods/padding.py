@@ -13,6 +13,21 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from experiments.asking.settings import Model
+from experiments.evaluators.assessors import (
+    assessors_by_name,
+    by_labels,
+    by_related_atoms,
+    labelled_by,
+)
+from experiments.evaluators.gaming import known_templates
+from experiments.evaluators.robustness import (
+    CoreChoices,
+    padded_scores,
+    padding_gains,
+    robustness_curves,
+    robustness_figure,
+    robustness_table,
+)
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.table import (
     Column,
@@ -21,21 +36,6 @@ from experiments.findings.table import (
     text_columns,
 )
 from experiments.findings.text import counted
-from experiments.padding.assessors import (
-    assessors_by_name,
-    by_labels,
-    by_related_atoms,
-    labelled_by,
-)
-from experiments.padding.gaming import known_templates
-from experiments.padding.robustness import (
-    CoreChoices,
-    padded_scores,
-    padding_gains,
-    robustness_curves,
-    robustness_figure,
-    robustness_table,
-)
 from experiments.progress import tell
 from experiments.settings import Option, Settings
 from factormodels.errors import InputError

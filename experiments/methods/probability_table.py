@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.findings.table import data_frame
 from experiments.settings import ColumnName, ColumnNames, Settings, Words
+from experiments.settings.columns import LABEL, MODEL, PROBABILITY, RESPONSE, Columns
 from experiments.study.cell_names import CELL
-from experiments.study.columns import LABEL, MODEL, PROBABILITY, RESPONSE, Columns
 from factormodels.errors import InputError
 from factormodels.io.claim_records import ClaimLabel
 from factormodels.io.labels import NO_LABEL, label_spelling

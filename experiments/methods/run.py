@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,11 +19,11 @@ from factormodels.errors import InputError, LimitReachedError
 from factormodels.io.files import results_folder
 
 if TYPE_CHECKING:
-    from experiments.runner.outputs import Results
-    from experiments.runner.resumption import FinishedUnits
-    from experiments.runner.runner import StudyDesign, UnitFailure
-    from experiments.runner.selections import Selections
+    from experiments.study.outputs import Results
     from experiments.study.reading import Configuration, LoadedStudy, Overrides, RawStudy
+    from experiments.study.resumption import FinishedUnits
+    from experiments.study.runner import StudyDesign, UnitFailure
+    from experiments.study.selections import Selections
 
 
 class RunSettings(Settings):
@@ -168,7 +168,7 @@ def _embedded() -> Findings:
 def _analysis(raw: RawStudy, settings: RunSettings) -> Findings:
     """What a study finds that asks for an analysis."""
     from experiments.analyses.study import load_analysis, run_analysis
-    from experiments.results.files import study_folder
+    from experiments.study.files import study_folder
 
     for name in ("resume", "workers", "dask", "only", "retry_failed"):
         if getattr(settings, name):
@@ -203,15 +203,16 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
     from experiments.asking.ledger_table import ledger_table
     from experiments.evaluators.dask_cluster import WorkerError
     from experiments.pages.writing import write_pages
-    from experiments.results.files import study_folder
-    from experiments.results.rows import read_rows
-    from experiments.runner.runner import Execution, bounded_of, design, failures_of, run_study
-    from experiments.runner.workers import EarlyWorkers
+    from experiments.study.files import study_folder
+    from experiments.study.rows import read_rows
+    from experiments.study.runner import Execution, bounded_of, design, failures_of, run_study
+    from experiments.study.workers import process_pool
     from factormodels.extraction.language_model.accounting import Ledger
 
     folder, ledger, watched = study_folder(loaded.study.study, settings.out), Ledger(), watcher()
-    with EarlyWorkers(None if settings.dry_run else settings.workers) as early:
-        planned = design(loaded, early)
+    several = settings.workers if not settings.dry_run and (settings.workers or 1) > 1 else None
+    with nullcontext() if several is None else process_pool(several) as pool:
+        planned = design(loaded, pool)
         if settings.dry_run:
             return _plan(planned, folder, settings)
         try:
@@ -228,7 +229,7 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
                 ledger=ledger,
                 notice=watched.notice,
                 pages=partial(write_pages, watch=partial(watched.steps, "pages")),
-                early=early,
+                pool=pool,
             )
         # What ends a run without being the user's mistake; what is finished is kept, which is worth
         # saying.
@@ -263,9 +264,8 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
 
 def _tables(planned: StudyDesign, results: Results, settings: RunSettings) -> dict[str, Table]:
     """Cells with their measures, those that agree in one row if there are such; tests."""
-    from experiments.paper import study_table
-    from experiments.results import significance
-    from experiments.results.agreement import short_table
+    from experiments.study import significance, study_table
+    from experiments.study.agreement import short_table
     from experiments.study.design import absent_backends
 
     cells, study = results.summary.cells, planned.study
@@ -288,8 +288,8 @@ def _sentences(
     note: str,
 ) -> Iterator[str]:
     """What is missing or failed, where the note of the table does not say it; what was found."""
-    from experiments.results.sentences import sentences
     from experiments.study.design import absent_backends
+    from experiments.study.sentences import sentences
 
     cells, absent = results.summary.cells, absent_backends(planned.cells)
     for label, why in absent.items():
@@ -330,7 +330,7 @@ def _sentences(
 
 def _unsettled(planned: StudyDesign, selections: Selections) -> Iterator[str]:
     """Which responses could not be selected from, or not to the end."""
-    from experiments.results.rows import FAILED
+    from experiments.study.rows import FAILED
 
     for dataset, title in selections.found:
         answers = selections.found[dataset, title]
@@ -351,8 +351,8 @@ def _unsettled(planned: StudyDesign, selections: Selections) -> Iterator[str]:
 
 def _tell_kept(planned: StudyDesign, folder: Path) -> None:
     """Say how many units of a run that ended early are kept, if any."""
-    from experiments.runner.resumption import n_answers
-    from experiments.runner.runner import n_finished
+    from experiments.study.resumption import n_answers
+    from experiments.study.runner import n_finished
 
     # This comes on top of another error, which it must not hide.
     with suppress(InputError, OSError):
@@ -383,10 +383,10 @@ def _plan(planned: StudyDesign, folder: Path, settings: RunSettings) -> Findings
     Raises:
         InputError: if the folder holds another run, or `only` selects no cell.
     """
-    from experiments.runner.predicted_inference import predicted_inference
-    from experiments.runner.runner import n_finished
     from experiments.study.cell_choice import select
     from experiments.study.cell_names import shown
+    from experiments.study.predicted_inference import predicted_inference
+    from experiments.study.runner import n_finished
 
     wanted = select(planned.cells, settings.only)
     sizes, finished = planned.sizes, n_finished(folder, planned)
@@ -427,8 +427,8 @@ def _planned(
     """What a run would do, in words."""
     import numpy as np
 
-    from experiments.runner.predicted_inference import MOST_PREDICTED
-    from experiments.runner.text_models import n_asked
+    from experiments.study.predicted_inference import MOST_PREDICTED
+    from experiments.study.text_models import n_asked
 
     for dataset in planned.data:
         yield (

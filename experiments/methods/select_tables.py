@@ -6,9 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from experiments.evaluators.selection_study import QUANTITIES, SelectionStudy, factuality_figure
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.table import Column, Table, data_frame, interval_column
-from experiments.padding.selection_study import QUANTITIES, SelectionStudy, factuality_figure
 
 
 def study_tables(study: SelectionStudy) -> dict[str, Table]:

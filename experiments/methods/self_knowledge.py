@@ -54,15 +54,15 @@ from experiments.methods.self_judged_claims import (
 from experiments.methods.self_knowledge_figures import ModelTables, model_tables, paper_figure
 from experiments.progress import tell
 from experiments.settings import Numbers, Option, front_door
-from experiments.study.inputs import is_dataset
-from experiments.study.judged_claims import (
+from experiments.settings.inputs import is_dataset
+from experiments.settings.judged_claims import (
     ClaimColumns,
     JudgedTable,
     judged_claims,
     judged_graphs,
     placed_claims,
 )
-from experiments.study.labelled_claims import claims_of_graphs, load_claims
+from experiments.settings.labelled_claims import claims_of_graphs, load_claims
 from factormodels import datasets
 from factormodels.errors import InputError
 from factormodels.extraction.self_judgement import SETTINGS

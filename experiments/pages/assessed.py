@@ -18,17 +18,18 @@ from experiments.evaluators.response import METADATA_KEY
 from experiments.pages.assessment_pages import Assessment
 from experiments.pages.reported_datasets import Watch
 from experiments.pages.writing import write_report
-from experiments.results.manifest import code_identity, manifest
-from experiments.results.rows import FAILED, RowsFile, write_rows
-from experiments.results.significance import COLUMNS
-from experiments.runner.outputs import RunContents, row_tables, whole_summary
-from experiments.runner.resumption import finished_units
-from experiments.runner.text_models import ASSESSING, JUDGED, RELATIONS
-from experiments.runner.units import UnitResult, encode
 from experiments.study.config import Priors, Study
-from experiments.study.data import StudyData, graphs_hash
+from experiments.study.data import StudyData
 from experiments.study.design import NO_VIEW, GraphView, StudyAlgorithm, StudyCell
+from experiments.study.manifest import code_identity, manifest
+from experiments.study.outputs import RunContents, row_tables, whole_summary
+from experiments.study.packed_graphs import Responses
 from experiments.study.reading import study_of_plain
+from experiments.study.resumption import finished_units
+from experiments.study.rows import FAILED, RowsFile, write_rows
+from experiments.study.significance import COLUMNS
+from experiments.study.text_models import ASSESSING, JUDGED, RELATIONS
+from experiments.study.units import UnitResult, encode
 from factormodels import read_many
 from factormodels.errors import InputError
 from factormodels.extraction.language_model.accounting import total
@@ -103,7 +104,8 @@ def report_of_graphs(
                 "assess --out` wrote, or the folder of a run"
             )
     count = MOST_PAGES if pages is None else pages
-    data = StudyData(name, tuple(graphs), graphs_hash(graphs))
+    found = Responses.of(graphs)
+    data = StudyData(name, found.graphs, found.sha256, known_claims=found.claims)
     cells = _cells(name, graphs)
     study = _study(name, graphs, cells, count)
     sizes = [len(graphs)] * len(cells)

@@ -11,17 +11,17 @@ from experiments.findings.markup import csv_records
 from experiments.pages.kept_relations_and_priors import kept_priors, with_kept_relations
 from experiments.pages.reported_datasets import Watch
 from experiments.pages.writing import write_report
-from experiments.results.files import MANIFEST, REPORT, ROWS, read_manifest
-from experiments.results.manifest import file_hash, manifest_text
-from experiments.results.rows import RowsFile
-from experiments.results.significance import COLUMNS
-from experiments.runner.learned_priors import prior_requests
-from experiments.runner.outputs import RunContents, whole_summary
-from experiments.runner.selections import remarks_of
 from experiments.study.cell_choice import select
 from experiments.study.data import StudyData, load_data
 from experiments.study.design import algorithms, cells
+from experiments.study.files import MANIFEST, REPORT, ROWS, read_manifest
+from experiments.study.learned_priors import prior_requests
+from experiments.study.manifest import file_hash, manifest_text
+from experiments.study.outputs import RunContents, whole_summary
 from experiments.study.reading import LoadedStudy, study_of_plain
+from experiments.study.rows import RowsFile
+from experiments.study.selections import remarks_of
+from experiments.study.significance import COLUMNS
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.files import write_text
 from factormodels.io.json_records import shown

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from experiments.evaluators.evidence import recorded_context
-from experiments.paper.graph_figure import untangled
+from experiments.findings.graph_figure import untangled
 from factormodels.claims import SYMMETRIC, RelationKind
 from factormodels.fact_graph import FactGraph
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,17 +17,15 @@ from experiments.pages import plots
 from experiments.pages.reported_datasets import Part
 from experiments.pages.response_page import brier, precision
 from experiments.pages.texts import ABSENT, Number, change, fixed, in_turn, interval
-from experiments.paper import study_table as tables
-from experiments.results.agreement import AgreeingCells, agreeing_cells, short_table
-from experiments.results.diagrams import drawn_diagrams
-from experiments.results.judgements import read_judgements
-from experiments.results.rows import FAILED, UNANSWERED, CellRows, RowsFile
-from experiments.results.sentences import sentences
-from experiments.results.summary import REFERENCE
-from experiments.runner.outputs import RunContents
-from experiments.runner.processes import Helper
-from experiments.runner.text_models import ASSESSING, RELATIONS
+from experiments.study import study_table as tables
+from experiments.study.agreement import AgreeingCells, agreeing_cells, short_table
 from experiments.study.cell_names import CELL, NO_GRAPH, shown
+from experiments.study.judgements import read_judgements
+from experiments.study.outputs import RunContents, diagrams_of
+from experiments.study.rows import FAILED, UNANSWERED
+from experiments.study.sentences import sentences
+from experiments.study.summary import REFERENCE
+from experiments.study.text_models import ASSESSING, RELATIONS
 from factormodels.fact_graph import FactGraph
 from factormodels.io.plain_yaml import yaml_text
 
@@ -108,22 +105,10 @@ class ResponseRow:
     n_failed: int
 
 
-def ask_for_index_page(
-    subject: RunContents, parts: Sequence[Part], helper: Helper
-) -> Callable[[], dict[str, Any]]:
-    """Have the first page's plots drawn; return what gives what its template shows."""
+def index_page(subject: RunContents, parts: Sequence[Part]) -> dict[str, Any]:
+    """What the template of the first page shows."""
     groups = agreeing_cells(subject.rows, subject.summary)
-    plotted = helper.ask(_drawn, _wanted_plots(subject, parts, groups))
-    return lambda: _index_page(subject, parts, groups, *plotted())
-
-
-def _index_page(
-    subject: RunContents,
-    parts: Sequence[Part],
-    groups: Sequence[AgreeingCells],
-    differences: Sequence[_Plot],
-    others: Sequence[_Plot],
-) -> dict[str, Any]:
+    differences, others = _plots(subject, parts, groups)
     errors, n_errors = _errors(subject, parts)
     # The selections of a cell share its units.
     # Failures would otherwise be counted once for each selection.
@@ -211,41 +196,8 @@ def _number(column: Column, record: dict[Any, Any]) -> Number:
     return Number(text, f"{value:.17g}", interval(lower, upper), best)
 
 
-@dataclass(frozen=True)
-class _Plots:
-    """What is plotted on the first page, less than a pipe holds.
-
-    Attributes:
-        rows: the tidy rows of the run.
-        scores: (caption, answers) by dataset in which cells differ.
-        posteriors: (caption, cell) by dataset.
-        reliability: the choices of `drawn_diagrams`.
-    """
-
-    rows: Path
-    scores: tuple[tuple[str, tuple[plots.ScoredRow, ...]], ...]
-    posteriors: tuple[tuple[str, CellRows], ...]
-    reliability: dict[str, Any]
-
-
 _Plot = tuple[str, str, bool]
 """A caption, an SVG element, and whether it takes the whole width."""
-
-
-def _wanted_plots(
-    subject: RunContents, parts: Sequence[Part], groups: Sequence[AgreeingCells]
-) -> _Plots:
-    study = subject.study
-    located = {cell.key: cell for cell in subject.rows.cells()}
-    return _Plots(
-        subject.rows.path,
-        tuple(_scores(subject, groups)),
-        tuple(
-            (f"{part.data.name}: posteriors under {part.title(part.main)}", located[part.main_key])
-            for part in parts
-        ),
-        {"policy": study.unlabelled, "binning": study.reliability, "seed": study.seed},
-    )
 
 
 def _scores(
@@ -278,20 +230,28 @@ def _scores(
         yield caption, tuple(shown)
 
 
-def _drawn(kept: dict[str, Any], wanted: _Plots) -> tuple[list[_Plot], list[_Plot]]:
+def _plots(
+    subject: RunContents, parts: Sequence[Part], groups: Sequence[AgreeingCells]
+) -> tuple[list[_Plot], list[_Plot]]:
     """The plots of scores, and the others."""
-    rows = RowsFile(wanted.rows)
     scores = []
-    for number, (caption, answers) in enumerate(wanted.scores):
+    for number, (caption, answers) in enumerate(_scores(subject, groups)):
         figure = plots.scores_figure(answers, _PLOTTED)
         scores.append((caption, inline_svg(figure, f"scores{number}", caption), True))
     others: list[tuple[str, Figure, bool]] = []
-    for caption, cell in wanted.posteriors:
-        own = read_judgements(rows, cell)
+    located = {cell.key: cell for cell in subject.rows.cells()}
+    for part in parts:
+        own = read_judgements(subject.rows, located[part.main_key])
         if own.judged.any():
+            caption = f"{part.data.name}: posteriors under {part.title(part.main)}"
             figure = plots.posteriors_figure(own.p[own.judged], own.label[own.judged])
             others.append((caption, figure, False))
-    for diagram in drawn_diagrams(kept, rows, **wanted.reliability):
+    drawn = subject.diagrams
+    for diagram in diagrams_of(subject.study, subject.rows) if drawn is None else drawn:
+        # Its caption says what stands over it.
+        for text in diagram.figure.texts:
+            if text.get_text() == diagram.figure.get_suptitle():
+                text.set_visible(False)
         wide = len(coinciding(diagram.bins)) > MOST_CURVES
         others.append((f"{diagram.title}: reliability", diagram.figure, wide))
     return scores, [

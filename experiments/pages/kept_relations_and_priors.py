@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from experiments.findings.markup import csv_text
-from experiments.runner.learned_priors import (
+from experiments.study.data import StudyData
+from experiments.study.learned_priors import (
     CrossFittedPriors,
     PriorRequest,
     kept_fits,
     priors_table,
 )
-from experiments.runner.resumption import PRIORS, TEXTS, read_kept
-from experiments.runner.text_models import RELATIONS, TextAnswers, content_hashes
-from experiments.study.data import StudyData
+from experiments.study.resumption import PRIORS, TEXTS, read_kept
+from experiments.study.text_models import RELATIONS, TextAnswers, content_hashes
 from factormodels.errors import InputError
 
 logger = logging.getLogger(__name__)

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.results.rows import UNANSWERED, CellKey, CellRows, RowsFile
-from experiments.results.summary import REFERENCE
-from experiments.runner.outputs import RunContents
 from experiments.study.cell_names import RECORDED
 from experiments.study.config import OWN_PRIORS
 from experiments.study.data import StudyData
 from experiments.study.design import NO_VIEW, GraphView, StudyCell
+from experiments.study.outputs import RunContents
+from experiments.study.rows import UNANSWERED, CellKey, CellRows, RowsFile
+from experiments.study.summary import REFERENCE
 from factormodels.errors import InputError, nearest
 from factormodels.fact_graph import FactGraph
 

@@ -22,7 +22,7 @@ from experiments.pages.marked_texts import deciding_sentences, marked_response
 from experiments.pages.removals import ViewRemovals
 from experiments.pages.reported_datasets import Answer, Part, Place
 from experiments.pages.texts import ABSENT, change, fixed, label_word
-from experiments.results.rows import UNANSWERED
+from experiments.study.rows import UNANSWERED
 from factormodels.claims import CONFLICTS, Atom, Context, RelationKind
 from factormodels.fact_graph import FactGraph
 

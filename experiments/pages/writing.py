@@ -10,14 +10,13 @@ from tempfile import mkdtemp
 
 from experiments.findings.page import page
 from experiments.pages.assessment_pages import Assessment
-from experiments.pages.index_page import ask_for_index_page
+from experiments.pages.index_page import index_page
 from experiments.pages.pages import ASSESSED, INDEX, RESPONSE, report_templates
 from experiments.pages.removals import REPORT_SECONDS, removals_of
 from experiments.pages.reported_datasets import Part, Step, Watch, parts_of
 from experiments.pages.response_page import response_page
-from experiments.results.files import move_into_place
-from experiments.runner.outputs import RunContents
-from experiments.runner.processes import Helper
+from experiments.study.files import move_into_place
+from experiments.study.outputs import RunContents
 from factormodels.errors import InputError
 from factormodels.io.files import errors_naming
 
@@ -25,7 +24,6 @@ from factormodels.io.files import errors_naming
 def write_pages(
     subject: RunContents,
     folder: Path,
-    helper: Helper | None = None,
     *,
     chosen: Sequence[str] = (),
     watch: Watch | None = None,
@@ -36,7 +34,6 @@ def write_pages(
     Args:
         subject: the run.
         folder: where to write.
-        helper: draws the plots beside the pages; None: they are drawn here.
         chosen: ids of the responses that have a page; none: the first ones of every dataset, as
             many as the study says.
         watch: shows how far it is.
@@ -59,8 +56,6 @@ def write_pages(
     seconds = REPORT_SECONDS
     paths = [] if alone else [folder / INDEX]
     with (watch or _unwatched)(len(places) + len(paths)) as step:
-        if assessment is None:
-            index = ask_for_index_page(subject, parts, helper or Helper())
         for order, (part, number) in enumerate(places):
             graph, file = part.responses[number]
             views = [view for _, view in part.views]
@@ -79,9 +74,9 @@ def write_pages(
             paths.append(folder / (INDEX if alone else file))
             _write(paths[-1], page(templates, RESPONSE, shown))
             step()
-        # Last, so that its plots are drawn while the other pages are made.
         if assessment is None:
-            _write(paths[0], page(templates, INDEX, {**shared, **index()}))
+            first = {**shared, **index_page(subject, parts)}
+            _write(paths[0], page(templates, INDEX, first))
             step()
         elif not alone:
             first = {**shared, **assessment.of_all(parts), "manifest": subject.manifest}

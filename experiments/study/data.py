@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 from experiments.study.cell_names import RECORDED
 from experiments.study.config import DatasetChoice, Subset
+from experiments.study.packed_graphs import HELD, PART, KnownClaims, PackedPart, Responses
 from experiments.study.reading import LoadedStudy
-from experiments.study.stored_graphs import (
-    HELD,
-    PART,
-    DatasetPart,
-    StoredGraphs,
-    gathered,
-    hashed_text,
-    stored,
-)
 from factormodels.errors import FactormodelsError, InputError, nearest, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.io.guarded_opening import first_line
@@ -46,30 +37,32 @@ class StudyData:
 
     Attributes:
         name: what the study calls it.
-        graphs: one fact graph per response, as recorded; of many responses in a temporary file.
+        graphs: one fact graph per response, as recorded; many are packed.
         sha256: hash of the graphs' JSON.
         related: one for each response, where a study finds relations anew.
+        known_claims: the columns of their claims, where these are known already.
     """
 
     name: str
     graphs: Sequence[FactGraph]
     sha256: str
     related: tuple[Related, ...] = ()
+    known_claims: KnownClaims | None = None
+
+    @cached_property
+    def claims(self) -> KnownClaims:
+        """The columns of their claims."""
+        return self.known_claims or KnownClaims.of(self.graphs)
 
     @property
     def n_atoms(self) -> int:
         """Number of atoms of all responses."""
-        if isinstance(self.graphs, StoredGraphs):
-            return int(self.graphs.claims.n_atoms.sum())
-        return sum(len(graph.atoms) for graph in self.graphs)
+        return int(self.claims.n_atoms.sum())
 
     @property
     def n_labelled(self) -> int:
         """Number of atoms with a human label."""
-        if isinstance(self.graphs, StoredGraphs):
-            labels = self.graphs.claims.label
-            return int(len(labels) - labels.null_count)
-        return sum(atom.label is not None for graph in self.graphs for atom in graph.atoms)
+        return len(self.claims.label) - int(self.claims.label.null_count)
 
 
 class NoRelationsError(FactormodelsError):
@@ -92,7 +85,7 @@ def related_graph(
     return variant_of(graph, variant)
 
 
-Each = Callable[[Callable[[Any], DatasetPart], Iterable[Any]], Iterable[DatasetPart]]
+Each = Callable[[Callable[[Any], PackedPart], Iterable[Any]], Iterable[PackedPart]]
 """What a function makes of each of some things, in their order, as `map` does, wherever it is made.
 """
 
@@ -128,42 +121,39 @@ def load_dataset(
         InputError: for an unknown dataset or option, a bad file, no response, or repeated ids.
     """
     try:
-        graphs: Sequence[FactGraph] | None = None
-        if each is not None:
-            graphs = _by_parts(choice, folder, each)
-        if graphs is None:
-            graphs = gathered(_graphs(choice, folder))
-        kept = _subset(graphs, choice.subset)[: choice.limit]
-        if len(kept) < len(graphs):
-            graphs = gathered(graphs[position] for position in kept)
+        all_ = None if each is None else _by_parts(choice, folder, each)
+        found = all_ or Responses.of(_graphs(choice, folder))
+        kept = _subset(found.graphs, choice.subset)[: choice.limit]
+        if len(kept) < len(found.graphs):
+            found = Responses.of(map(found.graphs.__getitem__, kept))
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
-    if not graphs:
+    if not found.graphs:
         raise InputError(f"{where}: {choice.title!r} holds no response; name other data")
-    repeated = _repeated_id(graphs)
+    repeated = _repeated_id(found)
     if repeated is not None:
         raise InputError(
             f"{where}: {choice.title!r} has two responses {repeated!r}; give each its own id"
         )
-    return StudyData(choice.title, graphs, graphs_hash(graphs))
+    return StudyData(choice.title, found.graphs, found.sha256, known_claims=found.claims)
 
 
-def _by_parts(choice: DatasetChoice, folder: Path, each: Each) -> StoredGraphs | None:
+def _by_parts(choice: DatasetChoice, folder: Path, each: Each) -> Responses | None:
     """The responses of a dataset before any is left out, if it is large and in good order.
 
     What is wrong with one is found where it is made in one go.
     """
     try:
         cut = _cut(choice, folder)
-        graphs = None if cut is None else stored(each(*cut))
+        found = None if cut is None else Responses.of_parts(each(*cut))
     except InputError:
         return None
-    return graphs if graphs is not None and graphs.distinct else None
+    return found if found is not None and found.distinct else None
 
 
 def _cut(
     choice: DatasetChoice, folder: Path
-) -> tuple[Callable[[Any], DatasetPart], Iterable[Any]] | None:
+) -> tuple[Callable[[Any], PackedPart], Iterable[Any]] | None:
     """What makes a part of a large dataset, and what it makes each of; None where nothing does."""
     if choice.synthetic is not None:
         first, last = choice.synthetic.get("first", 1), choice.synthetic.get("n_responses")
@@ -181,22 +171,22 @@ def _cut(
     return None if lines is None else (partial(_read_part, path), lines)
 
 
-def _synthetic_part(arguments: Mapping[str, Any], numbers: range) -> DatasetPart:
-    return DatasetPart.of(tuple(_synthetic(arguments, numbers)))
+def _synthetic_part(arguments: Mapping[str, Any], numbers: range) -> PackedPart:
+    return PackedPart.of(tuple(_synthetic(arguments, numbers)))
 
 
-def _read_part(path: Path, part: tuple[int, Sequence[str]]) -> DatasetPart:
+def _read_part(path: Path, part: tuple[int, Sequence[str]]) -> PackedPart:
     from factormodels.io.reading import graphs_of_lines
 
-    return DatasetPart.of(graphs_of_lines(*part, path))
+    return PackedPart.of(graphs_of_lines(*part, path))
 
 
-def _repeated_id(graphs: Sequence[FactGraph]) -> str | None:
+def _repeated_id(found: Responses) -> str | None:
     """The first id that an earlier response has too."""
-    if isinstance(graphs, StoredGraphs) and graphs.distinct:
+    if found.distinct:
         return None
     seen: set[str] = set()
-    for graph in graphs:
+    for graph in found.graphs:
         if graph.id in seen:
             return graph.id
         seen.add(graph.id)
@@ -305,13 +295,3 @@ def _absent(subject: str, name: str, present: list[str]) -> str:
     # Too many to list: the nearest name has to do.
     near = nearest(name, present)
     return f"{subject} is unknown" + (f"; did you mean {near!r}?" if near else "; check the data")
-
-
-def graphs_hash(graphs: Iterable[FactGraph]) -> str:
-    """Hash of the JSON of fact graphs, SHA-256 in hexadecimal."""
-    if isinstance(graphs, StoredGraphs):
-        return graphs.sha256
-    digest = hashlib.sha256()
-    for graph in graphs:
-        digest.update(hashed_text(graph))
-    return digest.hexdigest()

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import Any
 
-from experiments.study.backend_settings import build_backend, setting_types
+from experiments.settings.backend_settings import build_backend, setting_types
 from experiments.study.cell_names import NO_GRAPH, RECORDED
 from experiments.study.config import BackendChoice, Priors, PriorSetting, Study, allows
 from experiments.study.reading import LoadedStudy

@@ -5,40 +5,14 @@ from __future__ import annotations
 import dataclasses
 import types
 import typing
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import Any
 
+from experiments.settings.mends import value_words
 from factormodels.errors import nearest
 
 Step = int | str
 """One step of a place: a key, or the number of an entry."""
-
-_MENDS: Mapping[str, str] = MappingProxyType(
-    {
-        "bool_type": "give true or false",
-        "dict_type": "give a mapping of keys to values",
-        "finite_number": "give a finite number",
-        "float_type": "give a number",
-        "int_from_float": "give an integer",
-        "int_type": "give an integer",
-        "list_type": "give a list",
-        "mapping_type": "give a mapping of keys to values",
-        "string_too_short": "give a text that is not empty",
-        "string_type": "give a text",
-        "tuple_type": "give a list",
-    }
-)
-"""Type of an error of pydantic -> what to write instead."""
-
-_LIMITS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "greater_than": ("gt", "give a number above"),
-        "greater_than_equal": ("ge", "give a number of at least"),
-        "less_than": ("lt", "give a number below"),
-        "less_than_equal": ("le", "give a number of at most"),
-    }
-)
 
 
 class StudyError(ValueError):
@@ -76,22 +50,6 @@ def study_error(
     return StudyError(steps, _sentence(error, _place(steps), value, holder))
 
 
-def value_words(value: Any, error: Mapping[str, Any], shown: str = "") -> str:
-    """Why a value does not fit its declared type, without the place.
-
-    Args:
-        value: what was given.
-        error: the first of pydantic's errors.
-        shown: how to show the value; its repr if empty.
-    """
-    mend = _mend(error)
-    if value is None:
-        return f"there is no value; {mend} or leave the key out"
-    if error["type"] == "too_short" and not value:
-        return "the list is empty; give at least one entry"
-    return f"{shown or repr(value)} does not fit: {mend}"
-
-
 def _sentence(error: Any, place: str, value: Any, holder: type) -> str:
     """One of pydantic's errors as a sentence in the user's terms."""
     match error["type"]:
@@ -124,19 +82,6 @@ def _key_hint(key: str, holder: type) -> str:
         return f"did you mean {near!r}?"
     elsewhere = "; settings of the algorithm go under settings" if holder is BackendChoice else ""
     return f"use one of {', '.join(keys)}{elsewhere}"
-
-
-def _mend(error: Mapping[str, Any]) -> str:
-    kind, context = error["type"], error.get("ctx", {})
-    if kind in _MENDS:
-        return _MENDS[kind]
-    if kind in _LIMITS:
-        key, words = _LIMITS[kind]
-        return f"{words} {context[key]:g}"
-    if kind in ("literal_error", "enum"):
-        return f"use one of {context['expected'].replace(' or ', ', ')}"
-    reason = str(error["msg"])
-    return f"{reason[0].lower()}{reason[1:]}"
 
 
 def _keys(holder: type, location: Sequence[Any]) -> str:

@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.results.rows import read_rows
+from experiments.study.rows import read_rows
 from factormodels.io.result_store import STORE
 from tests.experiments.conftest import environment
 

@@ -75,7 +75,7 @@ def browser() -> Iterator[Browser]:
 def cluster_here(n_workers: int) -> Iterator[str]:
     """The address of a Dask scheduler, whose workers are in this process, reached like any other.
 
-    Workers that are processes are those of tests/experiments/runner/test_dask.py.
+    Workers that are processes are those of tests/experiments/study/test_dask.py.
     """
     distributed: Any = import_module("distributed")
     with distributed.LocalCluster(

@@ -17,10 +17,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.runner.resumption import UNITS
-from experiments.runner.runner import Execution, StudyDesign, design, run_study
-from experiments.runner.units import decode, encode
 from experiments.study.reading import load_study
+from experiments.study.resumption import UNITS
+from experiments.study.runner import Execution, StudyDesign, design, run_study
+from experiments.study.units import decode, encode
 from factormodels.io.result_store import STORE, read_store
 from inference import get_backend
 from inference.warm_up import warm_up

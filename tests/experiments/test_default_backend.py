@@ -14,8 +14,8 @@ from calibration.learned_priors import fit
 from experiments import posteriors
 from experiments.evaluators.estimate import expected_inference
 from experiments.evaluators.response import AssessmentView, assess_graph
-from experiments.results.rows import read_rows
 from experiments.study.config import DatasetChoice, Study
+from experiments.study.rows import read_rows
 from factormodels import FactGraph
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.io.fact_graph_json import write_fact_graphs

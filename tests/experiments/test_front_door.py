@@ -12,8 +12,8 @@ import pytest
 
 import experiments
 from experiments import assess, grid, load_study, posteriors, read_rows, report, run
-from experiments.results.rows import SCHEMA
-from experiments.runner import units
+from experiments.study import units
+from experiments.study.rows import SCHEMA
 from factormodels import FactGraph, read_many, variant, write_many
 from factormodels.datasets import load
 from factormodels.errors import InputError
@@ -234,7 +234,7 @@ def test_a_grid_is_a_study_that_goes_on_where_it_was(
     def never(*_: object) -> None:
         raise AssertionError("a unit is computed that was finished")
 
-    monkeypatch.setattr("experiments.runner.runner._run_units", never)
+    monkeypatch.setattr("experiments.study.runner._run_units", never)
     assert grid("worked-examples", **sides)["rows"].equals(found["rows"])
 
 

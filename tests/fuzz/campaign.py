@@ -14,11 +14,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from experiments.runner.processes import Child, ChildError, limit_memory, status_bytes
 from factormodels.errors import FactormodelsError
 from factormodels.io.files import write_text
 from tests.fuzz.mutations import mutant
 from tests.fuzz.targets import Target, prepare, targets
+from tests.limited_process import Child, ChildError, limit_memory, status_bytes
 
 ACCEPTED, REFUSED, TRACEBACK, HANG, GROWTH = "accepted", "refused", "traceback", "hang", "growth"
 FAILURES = (TRACEBACK, HANG, GROWTH)

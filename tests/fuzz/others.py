@@ -244,8 +244,8 @@ def _read_folder(folder: Path) -> object:
 
 def _read_run(folder: Path) -> object:
     from experiments.findings.markup import read_csv
-    from experiments.results.files import read_manifest
-    from experiments.results.rows import read_rows
+    from experiments.study.files import read_manifest
+    from experiments.study.rows import read_rows
 
     return _each(
         lambda: read_manifest(folder),

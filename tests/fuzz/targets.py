@@ -347,7 +347,7 @@ def _results(path: Path) -> object:
 
 
 def _evidence(path: Path) -> object:
-    from experiments.study.inputs import with_evidence
+    from experiments.settings.inputs import with_evidence
 
     return with_evidence(_network(), path)
 
@@ -375,7 +375,7 @@ def _passages(path: Path) -> object:
 
 
 def _claims(path: Path) -> object:
-    from experiments.study.labelled_claims import load_claims
+    from experiments.settings.labelled_claims import load_claims
 
     return load_claims(path)
 
@@ -433,14 +433,14 @@ def _user_data(path: Path) -> object:
 
 
 def _manifest(path: Path) -> object:
-    from experiments.results.files import read_manifest
+    from experiments.study.files import read_manifest
 
     return read_manifest(path.parent)
 
 
 def _rows(path: Path) -> object:
-    from experiments.results.judgements import read_judgements
-    from experiments.results.rows import RowsFile, read_rows
+    from experiments.study.judgements import read_judgements
+    from experiments.study.rows import RowsFile, read_rows
 
     rows = RowsFile(path)
     for cell in rows.cells():

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from calibration.learned_priors import Free, Objective, Specification, fit
 from calibration.learned_priors.objectives import problem
 from calibration.learned_priors.parameters import resolve
-from experiments.runner.units import infer_many
+from experiments.study.units import infer_many
 from factormodels import FactorGraph
 from inference import (
     Backend,

@@ -7,11 +7,11 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from experiments.runner.processes import Child, limit_memory
 from factormodels.factor_graph import FactorGraph
 from inference import get_backend
 from inference.auto import Auto
 from inference.backend import TooLargeError
+from tests.limited_process import Child, limit_memory
 
 pytestmark = [pytest.mark.slow, pytest.mark.kill]
 

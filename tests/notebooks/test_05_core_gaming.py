@@ -21,7 +21,7 @@ def test_numbers(tmp_path: Path) -> None:
     assert price.left_out[0] > price.left_out[1] > 0
     gains: Any = pd.read_csv(folder / "gains.csv").set_index(["guard", "padding"])
     for padding in ("repetitive", "uninformative"):
-        # As tests/experiments/padding/test_robustness.py: 0.220 plain, 0.012 and 0.014 by words.
+        # As tests/experiments/evaluators/test_robustness.py: 0.220 plain, 0.012 and 0.014 by words.
         plain, words = gains.loc[("no guard", padding)], ("Core, words compared", padding)
         assert plain.rise == pytest.approx(0.220, abs=0.001)
         assert plain.raised == 14

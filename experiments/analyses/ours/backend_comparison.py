@@ -25,8 +25,8 @@ from experiments.analyses.posteriors import built_backends
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, data_frame
 from experiments.findings.text import ABSENT, duration
-from experiments.results.frontier import FLOOR, draw_frontier
 from experiments.study.config import STRICT, BackendChoice, Count, Strength
+from experiments.study.frontier import FLOOR, draw_frontier
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from factormodels.synthetic import grid

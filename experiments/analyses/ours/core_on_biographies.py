@@ -15,10 +15,10 @@ from experiments.analyses.interval_values import difference_of_clusters, mean_of
 from experiments.analyses.papers.padding import LABELS, responses_to_pad
 from experiments.analyses.user_data import SourceName, load
 from experiments.asking.relation_models import relation_model
+from experiments.evaluators.assessors import by_labels
+from experiments.evaluators.robustness import CoreChoices, padded_scores, padding_gains
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, data_frame, interval_column
-from experiments.padding.assessors import by_labels
-from experiments.padding.robustness import CoreChoices, padded_scores, padding_gains
 from experiments.study.config import STRICT, Count
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph

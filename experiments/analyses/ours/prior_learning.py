@@ -13,10 +13,10 @@ from calibration.figures.panels import PAGE, draw_interval, nth_look, panels
 from experiments.analyses.context import AnalysisContext
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, data_frame
-from experiments.runner import learning
-from experiments.runner.learning import Learning
+from experiments.study import learning
 from experiments.study.config import STRICT, DatasetChoice, Encoding
 from experiments.study.data import StudyData
+from experiments.study.learning import Learning
 from factormodels.claims import ATOM_PRIOR, CONTEXT_PRIOR
 
 if TYPE_CHECKING:

@@ -24,8 +24,13 @@ from experiments.analyses.user_data import DATA_FILE, hash_of, user_data
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, data_frame, interval_column, text_columns
 from experiments.findings.text import p_value
+from experiments.settings.judged_claims import (
+    ClaimColumns,
+    JudgedTable,
+    judged_claims,
+    judged_graphs,
+)
 from experiments.study.config import STRICT, Count, DatasetChoice, Probability
-from experiments.study.judged_claims import ClaimColumns, JudgedTable, judged_claims, judged_graphs
 from factormodels import datasets
 from factormodels.io.tables import read_table
 from factormodels.variants import variant

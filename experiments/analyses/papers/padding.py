@@ -11,17 +11,17 @@ from pydantic import Field
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.user_data import SourceName, load
 from experiments.asking.relation_models import relation_model
-from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Column, Table, text_columns
-from experiments.padding.assessors import by_inference, by_labels
-from experiments.padding.gaming import paddings_of
-from experiments.padding.robustness import (
+from experiments.evaluators.assessors import by_inference, by_labels
+from experiments.evaluators.gaming import paddings_of
+from experiments.evaluators.robustness import (
     CoreChoices,
     padded_scores,
     robustness_curves,
     robustness_figure,
     robustness_table,
 )
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, text_columns
 from experiments.study.config import STRICT, Count, Probability
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph

@@ -22,7 +22,7 @@ from experiments.analyses.ours import (
     real_graphs,
 )
 from experiments.analyses.posteriors import LabelledAtoms, atom_posteriors, labelled_atoms
-from experiments.study.backend_settings import build_backend
+from experiments.settings.backend_settings import build_backend
 from factormodels.synthetic import labelled_responses
 from tests.calibration.coverage_simulation import draw_two
 

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from experiments.analyses.schemas_by_name import SCHEMAS, schema
 from experiments.analyses.study import load_analysis
-from experiments.study.inputs import with_evidence
+from experiments.settings.inputs import with_evidence
 from experiments.study.reading import (
     embedded_studies,
     expand_shorthands,
@@ -244,7 +244,7 @@ def test_unknown_keys_are_refused_by_both_at_every_depth(tmp_path: Path) -> None
 
 
 def test_rows_and_manifests_of_runs_are_valid(folder: Path) -> None:
-    from experiments.results.rows import read_rows
+    from experiments.study.rows import read_rows
 
     (folder / "graph.json").write_text(json.dumps(EXAMPLE), encoding="utf-8")
     empty = {"id": "empty", "nodes": [], "edges": []}

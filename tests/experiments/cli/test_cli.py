@@ -79,7 +79,7 @@ def test_help_loads_nothing_heavy() -> None:
 
 def test_the_posterior_of_one_graph_loads_no_study() -> None:
     arguments = ["infer", "worked-examples", "--response", "factreasoner-example-1"]
-    assert loaded(arguments, ("pandas", "pyarrow", "calibration", "experiments.runner")) == []
+    assert loaded(arguments, ("pandas", "pyarrow", "calibration", "experiments.study")) == []
 
 
 @pytest.mark.parametrize("arguments", [["infer"], ["nonsense"], ["infer", "x.json", "--nonsense"]])

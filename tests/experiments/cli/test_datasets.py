@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.results.rows import read_rows
+from experiments.study.rows import read_rows
 from factormodels import datasets
 from tests.experiments.conftest import EXAMPLE, invoke, study_file
 from tests.factormodels.io.published.release_records import (

@@ -18,7 +18,7 @@ from experiments.cli.console import output
 from experiments.findings.markup import csv_records, csv_text, read_csv
 from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.terminal import show
-from experiments.results.rows import read_rows
+from experiments.study.rows import read_rows
 from factormodels.control_characters import printable, printable_json, shortened
 from factormodels.errors import FactormodelsError, InputError, MissingDependencyError
 from factormodels.io.spreadsheet_cells import quoted, unquoted

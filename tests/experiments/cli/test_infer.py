@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from experiments import infer
 from experiments.methods.infer import InferSettings, findings_of
-from experiments.study.inputs import LoadedModel
+from experiments.settings.inputs import LoadedModel
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
 from factormodels.io import read, read_many, write

@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from experiments.results.rows import SCHEMA, read_rows
+from experiments.study.rows import SCHEMA, read_rows
 from factormodels.datasets import load
 from factormodels.io.result_store import STORE
 from tests.experiments.conftest import invoke, study_file

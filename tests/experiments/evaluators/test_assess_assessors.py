@@ -17,7 +17,7 @@ from factormodels.extraction.stages.assessors import ASSESSORS, assess, posterio
 from factormodels.io import write_many
 from inference import get_backend
 from tests.experiments.conftest import invoke
-from tests.experiments.runner.test_study_assessors import as_model, provider
+from tests.experiments.study.test_study_assessors import as_model, provider
 from tests.factormodels.extraction.questions import question_of
 from tests.factormodels.extraction.server import Reply, ScriptedServer
 

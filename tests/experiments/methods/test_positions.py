@@ -13,7 +13,7 @@ import pytest
 
 from calibration.self_knowledge import IntervalSettings, label_positions, write_records
 from experiments import self_knowledge
-from experiments.study.labelled_claims import load_claims
+from experiments.settings.labelled_claims import load_claims
 from tests.calibration.self_knowledge.claims import in_sentence, random_records
 from tests.experiments.conftest import invoke
 from tests.refusals import refused

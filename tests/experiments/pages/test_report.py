@@ -15,9 +15,9 @@ import pytest
 
 from experiments.findings import page as findings_page
 from experiments.pages import removals, reported_datasets, writing
-from experiments.results.rows import read_rows
 from experiments.study.config import PriorSetting
 from experiments.study.design import GraphView
+from experiments.study.rows import read_rows
 from factormodels.io.fact_graph_json import parse_fact_graph
 from factormodels.variants import variant
 from tests.experiments.conftest import invoke

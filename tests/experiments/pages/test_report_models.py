@@ -18,10 +18,10 @@ import pytest
 from calibration.folds import response_folds
 from experiments.pages import removals
 from experiments.pages.from_run_folder import read_subject
-from experiments.results.rows import read_rows
-from experiments.runner.units import strengthened
 from experiments.study.config import PriorSetting
 from experiments.study.design import GraphView
+from experiments.study.rows import read_rows
+from experiments.study.units import strengthened
 from factormodels.claims import RelationKind
 from factormodels.datasets import load
 from factormodels.extraction.relation_models.lexical import LexicalRelations
@@ -33,7 +33,7 @@ from inference import infer
 from tests.experiments.conftest import KEY, invoke
 from tests.experiments.pages.reported import Element, read_page, run_study
 from tests.experiments.pages.test_report import body_rows, in_turn, number
-from tests.experiments.runner.test_study_assessors import provider
+from tests.experiments.study.test_study_assessors import provider
 from tests.factormodels.extraction.server import ScriptedServer
 
 pytestmark = [pytest.mark.service, pytest.mark.slow]

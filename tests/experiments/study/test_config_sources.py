@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from experiments.runner.runner import design
 from experiments.study.config import OWN_PRIORS, LanguageModelChoice, as_plain
 from experiments.study.data import load_data
 from experiments.study.design import algorithms, cells
 from experiments.study.reading import load_study
+from experiments.study.runner import design
 from factormodels.errors import InputError
 from tests.experiments.conftest import invoke, study_file
 

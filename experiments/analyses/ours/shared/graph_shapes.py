@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
-from experiments.runner.units import strengthened
 from experiments.study.config import STRICT, Count, Encoding, Probability, Strength
+from experiments.study.units import strengthened
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.factor_graph import FactorGraph
 from factormodels.synthetic import Densities, FactLaws, Uniform, draw_facts, mixed_reliability

@@ -23,14 +23,13 @@ from experiments.analyses.ours import (
     certified_bounds,
     encoding_choice,
     inference_error,
-    inference_frontier,
     misspecification,
 )
 from experiments.analyses.ours.prior_learning import truth
 from experiments.analyses.ours.shared.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.posteriors import atom_posteriors, labelled_atoms, scores_with_intervals
 from experiments.analyses.user_data import DATA_FILE, VARIABLE
-from experiments.study.backend_settings import build_backend
+from experiments.settings.backend_settings import build_backend
 from experiments.study.config import BackendChoice
 from factormodels.errors import InputError
 from factormodels.io.networks.uai import write_uai
@@ -43,60 +42,6 @@ from tests.inference.answers import given
 pytestmark = pytest.mark.slow
 
 # ------------------------------------------------------------------ accuracy against time
-
-
-@pytest.fixture(scope="module")
-def frontier() -> pd.DataFrame:
-    settings = inference_frontier.Settings(
-        base=GraphShape(atoms=6),
-        atoms=(3,),
-        density=(0.0,),
-        strength=(2.0,),
-        contradictions=(0.0,),
-        graphs=2,
-        backends=(BackendChoice("exact"), BackendChoice("lbp"), BackendChoice("cavi")),
-        repeats=1,
-    )
-    return inference_frontier.measurements(settings, seed=3)
-
-
-def test_trees_are_not_frustrated_and_propagation_is_exact_on_them(
-    frontier: pd.DataFrame,
-) -> None:
-    trees = frontier[(frontier["axis"] == "density") & (frontier["level"] == 0.0)]
-    assert (trees["frustrated"] == 0.0).all()
-    # Sums of a few exponentials: far below what a wrong message would change.
-    assert trees[trees["backend"] == "lbp"]["max_error"].max() < 1e-12
-    assert trees[trees["backend"] == "cavi"]["max_error"].min() > 1e-6
-
-
-def test_exact_inference_has_no_error_and_every_level_every_backend(
-    frontier: pd.DataFrame,
-) -> None:
-    assert (frontier[frontier["backend"] == "exact"]["max_error"] == 0.0).all()
-    counts = frontier.groupby(["axis", "level", "backend"]).size()
-    assert (counts == 2).all()
-    assert set(frontier["level"][frontier["axis"] == "atoms"]) == {3.0, 6.0}
-    assert (frontier["seconds"] > 0.0).all()
-
-
-def test_a_summary_counts_each_graph_once(frontier: pd.DataFrame) -> None:
-    overall = inference_frontier.summarise(frontier, ["backend"], seed=0)
-    assert list(overall["backend"]) == ["exact", "lbp", "cavi"]
-    assert (overall["n_graphs"] == 10).all()
-    by_level = inference_frontier.summarise(frontier, ["axis", "level", "backend"], seed=0)
-    assert (by_level["n_graphs"] == 2).all()
-
-
-def test_the_frontier_holds_no_beaten_backend(frontier: pd.DataFrame) -> None:
-    times = inference_frontier.frontier(frontier)
-    for _, level in times.groupby(["axis", "level"]):
-        best = level["frontier"].astype(bool)
-        front, others = level[best], level[~best]
-        assert len(front)
-        for row in others.itertuples():
-            beaten = (front["seconds"] <= row.seconds) & (front["mean_error"] <= row.mean_error)
-            assert beaten.any()
 
 
 def test_contradictions_frustrate() -> None:
@@ -128,12 +73,23 @@ def test_strength_scales_log_odds_and_nothing_else() -> None:
         assert odds[1] == pytest.approx(2.0 * odds[0], rel=1e-9)
 
 
-def test_backends_of_one_label_are_refused() -> None:
-    settings = inference_frontier.Settings(
-        backends=(BackendChoice("exact"), BackendChoice("exact")), graphs=1
-    )
-    with pytest.raises(InputError, match="have the same label"):
-        inference_frontier.measurements(settings, 0)
+def test_backends_of_one_label_are_refused(tmp_path: Path) -> None:
+    twice = (BackendChoice("exact"), BackendChoice("exact"))
+    with pytest.raises(InputError, match=r"settings\.backends: two backends have the same label"):
+        compared(tmp_path, grids={"g": 2}, backends=twice)
+
+
+def test_propagation_is_exact_on_trees_and_exact_inference_everywhere(tmp_path: Path) -> None:
+    base = GraphShape(atoms=6)
+    shapes = {"tree": replace(base, density=0.0), "strong": replace(base, strength=2.0)}
+    backends = tuple(map(BackendChoice, ("exact", "lbp", "cavi")))
+    frame = compared(tmp_path, shapes=shapes, backends=backends, graphs=2)
+    assert (frame.groupby(["graphs", "backend"]).size() == 2).all()
+    assert (frame[frame["backend"] == "exact"]["max_error"] == 0.0).all()
+    trees = frame[frame["graphs"] == "tree"]
+    # Sums of a few exponentials: far below what a wrong message would change.
+    assert trees[trees["backend"] == "lbp"]["max_error"].max() < 1e-12
+    assert trees[trees["backend"] == "cavi"]["max_error"].min() > 1e-6
 
 
 @pytest.mark.parametrize("study", ["ours/frontier", "ours/does-it-matter"])

@@ -1,0 +1,369 @@
+"""How scores stand up to padding: curves and tables with and without Core, for any assessor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from calibration.claims.counts import f1_at_k_prime
+from calibration.intervals import Scale, mean_interval
+from experiments.evaluators.assessors import Assessor
+from experiments.evaluators.gaming import (
+    CORRUPTIONS,
+    CanonicalRelations,
+    Padded,
+    corrupted,
+    padded_by_model,
+    padded_from,
+    padding_alone,
+    paddings_of,
+    subject_of,
+)
+from experiments.findings.table import data_frame
+from factormodels.errors import InputError
+from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.relation_models.base import RelationModel
+from factormodels.fact_graph import FactGraph
+from factormodels.selection import (
+    CachedRelations,
+    Core,
+    Informativeness,
+    SolverSettings,
+    Weighting,
+    read_templates,
+    restricted,
+    select,
+    subclaims_of,
+    templates_of,
+    uniform,
+)
+from factormodels.selection.program import EdgeRule
+from factormodels.selection.weights import EPSILON
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+_CURVES = (
+    *("assessor", "core", "response", "padding", "appended", "precision", "raised"),
+    "responses",
+)
+_GAINS = (
+    *("assessor", "kind"),
+    *(f"{gain}{end}" for gain in ("plain", "core", "kept_off") for end in ("", "_lower", "_upper")),
+    "responses",
+)
+
+WEIGHTS = ("informativeness", "uniform")
+
+GAMMA = 0.1
+"""Gamma of F1@K' in tables: four claims too many or too few leave a recall of 0.80."""
+
+
+@dataclass(frozen=True)
+class CoreChoices:
+    """How selection is set up for each response.
+
+    Attributes:
+        relations: the relation model that judges claims.
+        weights: "informativeness", with the bleached claims of the response's domain, or "uniform".
+        rule: see `factormodels.selection.conflicts_of`.
+        templates_known: whether the relation model sees through the templates of padding, as a
+            perfect judge of paraphrases would; otherwise it judges the words that are there, as any
+            judge of a response that it has never seen must.
+        domain: domain of the bleached claims; None takes that of `subject_of`.
+        templates: file of bleached claims by domain; None takes the project's.
+        solver: limits of the solver.
+        share: least share of faithful claims among the chosen; None asks for none.
+        epsilon: what is taken off each informativeness.
+        cap: the relation model whose answer caps it; None takes `relations`.
+        graded: the relation model that gives P(claim given a bleached one), as Core wants it; None
+            takes `relations`.
+
+    Raises:
+        InputError: for unknown weights, or templates that do not have the domain.
+    """
+
+    relations: RelationModel
+    weights: str = "informativeness"
+    rule: EdgeRule = "either"
+    templates_known: bool = False
+    domain: str | None = None
+    templates: Path | None = None
+    solver: SolverSettings = field(default_factory=SolverSettings)
+    share: float | None = None
+    epsilon: float = EPSILON
+    cap: RelationModel | None = None
+    graded: RelationModel | None = None
+
+    def __post_init__(self) -> None:
+        if self.weights not in WEIGHTS:
+            raise InputError(
+                f"the weights {self.weights!r} are unknown; use one of {', '.join(WEIGHTS)}"
+            )
+
+    def core(self, graph: FactGraph, padding: Padded | None = None) -> Core:
+        """Core for a response and its padded versions."""
+        model = self.relations
+        if self.templates_known and padding is not None:
+            model = CanonicalRelations(model, padding.canonical)
+        # Weights and exclusions ask about the same pairs.
+        cached = CachedRelations(model)
+        weighting: Weighting = uniform
+        if self.weights == "informativeness":
+            informing = cached if self.graded is None else CachedRelations(self.graded)
+            # Who excludes whom also says what a bleached claim entails, beside a graded model.
+            capping = self.cap or (None if self.graded is None else cached)
+            weighting = Informativeness(
+                informing, self._templates(graph), cap=capping, epsilon=self.epsilon
+            )
+        return Core(cached, weighting, self.rule, share=self.share, solver=self.solver)
+
+    def _templates(self, graph: FactGraph) -> tuple[str, ...]:
+        domain = self.domain or subject_of(graph).domain
+        if self.templates is None:
+            return templates_of(domain)
+        own = read_templates(self.templates)
+        if domain not in own:
+            raise InputError(
+                f"{self.templates}: it has no bleached claims of the domain {domain!r}; name one "
+                f"of {', '.join(own)}"
+            )
+        return own[domain]
+
+
+@dataclass(frozen=True)
+class Score:
+    """The score of one response.
+
+    Attributes:
+        counted: number of claims that count.
+        supported: number of these that the assessor supports.
+    """
+
+    counted: int
+    supported: int
+
+    @property
+    def precision(self) -> float:
+        """The share that is supported; 0 if nothing counts."""
+        return self.supported / self.counted if self.counted else 0.0
+
+
+def selected(graph: FactGraph, core: Core) -> FactGraph:
+    """The response with the claims that count: what an assessor then sees."""
+    # Bleached claims are filled with the subject; topics of the embedded responses are subject
+    # areas.
+    topic = subject_of(graph).name
+    claims = [replace(claim, topic=topic) for claim in subclaims_of(graph)]
+    return restricted(graph, [claim.id for claim in select(claims, core).chosen])
+
+
+def score(graph: FactGraph, assessor: Assessor) -> Score:
+    """The score of a response."""
+    found = list(assessor(graph))
+    return Score(len(found), sum(found))
+
+
+def robustness_curves(
+    graphs: Sequence[FactGraph],
+    assessors: Mapping[str, Assessor],
+    choices: CoreChoices,
+    *,
+    counts: Sequence[int] = (0, 5, 10, 15, 20),
+    corrupt: float = 0.5,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Precision against the number of appended sentences (Core, figure 4).
+
+    Columns: assessor; core, whether selection went before; response, what was padded: "clean",
+    "corrupted" (some claims denied) or "swapped" (names and numbers in them exchanged); padding, of
+    `paddings_of`; appended, the number of sentences; precision, mean over responses; raised, the
+    number of responses whose precision is above that of the clean, unpadded one; responses.
+
+    Args:
+        graphs: labelled responses with texts, each with a claim labelled true.
+        assessors: by name.
+        choices: how selection is set up.
+        counts: numbers of appended sentences; 0 is always one of them.
+        corrupt: share of the true claims that are turned false in the corrupted responses.
+        seed: seed of the corruption.
+
+    Raises:
+        InputError: as `padded` and `corrupted` do, or without responses.
+    """
+    _check(graphs)
+    # 0 is what the others are compared with.
+    lengths = sorted({0, *counts})
+    rows = []
+    versions = {
+        "clean": list(graphs),
+        # A seed for each response, so that the draws do not repeat.
+        **{
+            name: [
+                corrupted(graph, corrupt, seed + k, how, graphs) for k, graph in enumerate(graphs)
+            ]
+            for name, how in zip(("corrupted", "swapped"), CORRUPTIONS, strict=True)
+        },
+    }
+    for padding in paddings_of(graphs):
+        scores: dict[tuple[str, bool, str, int], list[float]] = {}
+        for response, given in versions.items():
+            for graph in given:
+                # One relation model for all lengths: it is asked about each pair once.
+                core = choices.core(graph, padded_from(graph, padding, lengths[-1], graphs))
+                for n in lengths:
+                    version = padded_from(graph, padding, n, graphs).graph
+                    for with_core, view in ((False, version), (True, selected(version, core))):
+                        for name, assessor in assessors.items():
+                            key = (name, with_core, response, n)
+                            scores.setdefault(key, []).append(score(view, assessor).precision)
+        order = {name: k for k, name in enumerate(assessors)}
+        for (name, with_core, response, n), values in sorted(
+            scores.items(), key=lambda item: (item[0][2], order[item[0][0]], *item[0][1:])
+        ):
+            # In the order of the responses, as are all of these lists.
+            clean = scores[name, with_core, "clean", 0]
+            # A mean that differs by rounding alone is not raised.
+            raised = sum(v > c + 1e-12 for v, c in zip(values, clean, strict=True))
+            rows.append(
+                (name, with_core, response, padding, n, float(np.mean(values)), raised, len(values))
+            )
+    return data_frame(rows, list(_CURVES))
+
+
+def robustness_table(
+    graphs: Sequence[FactGraph],
+    scores: Mapping[tuple[str, bool, str], Sequence[Score]],
+) -> pd.DataFrame:
+    """The scores of normal and padded responses with and without Core (Core, table 4).
+
+    Columns: assessor; core, whether selection went before; kind, "normal", or a padding "appended"
+    or "alone"; counted, mean number of claims that count; precision, mean over responses; f1, mean
+    F1@K' with K' the number of claims of the normal response.
+
+    Beside the paper's columns, in which a whole response is padding ("alone"), there are those in
+    which padding is appended to a normal response. One repeated claim alone is one claim after
+    selection, and where it is true its precision is 1: precision cannot tell, F1@K' does.
+
+    Args:
+        graphs: the responses.
+        scores: theirs, of `padded_scores`.
+    """
+    # Of the normal response in every row, so that padding does not raise its own target.
+    k_prime = [len(graph.atoms) for graph in graphs]
+    rows = []
+    # As they were first met: assessors, and normal, then each padding.
+    names, _, kinds = (list(dict.fromkeys(part)) for part in zip(*scores, strict=True))
+    for name, with_core, kind in sorted(
+        scores, key=lambda key: (names.index(key[0]), key[1], kinds.index(key[2]))
+    ):
+        found = scores[name, with_core, kind]
+        counted = np.array([one.counted for one in found])
+        supported = np.array([one.supported for one in found])
+        f1 = f1_at_k_prime(supported, counted - supported, k_prime, GAMMA)
+        precision = np.mean([one.precision for one in found])
+        rows.append((name, with_core, kind, counted.mean(), precision, f1.mean()))
+    return data_frame(rows, ["assessor", "core", "kind", "counted", "precision", "f1"])
+
+
+def padded_scores(
+    graphs: Sequence[FactGraph],
+    assessors: Mapping[str, Assessor],
+    choices: CoreChoices,
+    *,
+    appended: int = 20,
+    paraphraser: LanguageModel | None = None,
+) -> dict[tuple[str, bool, str], list[Score]]:
+    """Scores of normal and padded responses, by assessor, whether with Core, and kind.
+
+    Args:
+        graphs: labelled responses with texts, each with a claim labelled true.
+        assessors: by name.
+        choices: how selection is set up.
+        appended: number of sentences of padding.
+        paraphraser: language model that writes repetitions, beside those of templates.
+
+    Raises:
+        InputError: as `padded` does, or without responses.
+    """
+    _check(graphs)
+    scores: dict[tuple[str, bool, str], list[Score]] = {}
+    for graph in graphs:
+        paddings: dict[str, Padded] = {
+            p: padded_from(graph, p, appended, graphs) for p in paddings_of(graphs)
+        }
+        if paraphraser is not None:
+            paddings["paraphrased"] = padded_by_model(graph, "repetitive", appended, paraphraser)
+        kinds = [("normal", graph, Padded(graph))]
+        for padding, made in paddings.items():
+            kinds.append((f"{padding}, appended", made.graph, made))
+            kinds.append((f"{padding}, alone", padding_alone(made, len(graph.atoms)), made))
+        for kind, version, made in kinds:
+            core = choices.core(graph, made)
+            for with_core, view in ((False, version), (True, selected(version, core))):
+                for name, assessor in assessors.items():
+                    scores.setdefault((name, with_core, kind), []).append(score(view, assessor))
+    return scores
+
+
+def padding_gains(scores: Mapping[tuple[str, bool, str], Sequence[Score]]) -> pd.DataFrame:
+    """What paddings gain in mean precision, paired by response, of `padded_scores`.
+
+    Columns: assessor; kind, a padding "appended" or "alone"; plain, mean gain over the normal
+    response without Core; core, that with Core before both; kept_off, what Core keeps off, the
+    first less the second; each with the ends of its 95 % interval over responses (Student's t) in
+    NAME_lower and NAME_upper, nan where every response gains the same; responses, their number.
+    """
+    rows = []
+    for name, with_core, kind in scores:
+        if with_core or kind == "normal":
+            continue
+        plain, kept = (
+            np.array([one.precision for one in scores[name, core, kind]])
+            - np.array([one.precision for one in scores[name, core, "normal"]])
+            for core in (False, True)
+        )
+        ends = (mean_interval(gain, scale=Scale.NUMBER) for gain in (plain, kept, plain - kept))
+        rows.append((name, kind, *chain.from_iterable(ends), plain.size))
+    return data_frame(rows, list(_GAINS))
+
+
+def robustness_figure(curves: pd.DataFrame, assessor: str, padding: str) -> Figure:
+    """The curves of one assessor and padding, with the clean responses' level as a line.
+
+    Raises:
+        InputError: if there are no rows of them.
+    """
+    from calibration.figures.panels import COLUMN, name_lines, nth_look, panels
+
+    mine = curves[(curves["assessor"] == assessor) & (curves["padding"] == padding)]
+    if mine.empty:
+        raise InputError(f"there are no curves of {assessor!r} with {padding!r} padding")
+    with panels(1, 1, (COLUMN, 2.5)) as (figure, ((place,),)):
+        lines = {}
+        for at, with_core in enumerate((False, True)):
+            own = mine[mine["core"] == with_core]
+            name = f"{'with' if with_core else 'without'} Core"
+            curve = own[own["response"] == "corrupted"].sort_values("appended")
+            (lines[name],) = place.plot(curve["appended"], curve["precision"], **nth_look(at))
+            clean = own[(own["response"] == "clean") & (own["appended"] == 0)]["precision"]
+            if len(clean):
+                look = {**nth_look(at), "marker": None, "alpha": 0.7, "linewidth": 0.8}
+                ends, level = [0, curve["appended"].max()], clean.iloc[0]
+                (lines[f"clean,\n{name}"],) = place.plot(ends, [level, level], **look)
+        place.set_xticks(sorted(mine["appended"].unique()))
+        place.set(ylim=(0, 1), xlabel=f"{padding} sentences appended")
+        place.set_ylabel(f"factual precision, {assessor}")
+        name_lines(place, lines)
+        return figure
+
+
+def _check(graphs: Sequence[FactGraph]) -> None:
+    if not graphs:
+        raise InputError("there are no responses to pad; give at least one")

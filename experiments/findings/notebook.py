@@ -1,0 +1,68 @@
+"""What a notebook needs beside the packages: how thorough to be, and where its results go.
+
+from experiments.findings.notebook import fast, write_results
+draws = 500 if fast() else 10_000
+
+Two environment variables are read, when they are asked for: FACTORMODELS_FAST=1 asks for less
+thorough numbers in less time, FACTORMODELS_RESULTS names the folder of results.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from experiments.findings.artefacts import Artefacts, Origin, write_artefacts
+from factormodels.errors import InputError
+from factormodels.io.plain_yaml import plain_hash
+
+FAST = "FACTORMODELS_FAST"
+RESULTS = "FACTORMODELS_RESULTS"
+
+
+def fast() -> bool:
+    """Whether a notebook is to answer in seconds, at the cost of wider intervals.
+
+    Raises:
+        InputError: if FACTORMODELS_FAST is set to anything but 0 or 1.
+    """
+    value = os.environ.get(FAST, "0")
+    if value not in ("", "0", "1"):
+        raise InputError(f"{FAST} is {value!r}; set it to 1 for the fast mode, or to 0")
+    return value == "1"
+
+
+def results_folder(notebook: str) -> Path:
+    """The folder of a notebook's results, ``results/notebooks/NAME`` of the checkout.
+
+    Args:
+        notebook: its name without suffix, such as ``01_worked_examples``.
+    """
+    return Path(os.environ.get(RESULTS, "../results/notebooks")) / notebook
+
+
+def write_results(notebook: str, artefacts: Artefacts) -> tuple[str, ...]:
+    """Write a notebook's tables and figures into its folder of results; return the files' names.
+
+    Each carries the notebook's name, whether it ran in the fast mode, and the hash of both and of
+    its script.
+
+    Args:
+        notebook: its name without suffix; it runs in the folder of its script.
+        artefacts: the tables and figures.
+
+    Raises:
+        InputError: if its script is not in the working folder, or a file cannot be written.
+    """
+    script = Path(f"{notebook}.py")
+    if not script.is_file():
+        raise InputError(
+            f"{script}: there is no such file in {Path.cwd()}; run a notebook in its own folder, "
+            "beside its script"
+        )
+    # What the numbers depend on: an edited script makes other artefacts.
+    asked = {"notebook": notebook, "script": script.read_text(encoding="utf-8"), "fast": fast()}
+    origin = Origin(f"{notebook} (fast mode)" if fast() else notebook, plain_hash(asked))
+    folder = results_folder(notebook)
+    folder.mkdir(parents=True, exist_ok=True)
+    return tuple(path.name for path in write_artefacts(artefacts, folder, origin))

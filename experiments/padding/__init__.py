@@ -1,1 +1,0 @@
-"""Responses made to score well, and what selection of subclaims does about it."""

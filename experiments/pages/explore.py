@@ -1,0 +1,130 @@
+"""A local page on which one changes a graph and sees what follows."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from experiments.findings.findings import Findings
+from experiments.findings.table import Column, Table, text_columns
+from experiments.progress import watcher
+from experiments.settings import Option, Settings, front_door
+from experiments.settings.inputs import graphs_of
+from factormodels.errors import InputError
+
+if TYPE_CHECKING:
+    from experiments.pages.explored_changes import Explored
+    from experiments.settings.inputs import Responses
+
+
+class ExploreSettings(Settings):
+    """The page."""
+
+    response: Annotated[str | None, Option("ID")] = None
+    """Which response the page begins with, if the file holds many."""
+
+    port: Annotated[int, Field(ge=0, le=65535)] = 0
+    """Port on 127.0.0.1; 0 picks a free one."""
+
+    browser: bool = True
+    """Open the page in a browser."""
+
+    out: Annotated[Path | None, Option(command_line=False)] = None
+    """Folder that the page saves in; explored if not given."""
+
+
+@front_door
+def explore(source: Responses, settings: ExploreSettings) -> Findings:
+    """Open a local page where you can change the graph of a response.
+
+    Move priors and strengths of relations, observe a claim, leave out a passage, switch encoding,
+    variant and backend: the page shows at once the probability of every claim, what moved, log Z
+    and the drawing. It can save the graph, the figure and a study that reproduces what you see, in
+    the folder of --out, or else in explored. The page is served only on this machine, at an address
+    with a token; it needs the extra `explore`. Press Ctrl-C to stop: then it tells how the claims
+    moved.
+
+    Examples::
+
+        factormodels explore graph.json
+        factormodels explore demonstration --response demo-01-marie-curie
+        factormodels explore results/compare --port 8080 --no-browser
+
+    Args:
+        source: Fact graph JSON, an embedded dataset, or the folder of a finished run. In Python
+            also fact graphs.
+        settings: how; in Python the fields may be named instead.
+
+    Raises:
+        InputError: if the source cannot be read, or the port cannot be opened.
+        MissingDependencyError: if NiceGUI is not installed.
+    """
+    from experiments.pages.explored_changes import Exploration
+    from experiments.pages.explored_page import serve
+    from experiments.settings.backend_settings import build_backend
+    from inference.warm_up import warm_up
+
+    name = str(source) if isinstance(source, str | os.PathLike) else "the graphs"
+    if isinstance(source, str | os.PathLike) and Path(source).is_dir():
+        from experiments.pages.from_run_folder import read_subject
+
+        graphs = tuple(graph for each in read_subject(Path(source)).data for graph in each.graphs)
+    else:
+        graphs = graphs_of(source)
+    chosen = [graph for graph in graphs if settings.response in (None, graph.id)]
+    if not chosen:
+        raise InputError(f"{name}: it has no response {settings.response!r}; leave --response out")
+    with socket.socket() as free:
+        try:
+            free.bind(("127.0.0.1", settings.port))
+        except OSError as error:
+            raise InputError(
+                f"--port {settings.port}: it cannot be opened ({error.strerror}); give another"
+            ) from None
+        number = free.getsockname()[1]
+    start = Exploration(chosen[0])
+    warm_up(build_backend(start.backend, {}))
+    tells = watcher()
+    kept = serve(
+        graphs,
+        port=number,
+        out=settings.out or Path("explored"),
+        start=start,
+        show=settings.browser,
+        said=lambda address: tells.notice(f"{address}\nCtrl-C ends it"),
+    )
+    return _found(name, kept, settings)
+
+
+def _found(
+    name: str, kept: dict[str, tuple[Explored, Explored]], settings: ExploreSettings
+) -> Findings:
+    rows: list[dict[str, Any]] = [
+        {
+            "response": response,
+            "claim": atom.id,
+            "before": first.claims.get(atom.id),
+            "p": last.claims[atom.id],
+            "text": atom.text,
+        }
+        for response, (first, last) in kept.items()
+        for atom in last.view.atoms
+    ]
+    columns = (
+        *text_columns("claim"),
+        Column("before", "P(true) at first", digits=4),
+        Column("p", "P(true) at last", digits=4),
+        *text_columns("text"),
+    )
+    table = Table(rows, columns, "Claims that were looked at.", group="response")
+    return Findings(
+        command="explore",
+        source=name,
+        sentences=(),
+        tables={"claims": table},
+        settings=settings.model_dump(mode="json"),
+    )

@@ -1,0 +1,347 @@
+"""The page of `factormodels explore`: sliders and switches on the left, what follows on the right.
+
+Served by NiceGUI on the loopback interface alone, at an address that holds a token.
+"""
+
+from __future__ import annotations
+
+import io
+import secrets
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from experiments.findings.graph_figure import draw_fact_graph
+from experiments.pages.explored_changes import Exploration, Explored, explored, moved, save
+from factormodels.encodings import ENCODINGS
+from factormodels.errors import FactormodelsError, InputError, MissingDependencyError
+from factormodels.fact_graph import FactGraph
+from inference import entries
+
+MOST_CONTROLS = 100
+"""Claims, passages and relations that a page lets one change, of each."""
+
+VARIANTS = ("given", "FR1", "FR2", "FR3")
+
+
+def serve(
+    graphs: Sequence[FactGraph],
+    *,
+    port: int,
+    out: Path,
+    start: Exploration,
+    show: bool,
+    said: Callable[[str], None],
+) -> dict[str, tuple[Explored, Explored]]:
+    """Serve the page until it is interrupted.
+
+    Returns:
+        By response what followed at first, and last.
+
+    Args:
+        graphs: the responses that one may choose.
+        port: of 127.0.0.1.
+        out: folder that the page saves in.
+        start: what the page begins with.
+        show: whether a browser is opened.
+        said: takes the address.
+
+    Raises:
+        MissingDependencyError: if NiceGUI is not installed.
+    """
+    try:
+        from nicegui import app, ui
+        from starlette.middleware.trustedhost import TrustedHostMiddleware
+        from starlette.responses import PlainTextResponse
+    except ImportError:
+        raise MissingDependencyError(
+            "explore needs nicegui; install it with: pip install 'factorfacts[explore]'"
+        ) from None
+
+    kept: dict[str, tuple[Explored, Explored]] = {}
+    token = secrets.token_urlsafe(16)
+    address = f"http://127.0.0.1:{port}/{token}"
+    # A page of another site whose name was pointed at this machine is turned away, and so is what
+    # another site's page asks of the page or its socket, which NiceGUI opens to every origin.
+    app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
+    app.add_middleware(_own_origin, port=port)
+
+    @ui.page("/{given}", title="factormodels explore", response_timeout=30)
+    def page(given: str) -> Any:
+        if not secrets.compare_digest(given.encode(), token.encode()):
+            return PlainTextResponse("no such page", status_code=404)
+        _Page(ui, {graph.id: graph for graph in graphs}, start, out, kept)
+        return None
+
+    app.on_startup(lambda: said(address))
+    with suppress(KeyboardInterrupt):
+        ui.run(
+            host="127.0.0.1", port=port, reload=False, show=f"/{token}" if show else False,
+            show_welcome_message=False, title="factormodels explore", uvicorn_logging_level="error",
+        )  # fmt: skip
+    return kept
+
+
+def _own_origin(served: Any, port: int) -> Any:
+    """An ASGI application that answers no request, and opens no socket, for another site's page."""
+    from starlette.responses import PlainTextResponse
+
+    own = {f"http://{host}:{port}".encode() for host in ("127.0.0.1", "localhost")}
+
+    async def answer(scope: Any, receive: Any, send: Any) -> None:
+        # Browsers say where a page came from; who opens this one by its address has no origin.
+        origins = {value for name, value in scope.get("headers", ()) if name == b"origin"}
+        answered = served if origins <= own else PlainTextResponse("foreign origin", 403)
+        await answered(scope, receive, send)
+
+    return answer
+
+
+class _Page:
+    """One open page: what was changed on it, and the parts of it that follow."""
+
+    def __init__(
+        self,
+        ui: Any,
+        graphs: dict[str, FactGraph],
+        start: Exploration,
+        out: Path,
+        kept: dict[str, tuple[Explored, Explored]],
+    ) -> None:
+        self.ui, self.graphs, self.asked, self.out, self.kept = ui, graphs, start, out, kept
+        # The graph as it was given is what changes are measured against.
+        self.first: Explored | None = None
+        backends = [name for name, entry in entries().items() if not entry.missing]
+        with ui.row().classes("w-full items-end"):
+            ui.label("factormodels explore").classes("text-lg font-bold")
+            if len(graphs) > 1:
+                choice = ui.select(list(graphs), value=start.graph.id, label="Response")
+                choice.classes("min-w-28")
+                choice.on_value_change(lambda event: self._open(event.value))
+            for label, name, values in (
+                ("Variant", "variant", VARIANTS),
+                ("Encoding", "encoding", [*ENCODINGS]),
+                ("Backend", "backend", backends),
+            ):
+                one = ui.select([*values], value=getattr(start, name), label=label)
+                _with(one, data_testid=name).classes("min-w-28")
+                one.on_value_change(self._setter(name))
+            with ui.column().classes("gap-0"):
+                ui.label("Strength of all relations").classes("text-sm")
+                with ui.row().classes("items-center no-wrap"):
+                    slider = ui.slider(min=0.0, max=3.0, step=0.05, value=start.strength)
+                    _with(slider, data_testid="strength").classes("w-40")
+                    slider.on_value_change(self._setter("strength"))
+                    _show_value(ui, slider)
+            undo = ui.button("Undo all", on_click=lambda: self._open(self.asked.graph.id))
+            _with(undo, no_caps=True)
+            saving = ui.button("Save", on_click=self._save)
+            _with(saving, no_caps=True, data_testid="save")
+        # What follows stays in view while one scrolls through what can be changed.
+        with ui.column().classes("w-full gap-0 sticky top-0 z-10 bg-white py-1"):
+            self.status = _with(ui.label(), data_testid="status").classes("font-mono")
+            self.moves = _with(ui.label(), data_testid="moved")
+        with ui.element().classes(
+            "w-full flex flex-col lg:flex-row lg:flex-nowrap lg:items-start gap-4"
+        ):
+            self.controls = ui.column().classes("w-full lg:w-1/3 order-2 lg:order-1")
+            results = ui.column().classes("w-full lg:w-2/3 min-w-0 order-1 lg:order-2")
+            with results.classes("lg:sticky lg:top-16 lg:max-h-[calc(100vh-4rem)] overflow-y-auto"):
+                self.table = ui.table(columns=_columns(start.graph), rows=[], row_key="id")
+                _with(self.table, dense=True, wrap_cells=True, data_testid="claims")
+                self.table.classes("w-full")
+                # A drawing narrower than this cannot be read: a phone scrolls it.
+                with ui.element().classes("w-full overflow-x-auto"):
+                    self.drawing = _with(ui.element("img"), data_testid="drawing", alt="graph")
+                    self.drawing.classes("max-w-full min-w-[34rem]")
+        self._controls()
+        self._solve()
+
+    def _setter(self, name: str) -> Callable[[Any], None]:
+        def take(event: Any) -> None:
+            if event.value is not None:
+                self.asked = replace(self.asked, **{name: event.value})
+                self._solve()
+
+        return take
+
+    def _open(self, name: str) -> None:
+        self.asked = Exploration(
+            self.graphs[name], self.asked.variant, self.asked.encoding, self.asked.backend
+        )
+        self.first = None
+        self.table.columns = _columns(self.asked.graph)
+        self._controls()
+        self._solve()
+
+    def _controls(self) -> None:
+        """The sliders of every claim, passage and relation of the response."""
+        ui, graph = self.ui, self.asked.graph
+        self.controls.clear()
+        with self.controls:
+            with ui.expansion("Claims: prior, and what was observed", value=True).classes("w-full"):
+                self._limit("claims", len(graph.atoms))
+                for atom in graph.atoms[:MOST_CONTROLS]:
+                    ui.label(_named(atom.id, atom.text)).classes("text-sm")
+                    with ui.row().classes("w-full items-center no-wrap"):
+                        self._slider(f"prior-{atom.id}", atom.prior, self._prior(atom.id))
+                        seen = ui.select(
+                            {"": "not observed", "true": "true", "false": "false"}, value=""
+                        )
+                        _with(seen, dense=True, data_testid=f"observe-{atom.id}")
+                        seen.on_value_change(self._observe(atom.id))
+            with ui.expansion("Passages: prior, and whether it counts", value=True).classes(
+                "w-full"
+            ):
+                self._limit("passages", len(graph.contexts))
+                for context in graph.contexts[:MOST_CONTROLS]:
+                    told = _named(context.id, context.title or context.text[:80])
+                    ui.label(told).classes("text-sm")
+                    with ui.row().classes("w-full items-center no-wrap"):
+                        self._slider(f"prior-{context.id}", context.prior, self._prior(context.id))
+                        kept = ui.switch("in", value=True)
+                        _with(kept, data_testid=f"keep-{context.id}")
+                        kept.on_value_change(self._keep(context.id))
+            with ui.expansion("Relations: probability", value=False).classes("w-full"):
+                self._limit("relations", len(graph.relations))
+                for one in graph.relations[:MOST_CONTROLS]:
+                    ui.label(f"{one.source} {one.kind} {one.target}").classes("text-sm")
+                    name = f"relation-{one.source}-{one.target}"
+                    with ui.row().classes("items-center no-wrap"):
+                        self._slider(
+                            name, one.probability, self._relation((one.source, one.target))
+                        )
+
+    def _limit(self, noun: str, count: int) -> None:
+        if count > MOST_CONTROLS:
+            said = f"Too many for this page: the first {MOST_CONTROLS} of {count:,} {noun}."
+            self.ui.label(said).classes("text-sm italic")
+
+    def _slider(self, name: str, value: float, take: Callable[[float], None]) -> None:
+        slider = self.ui.slider(min=0.0, max=1.0, step=0.01, value=value).classes("w-40")
+        _with(slider, data_testid=name)
+        slider.on_value_change(lambda event: take(float(event.value)))
+        _show_value(self.ui, slider)
+
+    def _prior(self, name: str) -> Callable[[float], None]:
+        def take(value: float) -> None:
+            self.asked = replace(self.asked, priors={**self.asked.priors, name: value})
+            self._solve()
+
+        return take
+
+    def _relation(self, pair: tuple[str, str]) -> Callable[[float], None]:
+        def take(value: float) -> None:
+            changed = {**self.asked.probabilities, pair: value}
+            self.asked = replace(self.asked, probabilities=changed)
+            self._solve()
+
+        return take
+
+    def _observe(self, name: str) -> Callable[[Any], None]:
+        def take(event: Any) -> None:
+            observed = {key: value for key, value in self.asked.observed.items() if key != name}
+            if event.value:
+                observed[name] = event.value == "true"
+            self.asked = replace(self.asked, observed=observed)
+            self._solve()
+
+        return take
+
+    def _keep(self, name: str) -> Callable[[Any], None]:
+        def take(event: Any) -> None:
+            left_out = self.asked.left_out - {name} if event.value else self.asked.left_out | {name}
+            self.asked = replace(self.asked, left_out=left_out)
+            self._solve()
+
+        return take
+
+    def _solve(self) -> None:
+        """Ask the backend, and show what it answers, or why it does not."""
+        try:
+            now = explored(self.asked)
+        except FactormodelsError as error:
+            self.status.set_text(str(error))
+            return
+        if self.first is None:
+            self.first = now
+        self.kept[self.asked.graph.id] = (self.first, now)
+        posterior = now.posterior
+        log_z = "none" if posterior.log_z is None else f"{posterior.log_z:.6f}"
+        self.status.set_text(
+            f"log Z {log_z} ({posterior.log_z_kind}) · backend {posterior.backend} · "
+            f"status {posterior.status}"
+        )
+        told = moved(self.first, now)
+        self.moves.set_text(
+            "Moved: " + ", ".join(f"{name} {change:+.3f}" for name, change in told[:8])
+            if told
+            else "No claim has moved."
+        )
+        changes = dict(told)
+        self.table.rows = [
+            {
+                "id": atom.id,
+                "p": f"{now.claims[atom.id]:.4f}",
+                "change": f"{changes[atom.id]:+.3f}" if atom.id in changes else "",
+                "label": "" if atom.label is None else str(atom.label).lower(),
+                "text": atom.text,
+            }
+            for atom in now.view.atoms
+        ]
+        self.table.update()
+        _with(self.drawing, src=_picture(now))
+
+    def _save(self) -> None:
+        try:
+            paths = save(self.asked, self.out)
+        except InputError as error:
+            self.ui.notify(str(error), type="negative")
+            return
+        self.ui.notify(f"Saved {', '.join(path.name for path in paths)} in {self.out}")
+
+
+def _columns(graph: FactGraph) -> list[dict[str, str]]:
+    """Columns of the table of claims; without one for texts that no claim has."""
+    titles = {"id": "claim", "p": "P(true)", "change": "change", "label": "label", "text": "text"}
+    return [
+        {"name": key, "label": title, "field": key, "align": "left"}
+        for key, title in titles.items()
+        if key != "text" or any(atom.text for atom in graph.atoms)
+    ]
+
+
+def _named(name: str, text: str) -> str:
+    """A claim or passage on one line: its id, and what it says where that is known."""
+    return f"{name}: {text}" if text else name
+
+
+def _show_value(ui: Any, slider: Any) -> None:
+    """Write a slider's value beside it."""
+    label = ui.label().classes("text-sm w-10")
+    label.bind_text_from(slider, "value", backward=lambda value: f"{value:.2f}")
+
+
+def _with(element: Any, **attributes: Any) -> Any:
+    """An element with attributes by value.
+
+    `element.props("...")` would parse a text, in which a quotation mark begins another attribute
+    and a colon before a name makes JavaScript of a value; here names are those of this module.
+    """
+    for name, value in attributes.items():
+        element.props[name.replace("_", "-")] = value
+    return element
+
+
+def _picture(found: Explored) -> str:
+    """The drawing of a graph as the address of a picture, in which a browser runs nothing."""
+    from calibration.figures.style import paper_style
+
+    buffer = io.BytesIO()
+    with paper_style():
+        figure = draw_fact_graph(found.view, found.claims)
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    return f"data:image/svg+xml;base64,{b64encode(buffer.getvalue()).decode()}"

@@ -1,1 +1,0 @@
-"""Tables and figures that one prints, and the text of numbers."""

@@ -1,1 +1,0 @@
-"""Tidy rows of a run, and what is computed from them."""

@@ -1,0 +1,128 @@
+"""Settings of backends as a user writes them: checked by name and type before anything runs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, PlainSerializer
+
+from experiments.settings import Option, Settings
+from experiments.settings.mends import value_words
+from factormodels.errors import InputError, nearest
+from factormodels.io.plain_yaml import parse_assignment
+from inference import Backend, get_backend
+from inference.registry import backend_class
+
+
+def _assignments(value: Any) -> Any:
+    """Settings by name as texts, which is how a command is given them."""
+    if isinstance(value, Mapping):
+        return tuple(f"{name}={json.dumps(each)}" for name, each in value.items())
+    return (value,) if isinstance(value, str) else value
+
+
+def _backend_name(backend: Any) -> str:
+    return backend if isinstance(backend, str) else repr(backend)
+
+
+class AlgorithmSettings(Settings):
+    """Inference."""
+
+    backend: Annotated[Any, Option("NAME"), PlainSerializer(_backend_name)] = "auto"
+    """Inference algorithm; `factormodels list backends` names them."""
+
+    set_: Annotated[tuple[str, ...], Option("KEY=VALUE"), BeforeValidator(_assignments)] = ()
+    """A setting of the backend; repeatable."""
+
+    @property
+    def algorithm(self) -> Backend:
+        """The backend, which in Python may be built already.
+
+        Raises:
+            InputError: for an unknown backend or setting, or a value of the wrong type or range.
+            MissingDependencyError: if a library that the backend needs is not installed.
+        """
+        if not isinstance(self.backend, str):
+            built: Backend = self.backend
+            return built
+        return build_backend(self.backend, parse_settings(self.set_))
+
+
+def parse_settings(assignments: Iterable[str]) -> dict[str, Any]:
+    """The settings that texts like "damping=0.5" stand for.
+
+    Raises:
+        InputError: for a text without "=", a bad value, or a setting given twice.
+    """
+    settings: dict[str, Any] = {}
+    for text in assignments:
+        key, value = parse_assignment(text, "--set")
+        if key in settings:
+            raise InputError(f"--set {text!r}: {key!r} is set twice; keep one")
+        settings[key] = value
+    return settings
+
+
+def build_backend(
+    name: str, settings: Mapping[str, Any], where: Callable[[str], str] = "--set {}".format
+) -> Backend:
+    """The backend called `name` with its settings checked against their declared types.
+
+    Args:
+        name: name of a registered backend.
+        settings: settings by name, of plain YAML or JSON data.
+        where: the place of a setting, by its name, as errors begin; of all of them, by "".
+
+    Raises:
+        InputError: for an unknown backend or setting, or a value of the wrong type or range.
+        MissingDependencyError: if a library that the backend needs is not installed.
+    """
+    types = setting_types(backend_class(name))
+    checked = {}
+    for key, value in settings.items():
+        if key not in types:
+            raise InputError(f"{where(key)}: {_unknown(key, list(types), name)}")
+        checked[key] = _checked(value, types[key], where(key))
+    try:
+        # The backend checks ranges, and what its settings say together.
+        return get_backend(name, **checked)
+    except InputError as error:
+        place = where("").rstrip(". ")
+        raise InputError(f"{place}: {error}" if settings else str(error)) from None
+
+
+def setting_types(backend: type[Backend]) -> dict[str, Any]:
+    """The declared type of every setting of a backend class, in order."""
+    hints = typing.get_type_hints(backend)
+    return {field.name: hints[field.name] for field in dataclasses.fields(backend) if field.init}
+
+
+def _unknown(key: str, known: list[str], backend: str) -> str:
+    near = nearest(key, known)
+    if near:
+        hint = f"did you mean {near!r}?"
+    else:
+        hint = f"it has {', '.join(known)}" if known else "it has none"
+    return f"the backend {backend!r} has no such setting; {hint}"
+
+
+def _checked(value: Any, expected: Any, where: str) -> Any:
+    """The value as its declared type, or an error in the user's terms."""
+    from pydantic import TypeAdapter, ValidationError
+    from pydantic.errors import PydanticSchemaGenerationError
+
+    try:
+        adapter = TypeAdapter(expected)
+    # A backend of a third party may have a type that pydantic does not know; its own check is left.
+    except PydanticSchemaGenerationError:
+        return value
+    # Validated as JSON because strict Python mode refuses a text for an enumeration and a list
+    # for a tuple, which is all that YAML can write.
+    try:
+        return adapter.validate_json(json.dumps(value), strict=True)
+    except ValidationError as error:
+        raise InputError(f"{where}: {value_words(value, error.errors()[0])}") from None

@@ -1,0 +1,684 @@
+"""Claims with a label and what a model says of each, from a table in anybody's columns."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import starmap
+from typing import Annotated, Any
+
+from calibration.self_knowledge import ClaimLabel, ClaimRecord, ModelJudgement, Setting
+from experiments.settings import ColumnName, ColumnNames, Option, Settings, Words
+from experiments.settings.columns import LABEL, MODEL, RESPONSE, Columns
+from experiments.settings.labelled_claims import LabelledClaims
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.flat_rows import FlatRow, column_names_of, flat_rows
+from factormodels.io.json_records import shown
+from factormodels.io.labels import LabelSpelling, label_spelling
+from factormodels.io.published.self_judgements import ACCURATE, RIGHT, VOTES
+from factormodels.io.table_numbers import Notation, cell_number, cell_share, notation_remark
+from factormodels.io.tables import DataTable
+from factormodels.truth_words import ABSENT, folded, truth_of
+
+_SETTINGS: Mapping[str, Setting] = {
+    **dict.fromkeys(("direct asking", "direct", "da"), Setting.DIRECT_ASKING),
+    **dict.fromkeys(("question answering", "qa"), Setting.QUESTION_ANSWERING),
+    **dict.fromkeys(
+        ("none of the above", "nota", "noa", "qa noa", "qa nota", "question answering noa"),
+        Setting.NONE_OF_THE_ABOVE,
+    ),
+}
+
+_CLAIM = ("claim id", "claim", "atom id", "atom", "subclaim", "fact")
+_SENTENCE = ("sentence", "sentence index", "sentence id", "sentence number")
+_SENTENCES = ("sentences", "n sentences", "num sentences")
+_POSITION = ("position", "relative position")
+_JUDGEMENT = ("judgement", "judgment", "self judgement", "model judgement", "judged", "answer")
+_CONFIDENCE = (
+    *("confidence", "self confidence", "model confidence", "verbalised confidence"),
+    *("verbalized confidence", "p true", "probability", "gpt score", "llm score", "model score"),
+)
+_VOTES = ("votes", "answers", "samples")
+_CONDITION = ("condition",)
+_SETTING = ("setting",)
+
+_GRID = 1_000_000
+"""A relative position is a place on a grid so fine that no edge of a bin is missed."""
+
+
+class ClaimColumns(Settings):
+    """Columns of the table."""
+
+    response: ColumnName = None
+    """Id of the response."""
+
+    label: ColumnName = None
+    """The human label of the claim."""
+
+    true: Words = ()
+    """A label that means true; all others are then false; repeatable."""
+
+    irrelevant: Words = ()
+    """A label of claims that do not count; repeatable."""
+
+    judgement: Annotated[ColumnNames, Option("[SETTING=]COLUMN")] = ()
+    """What the model says: correct/incorrect, yes/no, A/B/C; repeatable by setting."""
+
+    confidence: ColumnName = None
+    """Its confidence, from 0 to 1."""
+
+    votes: ColumnNames = ()
+    """Several answers per claim: a column of lists, or repeated, a column each."""
+
+    claim: ColumnName = None
+    """Id of the claim, if several rows are about one."""
+
+    sentence: ColumnName = None
+    """Index of its sentence, from 1."""
+
+    sentences: ColumnName = None
+    """Number of sentences of the response."""
+
+    position: ColumnName = None
+    """Relative position, as a share or in percent, instead of a sentence."""
+
+    in_order: bool = False
+    """Claims are in the order of their response: use their order as position."""
+
+    model_column: ColumnName = None
+    """The model being judged."""
+
+    condition: ColumnName = None
+    """What distinguishes answers, such as with and without retrieval."""
+
+    setting: Annotated[str | None, Option("COLUMN|NAME")] = None
+    """How the model was asked: a column, or direct_asking, question_answering or
+    none_of_the_above."""
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Columns by which the files of an owner are known, and what they mean.
+
+    Attributes:
+        owner: whose files they are.
+        keys: columns that these files have.
+        columns: what they mean; an option that is given goes before.
+    """
+
+    owner: str
+    keys: frozenset[str]
+    columns: ClaimColumns
+
+
+_LAYOUTS = (
+    _Layout(
+        "tatsu-lab/conformal-factual-lm",
+        frozenset(("subclaim", "gpt-score", "annotation")),
+        ClaimColumns(label="annotation", true=(RIGHT,), confidence="gpt-score", in_order=True),
+    ),
+    _Layout(
+        "SelfCheckGPT",
+        frozenset(("main_sentences", "annotation", "responses.prompt")),
+        ClaimColumns(
+            label="annotation", true=(ACCURATE,), votes=("responses.prompt",), in_order=True
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class JudgedClaim:
+    """A claim with what the model says of it.
+
+    Attributes:
+        response: id of its response.
+        claim: its id there.
+        sentence: its sentence, from 1; None where its position is not known.
+        sentences: number of sentences, or of places, of its response.
+        label: what a person says.
+        answers: what the model answered, by setting, once or several times.
+        confidence: its confidence, by setting.
+        where: its place in the file.
+    """
+
+    response: str
+    claim: str
+    sentence: int | None
+    sentences: int | None
+    label: ClaimLabel
+    answers: Mapping[Setting, tuple[ModelJudgement, ...]]
+    confidence: Mapping[Setting, float]
+    where: str
+
+    def score(self, setting: Setting) -> float | None:
+        """The confidence, or the share of answers that say true; None where nothing was said."""
+        if setting in self.confidence:
+            return self.confidence[setting]
+        answers = self.answers.get(setting, ())
+        if not answers:
+            return None
+        return sum(answer is ModelJudgement.TRUE for answer in answers) / len(answers)
+
+    def judgement(self, setting: Setting, threshold: float | None) -> ModelJudgement | None:
+        """What the model says in a setting, at a threshold of its confidence or votes.
+
+        Without a threshold the majority of several answers decides, and as many of one as of the
+        other are neither.
+        """
+        answers = self.answers.get(setting, ())
+        if len(answers) == 1 and setting not in self.confidence:
+            return answers[0]
+        score = self.score(setting)
+        if score is None:
+            return None
+        if threshold is None and score == 0.5:
+            return ModelJudgement.NEITHER
+        reached = score >= threshold if threshold is not None else score > 0.5
+        return ModelJudgement.TRUE if reached else ModelJudgement.FALSE
+
+
+@dataclass(frozen=True)
+class JudgedTable:
+    """The claims of a table.
+
+    Attributes:
+        groups: claims by (model, condition); empty texts where there is no such column.
+        settings: what the settings in which a model was asked are called, in the paper's order.
+        kind: what the model gave: "judgement", "confidence" or "votes".
+        has_positions: whether claims say where they stand.
+        has_sentences: whether they say so by sentences.
+        remarks: what a reader must know of how the table was read.
+    """
+
+    groups: Mapping[tuple[str, str], tuple[JudgedClaim, ...]]
+    settings: Mapping[Setting, str]
+    kind: str
+    has_positions: bool
+    has_sentences: bool
+    remarks: tuple[str, ...]
+
+    def records(self, group: tuple[str, str], threshold: float | None) -> list[ClaimRecord]:
+        """Claims of a group as records, judged at a threshold; None: as `judgement` says."""
+        return [
+            ClaimRecord(
+                one.response,
+                one.sentence or 1,
+                one.sentences or 1,
+                one.claim,
+                one.label,
+                *(one.judgement(setting, threshold) for setting in Setting),
+            )
+            for one in self.groups[group]
+        ]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A column of what the model says.
+
+    Attributes:
+        column: its name.
+        setting: the setting it is of; None: that of the row.
+        is_confidence: whether it holds numbers.
+    """
+
+    column: str
+    setting: Setting | None
+    is_confidence: bool = False
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Where the columns are; None where there is none."""
+
+    label: str
+    response: str | None
+    claim: str | None
+    sentence: str | None
+    sentences: str | None
+    position: str | None
+    model: str | None
+    condition: str | None
+    setting: str | None
+    said: tuple[_Source, ...]
+    kind: str
+
+
+@dataclass
+class _Draft:
+    """A claim that is being gathered from one row or several."""
+
+    label: ClaimLabel
+    sentence: int | None
+    where: str
+    answers: dict[Setting, list[ModelJudgement]] = field(default_factory=dict)
+    confidence: dict[Setting, float] = field(default_factory=dict)
+
+
+@dataclass
+class _Response:
+    """The claims of a response that are being gathered, by key, and how many places it has."""
+
+    claims: dict[str, _Draft] = field(default_factory=dict)
+    seen: dict[str, int] = field(default_factory=dict)
+    length: int = 0
+
+
+def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
+    """The claims of a table, whose responses may hold lists of them (`flat_rows`).
+
+    Args:
+        table: the table.
+        wanted: which columns say what.
+
+    Raises:
+        InputError: if a column is not there or cannot be told, or a cell cannot be read; the
+            message names the place.
+    """
+    source = table.source
+    names = Columns(column_names_of(table), source)
+    wanted, known = _as_known(names, wanted)
+    label = names.required("--label", wanted.label, LABEL, "label")
+    rows = flat_rows(table, label)
+    fixed = _SETTINGS.get(folded(wanted.setting)) if wanted.setting not in names.names else None
+    nested = all(row.parent is not None for row in rows)
+    found = _columns(names, wanted, label, nested=nested, has_setting=fixed is None)
+    spelling = label_spelling(
+        (row.values.get(label) for row in rows),
+        f"{source}: column {label!r}",
+        wanted.true,
+        wanted.irrelevant,
+    )
+    reader = _Reader(found, spelling, fixed or _untold_setting(rows, found), wanted.in_order)
+    for number, row in enumerate(rows):
+        reader.take(number, row)
+    asked = {
+        setting
+        for responses in reader.groups.values()
+        for response in responses.values()
+        for draft in response.claims.values()
+        for setting in (*draft.answers, *draft.confidence)
+    }
+    if not asked:
+        raise InputError(
+            f"{source}: no labelled claim has an answer of the model; see that "
+            f"{' and '.join(repr(one.column) for one in found.said)} is filled"
+        )
+    told = fixed is not None or found.setting is not None or found.said[0].setting is not None
+    return JudgedTable(
+        groups={group: _finished(responses) for group, responses in reader.groups.items()},
+        settings={
+            setting: setting.value.replace("_", " ") if told else ""
+            for setting in Setting
+            if setting in asked
+        },
+        kind=found.kind,
+        has_positions=bool(wanted.in_order or found.sentence or found.position),
+        has_sentences=found.sentence is not None,
+        remarks=(
+            *known,
+            *_remarks(names, found, wanted.in_order, reader.n_unlabelled),
+            *filter(None, starmap(notation_remark, reader.notations.items())),
+        ),
+    )
+
+
+def placed_claims(claims: LabelledClaims) -> JudgedTable:
+    """Labelled claims by where they stand, of which no model says anything."""
+    records = claims.records
+    told = (
+        f"{len(records):,} labelled claims in "
+        f"{len({(record.response, record.sentence) for record in records}):,} of "
+        f"{claims.n_sentences:,} sentences; {claims.n_annotated:,} of {claims.n_responses:,} "
+        "responses are annotated"
+    )
+    if claims.n_unlabelled:
+        told += f"; {claims.n_unlabelled:,} claims without a label are left out"
+    placed = tuple(
+        JudgedClaim(
+            each.response, each.claim, each.sentence, each.sentences, each.label, {}, {}, ""
+        )
+        for each in records
+    )
+    return JudgedTable({("", ""): placed}, {}, "judgement", True, True, (f"{told}.",))
+
+
+def judged_graphs(
+    graphs: Sequence[FactGraph],
+    source: str,
+    confidence: Sequence[float] | None = None,
+    setting: str | None = None,
+) -> JudgedTable:
+    """The claims of fact graphs whose metadata hold votes on their atoms, or with confidences.
+
+    Args:
+        graphs: labelled responses, such as those of the dataset `selfcheck`.
+        source: what they are called.
+        confidence: a number from 0 to 1 of every atom, in order, in place of votes.
+        setting: how the model was asked, as the setting of `ClaimColumns`.
+
+    Raises:
+        InputError: if there are no votes and no confidences.
+    """
+    if confidence is None and not any(VOTES in graph.metadata for graph in graphs):
+        raise InputError(f"{source}: it holds no votes on claims; name a file of claims")
+    atoms = [(graph, atom) for graph in graphs for atom in graph.atoms]
+    rows = tuple(
+        {
+            "response": graph.id,
+            "sentence": atom.sentence,
+            "sentences": graph.metadata["sentences"],
+            "label": atom.label,
+            **(
+                {"votes": list(graph.metadata[VOTES][atom.id])}
+                if confidence is None
+                else {"confidence": confidence[place]}
+            ),
+        }
+        for place, (graph, atom) in enumerate(atoms)
+    )
+    table = DataTable(source, "table", tuple(rows[0]), rows, (None,) * len(rows))
+    return judged_claims(table, ClaimColumns(setting=setting))
+
+
+def _as_known(names: Columns, wanted: ClaimColumns) -> tuple[ClaimColumns, tuple[str, ...]]:
+    """What is wanted with what is known of the owner's layout, and what is said of that."""
+    layout = next((one for one in _LAYOUTS if one.keys <= set(names.names)), None)
+    if layout is None:
+        return wanted, ()
+    known = layout.columns
+    if wanted.judgement or wanted.confidence or wanted.votes:
+        known = known.model_copy(update={"confidence": None, "votes": ()})
+    if wanted.sentence or wanted.position:
+        known = known.model_copy(update={"in_order": False})
+    if wanted.label:
+        known = known.model_copy(update={"true": ()})
+    own = {
+        name: value
+        for name in ClaimColumns.model_fields
+        if (value := getattr(wanted, name)) not in (None, (), False)
+    }
+    known = known.model_copy(update=own)
+    said = {
+        "label": known.label,
+        "true (every other label is false)": ", ".join(known.true),
+        "confidence": known.confidence,
+        "votes": ", ".join(known.votes),
+        "claims in order": "yes" if known.in_order else "",
+    }
+    told = "; ".join(f"{meaning}: {value}" for meaning, value in said.items() if value)
+    return known, (f"Known as a file of {layout.owner}. {told[0].upper()}{told[1:]}.",)
+
+
+def _finished(responses: Mapping[str, _Response]) -> tuple[JudgedClaim, ...]:
+    return tuple(
+        JudgedClaim(
+            name,
+            f"a{number}",
+            draft.sentence,
+            response.length or None,
+            draft.label,
+            {setting: tuple(answers) for setting, answers in draft.answers.items()},
+            draft.confidence,
+            draft.where,
+        )
+        for name, response in responses.items()
+        for number, draft in enumerate(response.claims.values(), 1)
+    )
+
+
+def _remarks(names: Columns, found: _Found, in_order: bool, n_unlabelled: int) -> tuple[str, ...]:
+    remarks = [names.remark()] if names.guessed else []
+    if n_unlabelled:
+        remarks.append(f"{n_unlabelled:,} claims without a label are left out.")
+    if found.sentence and not found.sentences:
+        remarks.append(
+            "The number of sentences of a response is that of the last one with a claim, as no "
+            "column says it."
+        )
+    if not (in_order or found.sentence or found.position):
+        remarks.append(
+            "No column says where a claim stands, so nothing is told by position: name one with "
+            "--sentence or --position, or say --in-order if the claims stand in order."
+        )
+    return tuple(remarks)
+
+
+def _columns(
+    names: Columns, wanted: ClaimColumns, label: str, *, nested: bool, has_setting: bool
+) -> _Found:
+    response = (
+        # An object that holds claims is a response; its own name for it need not be known.
+        names.given("--response", wanted.response)
+        if nested and wanted.response
+        else None
+        if nested
+        else names.required("--response", wanted.response, RESPONSE, "response")
+    )
+    setting = (
+        names.optional("--setting", wanted.setting, _SETTING, "setting") if has_setting else None
+    )
+    # A text that occurs twice is two claims, unless somebody says that it names one.
+    claim = None
+    if wanted.claim is not None or setting is not None:
+        claim = names.optional("--claim", wanted.claim, _CLAIM, "claim")
+    sentence = names.optional("--sentence", wanted.sentence, _SENTENCE, "sentence")
+    position = names.optional("--position", wanted.position, _POSITION, "position")
+    if wanted.in_order and (wanted.sentence or wanted.position):
+        option = "--sentence" if wanted.sentence else "--position"
+        raise InputError(f"--in-order and {option} both give a claim's position; leave one out")
+    if wanted.in_order:
+        sentence = position = None
+    said, kind = _said(names, wanted)
+    return _Found(
+        label=label,
+        response=response,
+        claim=claim,
+        sentence=sentence,
+        sentences=names.optional("--sentences", wanted.sentences, _SENTENCES, "sentences"),
+        position=None if sentence else position,
+        model=names.optional("--model-column", wanted.model_column, MODEL, "model"),
+        condition=names.optional("--condition", wanted.condition, _CONDITION, "condition"),
+        setting=setting,
+        said=said,
+        kind=kind,
+    )
+
+
+def _said(names: Columns, wanted: ClaimColumns) -> tuple[tuple[_Source, ...], str]:
+    """Columns of what the model says, and what that is."""
+    given = sum(map(bool, (wanted.judgement, wanted.confidence, wanted.votes)))
+    if given > 1:
+        raise InputError(
+            "--judgement, --confidence and --votes are three forms of what the model says; give one"
+        )
+    if wanted.judgement:
+        return tuple(_judgement(names, text) for text in wanted.judgement), "judgement"
+    if wanted.confidence:
+        column = names.given("--confidence", wanted.confidence)
+        return (_Source(column, None, is_confidence=True),), "confidence"
+    if wanted.votes:
+        return tuple(_Source(names.given("--votes", one), None) for one in wanted.votes), "votes"
+    settings = [
+        _Source(name, setting)
+        for name in names.names
+        if (setting := _SETTINGS.get(folded(name.removeprefix("judgements.")))) is not None
+    ]
+    if settings:
+        return tuple(settings), "judgement"
+    for known, kind in ((_JUDGEMENT, "judgement"), (_VOTES, "votes"), (_CONFIDENCE, "confidence")):
+        found = names.optional("", None, known, kind)
+        if found is not None:
+            return (_Source(found, None, is_confidence=kind == "confidence"),), kind
+    raise InputError(
+        f"{names.where}: no column is known to hold what the model says of its claims; name it "
+        "with --judgement, --confidence or --votes; it has "
+        f"{', '.join(names.names)}"
+    )
+
+
+def _judgement(names: Columns, text: str) -> _Source:
+    setting, equals, column = text.partition("=")
+    if not equals or text in names.names:
+        return _Source(names.given("--judgement", text), None)
+    if folded(setting) not in _SETTINGS:
+        raise InputError(
+            f"--judgement {text}: {setting!r} is not a setting; use one of {', '.join(Setting)}"
+        )
+    return _Source(names.given("--judgement", column), _SETTINGS[folded(setting)])
+
+
+class _Reader:
+    """Gathers the claims of rows, in which a claim may stand more than once.
+
+    Attributes:
+        groups: responses by (model, condition) and id.
+        n_unlabelled: number of rows without a label.
+        notations: by column of confidences, how many are written otherwise than plainly.
+    """
+
+    def __init__(
+        self, found: _Found, spelling: LabelSpelling, setting: Setting, in_order: bool
+    ) -> None:
+        self._found, self._spelling = found, spelling
+        self._setting, self._in_order = setting, in_order
+        self.groups: dict[tuple[str, str], dict[str, _Response]] = {}
+        self.n_unlabelled = 0
+        self.notations: dict[str, Counter[Notation]] = {}
+
+    def take(self, number: int, row: FlatRow) -> None:
+        """Add what a row says, the number of which tells it from others."""
+        found, where = self._found, row.where
+        group = (_cell(row, found.model), _cell(row, found.condition))
+        name = str(row.parent) if found.response is None else _cell(row, found.response)
+        if not name:
+            raise InputError(f"{where}: column {found.response!r} is empty; name the response")
+        response = self.groups.setdefault(group, {}).setdefault(name, _Response())
+        key = f"row {number}" if found.claim is None else _cell(row, found.claim)
+        order = response.seen.setdefault(key, len(response.seen) + 1)
+        sentence = order if self._in_order else _sentence(row, found)
+        response.length = max(response.length, _length(row, found, sentence))
+        label = self._spelling.read(row.values.get(found.label))
+        if label is None:
+            self.n_unlabelled += 1
+            return
+        draft = response.claims.setdefault(key, _Draft(label, sentence, where))
+        if draft.label != label:
+            raise InputError(
+                f"{where}: claim {key!r} of response {name!r} is {label} here and {draft.label} "
+                "before; give each claim one label"
+            )
+        for one in found.said:
+            setting = one.setting or self._row_setting(row)
+            value = row.values.get(one.column)
+            place = f"{where}: column {one.column!r}"
+            if one.is_confidence:
+                confidence, notation = cell_share(value, place, "a confidence")
+                self.notations.setdefault(one.column, Counter()).update(notation)
+                if confidence is not None:
+                    draft.confidence[setting] = confidence
+            else:
+                answers = _answers(value, place)
+                if answers:
+                    draft.answers.setdefault(setting, []).extend(answers)
+
+    def _row_setting(self, row: FlatRow) -> Setting:
+        if self._found.setting is None:
+            return self._setting
+        word = row.values.get(self._found.setting)
+        if folded(word) not in _SETTINGS:
+            raise InputError(
+                f"{row.where}: column {self._found.setting!r}: {shown(word)} is not a setting; use "
+                f"one of {', '.join(Setting)}"
+            )
+        return _SETTINGS[folded(word)]
+
+
+def _untold_setting(rows: Sequence[FlatRow], found: _Found) -> Setting:
+    """Setting of judgements of which it is not said: the third if there are three of them."""
+    three = any(
+        ModelJudgement.NEITHER
+        in _answers(row.values.get(one.column), f"{row.where}: column {one.column!r}")
+        for row in rows
+        for one in found.said
+        if found.kind == "judgement"
+    )
+    return Setting.NONE_OF_THE_ABOVE if three else Setting.DIRECT_ASKING
+
+
+def _cell(row: FlatRow, column: str | None) -> str:
+    """Cell as a text; empty where there is no column or nothing in it."""
+    value = None if column is None else row.values.get(column)
+    return "" if value is None else str(value).strip()
+
+
+def _sentence(row: FlatRow, found: _Found) -> int | None:
+    """Index of the claim's sentence, or its place on the grid; None where neither is told."""
+    if found.sentence is not None:
+        return _whole(row, found.sentence)
+    if found.position is None:
+        return None
+    place = f"{row.where}: column {found.position!r}"
+    position = _number(row.values.get(found.position), place, "a relative position")
+    # Percents and shares cannot be told apart in (0, 1]; no response begins at one percent only.
+    share = position / 100 if position > 1 else position
+    if not 0 <= share <= 1:
+        raise InputError(f"{place}: {position:g} is not a position; give a share or percents")
+    return max(1, round(share * _GRID))
+
+
+def _length(row: FlatRow, found: _Found, sentence: int | None) -> int:
+    """How many places the response has, as far as this row tells."""
+    if found.sentence is not None and found.sentences is not None:
+        length = _whole(row, found.sentences)
+        if sentence is not None and sentence > length:
+            raise InputError(
+                f"{row.where}: sentence {sentence} of {length} does not exist; mend it"
+            )
+        return length
+    return _GRID if found.position is not None else sentence or 0
+
+
+def _whole(row: FlatRow, column: str) -> int:
+    place = f"{row.where}: column {column!r}"
+    value = _number(row.values.get(column), place, "a number of sentences")
+    if value < 1 or not value.is_integer():
+        raise InputError(f"{place}: {value:g} is not a sentence's position; count from 1")
+    return int(value)
+
+
+def _number(value: Any, place: str, what: str) -> float:
+    try:
+        number, _ = cell_number(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{place}: {shown(value)} is not a number; give {what}") from None
+    if not math.isfinite(number):
+        raise InputError(f"{place}: {shown(value)} is not finite; give {what}")
+    return number
+
+
+def _answers(value: Any, place: str) -> list[ModelJudgement]:
+    """Judgements in a cell: one, or a list of several; those that are absent left out."""
+    several: Iterable[Any] = [value]
+    if isinstance(value, list):
+        several = value
+    elif isinstance(value, str) and re.search(r"[|;]", value):
+        several = re.split(r"[|;]", value)
+    found = []
+    for one in several:
+        if folded(one) in ABSENT:
+            continue
+        # Whoever writes such a column has offered A, B and C.
+        truth = truth_of(one, letters=True)
+        if truth is None:
+            raise InputError(
+                f"{place}: {shown(one)} is not a judgement; write correct or incorrect, yes or no, "
+                "true or false, or A, B or C; empty where there is none"
+            )
+        found.append(truth)
+    return found

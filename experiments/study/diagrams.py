@@ -1,0 +1,252 @@
+"""The reliability diagrams of a study: few curves, each one that can be told from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments.findings.artefacts import Origin, PaperFigure, write_artefact
+from experiments.findings.venues import DEFAULT_VENUE, VENUES, Venue
+from experiments.study.cell_names import NO_GRAPH
+from experiments.study.config import OWN_PRIORS
+from experiments.study.judgements import read_judgements
+from experiments.study.rows import UNANSWERED, CellRows, RowsFile
+from experiments.study.summary import REFERENCE
+from factormodels.io.long_columns import piecewise
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from calibration.curves.reliability_bins import ReliabilityBins
+    from experiments.study.config import Reliability
+
+SAME_CURVE = 5e-3
+"""Cells whose posteriors differ by less than this everywhere share a curve: the eye sees one."""
+
+MAX_CURVES = 9
+"""Curves in one diagram; beyond these, backends other than the exact one are left out first."""
+
+_DIMENSIONS = ("variant", "relation_model", "prior", "strength", "seed", "backend_label")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Cells that share a curve.
+
+    Attributes:
+        cells: what each is called, part by part, the drawn one first.
+        p: posteriors (n,).
+        label: human labels (n,), NaN where there is none.
+        response: positions of the responses (n,).
+    """
+
+    cells: tuple[tuple[str, ...], ...]
+    p: NDArray[np.float64]
+    label: NDArray[np.float64]
+    response: NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Diagram:
+    """A reliability diagram.
+
+    Attributes:
+        stem: name of its files.
+        title: its dataset and encoding.
+        bins: its curves by name.
+        figure: the diagram.
+    """
+
+    stem: str
+    title: str
+    bins: dict[str, ReliabilityBins]
+    figure: Figure
+
+
+def write_diagrams(
+    drawn: Iterable[Diagram], folder: Path, origin: Origin, venue: Venue = VENUES[DEFAULT_VENUE]
+) -> list[Path]:
+    """Write reliability diagrams, with their points as CSV, and return the files.
+
+    Args:
+        drawn: the diagrams.
+        folder: where to write.
+        origin: where they come from.
+        venue: where they are printed.
+    """
+    paths: list[Path] = []
+    for one in drawn:
+        shown = PaperFigure(one.figure, _points(one.bins), one.title)
+        paths += write_artefact(shown, folder, one.stem, origin, venue)
+    return paths
+
+
+def diagrams(rows: RowsFile, *, policy: str, binning: Reliability, seed: int) -> Iterator[Diagram]:
+    """Yield a reliability diagram per encoding and dataset with labels.
+
+    The dataset with the most labelled atoms under the study's first encoding is called
+    reliability, each other diagram reliability-DATASET-ENCODING. A dataset without labels has none.
+
+    Args:
+        rows: tidy rows of a study.
+        policy: what unlabelled atoms count as.
+        binning: bins of the diagrams.
+        seed: seed of the bootstrap over responses.
+    """
+    from calibration.figures import reliability_diagram
+
+    panels: dict[tuple[str, str], list[CellRows]] = {}
+    assessors: list[CellRows] = []
+    for cell in rows.cells():
+        named = cell.named()
+        if named["variant"] == NO_GRAPH:
+            assessors.append(cell)
+        else:
+            panels.setdefault((named["dataset"], named["encoding"]), []).append(cell)
+    # An assessor has no encoding, so it appears in every diagram of its dataset.
+    for (dataset, _), cells in panels.items():
+        cells += [cell for cell in assessors if cell.named()["dataset"] == dataset]
+    labelled = {
+        # The most of any cell, since one with missing units has fewer rows.
+        key: max(rows.read(cell, ["label"])["label"].drop_null().length() for cell in cells)
+        for key, cells in panels.items()
+    }
+    # Of equals the first one, which is the study's first encoding.
+    main = max(labelled, key=lambda key: labelled[key], default=None)
+    for key, cells in panels.items():
+        if not labelled[key]:
+            continue
+        curves = _readable(distinct_curves(rows, cells))
+        if not curves:
+            continue
+        # Only what differs among the cells of this diagram is worth a word in its legend.
+        everything = [cell for curve in curves for cell in curve.cells]
+        labels = [_curve_label(curve.cells, everything) for curve in curves]
+        bins = {
+            label: _bins(curve, policy, binning, seed)
+            for label, curve in zip(labels, curves, strict=True)
+        }
+        # Curves of one variant stand beside each other: what backends make of it is the question.
+        together = {
+            label: " = ".join(dict.fromkeys(cell[0] for cell in curve.cells))
+            for label, curve in zip(labels, curves, strict=True)
+        }
+        stem = "reliability" if key == main else f"reliability-{'-'.join(key)}"
+        title = ", ".join(key)
+        figure = reliability_diagram(bins, title=title, panels=together)
+        yield Diagram(stem, title, bins, figure)
+
+
+def distinct_curves(rows: RowsFile, cells: Iterable[CellRows]) -> list[Curve]:
+    """The curves of one dataset and encoding; cells with the same posteriors share one.
+
+    Cells with a failed unit are left out: a curve over fewer atoms is another question.
+    """
+    curves: list[Curve] = []
+    for cell in cells:
+        own = read_judgements(rows, cell)
+        if np.isin(own.status, UNANSWERED).any():
+            continue
+        p, label, response = own.claims
+        key = _curve_key(cell)
+        for position, curve in enumerate(curves):
+            # Cells of one dataset have the same atoms in the same order, so a comparison of arrays
+            # will do.
+            if p.shape == curve.p.shape and are_close(p, curve.p):
+                curves[position] = replace(curve, cells=(*curve.cells, key))
+                break
+        else:
+            curves.append(Curve((key,), p, label, response))
+    return curves
+
+
+def are_close(p: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+    """Whether posteriors of the same claims are one curve; a missing one is like another."""
+    close = partial(np.isclose, rtol=0, atol=SAME_CURVE, equal_nan=True)
+    return bool(piecewise(close, p, other).all())
+
+
+def _curve_key(cell: CellRows) -> tuple[str, ...]:
+    """What tells the curves of a diagram apart, as `_DIMENSIONS` names it."""
+    named = cell.named()
+    if named["variant"] == NO_GRAPH:
+        return (*[""] * (len(_DIMENSIONS) - 1), named["backend_label"])
+    prior = "the data's priors" if named["prior"] == OWN_PRIORS else f"priors {named['prior']}"
+    return (
+        named["variant"],
+        f"{named['relation_model']} relations",
+        prior,
+        f"strength {named['strength']:g}",
+        f"seed {named['seed']}",
+        named["backend_label"],
+    )
+
+
+def _readable(curves: Sequence[Curve]) -> list[Curve]:
+    if len(curves) <= MAX_CURVES:
+        return list(curves)
+    exact = [curve for curve in curves if any(cell[-1] == REFERENCE for cell in curve.cells)]
+    others = [curve for curve in curves if curve not in exact]
+    # By identity: curves hold arrays, which do not compare to a single truth value.
+    kept = {id(curve) for curve in (exact + others)[:MAX_CURVES]}
+    # In the order of the study, whichever were kept.
+    return [curve for curve in curves if id(curve) in kept]
+
+
+def _bins(curve: Curve, policy: str, binning: Reliability, seed: int) -> ReliabilityBins:
+    from calibration.curves.reliability_bins import reliability_bins
+    from calibration.labels import apply_policy
+
+    scored = apply_policy(curve.p, curve.label, policy=policy)
+    return reliability_bins(
+        scored.p,
+        scored.y,
+        n_bins=binning.bins,
+        strategy=binning.strategy,
+        responses=curve.response if scored.kept.all() else curve.response[scored.kept],
+        seed=seed,
+    )
+
+
+def _points(curves: Mapping[str, ReliabilityBins]) -> pd.DataFrame:
+    """The points of a diagram, one row per curve and bin."""
+    import pandas as pd
+
+    names = ("mean_predicted", "observed", "lower", "upper", "count")
+    return pd.concat(
+        [
+            pd.DataFrame(
+                {
+                    "curve": label,
+                    "bin_start": bins.edges[bins.position],
+                    "bin_end": bins.edges[bins.position + 1],
+                    **{name: getattr(bins, name) for name in names},
+                }
+            )
+            for label, bins in curves.items()
+        ]
+    )
+
+
+def _curve_label(cells: Sequence[tuple[str, ...]], everything: Sequence[tuple[str, ...]]) -> str:
+    """The name of a curve: its cells, less what every cell of the diagram shares."""
+    parts = []
+    values = [list(dict.fromkeys(cell[d] for cell in cells)) for d in range(len(_DIMENSIONS))]
+    product = 1
+    for own in values:
+        product *= len(own)
+    # Only a full grid of values can be named by its values one dimension at a time.
+    if product != len(cells):
+        varying = [d for d in range(len(_DIMENSIONS)) if len({cell[d] for cell in everything}) > 1]
+        return "; ".join(" ".join(cell[d] for d in varying if cell[d]) for cell in cells)
+    for dimension, own in enumerate(values):
+        if len({cell[dimension] for cell in everything}) > 1:
+            parts.append(" = ".join(own))
+    return ", ".join(filter(None, parts)) or cells[0][-1]

@@ -1,0 +1,385 @@
+"""What changed from one run to another: settings, posteriors and measures, values of tables.
+
+Runs of units are compared cell by cell, with intervals; analyses and what commands found table by
+table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from experiments.findings.diff import FINDINGS, SAME, read_findings
+from experiments.findings.findings import Findings
+from experiments.findings.markup import read_csv
+from experiments.findings.table import Table
+from experiments.study.cell_names import CELL
+from experiments.study.files import MANIFEST, ROWS, read_manifest
+from experiments.study.judgements import Judgements, read_judgements
+from experiments.study.rows import UNANSWERED, CellRows, RowsFile
+from experiments.study.significance import REPLICATES, difference_interval, labelled_pair
+from factormodels.errors import InputError
+
+if TYPE_CHECKING:
+    from calibration.intervals import RatioSums
+
+
+LABELLED = ("precision_mae", "f1", "accuracy", "brier", "log_loss")
+"""Measures that are compared over the labelled claims of both runs."""
+
+
+UNLABELLED = ("precision", "expected_precision")
+"""Measures that are compared over all claims of both runs: the means over responses of the share
+with P > 1/2, and of the mean of P."""
+
+
+class SettingChange(NamedTuple):
+    """What differs in the study, the data or the versions.
+
+    Attributes:
+        place: where.
+        before: its value in the first run, "--" for none.
+        after: its value in the second.
+    """
+
+    place: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class MeasureChange:
+    """How far a measure moved.
+
+    Attributes:
+        measure: its name.
+        before: its value in the first run.
+        after: in the second, over the same claims.
+        difference: after less before.
+        lower: lower end of the interval of the difference, by the bootstrap over responses.
+        upper: its upper end.
+    """
+
+    measure: str
+    before: float
+    after: float
+    difference: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class CellChange:
+    """What changed in a cell that both runs have.
+
+    Attributes:
+        key: the cell.
+        n_claims: number of claims that both runs judged.
+        n_only_before: number of claims that only the first one judged.
+        n_only_after: number of claims that only the second one judged.
+        n_changed: number of common claims whose posterior differs by more than `SAME`.
+        n_flipped: number of these that lie on the other side of 1/2.
+        max_difference: largest difference of a posterior.
+        mean_difference: mean absolute difference.
+        n_status: number of common responses that ended differently.
+        failed_before: number of units that failed in the first run.
+        failed_after: in the second.
+        measures: how far the measures moved; empty if no posterior changed.
+    """
+
+    key: Mapping[str, Any]
+    n_claims: int
+    n_only_before: int
+    n_only_after: int
+    n_changed: int
+    n_flipped: int
+    max_difference: float
+    mean_difference: float
+    n_status: int
+    failed_before: int
+    failed_after: int
+    measures: tuple[MeasureChange, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing changed."""
+        return not (self.n_changed or self.n_only_before or self.n_only_after or self.n_status)
+
+
+@dataclass(frozen=True)
+class RunDifference:
+    """What changed from one run of units to another.
+
+    Attributes:
+        settings: what differs in study, data and versions.
+        cells: the cells that both have.
+        only_before: cells of the first run alone.
+        only_after: cells of the second run alone.
+    """
+
+    settings: tuple[SettingChange, ...]
+    cells: tuple[CellChange, ...]
+    only_before: tuple[Mapping[str, Any], ...]
+    only_after: tuple[Mapping[str, Any], ...]
+
+
+def are_of_units(before: Path, after: Path) -> bool:
+    """Whether two folders are of runs of units; if not, both have tables.
+
+    Raises:
+        InputError: if only one of them is a run of units, or a folder holds no results.
+    """
+    of_units = [_is_of_units(folder) for folder in (before, after)]
+    if of_units[0] != of_units[1]:
+        units, other = (before, after) if of_units[0] else (after, before)
+        raise InputError(
+            f"{other} holds tables and {units} a run of units, which have no number in "
+            "common; name two of one kind"
+        )
+    return of_units[0]
+
+
+def _is_of_units(folder: Path) -> bool:
+    """Whether a folder is of a run of units; if not, an analysis or a command wrote its tables."""
+    return not _is_of_findings(folder) and "analysis" not in read_manifest(folder)["config"]
+
+
+def _is_of_findings(folder: Path) -> bool:
+    return (folder / FINDINGS).is_file() and not (folder / MANIFEST).exists()
+
+
+def compare_runs(before: Path, after: Path, *, seed: int = 0) -> RunDifference:
+    """What changed from one run of units to another; a cell of each is in memory at a time.
+
+    Where a single value of a column is gone and a single one is new, as when a prior was replaced
+    or the settings of a backend, cells are compared across the two.
+
+    Args:
+        before: folder of the first run.
+        after: folder of the second run.
+        seed: seed of the bootstrap.
+
+    Raises:
+        InputError: if a folder holds no run, or a file of it cannot be read.
+    """
+    # The second run says how both are scored, since two policies would differ for no other reason.
+    config = read_manifest(after)["config"]
+    scoring = _Scoring(config["unlabelled"], config["k"], seed)
+    first, second = (RowsFile(folder / ROWS) for folder in (before, after))
+    # Without this a renamed prior would leave every cell without a counterpart.
+    replaced = _replaced(first.cells(), second.cells())
+    # Keys as they would be called in the second run, so that both sides meet in one dictionary.
+    left = {_renamed(cell, replaced): cell for cell in first.cells()}
+    right = {_renamed(cell, {}): cell for cell in second.cells()}
+    changes = []
+    for key, cell in left.items():
+        if key in right:
+            other = right[key]
+            named, its = cell.named(), other.named()
+            # The title of a compared cell names both values where one was replaced.
+            named |= {
+                name: f"{value} → {its[name]}"
+                for name, value in named.items()
+                if value != its[name]
+            }
+            sides = (read_judgements(first, cell), read_judgements(second, other))
+            changes.append(_cell_change(named, sides[0], sides[1], scoring))
+    return RunDifference(
+        setting_changes(before, after),
+        tuple(changes),
+        only_before=tuple(cell.named() for key, cell in left.items() if key not in right),
+        only_after=tuple(cell.named() for key, cell in right.items() if key not in left),
+    )
+
+
+def tables_of(folder: Path) -> Findings:
+    """The tables that an analysis, or a command with --out, wrote to a folder.
+
+    Raises:
+        InputError: if there are none, or one of them cannot be read.
+    """
+    if _is_of_findings(folder):
+        return read_findings(folder)
+    files = [Path(name) for name in read_manifest(folder)["files"]]
+    frames = {file.stem: read_csv(folder / file) for file in files if file.suffix == ".csv"}
+    return Findings("run", str(folder), (), {n: Table(f, ()) for n, f in frames.items()}, {})
+
+
+def as_rows(difference: RunDifference) -> list[dict[str, Any]]:
+    """One row per cell and measure, or per cell where none moved."""
+    return [row for cell in difference.cells for row in _cell_rows(cell)]
+
+
+def _cell_rows(cell: CellChange) -> list[dict[str, Any]]:
+    facts = {
+        **cell.key,
+        **{name: value for name, value in asdict(cell).items() if name.startswith("n_")},
+        "max_difference": cell.max_difference,
+        "mean_difference": cell.mean_difference,
+        "failed_before": cell.failed_before,
+        "failed_after": cell.failed_after,
+    }
+    none = dict.fromkeys(("measure", "before", "after", "difference", "lower", "upper"))
+    return [{**facts, **asdict(one)} for one in cell.measures] or [{**facts, **none}]
+
+
+def setting_changes(before: Path, after: Path) -> tuple[SettingChange, ...]:
+    """What differs in study, data and versions, or in what commands were asked."""
+    facts, others = _facts(before), _facts(after)
+    return tuple(
+        SettingChange(place, _shown(facts.get(place)), _shown(others.get(place)))
+        # The places of both, in the order of the first; a set would shuffle them from run to run.
+        for place in dict.fromkeys((*facts, *others))
+        if facts.get(place) != others.get(place)
+    )
+
+
+def _facts(folder: Path) -> dict[str, Any]:
+    """What a run's results may depend on, by place."""
+    if _is_of_findings(folder):
+        found = read_findings(folder)
+        asked = dict(_flat(dict(found.settings), ""))
+        return {"command": found.command, "source": found.source, **asked}
+    manifest = read_manifest(folder)
+    facts: dict[str, Any] = {}
+    for part in ("config", "data", "models", "code", "packages"):
+        facts.update(_flat(manifest.get(part, {}), "" if part == "config" else f"{part}."))
+    for name in ("python", "platform", "processor"):
+        facts[name] = manifest.get(name)
+    return facts
+
+
+def _flat(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    """Yield (place, value) of everything in nested plain data."""
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            # A list of plain values stays one fact; lists of objects are taken apart by position.
+            yield from _flat(item, f"{place}{key}." if isinstance(item, dict) else f"{place}{key}")
+    elif isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        for position, item in enumerate(value):
+            start = f"{place}[{position}]"
+            yield from _flat(item, f"{start}." if isinstance(item, dict) else start)
+    else:
+        yield place.rstrip("."), value
+
+
+def _shown(value: Any) -> str:
+    return "--" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+@dataclass(frozen=True)
+class _Scoring:
+    """What an unlabelled claim counts as, how K is chosen, and the seed of the bootstrap."""
+
+    policy: str
+    k: int | str
+    seed: int
+
+
+def _replaced(before: Sequence[CellRows], after: Sequence[CellRows]) -> dict[str, tuple[Any, Any]]:
+    """The columns of which one value is gone and one is new, with these two."""
+    result = {}
+    for name in CELL:
+        values = [{cell.named()[name] for cell in cells} for cells in (before, after)]
+        # With two or more on a side it would be a guess which one replaced which.
+        gone, new = values[0] - values[1], values[1] - values[0]
+        if len(gone) == len(new) == 1:
+            result[name] = (*gone, *new)
+    return result
+
+
+def _renamed(cell: CellRows, replaced: Mapping[str, tuple[Any, Any]]) -> tuple[Any, ...]:
+    """The values of a cell, where one is replaced the new one."""
+    return tuple(
+        replaced[name][1] if name in replaced and value == replaced[name][0] else value
+        for name, value in cell.named().items()
+    )
+
+
+def _cell_change(
+    key: Mapping[str, Any],
+    before: Judgements,
+    after: Judgements,
+    scoring: _Scoring,
+) -> CellChange:
+    """What changed in a cell, over the claims that both runs judged."""
+    mine, its = before.same_rows(after)
+    both = before.judged[mine] & after.judged[its]
+    differences = (after.p[its] - before.p[mine])[both]
+    # `both` counts claims judged in both runs, so units that failed in one are left out here and
+    # counted as only before or only after.
+    changed = np.abs(differences) > SAME
+    flipped = (before.p[mine][both] > 0.5) != (after.p[its][both] > 0.5)
+    statuses = [dict(zip(one.responses, one.status, strict=True)) for one in (before, after)]
+    common = statuses[0].keys() & statuses[1].keys()
+    return CellChange(
+        key=key,
+        n_claims=int(both.sum()),
+        n_only_before=int(before.judged.sum() - both.sum()),
+        n_only_after=int(after.judged.sum() - both.sum()),
+        n_changed=int(changed.sum()),
+        n_flipped=int((changed & flipped).sum()),
+        max_difference=float(np.abs(differences).max(initial=0.0)),
+        mean_difference=float(np.abs(differences).mean()) if differences.size else 0.0,
+        n_status=sum(statuses[0][response] != statuses[1][response] for response in common),
+        failed_before=int(np.isin(before.status, UNANSWERED).sum()),
+        failed_after=int(np.isin(after.status, UNANSWERED).sum()),
+        measures=tuple(_measures(before, after, scoring)) if changed.any() else (),
+    )
+
+
+def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Iterator[MeasureChange]:
+    """Yield how far each measure moved, over all common claims or the labelled ones."""
+    from calibration.significance.paired import bootstrap_difference
+
+    mine, its = before.same_rows(after)
+    both = before.judged[mine] & after.judged[its]
+    index = before.index[mine][both]
+    for name in UNLABELLED:
+        first, second = (
+            _means(np.where(p > 0.5, 1.0, 0.0) if name == "precision" else p, index)
+            for p in (before.p[mine][both], after.p[its][both])
+        )
+        # The later run first: a rise has a positive sign.
+        result = bootstrap_difference(second, first, n_bootstrap=REPLICATES, seed=scoring.seed)
+        was, now = (float(sums.estimate()[0]) for sums in (first, second))
+        yield MeasureChange(name, was, now, result.estimate, result.lower, result.upper)
+    # An unlabelled claim is left out rather than refused: the runs themselves were not.
+    policy = "exclude" if scoring.policy == "error" else scoring.policy
+    # `p` is the earlier run's, `other` the later one's.
+    p, other, y, responses = labelled_pair(before, after, policy)
+    for name in LABELLED if len(y) else ():
+        try:
+            lower, upper = difference_interval(
+                other, p, y, responses, name, scoring.k, scoring.seed
+            )
+        except InputError:
+            continue  # An infinite log loss has no difference.
+        was, now = (_value(name, one, y, responses, scoring.k) for one in (p, other))
+        yield MeasureChange(name, was, now, now - was, lower, upper)
+
+
+def _value(name: str, p: np.ndarray, y: np.ndarray, responses: np.ndarray, k: int | str) -> float:
+    from calibration.grouping import group_by_response
+    from calibration.scores.definition import JudgedClaims
+    from calibration.scores.registry import REGISTRY, response_k
+
+    grouping = group_by_response(responses)
+    judged = JudgedClaims(p, y, grouping, response_k(k, grouping))
+    return float(REGISTRY[name].sums(judged).estimate()[0])
+
+
+def _means(values: np.ndarray, index: np.ndarray) -> RatioSums:
+    """The mean over responses of the mean over their claims, as sums."""
+    from calibration.grouping import group_by_response
+    from calibration.intervals import RatioSums
+
+    # A ratio whose denominator is 1 for each response: the mean over responses as the engine of
+    # intervals takes it.
+    means = group_by_response(index).means(values)[:, np.newaxis]
+    return RatioSums(means, np.ones_like(means))

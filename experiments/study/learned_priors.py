@@ -1,0 +1,463 @@
+"""The priors that a study learns: before its units, once for each view of a dataset, in folds.
+
+They are fitted to the data as they are stated; strengths act on what was learned. A response is
+judged by what the other folds teach.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.folds import response_folds
+from calibration.learned_priors import CrossFitting, LearnedPriors, Specification, cross_fitting
+from calibration.learned_priors.learned import apply
+from calibration.learned_priors.parameters import Parameter, Parameters, ParameterScale
+from experiments.findings.text import counted
+from experiments.settings.backend_settings import build_backend
+from experiments.study.cell_names import cell_words
+from experiments.study.config import Learned, PriorSetting
+from experiments.study.data import StudyData, related_graph
+from experiments.study.design import GraphView, StudyCell
+from experiments.study.learning import KEEP, LEARN, specification
+from experiments.study.reading import LoadedStudy
+from experiments.study.rows import FAILED
+from experiments.study.units import sentence
+from factormodels.errors import FactormodelsError, InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.io.result_store import KeptValues
+from inference import Backend
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+logger = logging.getLogger(__name__)
+
+WHOLE = -1
+"""In place of a fold: responses without a label, for which all labelled ones are others."""
+
+COLUMNS = (
+    *("dataset", "variant", "relation_model", "encoding", "prior", "fold", "parameter", "estimate"),
+    *("standard_error", "lower", "upper", "start", "parameter_status"),
+    *("n_responses", "n_labelled", "status", "converged", "error"),
+)
+"""Columns of priors.csv; a fit that failed has one row without a parameter."""
+
+Key = tuple[str, str, str, str]
+"""Variant, relation model, encoding and what tables call the priors."""
+
+
+@dataclass(frozen=True)
+class PriorRequest:
+    """Which priors are to be learned, and of what.
+
+    Attributes:
+        dataset: name of the dataset.
+        variant: view of its graphs.
+        relation_model: what the study calls the source of their relations.
+        encoding: encoding of their relations.
+        prior: the setting of the priors.
+        backend: the algorithm that fits.
+        place: what errors begin with.
+    """
+
+    dataset: str
+    variant: str
+    relation_model: str
+    encoding: str
+    prior: PriorSetting
+    backend: Backend
+    place: str
+
+    @property
+    def title(self) -> str:
+        """What messages call it."""
+        view = {"variant": self.variant, "relation_model": self.relation_model}
+        words = cell_words(view, view)
+        return f"priors {self.prior.title!r} of {self.dataset} ({words}, {self.encoding})"
+
+    @property
+    def learned(self) -> Learned:
+        """What is learned, and how."""
+        return self.prior.learned or Learned()
+
+    def key(self, fold: int) -> str:
+        """What the fit without a fold is kept under."""
+        return json.dumps(
+            [self.dataset, self.variant, self.relation_model, self.encoding, self.prior.title, fold]
+        )
+
+    def matches(self, dataset: str, view: GraphView) -> bool:
+        """Whether these are the priors of a view of a dataset, at whatever strength."""
+        own = (self.dataset, self.variant, self.relation_model, self.encoding, self.prior)
+        its = (view.variant, view.relation_model, view.encoding, view.prior)
+        return own == (dataset, *its)
+
+    def cross_fitting(self, graphs: Sequence[FactGraph], seed: int) -> CrossFitting:
+        """The cross-fitting over the responses of the dataset in this view.
+
+        Raises:
+            InputError: for a relation that cannot be learned of, or nothing to learn.
+        """
+        learned = self.learned
+        return cross_fitting(
+            graphs,
+            specification_of(self.prior, self.encoding),
+            n_folds=learned.folds,
+            seed=seed,
+            objective=learned.objective,
+            backend=self.backend,
+            penalty=learned.penalty,
+            max_iterations=learned.max_iterations,
+        )
+
+
+@dataclass(frozen=True)
+class FoldFit:
+    """What the responses outside one fold teach.
+
+    Attributes:
+        parameters: the free numbers.
+        theta: their values on the scales without bounds, (k,).
+        table: rows of `calibration.learned_priors.LearnedValue`, as plain data.
+        n_responses: number of responses that it was fitted to.
+        n_labelled: number of their labelled atoms.
+        status: how the search ended, or `FAILED`.
+        error: why it failed.
+    """
+
+    parameters: Parameters = field(default_factory=partial(Parameters, ()))
+    theta: tuple[float, ...] = ()
+    table: tuple[Mapping[str, Any], ...] = ()
+    n_responses: int = 0
+    n_labelled: int = 0
+    status: str = FAILED
+    error: str = ""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the search ended at an optimum, be it at the end of a range."""
+        return self.status in ("converged", "boundary")
+
+
+@dataclass(frozen=True)
+class CrossFittedPriors:
+    """Priors learned for the responses of a dataset in one view.
+
+    Attributes:
+        dataset: name of the dataset.
+        variant: view of its graphs.
+        relation_model: what the study calls the source of their relations.
+        encoding: encoding of their relations.
+        prior: the setting of the priors.
+        fold: the fold of each response, (n_responses,), or `WHOLE`.
+        fits: what was learned without each fold.
+    """
+
+    dataset: str
+    variant: str
+    relation_model: str
+    encoding: str
+    prior: PriorSetting
+    fold: tuple[int, ...]
+    fits: Mapping[int, FoldFit]
+
+    @property
+    def key(self) -> Key:
+        """What tells it from the others of its dataset."""
+        return self.variant, self.relation_model, self.encoding, self.prior.title
+
+    def of(self, responses: Sequence[int]) -> CrossFittedPriors:
+        """The same priors for some responses alone, by position."""
+        return replace(self, fold=tuple(self.fold[response] for response in responses))
+
+    def graph(self, response: int, graph: FactGraph) -> FactGraph:
+        """A response's view with what was learned without its fold.
+
+        Raises:
+            FactormodelsError: if nothing was learned, because the fit failed.
+        """
+        fit = self.fits[self.fold[response]]
+        if fit.error:
+            raise FactormodelsError(f"its priors could not be learned: {fit.error}")
+        chosen = specification_of(self.prior, self.encoding)
+        return apply(graph, chosen, fit.parameters, np.array(fit.theta))
+
+
+def prior_requests(
+    loaded: LoadedStudy, cells: Sequence[StudyCell], data: Sequence[StudyData]
+) -> tuple[PriorRequest, ...]:
+    """Which priors the cells of a study have learned, each once.
+
+    Raises:
+        InputError: for a dataset with no label, or with fewer labelled responses than folds, or a
+            setting that the algorithm does not have.
+        MissingDependencyError: if a library that the algorithm needs is not installed.
+    """
+    by_name = {dataset.name: dataset for dataset in data}
+    # By title, since cells know their priors by title alone.
+    places = {
+        setting.title: loaded.blame(f"priors[{position}].learned")
+        for position, priors in enumerate(loaded.study.priors)
+        for setting in priors.settings()
+    }
+    found: dict[tuple[str, Key], PriorRequest] = {}
+    for cell in cells:
+        view, learned = cell.view, cell.view.prior.learned
+        shown = (view.variant, view.relation_model, view.encoding)
+        key = (cell.dataset, (*shown, view.prior.title))
+        # Cells that differ only in algorithm or strength share one fit.
+        if learned is None or key in found:
+            continue
+        place = places[view.prior.title]
+        _check_labels(by_name[cell.dataset], learned, place)
+        backend = build_backend(
+            learned.backend, learned.settings, partial("{}.settings.{}".format, place)
+        )
+        found[key] = PriorRequest(cell.dataset, *shown, view.prior, backend, place)
+    return tuple(found.values())
+
+
+def fit_all(
+    asked: Sequence[PriorRequest],
+    data: Sequence[StudyData],
+    seed: int,
+    kept: KeptValues,
+    *,
+    finished: Collection[tuple[str, GraphView]] = (),
+    again: bool = False,
+    notice: Callable[[str], None] = logger.info,
+) -> tuple[CrossFittedPriors, ...]:
+    """The learned priors; those that are kept are not fitted again.
+
+    Args:
+        asked: which priors.
+        data: the datasets of the study.
+        seed: seed of the folds.
+        kept: fits of this run that are done; what is fitted goes there at once.
+        finished: datasets and views of which units are finished: their fits must be there.
+        again: fit anew what failed.
+        notice: is told what is being fitted.
+
+    Raises:
+        InputError: for data that the specification cannot be learned of, or if the fits of
+            finished units are gone.
+    """
+    by_name = {dataset.name: dataset for dataset in data}
+    found = []
+    for request in asked:
+        # All fits of a request are kept before its first unit is run, so fold 0 speaks for the
+        # others. Fitting anew would mix rows of two fits in one cell.
+        if any(request.matches(*view) for view in finished) and not kept.get(request.key(0)):
+            raise InputError(
+                f"{kept.path}: the {request.title} that finished units used are not in it; "
+                "start anew with --overwrite"
+            )
+        dataset = by_name[request.dataset]
+        found.append(_fit(request, dataset, seed, kept, again, notice))
+    return tuple(found)
+
+
+def kept_fits(
+    asked: Sequence[PriorRequest], data: Sequence[StudyData], seed: int, values: Mapping[str, Any]
+) -> tuple[CrossFittedPriors, ...]:
+    """The learned priors of which every fit is kept, without fitting any.
+
+    Args:
+        asked: which priors.
+        data: the datasets of the study.
+        seed: seed of the folds.
+        values: what is kept, by key.
+    """
+    by_name = {dataset.name: dataset for dataset in data}
+    found = []
+    for request in asked:
+        fold, needed = _folds(request, by_name[request.dataset], seed)
+        if all(request.key(number) in values for number in needed):
+            fits = {number: from_plain(values[request.key(number)]) for number in needed}
+            found.append(_cross_fit(request, fold, fits))
+    return tuple(found)
+
+
+def priors_table(fits: Sequence[CrossFittedPriors]) -> pd.DataFrame:
+    """What was learned, one row per fold and parameter, with the columns `COLUMNS`.
+
+    The fold is empty for the fit of all labelled responses, by which those without labels are
+    judged.
+    """
+    import pandas as pd
+
+    rows = []
+    for cross in fits:
+        for fold, fit in cross.fits.items():
+            shared = {
+                **{name: getattr(cross, name) for name in COLUMNS[:4]},
+                "prior": cross.prior.title,
+                "fold": pd.NA if fold == WHOLE else fold,
+                **{name: getattr(fit, name) for name in ("n_responses", "n_labelled", "status")},
+                "converged": fit.converged,
+                "error": fit.error,
+            }
+            # A failed fit still has its row, with the error.
+            for value in fit.table or ({},):
+                # A parameter has a status of its own, which must not hide that of the fit.
+                own = {name: value.get(name) for name in COLUMNS if name in value}
+                own |= {"parameter": value.get("name"), "parameter_status": value.get("status")}
+                rows.append({**shared, **{k: v for k, v in own.items() if k not in shared}})
+    return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"fold": "Int64"})
+
+
+def specification_of(prior: PriorSetting, encoding: str) -> Specification:
+    """What a setting of the priors makes free, what it sets, and what it leaves."""
+    learned = prior.learned or Learned()
+    relations = [name for name in ("temperature", "probability") if name in learned.parameters]
+    atom, context = (
+        # In the words of the command line, which `specification` reads; repr keeps every bit of a
+        # float.
+        LEARN if f"{name}_prior" in learned.parameters else KEEP if value is None else repr(value)
+        for name, value in (("atom", prior.atom), ("context", prior.context))
+    )
+    return specification(atom, context, relations[0] if relations else KEEP, learned.by, encoding)
+
+
+def as_plain(learned: LearnedPriors) -> dict[str, Any]:
+    """A fit as plain JSON data."""
+    return {
+        "error": "",
+        "parameters": [asdict(item) for item in learned.parameters.items],
+        "theta": learned.theta.tolist(),
+        "table": [asdict(value) for value in learned.table()],
+        "n_responses": learned.n_responses,
+        "n_labelled": learned.n_labelled,
+        "status": str(learned.status),
+    }
+
+
+def from_plain(value: Mapping[str, Any]) -> FoldFit:
+    """The fit that plain data stand for; that of an error alone has failed."""
+    if value["error"]:
+        return FoldFit(error=value["error"])
+    # JSON has no tuples and no enumerations: they are made anew.
+    items = (
+        Parameter(**{**item, "key": tuple(item["key"]), "scale": ParameterScale(item["scale"])})
+        for item in value["parameters"]
+    )
+    return FoldFit(
+        parameters=Parameters(tuple(items)),
+        theta=tuple(value["theta"]),
+        table=tuple(value["table"]),
+        n_responses=value["n_responses"],
+        n_labelled=value["n_labelled"],
+        status=value["status"],
+    )
+
+
+def _check_labels(dataset: StudyData, learned: Learned, place: str) -> None:
+    labelled = len(_labelled(dataset))
+    if not labelled:
+        raise InputError(
+            f"{place}: no atom of {dataset.name!r} has a label to learn from; leave the dataset "
+            "out of these priors with `only`, or give labelled data"
+        )
+    # Every fold must hold a labelled response; checked before anything is fitted.
+    if labelled < learned.folds:
+        raise InputError(
+            f"{place}.folds: {learned.folds} folds, but {dataset.name!r} has "
+            f"{counted(labelled, 'labelled response')}, which are never split; "
+            + (f"give at most {labelled}" if labelled > 1 else "give more labelled data")
+        )
+
+
+def _labelled(dataset: StudyData) -> list[int]:
+    """The positions of the responses with a labelled atom."""
+    return [
+        position
+        for position, graph in enumerate(dataset.graphs)
+        if any(atom.label is not None for atom in graph.atoms)
+    ]
+
+
+def _fit(
+    request: PriorRequest,
+    dataset: StudyData,
+    seed: int,
+    kept: KeptValues,
+    again: bool,
+    notice: Callable[[str], None],
+) -> CrossFittedPriors:
+    """The fits of one request, those that are kept from the store; failures are kept as well."""
+    # Views and folds below are built on demand: a run that is resumed with all its fits needs
+    # neither.
+    fold, needed = _folds(request, dataset, seed)
+
+    @cache
+    def views() -> list[FactGraph]:
+        related = dataset.related or ({},) * len(dataset.graphs)
+        return [
+            related_graph(graph, own, request.relation_model, request.variant)
+            for graph, own in zip(dataset.graphs, related, strict=True)
+        ]
+
+    @cache
+    def cross_fitter() -> CrossFitting:
+        notice(f"learning {request.title}: {counted(len(needed), 'fit')}")
+        return request.cross_fitting(views(), seed)
+
+    def fitted(number: int) -> dict[str, Any]:
+        try:
+            if number == WHOLE:
+                # These may hold relations of a class that no labelled response has.
+                unseen = [views()[at] for at in np.flatnonzero(fold == WHOLE)]
+                return as_plain(cross_fitter().whole(unseen))
+            return as_plain(cross_fitter().without(number))
+        except InputError as error:
+            raise InputError(f"{request.place}: {request.title}: {error}") from None
+        except Exception as error:
+            # As with a unit, the rest of the study must not be lost to one fit.
+            logger.debug("%s, fold %d: the fit failed", request.title, number, exc_info=error)
+            return {"error": sentence(error)}
+
+    fits = {}
+    # Every fit is in the store before the next begins, so a run that dies loses one at most.
+    for number in needed:
+        value = kept.get(request.key(number))
+        # A failure is kept as well, or every resumption would try in vain again.
+        if value is None or (again and value["error"]):
+            value = fitted(number)
+            kept.put(request.key(number), value)
+        fits[number] = from_plain(value)
+    return _cross_fit(request, fold, fits)
+
+
+def _folds(
+    request: PriorRequest, dataset: StudyData, seed: int
+) -> tuple[NDArray[np.int64], list[int]]:
+    """The fold of every response, (n_responses,), and the folds without which is fitted."""
+    labelled = _labelled(dataset)
+    n_folds = request.learned.folds
+    # Responses without a label keep this: nothing of theirs was used, so all others may teach them.
+    fold = np.full(len(dataset.graphs), WHOLE)
+    # Dealing out only the labelled responses keeps the folds even, however many have no label.
+    fold[labelled] = response_folds([dataset.graphs[at].id for at in labelled], n_folds, seed)
+    return fold, [*range(n_folds), *([WHOLE] if (fold == WHOLE).any() else [])]
+
+
+def _cross_fit(
+    request: PriorRequest, fold: NDArray[np.int64], fits: Mapping[int, FoldFit]
+) -> CrossFittedPriors:
+    return CrossFittedPriors(
+        request.dataset,
+        request.variant,
+        request.relation_model,
+        request.encoding,
+        request.prior,
+        tuple(fold.tolist()),
+        fits,
+    )

@@ -1,0 +1,386 @@
+"""The files of a run: from its finished units to rows, summary, tests, tables and manifest.
+
+They are made whole beside their folder, then moved into it, the manifest last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from experiments.findings.artefacts import Origin
+from experiments.findings.latex import latex
+from experiments.findings.markup import csv_text
+from experiments.findings.table import markdown
+from experiments.findings.venues import venue_named
+from experiments.study import significance
+from experiments.study import study_table as tables
+from experiments.study.agreement import AgreeingCells, agreeing_cells, short_table
+from experiments.study.best import significantly_best
+from experiments.study.cell_names import CELL
+from experiments.study.config import EVERYTHING, Study, config_hash
+from experiments.study.data import StudyData
+from experiments.study.design import StudyCell, absent_backends
+from experiments.study.diagrams import Diagram, diagrams, write_diagrams
+from experiments.study.files import MANIFEST, REPORT, ROWS, publish, temporary_folder
+from experiments.study.folds import cross_fitted_folds
+from experiments.study.learned_priors import CrossFittedPriors, priors_table
+from experiments.study.manifest import file_hash, manifest, manifest_text
+from experiments.study.packed_graphs import KnownClaims
+from experiments.study.resumption import FinishedUnits
+from experiments.study.rows import (
+    GROUP_ROWS,
+    SCHEMA,
+    UNANSWERED,
+    RowsFile,
+    write_csv,
+    write_rows,
+)
+from experiments.study.selections import Selections, remarks_of, selections_table
+from experiments.study.sentences import sentences
+from experiments.study.summary import TIMES, StudySummary, summarise_study
+from experiments.study.text_models import TextUse, facts_of
+from factormodels.io.files import write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a run has written.
+
+    Attributes:
+        summary: its summary.
+        groups: its cells by whether their posteriors agree.
+        tests: its significance tests.
+        selections: which atoms count, and where that could not be settled.
+        files: the files, in order.
+        texts: what relation models and assessors were asked.
+    """
+
+    summary: StudySummary
+    groups: tuple[AgreeingCells, ...]
+    tests: pd.DataFrame
+    selections: Selections
+    files: tuple[Path, ...]
+    texts: tuple[TextUse, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class RunContents:
+    """A run with its results.
+
+    Attributes:
+        study: the study.
+        data: its datasets, with the relations that were found for them and are known.
+        cells: its cells.
+        rows: its tidy rows.
+        summary: its summary, one row per cell and selection.
+        tests: its significance tests.
+        manifest: its manifest.
+        fits: its learned priors that are known.
+        remarks: what is to be said of selections, by dataset and response.
+        diagrams: its reliability diagrams, if they are drawn already.
+    """
+
+    study: Study
+    data: tuple[StudyData, ...]
+    cells: tuple[StudyCell, ...]
+    rows: RowsFile
+    summary: pd.DataFrame
+    tests: pd.DataFrame
+    manifest: dict[str, Any]
+    fits: tuple[CrossFittedPriors, ...] = ()
+    remarks: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    diagrams: tuple[Diagram, ...] | None = None
+
+
+Pages = Callable[[RunContents, Path], Sequence[Path]]
+"""(a run, an empty folder) -> the pages of its report, written there."""
+
+
+def write_results(
+    study: Study,
+    data: Sequence[StudyData],
+    cells: Sequence[StudyCell],
+    finished: FinishedUnits,
+    code: Sequence[str],
+    folder: Path,
+    *,
+    fits: Sequence[CrossFittedPriors] = (),
+    selected: Selections | None = None,
+    texts: Sequence[TextUse] = (),
+    relations: Mapping[str, Any] = MappingProxyType({}),
+    pages: Pages | None = None,
+) -> Results:
+    """Write every file of a run.
+
+    Args:
+        study: the study.
+        data: its datasets, with the relations that were found for them.
+        cells: its cells.
+        finished: its finished units.
+        code: versions of the code that they were computed with.
+        folder: where the files go; other files in it are left alone.
+        fits: its learned priors.
+        selected: which atoms count; None: every one.
+        texts: what its relation models and assessors were asked.
+        relations: hashes of the relations that they found, by dataset, model and variant.
+        pages: writes the pages of the report, if the study asks for one; None: there is none.
+
+    Raises:
+        InputError: if the folder cannot be written, or the rows cannot be scored as asked.
+    """
+    # Without selections every atom counts, which is written as "all".
+    selections = selected or Selections()
+    origin = Origin(study.study, config_hash(study))
+    with temporary_folder(folder) as place:
+        files: list[Path] = []
+
+        # Every file is noted as it is named, so that the manifest and the move into place miss
+        # none.
+        def file(name: str) -> Path:
+            files.append(place / name)
+            return files[-1]
+
+        # A generator: only one group of a cell's rows is in memory at a time.
+        row_groups = row_tables(study.study, data, cells, finished, selections)
+        write_rows(row_groups, file(ROWS), origin.metadata())
+        # From here on everything is computed from the file as written, as a reader of it would.
+        rows = RowsFile(place / ROWS)
+        drawn = tuple(diagrams_of(study, rows)) if "reliability" in study.outputs else None
+        # Before the report, which leaves the titles of its diagrams to captions.
+        figures = write_diagrams(drawn or (), place, origin, venue_named(study.venue))
+        if "csv" in study.outputs:
+            write_csv(rows, file("rows.csv"))
+        summary = whole_summary(study, rows, selections.titles)
+        # Without the times, so that two runs of a study give the same summary.csv to the byte.
+        _write_frame(summary.cells.drop(columns=list(TIMES)), file("summary.csv"))
+        # The selections of a cell share its posteriors, and so their times.
+        _write_frame(summary.cells[[*CELL, *TIMES]].drop_duplicates(list(CELL)), file("times.csv"))
+        if fits:
+            _write_frame(priors_table(fits), file("priors.csv"))
+        if selections.titles:
+            _write_frame(selections_table(selections, data), file("selections.csv"))
+        tests = significance.significance_table(study, rows)
+        if study.significance.pairs:
+            _write_frame(tests, file("significance.csv"))
+        groups = tuple(agreeing_cells(rows, summary.cells))
+        # Without times, which no two runs have alike.
+        found = " ".join([study.description, *sentences(summary.cells, groups, times=False)])
+        papers = {
+            "short": short_table(summary.cells, groups, found.strip(), study.measures),
+            # One table in both formats, so that LaTeX and Markdown cannot differ.
+            "table": tables.paper(
+                summary.cells,
+                study.description or study.study,
+                study.measures,
+                absent_backends(cells),
+            ),
+        }
+        if study.significance.pairs:
+            papers["significance"] = significance.paper(tests, study)
+        for stem, table in papers.items():
+            if "latex" in study.outputs:
+                text = latex(table, stem, origin.comments(), venue_named(study.venue))
+                write_text(file(f"{stem}.tex"), text)
+            if "markdown" in study.outputs:
+                write_text(file(f"{stem}.md"), markdown(table, origin.comments()))
+        sizes = {dataset.name: len(dataset.graphs) for dataset in data}
+        missing = sum(sizes[cell.dataset] for cell in cells) - finished.table.num_rows
+        # Before the report, since its pages show the manifest; the files' hashes come afterwards.
+        document = manifest(
+            study,
+            data,
+            finished.statuses(),
+            missing,
+            code,
+            [],
+            facts_of(texts),
+            relations,
+        )
+        written: Sequence[Path] = ()
+        if pages is not None and "report" in study.outputs:
+            (place / REPORT).mkdir()
+            run = RunContents(
+                study,
+                tuple(data),
+                tuple(cells),
+                rows,
+                summary.cells,
+                tests,
+                dict(document),
+                tuple(fits),
+                remarks_of(selections_table(selections, data).to_dict("records")),
+                drawn,
+            )
+            written = pages(run, place / REPORT)
+        files += figures
+        document["files"] = {
+            str(path.relative_to(place)): file_hash(path) for path in (*files, *written)
+        }
+        if written:
+            files.append(place / REPORT)
+        # The manifest lists all other files and is moved into place last: where it is, the rest is.
+        write_text(file(MANIFEST), manifest_text(document))
+        publish(files, folder)
+    paths = tuple(folder / file.name for file in files)
+    return Results(summary, groups, tests, selections, paths, tuple(texts))
+
+
+def diagrams_of(study: Study, rows: RowsFile) -> Iterator[Diagram]:
+    """Yield the reliability diagrams of a study's rows."""
+    return diagrams(rows, policy=study.unlabelled, binning=study.reliability, seed=study.seed)
+
+
+def whole_summary(study: Study, rows: RowsFile, selections: Sequence[str] = ()) -> StudySummary:
+    """The summary of a study's rows with what is significantly the best (MEASURE_best)."""
+    summary = summarise_study(
+        rows,
+        policy=study.unlabelled,
+        k=study.k,
+        selections=selections,
+        measures=study.measures,
+        folds=partial(cross_fitted_folds, study),
+    )
+    best = significantly_best(study, rows, summary.cells)
+    return replace(summary, cells=summary.cells.join(best))
+
+
+def row_tables(
+    study: str,
+    data: Sequence[StudyData],
+    cells: Sequence[StudyCell],
+    finished: FinishedUnits,
+    selections: Selections | None = None,
+) -> Iterator[pa.Table]:
+    """Yield the rows of each cell, those of the responses that are finished, a row group at a time.
+
+    Args:
+        study: name of the study.
+        data: its datasets.
+        cells: its cells.
+        finished: the finished units.
+        selections: which atoms count; None: every one.
+    """
+    kept = selections or Selections()
+    claims = {dataset.name: _Claims.of(dataset, kept) for dataset in data}
+    for number, cell in enumerate(cells):
+        place = finished.of_cell(number)
+        units = finished.table.slice(place.start, place.stop - place.start)
+        yield from _cell_rows(study, cell, claims[cell.dataset], units)
+
+
+def _write_frame(frame: pd.DataFrame, path: Path) -> None:
+    write_text(path, csv_text(frame))
+
+
+@dataclass(frozen=True)
+class _Claims:
+    """What the rows of a dataset have in common in all its cells.
+
+    Attributes:
+        columns: of its claims.
+        selections: texts (n_rows,), as `columns.atom`; None where every atom counts.
+    """
+
+    columns: KnownClaims
+    selections: pa.ChunkedArray | None
+
+    @staticmethod
+    def of(dataset: StudyData, kept: Selections) -> _Claims:
+        columns = dataset.claims
+        if not kept.titles:
+            return _Claims(columns, None)
+        texts: list[str | None] = []
+        for own in kept.of_atoms(dataset):
+            texts += own or [None]
+        return _Claims(columns, pa.chunked_array([pa.array(texts, pa.string())]))
+
+    def of_rows(self, name: str, rows: NDArray[np.int64]) -> pa.Array:
+        """Values of a column, atom, label, annotation or selections, in some of its rows."""
+        column = self.selections if name == "selections" else getattr(self.columns, name)
+        if column is None:
+            atoms = self.of_rows("atom", rows)
+            everything = pa.repeat(pa.scalar(EVERYTHING), len(rows))
+            return pc.if_else(atoms.is_valid(), everything, pa.scalar(None, pa.string()))
+        # Rows of neighbours, whose stretch of the column is small where the column is not.
+        first = int(rows.min())
+        stretch = column.slice(first, int(rows.max()) - first + 1).combine_chunks()
+        return stretch.take(pa.array(rows - first))
+
+    def responses(self, positions: NDArray[np.int64]) -> pa.Array:
+        """Ids of responses."""
+        first = int(positions.min())
+        stretch = self.columns.response.slice(first, int(positions.max()) - first + 1)
+        return stretch.combine_chunks().take(pa.array(positions - first))
+
+
+def _cell_rows(study: str, cell: StudyCell, claims: _Claims, units: pa.Table) -> Iterator[pa.Table]:
+    """Yield the tidy rows of one cell, as many at a time as a row group has.
+
+    A cell that was not run has no rows, rather than rows without results.
+    """
+    responses = np.asarray(units["response"].to_numpy(), dtype=np.int64)
+    ends = np.cumsum(np.maximum(claims.columns.n_atoms[responses], 1))
+    for start in range(0, int(ends[-1]) if len(ends) else 0, GROUP_ROWS):
+        stop = min(start + GROUP_ROWS, int(ends[-1]))
+        # The units that these rows are of, the first and the last perhaps in part.
+        first = int(np.searchsorted(ends, start, side="right"))
+        last = int(np.searchsorted(ends, stop, side="left"))
+        own = units.slice(first, last - first + 1).combine_chunks()
+        table = _unit_rows(study, cell, claims, own, responses[first : last + 1])
+        before = int(ends[first - 1]) if first else 0
+        yield table.slice(start - before, stop - start)
+
+
+def _unit_rows(
+    study: str,
+    cell: StudyCell,
+    claims: _Claims,
+    units: pa.Table,
+    responses: NDArray[np.int64],
+) -> pa.Table:
+    """The rows of some units of a cell: their results, spread over the claims that they judge."""
+    # A row per claim: `owner` is its unit, `within` its place in the response.
+    n_atoms = claims.columns.n_atoms[responses]
+    n_rows = np.maximum(n_atoms, 1)
+    owner = np.repeat(np.arange(len(responses)), n_rows)
+    within = np.arange(len(owner)) - np.repeat(np.cumsum(n_rows) - n_rows, n_rows)
+    rows = claims.columns.starts[responses][owner] + within
+    failed = np.isin(units["status"].to_pylist(), UNANSWERED)
+    judged = ~(failed | (n_atoms == 0))[owner]
+    p = np.zeros(len(owner))
+    # A failed unit and a response without atoms have empty lists, so the flat list runs over
+    # exactly the judged rows.
+    p[judged] = units["p"].combine_chunks().flatten().to_numpy()
+    shared = {"study": study, **cell.key(), "backend": cell.algorithm.name}
+    shared["setting"] = cell.algorithm.setting
+    # What a unit has once, such as its seconds, every row of its claims repeats.
+    repeated = pa.array(owner)
+    # A claim on which an assessor has no verdict is NaN there.
+    columns: dict[str, Any] = {
+        "p": pa.array(p, mask=~judged | np.isnan(p)),
+        "response": claims.responses(responses).take(repeated),
+    }
+    for name in SCHEMA.names:
+        if name in shared:
+            columns[name] = pa.repeat(pa.scalar(shared[name], SCHEMA.field(name).type), len(owner))
+        elif name in _OF_CLAIMS:
+            columns[name] = claims.of_rows(name, rows)
+        elif name not in columns:
+            columns[name] = units[name].combine_chunks().take(repeated)
+    return pa.table([columns[name] for name in SCHEMA.names], schema=SCHEMA)
+
+
+_OF_CLAIMS = ("atom", "label", "annotation", "selections")

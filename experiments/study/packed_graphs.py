@@ -1,0 +1,240 @@
+"""The responses of a dataset: a few as they are, many packed, and unpacked as they are asked for.
+
+What every response is asked for again and again (its id, its atoms' ids and labels) is kept as
+columns. Packed ones are a column too, which of many rows is in a temporary file
+(`factormodels.io.long_columns`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.fact_graph import FactGraph
+from factormodels.io.fact_graph_json import fact_graph_object
+from factormodels.io.json_text import text_of
+from factormodels.io.long_columns import joined, pieces, stored_table, texts_differ
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+HELD = 4096
+"""Responses that a dataset holds as they are; of more, all are packed."""
+
+PART = 512
+"""Responses that are packed together: some megabytes of small ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class KnownClaims:
+    """What tidy rows say of the claims of a dataset, whatever judges them.
+
+    Attributes:
+        response: texts (n_responses,), the ids.
+        n_atoms: int64 (n_responses,).
+        starts: int64 (n_responses,), the first row of each; one without atoms has one row.
+        atom: texts (n_rows,), the ids; null in the row of a response without atoms.
+        label: bool (n_rows,), null where there is none.
+        annotation: texts (n_rows,), null where there is none.
+    """
+
+    response: pa.ChunkedArray
+    n_atoms: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    atom: pa.ChunkedArray
+    label: pa.ChunkedArray
+    annotation: pa.ChunkedArray
+
+    @staticmethod
+    def of(graphs: Iterable[FactGraph]) -> KnownClaims:
+        """Those of some responses."""
+        import pyarrow as pa
+
+        return KnownClaims.of_table(pa.Table.from_batches([_claims(graphs)]))
+
+    @staticmethod
+    def of_table(table: pa.Table) -> KnownClaims:
+        """Those of a table with a row for each response."""
+        import pyarrow as pa
+
+        n_atoms = joined(chunk.to_numpy() for chunk in table["n_atoms"].chunks)
+
+        def starts() -> Iterator[NDArray[np.int64]]:
+            start = 0
+            for piece in pieces(len(n_atoms)):
+                n_rows = np.maximum(n_atoms[piece], 1)
+                ends = start + np.cumsum(n_rows)
+                yield ends - n_rows
+                start = int(ends[-1]) if len(ends) else start
+
+        flat = {
+            name: pa.chunked_array(
+                [chunk.values for chunk in table[name].chunks], table[name].type.value_type
+            )
+            for name in _OF_ATOMS
+        }
+        return KnownClaims(
+            response=table["response"], n_atoms=n_atoms, starts=joined(starts()), **flat
+        )
+
+
+class PackedGraphs(Sequence[FactGraph]):
+    """Pickled fact graphs; each is unpickled when it is asked for.
+
+    Of this process, or of the one that sent the task: no data of others.
+    """
+
+    def __init__(self, pickled: tuple[bytes, ...] | pa.ChunkedArray) -> None:
+        """Take over graphs, pickled one by one."""
+        self._pickled = pickled
+
+    def __len__(self) -> int:
+        return len(self._pickled)
+
+    @overload
+    def __getitem__(self, index: int) -> FactGraph: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[FactGraph]: ...
+    def __getitem__(self, index: int | slice) -> FactGraph | Sequence[FactGraph]:
+        positions = range(len(self))[index]
+        if isinstance(positions, int):
+            return _unpacked(self._bytes(positions))
+        return tuple(_unpacked(self._bytes(position)) for position in positions)
+
+    def __iter__(self) -> Iterator[FactGraph]:
+        packed: Any = self._pickled
+        parts = [packed] if isinstance(packed, tuple) else packed.chunks
+        for part in parts:
+            yield from (_unpacked(one if isinstance(one, bytes) else one.as_py()) for one in part)
+
+    def part(self, positions: Iterable[int]) -> PackedGraphs:
+        """Some of the graphs, to be sent elsewhere as they are."""
+        return PackedGraphs(tuple(map(self._bytes, positions)))
+
+    def _bytes(self, position: int) -> bytes:
+        one = self._pickled[position]
+        return one if isinstance(one, bytes) else one.as_py()
+
+
+def _unpacked(pickled: bytes) -> FactGraph:
+    graph: FactGraph = pickle.loads(pickled)
+    return graph
+
+
+@dataclass(frozen=True, eq=False)
+class PackedPart:
+    """Responses that follow each other in a dataset, and what is kept of them beside.
+
+    Attributes:
+        table: a row for each response: what is kept of its claims, and the graph, pickled.
+        text: their JSON, which the dataset's hash is of.
+    """
+
+    table: pa.RecordBatch
+    text: bytes
+
+    @staticmethod
+    def of(graphs: Sequence[FactGraph]) -> PackedPart:
+        """Some responses as a part.
+
+        Raises:
+            InputError: if their metadata hold what JSON cannot.
+        """
+        import pyarrow as pa
+
+        packed = pa.array(
+            [pickle.dumps(graph, pickle.HIGHEST_PROTOCOL) for graph in graphs], pa.binary()
+        )
+        table = _claims(graphs).append_column("graph", packed)
+        return PackedPart(table, b"".join(map(hashed_text, graphs)))
+
+
+@dataclass(frozen=True, eq=False)
+class Responses:
+    """The responses of a dataset.
+
+    Attributes:
+        graphs: they themselves.
+        sha256: hash of their JSON.
+        claims: the columns of their claims, of many responses.
+        distinct: whether it is known that no two have one id.
+    """
+
+    graphs: Sequence[FactGraph]
+    sha256: str
+    claims: KnownClaims | None = None
+    distinct: bool = False
+
+    @staticmethod
+    def of(graphs: Iterable[FactGraph]) -> Responses:
+        """The graphs that an iterator yields, packed if they are many."""
+        coming = iter(graphs)
+        held = tuple(islice(coming, HELD + 1))
+        if len(held) <= HELD:
+            digest = hashlib.sha256()
+            for graph in held:
+                digest.update(hashed_text(graph))
+            return Responses(held, digest.hexdigest())
+        # Not held any longer than it takes to pack them.
+        first, held = iter(held), ()
+        all_ = chain(first, coming)
+        return Responses.of_parts(map(PackedPart.of, iter(lambda: tuple(islice(all_, PART)), ())))
+
+    @staticmethod
+    def of_parts(parts: Iterable[PackedPart]) -> Responses:
+        """Those of the parts of a dataset, at least one."""
+        digest = hashlib.sha256()
+        coming = iter(parts)
+        first = next(coming)
+
+        def tables() -> Iterator[pa.RecordBatch]:
+            for part in chain([first], coming):
+                digest.update(part.text)
+                yield part.table
+
+        table = stored_table(tables(), first.table.schema)
+        claims = KnownClaims.of_table(table)
+        return Responses(
+            PackedGraphs(table["graph"]),
+            digest.hexdigest(),
+            claims,
+            distinct=texts_differ(claims.response),
+        )
+
+
+def hashed_text(graph: FactGraph) -> bytes:
+    """The JSON of a fact graph, as the hash of a dataset takes it, response by response.
+
+    Raises:
+        InputError: if its metadata hold what JSON cannot.
+    """
+    text = text_of(fact_graph_object(graph), f"fact graph {graph.id!r}")
+    # The line feed marks where one graph ends, which the text of the graphs alone would not. Text
+    # from the web may hold lone surrogates, which UTF-8 alone refuses.
+    return f"{text}\n".encode("utf-8", "surrogatepass")
+
+
+def _claims(graphs: Iterable[FactGraph]) -> pa.RecordBatch:
+    """A row for every response, with lists of what is kept of its atoms."""
+    import pyarrow as pa
+
+    rows: dict[str, list[Any]] = {name: [] for name in ("response", "n_atoms", *_OF_ATOMS)}
+    for graph in graphs:
+        rows["response"].append(graph.id)
+        rows["n_atoms"].append(len(graph.atom_ids))
+        rows["atom"].append(graph.atom_ids or [None])
+        rows["label"].append(graph.column("atoms", "label") or [None])
+        rows["annotation"].append(graph.column("atoms", "annotation") or [None])
+    kinds = {"response": pa.string(), "n_atoms": pa.int64()}
+    kinds |= {name: pa.list_(getattr(pa, kind)()) for name, kind in _OF_ATOMS.items()}
+    return pa.record_batch([pa.array(rows[name], kind) for name, kind in kinds.items()], [*kinds])
+
+
+_OF_ATOMS = {"atom": "string", "label": "bool_", "annotation": "string"}

@@ -1,0 +1,90 @@
+"""Posteriors of a dataset here and now: the rows of one cell of a study, without its folder."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from experiments.settings.inputs import Responses, graphs_of
+from experiments.study.data import StudyData
+from experiments.study.design import StudyCell, cell_of
+from experiments.study.outputs import row_tables
+from experiments.study.resumption import finished_units
+from experiments.study.rows import as_frame
+from experiments.study.units import TaskQueue, decode
+from experiments.study.workers import in_this_process
+from factormodels.encodings import DEFAULT_ENCODING, get_encoding
+from factormodels.errors import InputError, unknown_name
+from factormodels.variants import VARIANTS
+from inference import Backend
+from inference.registry import as_backend
+from inference.warm_up import warm_up
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+_STUDY = "posteriors"
+_FIRST = ["response", "atom", "label", "p"]
+
+
+def posteriors(
+    dataset: Responses,
+    variant: str = "FR2",
+    backend: str | Backend = "auto",
+    encoding: str = DEFAULT_ENCODING,
+    **settings: Any,
+) -> pd.DataFrame:
+    """The posterior of every claim of some responses: those of a study with this one cell.
+
+    from experiments import posteriors
+    posteriors("factcheck-bench", variant="FR1", backend="lbp", damping=0.5)
+
+    Args:
+        dataset: the name of an embedded dataset, the path of a file of responses, a fact graph or
+            several of them.
+        variant: view of the fact graphs: given (as recorded), FR1, FR2 or FR3.
+        backend: name of a backend, or one that is built already.
+        encoding: encoding of relations.
+        settings: settings of the backend, if it is given by name.
+
+    Returns:
+        A row per claim: response, atom, label (missing where there is none), p (of being true),
+        then the other columns of rows.parquet. A response that the backend cannot answer has no p,
+        and says why in `error`.
+
+    Raises:
+        InputError: for an unknown name or setting, or data that cannot be read.
+        MissingDependencyError: if a library that the backend needs is not installed.
+    """
+    if variant not in VARIANTS:
+        raise InputError(unknown_name(f"the variant {variant!r}", variant, VARIANTS))
+    get_encoding(encoding)
+    built = as_backend(backend, **settings)
+    name = Path(dataset).stem if isinstance(dataset, str | os.PathLike) else "graphs"
+    data = StudyData(name, graphs_of(dataset), sha256="")
+    frame = as_frame(_cell_table(data, cell_of(name, variant, encoding, built)))
+    columns = [*_FIRST, *(column for column in frame if column not in _FIRST)]
+    # A response without atoms has a row in a study, so that it is counted.
+    return frame.loc[frame["atom"].notna(), columns].reset_index(drop=True)
+
+
+def _cell_table(data: StudyData, cell: StudyCell) -> pa.Table:
+    """The rows of a cell, its units run in this process."""
+    import pyarrow as pa
+
+    if cell.algorithm.backend is not None:
+        warm_up(cell.algorithm.backend)
+    size = len(data.graphs)
+    queue = TaskQueue([data], [cell], [0], [np.zeros((1, size), dtype=np.bool_)])
+    answers = []
+    for task, answer in in_this_process(queue.take):
+        if answer is not None:
+            answers.append(answer)
+            units = (decode(answer)[name].to_pylist() for name in ("cell", "response"))
+            queue.settle(task, list(zip(*units, strict=True)))
+    finished = finished_units(answers, [size], _STUDY)
+    return pa.concat_tables(row_tables(_STUDY, [data], [cell], finished))

@@ -1,0 +1,47 @@
+"""What exact inference would cost in the cells of a study, before anything is run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+from experiments.study.cell_names import RECORDED
+from experiments.study.data import StudyData, related_graph
+from experiments.study.design import StudyCell
+from experiments.study.units import factor_graph
+from inference.exact.backend import Exact
+from inference.exact.prediction import Prediction
+
+MOST_PREDICTED = 1_000
+"""Responses of a dataset that are looked at: a dry run is to take seconds."""
+
+
+def predicted_inference(
+    data: Sequence[StudyData], cells: Sequence[StudyCell]
+) -> list[Prediction | None]:
+    """The dearest prediction for the first responses of each cell's dataset.
+
+    None of a cell without graphs, without responses, or with relations that are not found yet.
+    """
+    graphs_of = {dataset.name: dataset.graphs for dataset in data}
+    # Priors and strengths move tables, and leave what is related as it is.
+    kept: dict[tuple[str, str, str], Prediction | None] = {}
+    found: list[Prediction | None] = []
+    for cell in cells:
+        view = cell.view
+        key = (cell.dataset, view.variant, view.encoding)
+        if cell.algorithm.assessor or view.relation_model != RECORDED:
+            found.append(None)
+            continue
+        if key not in kept:
+            seen = (
+                related_graph(graph, {}, RECORDED, view.variant)
+                for graph in islice(graphs_of[cell.dataset], MOST_PREDICTED)
+            )
+            costs = (
+                Exact().predict(factor_graph(graph.compiled_for(view.encoding), view))
+                for graph in seen
+            )
+            kept[key] = max(costs, key=lambda cost: cost.seconds, default=None)
+        found.append(kept[key])
+    return found

@@ -1,0 +1,410 @@
+"""Tidy rows: what one atom, judged by one cell of a study, looks like in every result file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from experiments.study.cell_names import CELL
+from experiments.study.files import ROWS
+from factormodels.errors import InputError, MissingDependencyError
+from factormodels.io.arrow_files import ParquetGroups
+from factormodels.io.spreadsheet_cells import FORMULA, NUMBER
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
+
+FAILED = "failed"
+"""The status of a unit whose backend raised: its rows have no `p`, and say why in `error`."""
+
+ABSENT = "absent"
+"""The status of a unit whose backend lacks its library: `error` says how to install it."""
+
+UNANSWERED = (FAILED, ABSENT)
+"""The statuses of units without an answer."""
+
+
+def _field(name: str, kind: pa.DataType, meaning: str, *, nullable: bool = False) -> pa.Field:
+    return pa.field(name, kind, nullable=nullable, metadata={"description": meaning})
+
+
+SCHEMA = pa.schema(
+    [
+        _field("study", pa.string(), "name of the study"),
+        _field("dataset", pa.string(), "name of the dataset in the study"),
+        _field("response", pa.string(), "id of the response, unique in its dataset"),
+        _field(
+            "atom",
+            pa.string(),
+            "id of the atom, unique in its response; null in the one row of a response without "
+            "atoms",
+            nullable=True,
+        ),
+        _field(
+            "variant",
+            pa.string(),
+            "view of the fact graph: given, FR1, FR2 or FR3; none: an assessor's judgement, "
+            "without a graph",
+        ),
+        _field(
+            "relation_model",
+            pa.string(),
+            "what the study calls the source of relations; recorded: the data; none: no graph",
+        ),
+        _field(
+            "encoding",
+            pa.string(),
+            "encoding of relations: implication or conditional; none: no graph",
+        ),
+        _field(
+            "prior",
+            pa.string(),
+            "what the study calls the priors; data: the data's own; none: no graph",
+        ),
+        _field(
+            "strength",
+            pa.float64(),
+            "what the log odds of the relations' probabilities were multiplied by; 1 without graph",
+        ),
+        _field("backend", pa.string(), "name of the algorithm in the registry, or of the assessor"),
+        _field("backend_label", pa.string(), "what tables call it, unique in the study"),
+        _field(
+            "setting",
+            pa.string(),
+            "settings of the backend or assessor, a JSON object with sorted keys",
+        ),
+        _field("seed", pa.int64(), "seed of the backend in this cell; 0 of an assessor"),
+        _field(
+            "p",
+            pa.float64(),
+            "posterior probability that the atom is true; null if failed, or without a verdict of "
+            "the assessor",
+            nullable=True,
+        ),
+        _field("label", pa.bool_(), "human label; null where there is none", nullable=True),
+        _field("annotation", pa.string(), "the annotator's own word for it", nullable=True),
+        _field(
+            "selections",
+            pa.string(),
+            "selections of the study that keep the atom, with a space between; null without atom",
+            nullable=True,
+        ),
+        _field(
+            "seconds",
+            pa.float64(),
+            "seconds that inference took for the whole response; null if failed or judged",
+            nullable=True,
+        ),
+        _field(
+            "status",
+            pa.string(),
+            "how inference ended: exact, converged, not_converged, interrupted, failed, or "
+            "absent if its library is not installed; judged: by an assessor",
+        ),
+        _field(
+            "log_z",
+            pa.float64(),
+            "natural logarithm of the partition function; null where there is none",
+            nullable=True,
+        ),
+        _field(
+            "log_z_kind",
+            pa.string(),
+            "what log_z is: exact, upper, lower, bethe, elbo or none",
+            nullable=True,
+        ),
+        _field(
+            "log_z_lower",
+            pa.float64(),
+            "certified lower bound on it, where log_z is an upper bound; null elsewhere",
+            nullable=True,
+        ),
+        _field(
+            "answered_by",
+            pa.string(),
+            "algorithm whose posteriors these are: of the backend auto the one that it chose; null "
+            "if failed or judged",
+            nullable=True,
+        ),
+        _field("error", pa.string(), "why the unit failed; null if it did not", nullable=True),
+    ]
+)
+"""Columns of rows.parquet and rows.csv; one row per atom and cell."""
+
+
+CellKey = tuple[Any, ...]
+"""The values of these columns."""
+
+_QUESTION = CELL.index("backend_label")
+
+_KEPT_ROWS = 500_000
+"""Rows that take some tens of megabytes as arrays."""
+
+
+@dataclass(frozen=True)
+class CellRows:
+    """Where the rows of one cell are in a file.
+
+    Attributes:
+        key: the cell.
+        backend: name of its algorithm in the registry.
+        setting: settings of the algorithm, as JSON.
+        groups: numbers of the file's row groups, each of which holds rows of one cell alone.
+    """
+
+    key: CellKey
+    backend: str
+    setting: str
+    groups: tuple[int, ...]
+
+    @property
+    def question(self) -> CellKey:
+        """What the algorithms that differ are asked alike: the cell less algorithm and seed."""
+        return self.key[:_QUESTION]
+
+    def named(self) -> dict[str, Any]:
+        """The cell's values by column."""
+        return dict(zip(CELL, self.key, strict=True))
+
+
+class RowsFile:
+    """A rows.parquet file; of a large one no more than a cell need be in memory at a time."""
+
+    def __init__(self, path: Path) -> None:
+        """Open a file.
+
+        Raises:
+            InputError: if there is no such file, or it does not have the columns of rows.
+        """
+        self.path = Path(path)
+        if not self.path.exists():
+            raise InputError(f"{path}: there is no such file; name the folder of a finished run")
+        # Reads the footer alone; rows are read cell by cell.
+        self._file = ParquetGroups(self.path, "run the study again")
+        self._made: dict[Hashable, Any] = {}
+        # Further columns do no harm, so that rows of a later version can still be read.
+        missing = [name for name in SCHEMA.names if name not in self._file.names]
+        if missing:
+            raise InputError(
+                f"{path}: the column {missing[0]!r} is missing; run the study again with this "
+                "version"
+            )
+        for field in SCHEMA:
+            kind = self._file.schema.field(field.name).type
+            if _sort(kind) not in (_sort(field.type), "nothing"):
+                raise InputError(
+                    f"{path}: it is damaged (the column {field.name!r} holds {kind}, not "
+                    f"{field.type}); run the study again"
+                )
+
+    def cells(self) -> list[CellRows]:
+        """Every cell of the file, in its order."""
+        return list(self._cells)
+
+    @cached_property
+    def _cells(self) -> tuple[CellRows, ...]:
+        columns = [*CELL, "backend", "setting"]
+        groups: dict[tuple[Any, ...], list[int]] = {}
+        for number in range(self._file.n_groups):
+            # A group holds one cell, so that its first row tells which.
+            row = self._file.first_row(number, columns)
+            groups.setdefault(tuple(row[name] for name in columns), []).append(number)
+        return tuple(
+            CellRows(row[: len(CELL)], row[-2], row[-1], tuple(numbers))
+            for row, numbers in groups.items()
+        )
+
+    def read(self, cell: CellRows, columns: Sequence[str] = tuple(SCHEMA.names)) -> pa.Table:
+        """Columns of the rows of one cell.
+
+        Raises:
+            InputError: if the file is damaged there.
+        """
+        return self._probable(self._file.read(cell.groups, columns))
+
+    def kept(self, key: Hashable, make: Callable[[], Any]) -> Any:
+        """What is made of the rows: of a file of a few hundred thousand rows, made once."""
+        if self._file.n_rows > _KEPT_ROWS:
+            return make()
+        if key not in self._made:
+            self._made[key] = make()
+        return self._made[key]
+
+    def read_all(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """Columns of all rows; every column if None.
+
+        Raises:
+            InputError: if the file is damaged.
+        """
+        return self._probable(self._file.read(columns=columns))
+
+    def _probable(self, table: pa.Table) -> pa.Table:
+        # Parquet as it is written here has no checksums: numbers may be any.
+        if "p" in table.column_names:
+            # Null, of a failed unit, is neither within nor without.
+            p = table["p"]
+            outside = p.filter(pc.invert(pc.and_(pc.greater_equal(p, 0.0), pc.less_equal(p, 1.0))))
+            if len(outside):
+                raise InputError(
+                    f"{self.path}: it is damaged (p is {outside[0].as_py()}, which is not a "
+                    "probability); run the study again"
+                )
+        return table
+
+
+def _sort(kind: pa.DataType) -> str:
+    if pa.types.is_dictionary(kind):
+        return _sort(kind.value_type)
+    for sort, holds in (
+        ("nothing", pa.types.is_null),
+        ("texts", lambda one: pa.types.is_string(one) or pa.types.is_large_string(one)),
+        ("numbers", lambda one: pa.types.is_integer(one) or pa.types.is_floating(one)),
+    ):
+        if holds(kind):
+            return sort
+    return str(kind)
+
+
+def schema_with(metadata: Mapping[str, str]) -> pa.Schema:
+    """The schema with facts about the study in its metadata."""
+    return SCHEMA.with_metadata(dict(metadata))
+
+
+def write_rows(tables: Iterator[pa.Table], path: Path, metadata: Mapping[str, str]) -> None:
+    """Write rows as Parquet, cell by cell; equal rows give equal bytes.
+
+    Args:
+        tables: rows of one cell each; several of a cell follow each other, of `GROUP_ROWS` rows all
+            but the last.
+        path: the file.
+        metadata: facts about the study.
+    """
+    with pq.ParquetWriter(path, schema_with(metadata), compression="zstd") as writer:
+        for table in tables:
+            # A row group never holds two cells, which is what lets one cell be read by itself.
+            for start in range(0, table.num_rows, GROUP_ROWS):
+                writer.write_table(table.slice(start, GROUP_ROWS), row_group_size=GROUP_ROWS)
+
+
+def write_csv(rows: RowsFile, path: Path) -> None:
+    """Write rows as CSV with a header; null is empty, numbers are written in full."""
+    from pyarrow import csv
+
+    options = csv.WriteOptions(quoting_style="needed")
+    with csv.CSVWriter(path, SCHEMA, write_options=options) as writer:
+        for cell in rows.cells():
+            for group in cell.groups:
+                # The writer wants exactly the schema it was opened with, without the file's
+                # metadata.
+                part = rows.read(replace(cell, groups=(group,)))
+                writer.write_table(_quoted(part.cast(SCHEMA)))
+
+
+def _quoted(table: pa.Table) -> pa.Table:
+    """The table with the texts that a spreadsheet would run quoted, as `quoted` does each."""
+    for position, field in enumerate(table.schema):
+        if field.type == pa.string():
+            texts = table[position]
+            runs = pc.and_not(
+                pc.match_substring_regex(texts, FORMULA), pc.match_substring_regex(texts, NUMBER)
+            )
+            if pc.any(runs).as_py():
+                marked = pc.binary_join_element_wise("'", texts, "")
+                table = table.set_column(position, field, pc.if_else(runs, marked, texts))
+    return table
+
+
+def read_rows(path: str | os.PathLike[str], columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """The rows of a run, one per claim and cell, as a data frame with nullable columns.
+
+    from experiments import read_rows
+    read_rows("results/compare").groupby("backend")["p"].mean()
+
+    Args:
+        path: the folder of the run's results, or its rows.parquet.
+        columns: names of the columns to read; all if not given.
+
+    Raises:
+        InputError: if there is no such file, or it does not have the columns of rows.
+    """
+    path = Path(path) / ROWS if Path(path).is_dir() else Path(path)
+    return as_frame(RowsFile(path).read_all(columns))
+
+
+def as_frame(table: pa.Table) -> pd.DataFrame:
+    """A table as a data frame whose missing values are null, never NaN or a guess."""
+    import pandas as pd
+
+    # Without this mapping pandas would turn null into NaN, and integers with nulls into floats.
+    nullable = {
+        pa.int64(): pd.Int64Dtype(),
+        pa.float64(): pd.Float64Dtype(),
+        pa.bool_(): pd.BooleanDtype(),
+        pa.string(): pd.StringDtype(),
+    }
+    # Types that are not in the mapping keep pandas's own choice.
+    frame: pd.DataFrame = table.to_pandas(types_mapper=nullable.get)
+    return frame
+
+
+def as_xarray(path: Path, values: Sequence[str] = ("p",)) -> xr.Dataset:
+    """Rows as an xarray dataset over (cell, claim), for xarray and ArviZ.
+
+    The coordinates of `cell` are those that tell cells apart; of `claim` the dataset, response and
+    atom, with the label. A claim that a cell does not have is NaN.
+
+    Args:
+        path: a rows.parquet file.
+        values: columns of numbers to take, each a variable of the dataset.
+
+    Raises:
+        InputError: if the file cannot be read.
+        MissingDependencyError: if xarray is not installed.
+    """
+    try:
+        import xarray as xr
+    except ImportError:
+        raise MissingDependencyError(
+            "rows as an xarray dataset need xarray, which is not installed; run: pip install xarray"
+        ) from None
+    import numpy as np
+
+    rows = RowsFile(path)
+    cells = rows.cells()
+    claims: dict[tuple[Any, ...], tuple[int, Any]] = {}
+    found: list[tuple[list[int], dict[str, Any]]] = []
+    for cell in cells:
+        table = rows.read(cell, ("dataset", "response", "atom", "label", *values))
+        names = ("dataset", "response", "atom", "label")
+        places = []
+        for *claim, label in zip(*(table[name].to_pylist() for name in names), strict=True):
+            # The first cell that has a claim gives it its number; the others look it up.
+            places.append(claims.setdefault(tuple(claim), (len(claims), label))[0])
+        found.append((places, {name: table[name].to_numpy() for name in values}))
+    arrays = {name: np.full((len(cells), len(claims)), np.nan) for name in values}
+    for number, (places, own) in enumerate(found):
+        for name in values:
+            arrays[name][number, places] = own[name]
+    coordinates: dict[str, Any] = {
+        name: ("cell", [cell.key[position] for cell in cells]) for position, name in enumerate(CELL)
+    }
+    # The name `dataset` is that of the cell's coordinate; a claim's is the same by construction.
+    for position, name in ((1, "response"), (2, "atom")):
+        coordinates[name] = ("claim", [claim[position] for claim in claims])
+    coordinates["claim_dataset"] = ("claim", [claim[0] for claim in claims])
+    labels = [np.nan if label is None else float(label) for _, label in claims.values()]
+    coordinates["label"] = ("claim", labels)
+    return xr.Dataset({name: (("cell", "claim"), arrays[name]) for name in values}, coordinates)
+
+
+GROUP_ROWS = 131_072
+"""Most rows of one row group; a cell with more has several."""

@@ -1,0 +1,480 @@
+"""The runner: every unit of a study, each safe once it is finished, wherever it is run."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.study.cell_choice import select
+from experiments.study.config import Study
+from experiments.study.data import StudyData, load_data
+from experiments.study.design import StudyAlgorithm, StudyCell, algorithms, cells
+from experiments.study.learned_priors import (
+    CrossFittedPriors,
+    PriorRequest,
+    fit_all,
+    prior_requests,
+)
+from experiments.study.outputs import Pages, Results, write_results
+from experiments.study.reading import LoadedStudy
+from experiments.study.resumption import (
+    PRIORS,
+    SELECTIONS,
+    TEXTS,
+    FinishedUnits,
+    OpenRun,
+    RunPlan,
+    open_run,
+    read_finished,
+)
+from experiments.study.rows import FAILED, UNANSWERED
+from experiments.study.selections import SelectionSolver, select_all, selection_solvers
+from experiments.study.text_models import (
+    TextAnswers,
+    TextModel,
+    TextMonitor,
+    TextRequest,
+    ask_texts,
+    check_texts,
+    content_hashes,
+    open_models,
+    text_models,
+    text_request_of,
+    uses,
+)
+from experiments.study.units import TaskQueue, UnitResult, decode, encode, warm_up_units
+from experiments.study.workers import (
+    Outcomes,
+    at_first_here,
+    in_processes,
+    in_this_process,
+    made_in_order,
+    on_dask,
+)
+from factormodels.extraction.language_model.accounting import Ledger
+from inference import Backend
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class StudyDesign:
+    """A study with everything that is needed to run it.
+
+    Attributes:
+        study: the study.
+        algorithms: its algorithms, built and not yet warm.
+        cells: its cells.
+        data: its datasets.
+        prior_requests: the priors that are to be learned.
+        selection_solvers: what decides which atoms count.
+        loaded: where the study came from.
+        models: its relation models and assessors, not yet opened.
+    """
+
+    study: Study
+    algorithms: tuple[StudyAlgorithm, ...]
+    cells: tuple[StudyCell, ...]
+    data: tuple[StudyData, ...]
+    prior_requests: tuple[PriorRequest, ...]
+    selection_solvers: tuple[SelectionSolver, ...]
+    loaded: LoadedStudy
+    models: tuple[TextModel, ...]
+
+    @property
+    def sizes(self) -> list[int]:
+        """Number of responses of every cell's dataset."""
+        by_name = {dataset.name: len(dataset.graphs) for dataset in self.data}
+        return [by_name[cell.dataset] for cell in self.cells]
+
+    @property
+    def backends(self) -> tuple[Backend, ...]:
+        """The backends that can be run."""
+        return tuple(one.backend for one in self.algorithms if one.backend is not None)
+
+    def plan(self) -> RunPlan:
+        """What its run computes."""
+        return RunPlan.of(self.study, self.cells, self.data, self.models)
+
+    def text_requests(self, cells: Iterable[int], done: Sequence[np.ndarray]) -> list[TextRequest]:
+        """What text models are to say before the units of some cells that are not done.
+
+        Args:
+            cells: positions of the cells.
+            done: per dataset, whether a unit is done, bool (n_cells, n_responses).
+        """
+        number = {dataset.name: position for position, dataset in enumerate(self.data)}
+        return [
+            # `text_request_of` names no response; each open one is filled in here.
+            request._replace(response=response)
+            for cell in cells
+            if (request := text_request_of(self.cells[cell])) is not None
+            for response in np.flatnonzero(~done[number[request.dataset]][cell]).tolist()
+        ]
+
+
+@dataclass(frozen=True)
+class Execution:
+    """Where the units are run.
+
+    Attributes:
+        workers: number of processes; 1: this one; None: this one, then as many as there are
+            processors once that pays.
+        dask: address of a Dask scheduler, in their place.
+    """
+
+    workers: int | None = None
+    dask: str | None = None
+
+
+@dataclass(frozen=True)
+class UnitFailure:
+    """A unit that failed.
+
+    Attributes:
+        cell: its cell.
+        response: id of its response.
+        error: why.
+    """
+
+    cell: StudyCell
+    response: str
+    error: str
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What has become of some units.
+
+    Attributes:
+        n_units: how many.
+        failures: those of them that failed; not those whose library is not installed.
+    """
+
+    n_units: int
+    failures: tuple[UnitFailure, ...]
+
+
+Monitor = Callable[[int, int], AbstractContextManager[Callable[[Progress], None]]]
+"""(units to be run, units kept) -> a context with what is to be called as units are finished."""
+
+
+def design(loaded: LoadedStudy, pool: ProcessPoolExecutor | None = None) -> StudyDesign:
+    """The design of a study.
+
+    Args:
+        loaded: the study.
+        pool: processes that make its data, if these are many; None: this one does.
+
+    Raises:
+        InputError: for a setting that a backend does not have or take, or bad data.
+        MissingDependencyError: if a library that learning or selecting needs is not installed.
+    """
+    chosen = algorithms(loaded)
+    all_cells = cells(loaded.study, chosen)
+    data = load_data(loaded, None if pool is None else partial(made_in_order, pool))
+    asked, models = prior_requests(loaded, all_cells, data), text_models(loaded)
+    check_texts(loaded, models, data)
+    return StudyDesign(
+        loaded.study, chosen, all_cells, data, asked, selection_solvers(loaded), loaded, models
+    )
+
+
+def n_finished(folder: Path, planned: StudyDesign) -> list[int]:
+    """How many units of each cell a folder holds.
+
+    Raises:
+        InputError: if it holds another run.
+    """
+    finished = read_finished(folder, planned.plan(), planned.sizes)
+    return [int(count) for count in np.diff(finished.starts)]
+
+
+def run_study(
+    planned: StudyDesign,
+    folder: Path,
+    execution: Execution,
+    *,
+    only: Iterable[str] = (),
+    resume: bool = False,
+    overwrite: bool = False,
+    retry_failed: bool = False,
+    monitor: Monitor | None = None,
+    text_monitor: TextMonitor | None = None,
+    ledger: Ledger | None = None,
+    notice: Callable[[str], None] = logger.info,
+    pages: Pages | None = None,
+    pool: ProcessPoolExecutor | None = None,
+) -> tuple[Results, FinishedUnits]:
+    """Run the units of a study and write its results; what is finished is never lost.
+
+    Args:
+        planned: the study.
+        folder: the folder of the results.
+        execution: where the units are run.
+        only: which cells, as `select` takes them.
+        resume: go on with the units that the folder holds.
+        overwrite: drop whatever run the folder holds.
+        retry_failed: with `resume`, do again the units that failed.
+        monitor: shows how far it is.
+        text_monitor: shows how far it is with asking text models, which comes first.
+        ledger: where what language models answer is counted.
+        notice: is told what is worked out before the units.
+        pages: writes the pages of the report, if the study asks for one; None: there is none.
+        pool: processes that `design` was given.
+
+    Raises:
+        InputError: if the folder holds what may not be dropped, a text model cannot be asked,
+            priors cannot be learned of the data, or the rows cannot be scored.
+        WorkerError: if the processes that should run the units cannot.
+    """
+    wanted = select(planned.cells, only)
+    sizes = planned.sizes
+    with open_run(folder, planned.plan(), sizes, resume=resume, overwrite=overwrite) as run:
+        # Failed units are hidden, not erased: they stay in the store until a new result replaces
+        # them.
+        before = _without_failed(run.finished, wanted) if retry_failed else run.finished
+        done = _done(planned, before)
+        # The order matters: text models provide the relations, priors are fitted to those, and the
+        # units need both.
+        answers = _ask(
+            planned,
+            planned.text_requests(wanted, done),
+            run,
+            retry_failed,
+            text_monitor or _unwatched,
+            ledger or Ledger(),
+        )
+        data = answers.related(planned.data)
+        fits = _learned(planned, data, wanted, run, retry_failed, notice)
+        judging = [cell for cell in wanted if planned.cells[cell].algorithm.assessor]
+        # An assessor's verdicts are its posteriors, so its units are finished without any
+        # inference.
+        judged = [
+            answers.unit(cell, request)
+            for cell in judging
+            for request in planned.text_requests([cell], done)
+        ]
+        inferring = [cell for cell in wanted if cell not in set(judging)]
+        queue = TaskQueue(data, planned.cells, inferring, done, fits)
+        watched = (monitor or _unwatched)(queue.left + len(judged), before.table.num_rows)
+        with watched as report:
+            if judged:
+                _keep(planned, encode(judged), run, report)
+            if queue.left:
+                _run_units(planned, queue, execution, pool, run, report)
+        # Read back from the store rather than collected along the way, so that a run in one go
+        # and a resumed one write the same results.
+        finished = read_finished(folder, planned.plan(), sizes)
+        # The data as given, not `data`: selections use the relations on record, not those found
+        # anew.
+        selected = select_all(
+            planned.selection_solvers, planned.data, run.store.values(SELECTIONS), notice=notice
+        )
+        results = write_results(
+            planned.study,
+            data,
+            planned.cells,
+            finished,
+            run.code,
+            folder,
+            fits=fits,
+            selected=selected,
+            texts=uses(planned.models, answers, planned.data),
+            relations=content_hashes(answers),
+            pages=pages,
+        )
+    return results, finished
+
+
+def _learned(
+    planned: StudyDesign,
+    data: Sequence[StudyData],
+    wanted: Sequence[int],
+    run: OpenRun,
+    again: bool,
+    notice: Callable[[str], None],
+) -> tuple[CrossFittedPriors, ...]:
+    """The learned priors of some cells, and of those that have finished units."""
+    # Cells with finished units count even if they are not wanted now: priors.csv must list the fits
+    # behind every row of the results.
+    places = set(np.flatnonzero(np.diff(run.finished.starts)).tolist())
+    finished = {(cell.dataset, cell.view) for cell in _at(planned.cells, places)}
+    views = finished | {(cell.dataset, cell.view) for cell in _at(planned.cells, wanted)}
+    asked = [one for one in planned.prior_requests if any(one.matches(*view) for view in views)]
+    if not asked:
+        return ()
+    return fit_all(
+        asked,
+        data,
+        planned.study.seed,
+        run.store.values(PRIORS),
+        finished=finished,
+        again=again,
+        notice=notice,
+    )
+
+
+def _at(chosen: Sequence[StudyCell], positions: Iterable[int]) -> list[StudyCell]:
+    return [chosen[position] for position in positions]
+
+
+def failures_of(planned: StudyDesign, finished: FinishedUnits) -> list[UnitFailure]:
+    """The units that failed, in the order of the study."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    failed = finished.table.filter(pc.is_in(finished.table["status"], pa.array(UNANSWERED)))
+    return _failures(planned, failed)
+
+
+def bounded_of(planned: StudyDesign, finished: FinishedUnits) -> dict[str, int]:
+    """Units that `auto` answered by bounds and estimates, not exactly, by algorithm and dataset."""
+    counts: dict[str, int] = {}
+    columns = (finished.table[name].to_pylist() for name in ("cell", "answered_by"))
+    for number, by in zip(*columns, strict=True):
+        cell = planned.cells[number]
+        if cell.algorithm.name == "auto" and by not in (None, "exact"):
+            where = f"{cell.algorithm.title} on {cell.dataset}"
+            counts[where] = counts.get(where, 0) + 1
+    return counts
+
+
+@contextmanager
+def _unwatched(*_: int) -> Iterator[Callable[..., None]]:
+    yield lambda *_: None
+
+
+def _ask(
+    planned: StudyDesign,
+    requests: Sequence[TextRequest],
+    run: OpenRun,
+    again: bool,
+    monitor: TextMonitor,
+    ledger: Ledger,
+) -> TextAnswers:
+    """What text models say, asked about what is not known yet, or failed if `again`."""
+    if not planned.models:
+        return TextAnswers()
+    kept = run.store.values(TEXTS)
+    answers = TextAnswers.of(kept.items())
+    left = [request for request in requests if not answers.has(request, again=again)]
+    # Opening a model may load weights or require a key, so only those with something left to
+    # answer are opened.
+    needed = {(request.key, request.title) for request in left}
+    models = [one for one in planned.models if (one.key, one.title) in needed]
+    if models:
+        opened = open_models(planned.loaded, models, ledger)
+        # Cells that share relations ask for the same answers; each is asked for once.
+        with monitor(len(set(left))) as report:
+            for request, answer in ask_texts(left, planned.data, opened):
+                answers.keep(request, answer, kept)
+                report()
+    return answers
+
+
+def _run_units(
+    planned: StudyDesign,
+    queue: TaskQueue,
+    execution: Execution,
+    pool: ProcessPoolExecutor | None,
+    run: OpenRun,
+    report: Callable[[Progress], None],
+) -> None:
+    """Run the queue's units where `execution` says, each result into the store as it comes."""
+    # If this loop is left by an error or an interrupt, the generator must clean up at once: it ends
+    # the worker processes.
+    with closing(_outcomes(planned, queue, execution, pool)) as outcomes:
+        for task, answer in outcomes:
+            if answer is None:
+                # Its units are back in the queue, to be tried one at a time.
+                if not queue.died(task):
+                    continue
+                # A task is given up only when it consists of a single unit.
+                lost = UnitResult(task.cells[0][0], task.responses[0], FAILED, error=_DIED)
+                answer = encode([lost])
+            else:
+                batch = decode(answer)
+                units = [batch[name].to_numpy() for name in ("cell", "response")]
+                queue.settle(task, np.stack(units, axis=1))
+            _keep(planned, answer, run, report)
+
+
+def _keep(
+    planned: StudyDesign, units: bytes, run: OpenRun, report: Callable[[Progress], None]
+) -> None:
+    """Keep encoded units, and tell of them."""
+    run.keep(units)
+    batch = decode(units)
+    report(Progress(batch.num_rows, tuple(_failures_in(planned, batch))))
+
+
+_DIED = (
+    "the process that ran it ended without an answer, twice: it was killed, as for want of "
+    "memory, or crashed"
+)
+
+
+def _outcomes(
+    planned: StudyDesign, queue: TaskQueue, execution: Execution, pool: ProcessPoolExecutor | None
+) -> Outcomes:
+    """The way tasks are run: on Dask, in processes, here, or here first and then in processes."""
+    backends = planned.backends
+    if execution.dask is not None:
+        return on_dask(queue.take, execution.dask, backends)
+    # Not os.cpu_count(): a container or a batch job may use fewer processors than the machine has.
+    processors = len(os.sched_getaffinity(0))
+    if execution.workers is not None and execution.workers > 1:
+        return in_processes(queue.take, execution.workers, backends, pool)
+    # After that no unit's seconds hold the loading of a library or the compilation of a kernel.
+    warm_up_units(backends)
+    if execution.workers == 1 or processors == 1:
+        return in_this_process(queue.take)
+    return at_first_here(queue.take, lambda: queue.left, processors, backends)
+
+
+def _without_failed(finished: FinishedUnits, wanted: Sequence[int]) -> FinishedUnits:
+    """The finished units less those of some cells that failed."""
+    failed = np.isin(finished.table["status"].to_pylist(), UNANSWERED)
+    cell_of = np.repeat(np.arange(len(finished.starts) - 1), np.diff(finished.starts))
+    return finished.where(~(failed & np.isin(cell_of, wanted)))
+
+
+def _done(planned: StudyDesign, finished: FinishedUnits) -> list[np.ndarray]:
+    """Whether each unit is done, per dataset bool (n_cells, n_responses)."""
+    done = [
+        np.zeros((len(planned.cells), len(dataset.graphs)), dtype=np.bool_)
+        for dataset in planned.data
+    ]
+    number = {dataset.name: position for position, dataset in enumerate(planned.data)}
+    for position, cell in enumerate(planned.cells):
+        done[number[cell.dataset]][position, finished.responses[finished.of_cell(position)]] = True
+    return done
+
+
+def _failures_in(planned: StudyDesign, batch: Any) -> list[UnitFailure]:
+    import pyarrow.compute as pc
+
+    # The usual case, for which no rows need to be copied.
+    if batch["error"].null_count == batch.num_rows:
+        return []
+    return _failures(planned, batch.filter(pc.equal(batch["status"], FAILED)))
+
+
+def _failures(planned: StudyDesign, table: Any) -> list[UnitFailure]:
+    graphs: Mapping[str, StudyData] = {dataset.name: dataset for dataset in planned.data}
+    columns = (table[name].to_pylist() for name in ("cell", "response", "error"))
+    result = []
+    for number, response, error in zip(*columns, strict=True):
+        cell = planned.cells[number]
+        result.append(UnitFailure(cell, graphs[cell.dataset].graphs[response].id, error))
+    return result

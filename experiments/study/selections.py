@@ -1,0 +1,286 @@
+"""Selections of a study: which atoms of every response count, solved once each and kept."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from experiments.asking.relation_models import content_hash, relation_model
+from experiments.evaluators.robustness import CoreChoices
+from experiments.findings.text import counted
+from experiments.study.config import EVERYTHING, SelectionChoice
+from experiments.study.data import StudyData
+from experiments.study.reading import LoadedStudy
+from experiments.study.rows import FAILED
+from experiments.study.units import sentence
+from factormodels.errors import InputError
+from factormodels.extraction.relation_models.base import RelationModel
+from factormodels.extraction.relation_models.recorded import recorded_in_graphs
+from factormodels.fact_graph import FactGraph
+from factormodels.io.plain_yaml import plain_hash
+from factormodels.io.result_store import KeptValues
+from factormodels.selection import (
+    Core,
+    SolverSettings,
+    read_templates,
+    select,
+    subclaims_of,
+    templates_of,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+logger = logging.getLogger(__name__)
+
+COLUMNS = (
+    *("dataset", "selection", "response", "n_atoms", "n_kept"),
+    *("status", "weight", "gap", "missing", "error"),
+)
+"""Columns of selections.csv; status is optimal, limit (the time was up) or failed."""
+
+
+@dataclass(frozen=True)
+class SelectionSolver:
+    """A selection of a study, ready to be solved.
+
+    Attributes:
+        choice: what the study says of it.
+        model: says which atom entails which; None: what each response records of its atoms.
+        templates: file of bleached claims; None: the project's.
+        identity: hash of all that its answer depends on beside the response.
+    """
+
+    choice: SelectionChoice
+    model: RelationModel | None
+    templates: Path | None
+    identity: str
+
+    def core(self, graph: FactGraph) -> Core:
+        """How the atoms of a response are selected.
+
+        Raises:
+            InputError: if there are no bleached claims of its domain.
+        """
+        choice = self.choice
+        return CoreChoices(
+            recorded_in_graphs([graph]) if self.model is None else self.model,
+            choice.weights,
+            choice.rule,
+            domain=choice.domain,
+            templates=self.templates,
+            solver=SolverSettings(choice.time_limit, choice.branch_limit),
+            share=choice.share,
+        ).core(graph)
+
+
+@dataclass(frozen=True)
+class Selected:
+    """The atoms of one response that count in one selection.
+
+    Attributes:
+        kept: positions of the atoms that count.
+        status: optimal, limit or failed.
+        weight: the sum of their weights.
+        gap: how much more a better set could weigh at most.
+        missing: judgements that the relation model did not give.
+        error: why it failed; no atom of the response counts then.
+    """
+
+    kept: tuple[int, ...]
+    status: str = "optimal"
+    weight: float | None = None
+    gap: float | None = None
+    missing: int = 0
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Selections:
+    """What the selections of a study keep.
+
+    Attributes:
+        titles: what tables call them; empty where every atom counts and nothing else.
+        found: (dataset, title) -> that of every response, in order.
+    """
+
+    titles: tuple[str, ...] = ()
+    found: Mapping[tuple[str, str], tuple[Selected, ...]] = field(default_factory=dict)
+
+    def of_atoms(self, dataset: StudyData) -> list[list[str]]:
+        """The selections that keep each atom of each response, their titles separated by spaces."""
+        result = []
+        for position, graph in enumerate(dataset.graphs):
+            # In the order of the titles, so that the text of a set of selections is always the
+            # same.
+            keeping: list[list[str]] = [[] for _ in graph.atoms]
+            for title in self.titles:
+                for atom in self.found[dataset.name, title][position].kept:
+                    keeping[atom].append(title)
+            texts = [" ".join(one) for one in keeping]
+            result.append(texts if self.titles else [EVERYTHING] * len(texts))
+        return result
+
+
+def selection_solvers(loaded: LoadedStudy) -> tuple[SelectionSolver, ...]:
+    """The selections of a study, ready to be solved; none where every atom counts.
+
+    Raises:
+        InputError: for files that cannot be read, or an unknown domain.
+        MissingDependencyError: if a library that a relation model needs is not installed.
+    """
+    if not loaded.study.selected:
+        return ()
+    found = []
+    for position, choice in enumerate(loaded.study.selections):
+        try:
+            found.append(_selection_solver(choice, loaded.folder))
+        except InputError as error:
+            raise InputError(f"{loaded.blame(f'selections[{position}]')}: {error}") from None
+    return tuple(found)
+
+
+def select_all(
+    chosen: Sequence[SelectionSolver],
+    data: Sequence[StudyData],
+    kept: KeptValues,
+    *,
+    notice: Callable[[str], None] = logger.info,
+) -> Selections:
+    """Which atoms count; what is kept is not solved again.
+
+    A response of which nothing can be selected is recorded with the reason.
+
+    Args:
+        chosen: the selections.
+        data: the datasets of the study.
+        kept: selections of this run that are done; what is solved goes there at once.
+        notice: is told what is being selected.
+    """
+    found = {}
+    for solver in chosen:
+        title = solver.choice.title
+        for dataset in data:
+            told = False
+            answers = []
+            for position, graph in enumerate(dataset.graphs):
+                # Nothing to solve, and so nothing to keep.
+                if solver.choice.selection == EVERYTHING:
+                    answers.append(Selected(tuple(range(len(graph.atoms)))))
+                    continue
+                # By content rather than by name: what was solved remains valid if the study is only
+                # renamed.
+                key = f"{solver.identity} {dataset.sha256} {position}"
+                value = kept.get(key)
+                if value is None:
+                    # Said once, and only if there really is something to solve.
+                    if not told:
+                        notice(f"selecting {title!r} of {dataset.name}: {_count(dataset)}")
+                        told = True
+                    value = asdict(_selected(solver, graph))
+                    kept.put(key, value)
+                # Also of a fresh answer: what is used is what a resumed run would read.
+                answers.append(Selected(**{**value, "kept": tuple(value["kept"])}))
+            found[dataset.name, title] = tuple(answers)
+    return Selections(tuple(one.choice.title for one in chosen), found)
+
+
+def selections_table(selections: Selections, data: Sequence[StudyData]) -> pd.DataFrame:
+    """One row per dataset, selection and response, with the columns `COLUMNS`."""
+    import pandas as pd
+
+    rows = [
+        {
+            **asdict(answer),
+            "dataset": dataset.name,
+            "selection": title,
+            "response": graph.id,
+            "n_atoms": len(graph.atoms),
+            "n_kept": len(answer.kept),
+        }
+        for dataset in data
+        for title in selections.titles
+        for graph, answer in zip(dataset.graphs, selections.found[dataset.name, title], strict=True)
+    ]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def remarks_of(records: Iterable[Mapping[Any, Any]]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """What is to be said of responses of which a selection is not the best there is.
+
+    Args:
+        records: rows of `selections_table`, or of its file.
+
+    Returns:
+        The sentences by dataset and response.
+    """
+    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    for record in records:
+        place = (str(record["dataset"]), str(record["response"]))
+        if record["status"] == FAILED:
+            said = f"{record['selection']}: nothing could be selected ({record['error']})"
+        elif record["status"] == "limit":
+            said = f"{record['selection']}: the time was up, and the best set found was taken"
+        else:
+            continue
+        found[place] = (*found.get(place, ()), said)
+    return found
+
+
+def _count(dataset: StudyData) -> str:
+    return counted(len(dataset.graphs), "response")
+
+
+def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:
+    """A selection with its model loaded, and an identity for what is kept of it."""
+    # The name says nothing of the answer: it may change between a run and its resumption.
+    identity: dict[str, Any] = {**asdict(choice), "name": "", "path": "", "templates": ""}
+    templates = None if choice.templates is None else folder / choice.templates
+    if templates is not None:
+        # A file counts by its content: edited, it makes another selection; moved, it does not.
+        identity["templates"] = content_hash(templates)
+        known = read_templates(templates)
+        if choice.domain is not None and choice.domain not in known:
+            raise InputError(
+                f"domain: {templates} has no bleached claims of {choice.domain!r}; name one of "
+                f"{', '.join(known)}"
+            )
+    # Only for its error: an unknown domain is refused before anything is run.
+    elif choice.domain is not None:
+        templates_of(choice.domain)
+    model = None
+    if choice.path is not None:
+        path = folder / choice.path
+        # Written as the command line writes it, so that both build the same model.
+        model, _ = relation_model(f"{choice.relations}:{path}")
+        identity["path"] = content_hash(path)
+    elif choice.relations == "lexical":
+        model, _ = relation_model("lexical")
+    return SelectionSolver(choice, model, templates, plain_hash(identity))
+
+
+def _selected(solver: SelectionSolver, graph: FactGraph) -> Selected:
+    """What a selection keeps of one response; whatever goes wrong is recorded as its failure."""
+    try:
+        core = solver.core(graph)
+        # Only `share` needs the sentences, and splitting them takes a library and time.
+        sentences = None
+        if core.share is not None:
+            from factormodels.extraction.sentences import split_sentences
+
+            sentences = split_sentences(graph.response)
+        selection = select(subclaims_of(graph, sentences), core)
+    except Exception as error:
+        logger.debug("nothing could be selected of %s", graph.id, exc_info=error)
+        return Selected((), FAILED, error=sentence(error))
+    solution = selection.solution
+    return Selected(
+        tuple(solution.chosen),
+        solution.status,
+        solution.weight,
+        solution.gap,
+        selection.missing,
+    )

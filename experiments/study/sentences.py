@@ -1,0 +1,182 @@
+"""What a study found, in three or four sentences that are made from its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from experiments.findings.text import counted, duration, number, small
+from experiments.study.agreement import AgreeingCells
+from experiments.study.best import COMPARED
+from experiments.study.cell_names import CELL, NO_GRAPH, cell_words
+from experiments.study.diagrams import SAME_CURVE
+from experiments.study.summary import REFERENCE
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_VIEW = ("variant", "relation_model", "encoding", "prior", "strength", "seed")
+_TITLES = {
+    "precision_mae": "the MAE", "f1": "F1", "accuracy": "accuracy", "brier": "the Brier score",
+    "log_loss": "log loss",
+}  # fmt: skip
+_WORDS = {
+    "variant": "variant", "relation_model": "relation model", "encoding": "encoding",
+    "prior": "priors", "strength": "strength", "seed": "seed", "selection": "selection",
+}  # fmt: skip
+_NO_MATTER = 0.1
+"""Shifts below this part of an interval change no conclusion."""
+
+
+def sentences(
+    cells: pd.DataFrame, groups: Sequence[AgreeingCells], *, times: bool = True
+) -> list[str]:
+    """What a study found.
+
+    Args:
+        cells: its summary.
+        groups: its cells by whether they agree.
+        times: whether to say how long backends took, which no two runs have alike.
+    """
+    found = [*_agreement(cells, groups), *_backends(cells), *_views(cells)]
+    if times:
+        found += _times(cells)
+    return found + _not_converged(cells)
+
+
+def _agreement(cells: pd.DataFrame, groups: Sequence[AgreeingCells]) -> list[str]:
+    if len(groups) == len(cells):
+        return []
+    together: dict[str, int] = {}
+    for group in groups:
+        together[group.dataset] = together.get(group.dataset, 0) + 1
+    alike = [name for name, count in together.items() if count == 1]
+    everywhere = ""
+    if alike and len(together) > 1:
+        everywhere = f"; on {_listed(alike)} no choice makes a difference"
+    answers = f"have {len(groups):,} different sets of posteriors"
+    if len(groups) == 1:
+        answers = "all have the same posteriors"
+    return [
+        f"The {counted(len(cells), 'cell')} (a dataset, variant, encoding and algorithm each) "
+        f"{answers}; those that differ nowhere by more than {SAME_CURVE:g} count as the same and "
+        f"share a row{everywhere}."
+    ]
+
+
+def _questions(cells: pd.DataFrame) -> list[tuple[dict[Any, Any], list[dict[Any, Any]]]]:
+    """The exact backend's row of every question, with the rows of the other backends."""
+    by = [name for name in (*CELL, "selection") if name in cells and name != "backend_label"]
+    ends = (f"{name}{end}" for name in COMPARED for end in ("", "_lower", "_upper"))
+    cells = cells[[*by, "backend_label", "backend", "max_difference", *ends]]
+    found = []
+    for _, group in cells.groupby(by, sort=False, dropna=False):
+        records = group.to_dict("records")
+        exact = [one for one in records if one["backend"] == REFERENCE]
+        others = [one for one in records if one["backend"] != REFERENCE]
+        if exact and exact[0]["variant"] != NO_GRAPH:
+            found.append((exact[0], others))
+    return found
+
+
+def _backends(cells: pd.DataFrame) -> list[str]:
+    """How far the other backends move the scores of the exact one."""
+    shifts: dict[str, tuple[float, str, dict[Any, Any], dict[Any, Any]]] = {}
+    moved: dict[str, float] = {}
+    for exact, others in _questions(cells):
+        for one in others:
+            label = str(one["backend_label"])
+            if not np.isnan(one["max_difference"]):
+                moved[label] = max(moved.get(label, 0.0), one["max_difference"])
+            for name in COMPARED:
+                width = exact[f"{name}_upper"] - exact[f"{name}_lower"]
+                shift = abs(one[name] - exact[name]) / width if width > 0 else np.nan
+                if np.isfinite(shift) and shift >= shifts.get(label, (0.0,))[0]:
+                    shifts[label] = (shift, name, exact, one)
+    same = [label for label, value in moved.items() if value < 1e-6]
+    parts = []
+    if same:
+        verb = "agrees" if len(same) == 1 else "agree"
+        largest = max(moved[label] for label in same)
+        parts.append(f"{_listed(same)} {verb} with exact to {small(max(largest, 1e-12))}.")
+    by_shift: dict[tuple[str, ...], list[str]] = {}
+    for label, (shift, name, exact, _) in shifts.items():
+        if label not in same:
+            key = (f"{100 * shift:.1g}" if shift < _NO_MATTER else f"{shift:.2f}", name)
+            by_shift.setdefault((*key, *(str(exact[part]) for part in CELL)), []).append(label)
+    for labels in by_shift.values():
+        shift, name, exact, one = shifts[labels[0]]
+        verb = "moves" if len(labels) == 1 else "move"
+        where = f"{exact['dataset']}, {cell_words(exact, _VIEW[:3])}"
+        if shift < _NO_MATTER:
+            parts.append(
+                f"{_listed(labels)} {verb} no score by more than {100 * shift:.1g}% of the width "
+                f"of its interval ({_TITLES[name]} on {where})."
+            )
+        else:
+            parts.append(
+                f"{_listed(labels)} {verb} {_TITLES[name]} from {number(exact[name])} to "
+                f"{number(one[name])} on {where}: {100 * shift:.0f}% of the width of its interval."
+            )
+    return parts
+
+
+def _views(cells: pd.DataFrame) -> list[str]:
+    """How far the choice of a view moves the Brier score, under exact inference."""
+    exact = cells[(cells["backend"] == REFERENCE) & cells["brier"].notna()]
+    names = [name for name in (*_VIEW, "selection") if name in cells and cells[name].nunique() > 1]
+    ranges = []
+    for dataset, group in exact[["dataset", "brier", *names]].groupby("dataset", sort=False):
+        if len(group) > 1:
+            records: list[dict[Any, Any]] = sorted(
+                group.to_dict("records"), key=lambda one: one["brier"]
+            )
+            best, worst = records[0], records[-1]
+            ranges.append((float(worst["brier"] - best["brier"]), str(dataset), best, worst))
+    if not ranges:
+        return []
+    gap, dataset, best, worst = max(ranges, key=lambda one: one[0])
+    rest = [one[0] for one in ranges if one[1] != dataset]
+    most = number(max(rest, default=0.0))
+    little = "less than 0.001" if most == "0.000" else f"at most {most}"
+    others = "dataset" if len(rest) == 1 else "datasets"
+    elsewhere = f", and by {little} on the other {others}" if rest else ""
+    choice = _listed([_WORDS[name] for name in names]) or "run"
+    if number(gap) == "0.000":
+        return [
+            f"Under exact inference the choice of {choice} moves the Brier score by less than "
+            f"0.001 on {dataset if len(ranges) == 1 else 'every dataset'}."
+        ]
+    if number(best["brier"]) == number(worst["brier"]):
+        return [
+            f"Under exact inference the choice of {choice} moves the Brier score by {number(gap)} "
+            f"on {dataset}{elsewhere}."
+        ]
+    return [
+        f"Under exact inference the choice of {choice} moves the Brier score by {number(gap)} on "
+        f"{dataset}, from {number(best['brier'])} ({cell_words(best, names)}) to "
+        f"{number(worst['brier'])} ({cell_words(worst, names)}){elsewhere}."
+    ]
+
+
+def _times(cells: pd.DataFrame) -> list[str]:
+    medians = cells.groupby("backend_label", sort=False)["seconds_median"].median().dropna()
+    told = [f"{label} {duration(float(seconds))}" for label, seconds in medians.items()]
+    return [f"A response took, in the median of the cells: {', '.join(told)}."] if told else []
+
+
+def _not_converged(cells: pd.DataFrame) -> list[str]:
+    once = cells.drop_duplicates(list(CELL))
+    counts = once.groupby("backend_label", sort=False)[["n_not_converged", "n_responses"]].sum()
+    told = [
+        f"{label} on {int(failed):,} of {int(total):,}"
+        for label, (failed, total) in zip(counts.index, counts.to_numpy(), strict=True)
+        if failed
+    ]
+    return [f"Not converged: {', '.join(told)}."] if told else []
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))

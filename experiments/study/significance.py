@@ -1,0 +1,397 @@
+"""Tests between the cells of a study, paired by response and corrected together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from experiments.findings.table import Column, Table
+from experiments.study.cell_names import CELL, NO_GRAPH, cell_words
+from experiments.study.config import Selector, Study
+from experiments.study.folds import cross_fitted_folds
+from experiments.study.judgements import Judgements, read_judgements
+from experiments.study.rows import CellRows, RowsFile
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from calibration.scores.definition import JudgedClaims
+
+_COLUMN = {"backend": "backend_label"}
+
+REPLICATES = 2000
+"""Replicates of the intervals of differences."""
+
+COLUMNS = (
+    *("dataset", "first", "second", "elsewhere", "measure", "n_responses", "n_claims"),
+    *("value_first", "value_second", "difference", "lower", "upper", "coverage"),
+    *(
+        "p_value",
+        "resamples",
+        "corrected",
+        "stars",
+        "margin",
+        "equivalence_p",
+        "equivalence_corrected",
+    ),
+    *("status", "reason"),
+)
+"""Columns of significance.csv; `elsewhere` is what both sides share, `n_claims` those of the first:
+sides that differ in selection are each over their own. `coverage` is what intervals of such a
+difference cover in simulations where that is not their level. `resamples` is how many swaps or
+replicates a p-value is counted in. `equivalence_p` is that of two one-sided tests that the
+difference is within `margin`; both are empty where the study gives no margin."""
+
+
+def significance_table(study: Study, rows: RowsFile) -> pd.DataFrame:
+    """Every test that a study asks for, with p-values corrected over all of them.
+
+    A pair is tested wherever two cells differ in it alone, over the labelled claims that both
+    judged or, where they differ in selection, over those of each; `lower` and `upper` bound the
+    difference, paired by response. A difference that is not defined, such as that of an infinite
+    log loss, has a `status` and a `reason`. AUROC is within folds where priors were learned.
+    """
+    import pandas as pd
+
+    from calibration.significance import adjust, stars
+
+    found = list(_tests(study, rows))
+    # Corrected over all tests of the study at once, so every one of them is computed first.
+    correction = study.significance.correction
+    if correction != "none" and found:
+        corrected = adjust([one["p_value"] for one in found], correction)
+        equivalent = adjust([one["equivalence_p"] for one in found], correction)
+        for one, value, other in zip(found, corrected, equivalent, strict=True):
+            one |= {"corrected": float(value), "stars": stars(float(value))}
+            one["equivalence_corrected"] = float(other)
+    return pd.DataFrame(found, columns=list(COLUMNS))
+
+
+@dataclass(frozen=True)
+class Side:
+    """What may be compared with another: a cell, and which of its atoms count.
+
+    Attributes:
+        cell: the cell.
+        selection: what counts; None where every atom does and nothing else.
+    """
+
+    cell: CellRows
+    selection: str | None
+
+    def named(self) -> dict[str, Any]:
+        """What tells it from the others, by column."""
+        own = {} if self.selection is None else {"selection": self.selection}
+        return {**self.cell.named(), **own}
+
+    def judgements(self, rows: RowsFile) -> Judgements:
+        """Its judgements, those of atoms that the selection leaves out made NaN."""
+        everything = read_judgements(rows, self.cell)
+        return everything if self.selection is None else everything.selected(self.selection)
+
+
+def sides_of(study: Study, rows: RowsFile) -> list[Side]:
+    """What may be compared, in the order of the summary's rows."""
+    return [Side(cell, one) for cell in rows.cells() for one in study.selected or (None,)]
+
+
+def paper(tests: pd.DataFrame, study: Study) -> Table:
+    """The tests of a study as a table of a paper, a block per dataset."""
+    settings = study.significance
+    corrected = settings.correction != "none"
+    measured = bool(tests["coverage"].notna().any())
+    p_value = "corrected" if corrected else "p_value"
+    texts = (("first", "First"), ("second", "Second"), ("elsewhere", "Where"))
+    equivalence: tuple[Column, ...] = ()
+    if settings.margins:
+        name = "equivalence_corrected" if corrected else "equivalence_p"
+        equivalence = (Column(name, "equivalence", "Equivalence $p$", digits=4),)
+    columns = (
+        *(Column(name, title.lower(), title) for name, title in texts),
+        Column("measure", "measure", "Measure"),
+        Column(
+            "difference", "difference", "Difference", digits=4,
+            lower="lower", upper="upper", stars="stars",
+        ),
+        *((Column("coverage", "covers", "Covers", digits=2),) if measured else ()),
+        Column(p_value, "p", "$p$", digits=4),
+        *equivalence,
+    )  # fmt: skip
+    note = "p not corrected; "
+    if corrected:
+        how = f"corrected ({settings.correction}) over {len(tests)} tests"
+        note = f"* p < 0.05, ** p < 0.01, *** p < 0.001, {how}; "
+    return Table(
+        tests,
+        columns,
+        f"Paired {settings.test} tests over responses, {settings.alternative}.",
+        "dataset",
+        f"{note}in brackets: 95% intervals of the difference, paired by response."
+        f"{_COVERS if measured else ''}"
+        f"{_equivalence_note(settings.margins)}{_folds_note(study)}",
+    )
+
+
+_COVERS = (
+    " Covers: what intervals of such a difference of so many responses cover in simulations, where "
+    "that is not their level."
+)
+
+
+def _folds_note(study: Study) -> str:
+    if "auroc" not in study.significance.measures or not any(p.learned for p in study.priors):
+        return ""
+    return " AUROC of learned priors compares claims of one fold."
+
+
+def _equivalence_note(margins: Mapping[str, float]) -> str:
+    if not margins:
+        return ""
+    named = ", ".join(f"{margin:g} in {name}" for name, margin in margins.items())
+    return f" Equivalence: two one-sided tests with margins of {named}."
+
+
+def _tests(study: Study, rows: RowsFile) -> Iterator[dict[str, Any]]:
+    sides = sides_of(study, rows)
+    for first, second in study.significance.pairs:
+        # The first side of a pair runs over all cells it matches; the second is then determined.
+        for one in sides:
+            if not _matches(one, first):
+                continue
+            others = (side for side in sides if _counterpart(one, side, second))
+            # An assessor has one cell, to be compared with every view's.
+            for other in others if _without_graph(one) else islice(others, 1):
+                yield from _compared(study, rows, (one, first), (other, second))
+
+
+def _matches(side: Side, selector: Selector) -> bool:
+    """Whether a side has the values that a selector names."""
+    named = side.named()
+    # A study of a single selection, all, has no such column.
+    return all(
+        named.get(_COLUMN.get(name, name), value) == value
+        for name, value in selector.given().items()
+    )
+
+
+def _counterpart(one: Side, other: Side, selector: Selector) -> bool:
+    """Whether two sides are the same in all but what the pair tells apart."""
+    told_apart = {_COLUMN.get(name, name) for name in selector.given()}
+    if "backend_label" in told_apart and "seed" not in told_apart:
+        # Of a backend without seeds there is one cell, to be compared with every seed's.
+        told_apart.add("seed")
+    if "backend_label" in told_apart and _without_graph(one) != _without_graph(other):
+        # Without a graph there is no variant, encoding or prior to agree in.
+        told_apart.update(set(CELL) - {"dataset"})
+    mine, its = one.named(), other.named()
+    return _matches(other, selector) and all(
+        mine[name] == its[name] for name in mine if name not in told_apart
+    )
+
+
+def _without_graph(side: Side) -> bool:
+    return bool(side.named()["variant"] == NO_GRAPH)
+
+
+def _compared(
+    study: Study,
+    rows: RowsFile,
+    first: tuple[Side, Selector],
+    second: tuple[Side, Selector],
+) -> Iterator[dict[str, Any]]:
+    """Yield a row per measure for one pair of sides."""
+    from calibration.intervals import IntervalSettings
+    from calibration.significance import compare_judged
+
+    settings = study.significance
+    judgements = [side.judgements(rows) for side, _ in (first, second)]
+    shared = {
+        "dataset": first[0].named()["dataset"],
+        **{name: _title(side[1]) for name, side in (("first", first), ("second", second))},
+        "elsewhere": _elsewhere(*(second if _without_graph(first[0]) else first)),
+        **dict.fromkeys(("corrected", "equivalence_corrected"), np.nan),
+        "stars": "",
+    }
+    if first[0].selection == second[0].selection:
+        p, other, y, responses = labelled_pair(judgements[0], judgements[1], study.unlabelled)
+        # With one selection on both sides, both are taken over the very same claims.
+        names = np.array(judgements[0].responses, dtype=object)[responses]
+        claims = [(p, y, names), (other, y, names)]
+    else:
+        claims = _claims_of_each(judgements[0], judgements[1], study.unlabelled)
+    if not len(claims[0][0]):
+        nothing: dict[str, float] = dict.fromkeys(
+            ("value_first", "value_second", "difference", "lower", "upper", "coverage", "p_value",
+             "equivalence_p"),
+            np.nan,
+        )  # fmt: skip
+        nothing["resamples"] = nothing["n_responses"] = nothing["n_claims"] = 0
+        for measure in settings.measures:
+            yield {
+                **shared,
+                **nothing,
+                "measure": measure,
+                "margin": settings.margins.get(measure, np.nan),
+                "status": "no_labels",
+                "reason": "no claim with a label was judged by both",
+            }
+        return
+    # What was learned on one side alone is compared within its folds on both.
+    folds = [
+        _folds(study, side.cell, judged)
+        for judged, (side, _) in zip(judgements, (first, second), strict=True)
+    ]
+    fold = next((one for one in folds if one is not None), None)
+    sides = [
+        _judged(*own, study.k, None if fold is None else np.array([fold[id] for id in own[2]]))
+        for own in claims
+    ]
+    for found in compare_judged(
+        sides[0],
+        sides[1],
+        settings.measures,
+        test=settings.test,
+        alternative=settings.alternative,
+        margins=settings.margins,
+        n_resamples=settings.resamples,
+        settings=IntervalSettings(n_bootstrap=REPLICATES, seed=study.seed),
+    ):
+        yield {
+            **shared,
+            "measure": found.score,
+            "n_responses": len(sides[0].grouping.responses),
+            "n_claims": sides[0].y.size,
+            "value_first": found.first,
+            "value_second": found.second,
+            "difference": found.difference,
+            "lower": found.lower,
+            "upper": found.upper,
+            "coverage": found.coverage,
+            "p_value": found.p_value,
+            "resamples": found.n_resamples,
+            "margin": settings.margins.get(found.score, np.nan),
+            "equivalence_p": found.equivalence_p,
+            "status": found.status,
+            "reason": found.reason,
+        }
+
+
+def _folds(study: Study, cell: CellRows, judgements: Judgements) -> dict[str, int] | None:
+    """Fold of every response by its name, if the cell's priors were learned."""
+    folds = cross_fitted_folds(study, cell, judgements)
+    return None if folds is None else dict(zip(judgements.responses, folds.tolist(), strict=True))
+
+
+def _title(selector: Selector) -> str:
+    return " ".join(str(value) for value in selector.given().values())
+
+
+_Claims = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""(p, labels, responses) of some claims."""
+
+
+def _claims_of_each(first: Judgements, second: Judgements, policy: str) -> list[_Claims]:
+    """The labelled claims of each side, in the responses in which both have some."""
+    from calibration.labels import apply_policy
+
+    sides: list[_Claims] = []
+    for one in (first, second):
+        if not one.judged.any():
+            return [(np.empty(0),) * 3] * 2
+        names = np.array(one.responses, dtype=object)[one.index[one.judged]]
+        scored = apply_policy(one.p[one.judged], one.label[one.judged], names, policy)
+        # By name rather than number: two cells may number their responses differently.
+        sides.append((scored.p, scored.y, np.array(scored.responses, dtype=object)))
+    # The test pairs by response, so one that only a single side has is of no use.
+    both = set(sides[0][2].tolist()) & set(sides[1][2].tolist())
+    kept = [np.array([name in both for name in own.tolist()], dtype=bool) for *_, own in sides]
+    return [(p[at], y[at], names[at]) for (p, y, names), at in zip(sides, kept, strict=True)]
+
+
+def labelled_pair(
+    first: Judgements, second: Judgements, policy: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(p of the first, p of the second, labels, responses) of the claims that both judged.
+
+    Args:
+        first: one cell.
+        second: another, of the same dataset.
+        policy: what unlabelled atoms count as.
+
+    Raises:
+        InputError: for unlabelled atoms under the policy "error".
+    """
+    from calibration.labels import apply_policy
+
+    mine, its = first.same_rows(second)
+    both = first.judged[mine] & second.judged[its]
+    if not both.any():
+        return (np.empty(0),) * 3 + (np.empty(0, dtype=np.int64),)
+    # From here on position i is the same claim on both sides.
+    mine, its = mine[both], its[both]
+    # Positions go through the policy in place of the responses, to learn which claims it keeps.
+    place = np.arange(len(mine))
+    # The policy decides by label alone, so that the positions it keeps are the same for both.
+    scored = apply_policy(first.p[mine], first.label[mine], place, policy)
+    kept = np.array(scored.responses, dtype=np.int64)
+    return scored.p, second.p[its][kept], scored.y, first.index[mine][kept]
+
+
+def difference_interval(
+    p: np.ndarray,
+    other: np.ndarray,
+    y: np.ndarray,
+    responses: np.ndarray,
+    measure: str,
+    k: int | str,
+    seed: int,
+) -> tuple[float, float]:
+    """The interval of a measure's difference, by the paired bootstrap over responses.
+
+    Args:
+        p: probabilities (n,) of one method.
+        other: those of the other, of the same claims.
+        y: labels (n,).
+        responses: responses (n,).
+        measure: a measure of `calibration.significance`.
+        k: how the K of F1@K is chosen.
+        seed: seed of the bootstrap.
+    """
+    sides = [_judged(values, y, responses, k) for values in (p, other)]
+    return _interval(sides[0], sides[1], measure, seed)
+
+
+def _judged(
+    p: np.ndarray,
+    y: np.ndarray,
+    responses: np.ndarray,
+    k: int | str,
+    folds: np.ndarray | None = None,
+) -> JudgedClaims:
+    from calibration.grouping import group_by_response
+    from calibration.scores.definition import JudgedClaims
+    from calibration.scores.registry import response_k
+
+    grouping = group_by_response(responses)
+    return JudgedClaims(p, y, grouping, response_k(k, grouping), folds)
+
+
+def _interval(
+    first: JudgedClaims, second: JudgedClaims, measure: str, seed: int
+) -> tuple[float, float]:
+    from calibration.scores.registry import REGISTRY
+    from calibration.significance.paired import bootstrap_difference
+
+    sums = REGISTRY[measure].sums
+    result = bootstrap_difference(sums(first), sums(second), n_bootstrap=REPLICATES, seed=seed)
+    return result.lower, result.upper
+
+
+def _elsewhere(side: Side, selector: Selector) -> str:
+    told_apart = {"dataset", *(_COLUMN.get(name, name) for name in selector.given())}
+    named = side.named()
+    return cell_words(named, [name for name in named if name not in told_apart])

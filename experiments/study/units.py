@@ -1,0 +1,569 @@
+"""Units: one response in one cell each. A queue hands them out as tasks, which run them.
+
+A task holds all that its units need, since it runs in whatever process it is sent to, and comes
+back as bytes that go into the store as they are.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from experiments.study.cell_names import RECORDED
+from experiments.study.data import Related, StudyData, related_graph
+from experiments.study.design import GraphView, StudyCell
+from experiments.study.packed_graphs import PackedGraphs
+from experiments.study.rows import ABSENT, FAILED
+from factormodels.compile import CompiledFacts
+from factormodels.errors import FactormodelsError, MissingDependencyError
+from factormodels.extraction.stages.relations import unanswered_atoms
+from factormodels.fact_graph import FactGraph
+from factormodels.factor_graph import FactorGraph
+from factormodels.io.arrow_files import record_batch
+from inference import Backend, Posterior
+from inference.warm_up import small_graph, warm_up
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from experiments.study.learned_priors import CrossFittedPriors
+
+logger = logging.getLogger(__name__)
+
+TASK_SECONDS = 1.0
+"""After so long a task hands back what it has finished: a process takes no more with it."""
+
+_FIRST_UNITS = 32
+_MOST_UNITS = 16_384
+_QUICK_TASK = 0.25 * TASK_SECONDS
+"""Sizes of tasks: that of the first, the largest, and the seconds below which one is quick."""
+
+_RESPONSES_AT_ONCE = 512
+"""Responses of a task whose graphs are in memory together: some ten megabytes of small ones."""
+
+_QUICK_BATCH = 0.1
+_MOST_IN_BATCH = 64
+"""Among quick units a slow one may follow, which then holds back no more than these."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Some responses of a dataset in some of its cells: every pair of them is a unit.
+
+    Attributes:
+        responses: positions of the responses in their dataset.
+        graphs: these responses; packed where the dataset is.
+        cells: the cells, by position in the study.
+        learned: priors that were learned for these responses.
+        related: these responses with relations that were found anew, if the study asks for them.
+        suspected: whether a process died over some of these units.
+    """
+
+    responses: tuple[int, ...]
+    graphs: Sequence[FactGraph]
+    cells: tuple[tuple[int, StudyCell], ...]
+    learned: tuple[CrossFittedPriors, ...] = ()
+    related: tuple[Related, ...] = ()
+    suspected: bool = False
+
+    @property
+    def n_units(self) -> int:
+        """Number of units."""
+        return len(self.responses) * len(self.cells)
+
+
+@dataclass(frozen=True)
+class UnitResult:
+    """What became of one unit.
+
+    Attributes:
+        cell: position of its cell in the study.
+        response: position of its response in the dataset.
+        status: how it ended, `FAILED` if its backend raised, `ABSENT` without its library.
+        p: float64 (n_atoms,), the posteriors of the atoms; empty if it failed.
+        seconds: of inference.
+        log_z: natural logarithm of the partition function, or an estimate.
+        log_z_kind: which of these.
+        log_z_lower: a lower bound on it, where `log_z` is an upper one.
+        answered_by: the algorithm that gave `p`, which of `auto` is the one that it chose.
+        error: why it failed.
+    """
+
+    cell: int
+    response: int
+    status: str
+    p: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
+    seconds: float | None = None
+    log_z: float | None = None
+    log_z_kind: str | None = None
+    log_z_lower: float | None = None
+    answered_by: str | None = None
+    error: str | None = None
+
+
+class TaskQueue:
+    """The units that are still to be done, in the study's order of datasets and responses.
+
+    Tasks grow while they are quick, so that sending them costs little, and shrink when they are
+    slow, so that little is lost with a process; no number depends on their size.
+    """
+
+    def __init__(
+        self,
+        data: Sequence[StudyData],
+        cells: Sequence[StudyCell],
+        wanted: Iterable[int],
+        done: Sequence[NDArray[np.bool_]],
+        learned: Sequence[CrossFittedPriors] = (),
+    ) -> None:
+        """Note what is to be done.
+
+        Args:
+            data: the datasets.
+            cells: the cells of the study.
+            wanted: positions of the cells to be done now.
+            done: per dataset, whether a unit is done, bool (n_cells, n_responses).
+            learned: the learned priors of the cells to be done.
+        """
+        self._learned = learned
+        self._data = data
+        self._cells = cells
+        self._units = _FIRST_UNITS
+        self._blocks: deque[_Block] = deque()
+        self._given: dict[int, tuple[_Block, float]] = {}
+        self.left = 0
+        chosen = set(wanted)
+        for number, dataset in enumerate(data):
+            own = [i for i in chosen if cells[i].dataset == dataset.name]
+            # Rows of `open_` are this dataset's wanted cells, columns its responses.
+            open_ = ~done[number][sorted(own)]
+            everything = np.arange(len(dataset.graphs))
+            self._blocks.extend(_blocks(number, everything, np.array(sorted(own), int), open_))
+            self.left += int(open_.sum())
+
+    def take(self) -> Task | None:
+        """Take the next task; None if there is none at present."""
+        if not self._blocks:
+            return None
+        block = self._blocks.popleft()
+        # A block that has cost a process is handed out one unit at a time, to find the culprit.
+        block, *rest = _cut(block, 1 if block.deaths else self._units)
+        # extendleft reverses what it is given; reversing it first keeps the study's order.
+        self._blocks.extendleft(reversed(rest))
+        name, graphs = self._data[block.dataset].name, self._data[block.dataset].graphs
+        related = self._data[block.dataset].related
+        responses = tuple(block.responses.tolist())
+        task = Task(
+            responses,
+            graphs.part(responses)
+            if isinstance(graphs, PackedGraphs)
+            else tuple(graphs[response] for response in responses),
+            tuple((cell, self._cells[cell]) for cell in block.cells),
+            tuple(one.of(responses) for one in self._learned if one.dataset == name),
+            tuple(related[response] for response in responses) if related else (),
+            suspected=block.deaths > 0,
+        )
+        # By identity, since hashing a task would hash all its graphs. Whoever took the task holds
+        # on to it until it is settled, so the id stays its own.
+        self._given[id(task)] = (block, time.monotonic())
+        return task
+
+    def settle(self, task: Task, done: ArrayLike) -> None:
+        """Note what a task has done; what it has not comes next.
+
+        Args:
+            task: the task.
+            done: (n, 2), cell and response of the units that it finished.
+        """
+        block, began = self._given.pop(id(task))
+        finished = np.asarray(done, dtype=np.int64).reshape(-1, 2)
+        cells = np.array(block.cells, dtype=np.int64)
+        # Rows are the cells of the block and columns its responses, both in ascending order.
+        open_ = np.ones((len(cells), len(block.responses)), dtype=np.bool_)
+        open_[
+            np.searchsorted(cells, finished[:, 0]),
+            np.searchsorted(block.responses, finished[:, 1]),
+        ] = False
+        remaining = int(open_.sum())
+        self.left -= task.n_units - remaining
+        if remaining:
+            left = list(_blocks(block.dataset, block.responses, cells, open_))
+            self._blocks.extendleft(reversed(left))
+            # It ran out of time before its units were done.
+            self._units = max(1, self._units // 2)
+        elif time.monotonic() - began < _QUICK_TASK:
+            self._units = min(2 * self._units, _MOST_UNITS)
+
+    def died(self, task: Task) -> bool:
+        """Note that a process died over a task; return whether its one unit is to be given up.
+
+        The units are then tried one by one, so that one of them ends its process alone; a unit
+        that did so twice is given up.
+        """
+        block, _ = self._given.pop(id(task))
+        if task.n_units == 1 and block.deaths:
+            self.left -= 1
+            return True
+        parts = _cut(block, 1)
+        self._blocks.extendleft(
+            # Every part carries the death, since which unit caused it is not known yet.
+            _Block(part.dataset, part.responses, part.cells, part.deaths + 1)
+            for part in reversed(parts)
+        )
+        return False
+
+
+def run_task(task: Task) -> bytes:
+    """What became of the units of a task, encoded, or of as many as fit into `TASK_SECONDS`.
+
+    At least one batch of units is run. Whatever a backend raises is recorded and ends its unit
+    alone: a night of work must not be lost to one graph.
+    """
+    end = time.perf_counter() + TASK_SECONDS
+    results: list[UnitResult] = []
+    sizes: dict[_Algorithm, int] = {}
+    for start in range(0, len(task.responses), _RESPONSES_AT_ONCE):
+        # Graphs of so many responses are in memory at a time, however long the task is.
+        responses = range(start, min(start + _RESPONSES_AT_ONCE, len(task.responses)))
+        graphs = _Graphs(task, responses)
+        for batch in _batches(task, responses, sizes):
+            results += _run_batch(task, batch, graphs)
+            # Checked after the batch rather than before, so that even the slowest task makes
+            # progress.
+            if time.perf_counter() > end:
+                return encode(results)
+    return encode(results)
+
+
+def encode(results: Sequence[UnitResult]) -> bytes:
+    """Results as bytes, which `decode` reads."""
+    import pyarrow as pa
+
+    # A list column made of offsets and one flat array needs no Python object per number.
+    lengths = [len(result.p) for result in results]
+    values = np.concatenate([result.p for result in results]) if results else np.zeros(0)
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+    columns: list[Any] = [
+        [getattr(result, name) for result in results] for name in schema().names[:-1]
+    ]
+    arrays = [
+        pa.array(column, kind) for column, kind in zip(columns, schema().types[:-1], strict=True)
+    ]
+    arrays.append(pa.ListArray.from_arrays(pa.array(offsets), pa.array(values)))
+    batch = pa.record_batch(arrays, schema=schema())
+    # Without the schema, which is the same for every record and would be most of a small one.
+    return bytes(batch.serialize())
+
+
+def decode(encoded: bytes) -> pa.RecordBatch:
+    """The results that `encode` wrote, a row each.
+
+    Raises:
+        pyarrow.ArrowException, OSError: if the bytes are none of its, or damaged.
+    """
+    return record_batch(encoded, schema())
+
+
+def schema() -> pa.Schema:
+    """The columns of encoded results; `UnitResult` says what they mean."""
+    import pyarrow as pa
+
+    return pa.schema(
+        [
+            ("cell", pa.int32()),
+            ("response", pa.int32()),
+            ("status", pa.string()),
+            ("seconds", pa.float64()),
+            ("log_z", pa.float64()),
+            ("log_z_kind", pa.string()),
+            ("log_z_lower", pa.float64()),
+            ("answered_by", pa.string()),
+            ("error", pa.string()),
+            pa.field("p", pa.list_(pa.float64()), nullable=True),
+        ]
+    )
+
+
+def infer_many(backend: Backend, graphs: Sequence[FactorGraph]) -> list[Posterior | Exception]:
+    """The posterior of each graph, or what the backend raised in its place.
+
+    Graphs of one structure, as priors and strengths make them, are planned once, where the batch
+    gives the very bits that the graphs give one by one.
+    """
+    # A result must not depend on which graphs happened to share a batch.
+    if len(graphs) > 1 and backend.identical_batches:
+        from inference.batch import batch_results
+
+        try:
+            # One graph that raises takes the whole batch with it. Done one by one, the others keep
+            # their results.
+            return list(batch_results(graphs, backend))
+        except Exception:
+            logger.debug("a batch of %d failed, one by one follows", len(graphs), exc_info=True)
+    return [_attempt(backend, graph) for graph in graphs]
+
+
+def warm_up_units(backends: Iterable[Backend]) -> None:
+    """Have backends answer as they do in units, so that no unit's seconds hold a compilation.
+
+    Those that are asked for batches answer one as well, of graphs of one structure and of two.
+    """
+    graph = small_graph()
+    for backend in backends:
+        warm_up(backend)
+        if backend.identical_batches:
+            infer_many(backend, [graph, graph, graph.with_evidence({0: 1})])
+
+
+def factor_graph(facts: CompiledFacts, view: GraphView) -> FactorGraph:
+    """The factor graph of a view of a response.
+
+    Args:
+        facts: the relations that `view` names of a response, compiled.
+        view: encoding, priors and strength.
+    """
+    priors = probabilities = None
+    if view.prior.atom is not None or view.prior.context is not None:
+        # The compiled form is shared by all settings of a response.
+        priors = facts.priors.copy()
+        if view.prior.atom is not None:
+            priors[facts.is_atom] = view.prior.atom
+        if view.prior.context is not None:
+            priors[~facts.is_atom] = view.prior.context
+    if view.strength != 1.0:
+        probabilities = strengthened(facts.probabilities, view.strength)
+    return facts.to_factor_graph(priors, probabilities, view.encoding)
+
+
+def strengthened(probabilities: NDArray[np.float64], strength: float) -> NDArray[np.float64]:
+    """Probabilities (m,) whose log odds are multiplied.
+
+    Above 1 the relation model is taken for surer than it says, below 1 for less sure; 0 and 1 stay.
+    """
+    # Going to log odds and back would change the last bits.
+    if strength == 1.0:
+        return probabilities
+    with np.errstate(divide="ignore", over="ignore"):
+        # Probabilities of 0 and 1 have infinite log odds, which come back as exactly 0 and 1.
+        log_odds = strength * (np.log(probabilities) - np.log1p(-probabilities))
+        return 1.0 / (1.0 + np.exp(-log_odds))
+
+
+def sentence(error: Exception) -> str:
+    """What is recorded of an error: its own words, and its kind where it is none of ours."""
+    text = " ".join(str(error).split())
+    return text if isinstance(error, FactormodelsError) else f"{type(error).__name__}: {text}"
+
+
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Every pair of some responses of a dataset and some of its cells.
+
+    Attributes:
+        dataset: position of the dataset.
+        responses: int64 (n,), positions of the responses, ascending.
+        cells: positions of the cells, ascending.
+        deaths: how many processes died over them.
+    """
+
+    dataset: int
+    responses: NDArray[np.int64]
+    cells: tuple[int, ...]
+    deaths: int = 0
+
+
+def _cut(block: _Block, units: int) -> list[_Block]:
+    """A block cut into a first part of at most so many units, and what is left of it."""
+    n_cells = len(block.cells)
+    if len(block.responses) * n_cells <= units:
+        return [block]
+    # Not even one response fits with all its cells, so its cells are divided.
+    if n_cells > units:
+        first, rest = block.responses[:1], block.responses[1:]
+        parts = [(first, block.cells[:units]), (first, block.cells[units:]), (rest, block.cells)]
+    else:
+        count = max(1, units // n_cells)
+        parts = [(block.responses[:count], block.cells), (block.responses[count:], block.cells)]
+    return [
+        _Block(block.dataset, responses, cells, block.deaths)
+        for responses, cells in parts
+        if len(responses) and cells
+    ]
+
+
+def _blocks(
+    dataset: int,
+    responses: NDArray[np.int64],
+    cells: NDArray[np.int64],
+    open_: NDArray[np.bool_],
+) -> Iterator[_Block]:
+    """Yield blocks that hold the open cells of every response.
+
+    Args:
+        dataset: position of the dataset.
+        responses: int64 (n,), positions of responses.
+        cells: int64 (m,), positions of cells.
+        open_: bool (m, n), which cells are open of each response.
+    """
+    some = open_.any(axis=0)
+    responses, open_ = responses[some], open_[:, some]
+    # Neighbouring responses with the same cells left share a block.
+    changes = np.flatnonzero((open_[:, 1:] != open_[:, :-1]).any(axis=0)) + 1
+    bounds = [0, *changes.tolist(), len(responses)]
+    for start, end in itertools.pairwise(bounds):
+        if start < end:
+            yield _Block(dataset, responses[start:end], tuple(cells[open_[:, start]].tolist()))
+
+
+_Unit = tuple[int, int]
+"""Positions within a task: of the response, of the cell."""
+
+
+_Algorithm = tuple[str, int]
+"""Title and seed: a seeded algorithm stands in the study once for each seed."""
+
+
+class _Graphs:
+    """The views and factor graphs of some of a task's responses, each built once for all backends.
+
+    Attributes:
+        facts: the responses as recorded, by position within the task.
+    """
+
+    def __init__(self, task: Task, responses: range) -> None:
+        chosen = task.graphs[responses.start : responses.stop]
+        self.facts = dict(zip(responses, chosen, strict=True))
+        self._learned: dict[tuple[str, ...], CrossFittedPriors] = {
+            cross.key: cross for cross in task.learned
+        }
+        self._related = task.related
+        self._views: dict[tuple[int, tuple[str, ...]], FactGraph] = {}
+        self._factor_graphs: dict[tuple[int, GraphView], FactorGraph] = {}
+
+    def __call__(self, response: int, view: GraphView) -> FactorGraph:
+        key = (response, view)
+        if key not in self._factor_graphs:
+            # What is learned, unlike what is set, is of one encoding and moves relations too.
+            learned = view.prior.learned is not None
+            part = (
+                *(view.variant, view.relation_model),
+                *((view.encoding, view.prior.title) if learned else ()),
+            )
+            chosen = (response, part)
+            if chosen not in self._views:
+                graph = related_graph(
+                    self.facts[response],
+                    self._related[response] if self._related else {},
+                    view.relation_model,
+                    view.variant,
+                )
+                if learned:
+                    graph = self._learned[part].graph(response, graph)
+                self._views[chosen] = graph
+            facts = self._views[chosen].compiled_for(view.encoding)
+            self._factor_graphs[key] = factor_graph(facts, view)
+        return self._factor_graphs[key]
+
+
+def _batches(task: Task, responses: range, sizes: dict[_Algorithm, int]) -> Iterator[list[_Unit]]:
+    """Yield units of a task in batches of one algorithm, longer ones while they are quick.
+
+    Settings of the same response follow each other, since their graphs have one structure.
+
+    Args:
+        task: the task.
+        responses: which of its responses, by position within the task.
+        sizes: units in the next batch of each algorithm that is known, kept up to date.
+    """
+    # Only graphs that one backend infers can share a batch.
+    by_algorithm: dict[_Algorithm, list[int]] = {}
+    for position, (_, cell) in enumerate(task.cells):
+        algorithm = cell.algorithm
+        by_algorithm.setdefault((algorithm.title, algorithm.seed), []).append(position)
+    for key, positions in by_algorithm.items():
+        units = [(r, position) for r in responses for position in positions]
+        start = 0
+        while start < len(units):
+            # At first nothing is known of how slow the algorithm is on these graphs.
+            size = sizes.get(key, 1)
+            began = time.perf_counter()
+            # The batch is run while this generator is suspended, so the clock measures the batch.
+            yield units[start : start + size]
+            start += size
+            quick = time.perf_counter() - began < _QUICK_BATCH
+            sizes[key] = min(2 * size, _MOST_IN_BATCH) if quick else max(1, size // 2)
+
+
+def _run_batch(task: Task, units: Sequence[_Unit], graphs: _Graphs) -> list[UnitResult]:
+    """The results of units of one algorithm; a graph that cannot be built fails alone."""
+    algorithm = task.cells[units[0][1]][1].algorithm
+    outcomes: dict[_Unit, Posterior | Exception] = {}
+    asked: list[_Unit] = []
+    built: list[FactorGraph] = []
+    for unit in units:
+        try:
+            # A missing library fails the units that need it; the rest of the study runs.
+            if algorithm.backend is None:
+                raise MissingDependencyError(algorithm.error)
+            built.append(graphs(unit[0], task.cells[unit[1]][1].view))
+            asked.append(unit)
+        except Exception as error:
+            outcomes[unit] = error
+    if algorithm.backend is not None:
+        outcomes.update(zip(asked, infer_many(algorithm.backend, built), strict=True))
+    return [_result(task, unit, graphs.facts[unit[0]], outcomes[unit]) for unit in units]
+
+
+def _result(
+    task: Task, unit: _Unit, graph: FactGraph, outcome: Posterior | Exception
+) -> UnitResult:
+    """An outcome as a result: a posterior with finite marginals, or a failure."""
+    cell, response = task.cells[unit[1]][0], task.responses[unit[0]]
+    if isinstance(outcome, Posterior):
+        p = outcome.marginals.of_state(1, graph.atom_ids)
+        # NaN must not get through: in the rows it would mean that there is no verdict on the claim.
+        if np.isfinite(p).all():
+            lacking = _unanswered(task, unit, graph)
+            if lacking:
+                # Of such a claim nothing is known, as of one that an assessor gives no verdict on.
+                p[[atom in lacking for atom in graph.atom_ids]] = np.nan
+            return UnitResult(
+                cell=cell,
+                response=response,
+                status=str(outcome.status),
+                p=p,
+                seconds=outcome.stats.get("seconds"),
+                log_z=outcome.log_z,
+                log_z_kind=str(outcome.log_z_kind),
+                log_z_lower=outcome.lower_bound,
+                answered_by=outcome.answered_by,
+            )
+        outcome = ArithmeticError("a marginal is not a finite number")
+    logger.debug("response %d failed in cell %d", response, cell, exc_info=outcome)
+    status = ABSENT if isinstance(outcome, MissingDependencyError) else FAILED
+    return UnitResult(cell, response, status, error=sentence(outcome))
+
+
+def _unanswered(task: Task, unit: _Unit, graph: FactGraph) -> frozenset[str]:
+    """Atoms whose every relation was asked for in vain."""
+    view, found = task.cells[unit[1]][1].view, graph
+    if view.relation_model != RECORDED:
+        related = task.related[unit[0]][view.relation_model, view.variant]
+        # A text stands in place of a graph only where inference had none to work on.
+        found = graph if isinstance(related, str) else related
+    return unanswered_atoms(found)
+
+
+def _attempt(backend: Backend, graph: FactorGraph) -> Posterior | Exception:
+    try:
+        return backend.infer(graph)
+    except Exception as error:
+        return error

@@ -1,0 +1,207 @@
+"""What changed between two runs, held against numbers by hand; rows for other tools; tests."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from experiments.methods.diff import diff, grouped
+from experiments.study.cell_names import CELL
+from experiments.study.diff import compare_runs
+from experiments.study.reading import load_study
+from experiments.study.rows import RowsFile, as_xarray, read_rows
+from experiments.study.runner import Execution, design, run_study
+from tests.experiments.conftest import invoke, study_file
+
+STUDY = """
+study: s
+datasets: [{name: demonstration, limit: 8}]
+variants: [FR1, FR2]
+backends: [exact, lbp]
+significance:
+  pairs: [[{variant: FR2}, {variant: FR1}], [lbp, exact]]
+  measures: [brier, accuracy]
+  resamples: 500
+outputs: [latex]
+"""
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Two runs that differ in the priors of contexts."""
+    folder = tmp_path_factory.mktemp("runs")
+    path = str(study_file(folder, STUDY))
+    for name, overrides in (("a", []), ("b", ["priors.context=0.6"])):
+        study = load_study(path, overrides)
+        run_study(design(study), folder / name, Execution(workers=1))
+    return folder / "a", folder / "b"
+
+
+def test_a_run_does_not_differ_from_itself(runs: tuple[Path, Path]) -> None:
+    found = compare_runs(runs[0], runs[0])
+    assert [found.settings, found.only_before, found.only_after] == [(), (), ()]
+    assert all(cell.same and not cell.measures for cell in found.cells)
+    assert "4 cells of 4 unchanged" in invoke("diff", runs[0], runs[0]).stdout
+
+
+def test_changes_are_those_of_the_rows(runs: tuple[Path, Path]) -> None:
+    found = compare_runs(*runs)
+    assert [place for place, *_ in found.settings] == ["priors[0].context"]
+    before, after = (read_rows(path / "rows.parquet") for path in runs)
+    for cell in found.cells:
+        mine, its = (
+            rows[
+                (rows.variant == cell.key["variant"]) & (rows.backend == cell.key["backend_label"])
+            ]
+            for rows in (before, after)
+        )
+        p, q = mine.p.to_numpy(dtype=float), its.p.to_numpy(dtype=float)
+        assert cell.key["prior"] == "data → context=0.6"
+        assert cell.n_claims == len(p)
+        assert cell.n_changed == int((np.abs(q - p) > 1e-12).sum()) > 0
+        assert cell.n_flipped == int(((p > 0.5) != (q > 0.5)).sum())
+        assert cell.max_difference == np.abs(q - p).max()
+        # A sum of some dozen numbers, in whatever order: a few roundings.
+        assert cell.mean_difference == pytest.approx(np.abs(q - p).mean(), rel=1e-12)
+        labelled = mine.label.notna().to_numpy()
+        y = mine.label[labelled].to_numpy(dtype=float)
+        moved = {one.measure: one for one in cell.measures}
+        brier = [float(((each[labelled] - y) ** 2).mean()) for each in (p, q)]
+        assert [moved["brier"].before, moved["brier"].after] == pytest.approx(brier, rel=1e-12)
+        for one in cell.measures:
+            assert one.difference == pytest.approx(one.after - one.before, abs=1e-12)
+            if np.isfinite(one.lower):
+                assert one.lower < one.upper
+        means = [pd.Series(each).groupby(mine.response.to_numpy()).mean().mean() for each in (p, q)]
+        expected = moved["expected_precision"]
+        assert [expected.before, expected.after] == pytest.approx(means, rel=1e-12)
+        assert expected.lower < expected.upper
+
+
+def test_claims_and_cells_of_one_run_alone_are_told(runs: tuple[Path, Path], folder: Path) -> None:
+    path = study_file(folder, STUDY)
+    fewer = ["datasets=[{name: demonstration, limit: 5}]", "variants=[FR1]", "significance={}"]
+    invoke("run", path, "--out", "c", *fewer)
+    found = compare_runs(runs[0], folder / "c")
+    assert [key["variant"] for key in found.only_before] == ["FR2", "FR2"]
+    assert found.only_after == ()
+    counts = read_rows(folder / "c" / "rows.parquet").groupby("backend").size()
+    everything = read_rows(runs[0] / "rows.parquet").query("variant == 'FR1'")
+    for cell in found.cells:
+        assert cell.n_claims == counts[cell.key["backend_label"]]
+        assert cell.n_only_before == len(everything) // 2 - cell.n_claims > 0
+        assert (cell.n_changed, cell.n_only_after) == (0, 0)
+    result = invoke("diff", runs[0], "c", "--out", "changes")
+    said = "only before: 2 cells, demonstration FR2 implication data {exact, lbp}"
+    assert f"- {said}\n" in result.stdout
+    assert said in diff(runs[0], "c").sentences
+    assert len(pd.read_csv("changes/numbers.csv")) == 2
+
+
+def test_a_backend_with_other_settings_is_compared_with_what_it_was(
+    runs: tuple[Path, Path], folder: Path
+) -> None:
+    path = study_file(folder, STUDY)
+    damped = ["backends[1].settings.damping=0.5", "significance={}", "variants=[FR2]"]
+    invoke("run", path, "--out", "damped", *damped)
+    found = compare_runs(runs[0], folder / "damped")
+    # FR1 is gone and nothing stands in its place; of the backends one was replaced by one.
+    assert [cell.key["backend_label"] for cell in found.cells] == ["exact", "lbp → lbp damping=0.5"]
+    assert found.cells[0].same
+    assert {key["variant"] for key in found.only_before} == {"FR1"}
+    assert len(found.only_before) == 2
+    assert found.only_after == ()
+
+
+def test_cells_of_one_run_alone_are_told_in_groups() -> None:
+    common: dict[str, Any] = {"dataset": "d", "relation_model": "recorded"}
+    common |= {"encoding": "implication", "prior": "data", "strength": 1.0}
+    cells = [
+        {**common, "variant": variant, "backend_label": backend, "seed": seed}
+        for variant in ("FR1", "FR2")
+        for backend in ("lbp", "gibbs")
+        for seed in (range(9) if backend == "gibbs" else (0,))
+    ]
+    groups = grouped(cells)
+    assert [group["backend_label"] for group in groups] == [("lbp",), ("gibbs",)]
+    assert [group["seed"] for group in groups] == [(0,), tuple(range(9))]
+    assert all(group["variant"] == ("FR1", "FR2") for group in groups)
+
+
+@pytest.mark.parametrize("name", ["nothing", "empty"])
+def test_a_folder_without_a_run_is_refused(
+    runs: tuple[Path, Path], folder: Path, name: str
+) -> None:
+    (folder / "empty").mkdir()
+    result = invoke("diff", runs[0], name, code=2)
+    assert f"{name}: there is no manifest.json; name the folder of a run's results" in result.stderr
+
+
+def test_pairs_are_tested_wherever_all_else_is_the_same(runs: tuple[Path, Path]) -> None:
+    tests = pd.read_csv(runs[0] / "significance.csv")
+    shown = (runs[0] / "significance.tex").read_text()
+    assert shown.count(r"\\") == len(tests) + 1 + tests["dataset"].nunique()
+    assert f"{tests['difference'][0]:.4f}".replace("-", "$-$") in shown
+    assert tests[["first", "second", "elsewhere", "measure"]].values.tolist() == [
+        ["FR2", "FR1", f"implication data {backend}", measure]
+        for backend in ("exact", "lbp")
+        for measure in ("brier", "accuracy")
+    ] + [
+        ["lbp", "exact", f"{variant} implication data", measure]
+        for variant in ("FR1", "FR2")
+        for measure in ("brier", "accuracy")
+    ]
+    summary = pd.read_csv(runs[0] / "summary.csv").set_index(["variant", "backend_label"])
+    for one in tests.to_dict("records"):
+        if one["first"] == "FR2":
+            backend = one["elsewhere"].split()[2]
+            values = [summary.loc[(variant, backend), one["measure"]] for variant in ("FR2", "FR1")]
+            # The same sums in another order.
+            assert [one["value_first"], one["value_second"]] == pytest.approx(values, rel=1e-12)
+            assert one["difference"] == pytest.approx(values[0] - values[1], abs=1e-12)
+    assert (tests.corrected.dropna() >= tests.p_value[tests.corrected.notna()]).all()
+
+
+def test_rows_are_read_cell_by_cell_and_as_arrays(runs: tuple[Path, Path]) -> None:
+    path = runs[0] / "rows.parquet"
+    rows = read_rows(path)
+    file = RowsFile(path)
+    parts = [file.read(cell).to_pandas() for cell in file.cells()]
+    assert [len(part[list(CELL)].drop_duplicates()) for part in parts] == [1] * 4
+    assert pd.concat(parts).p.tolist() == rows.p.tolist()
+    arrays = as_xarray(path, ("p", "log_z"))
+    assert arrays["p"].dims == ("cell", "claim")
+    assert arrays.sizes == {"cell": 4, "claim": len(rows) // 4}
+    lbp = arrays.isel(cell=(arrays.backend_label == "lbp") & (arrays.variant == "FR2"))
+    chosen = rows[(rows.backend == "lbp") & (rows.variant == "FR2")]
+    assert lbp["p"].values[0].tolist() == chosen.p.tolist()
+    assert arrays["atom"].values.tolist() == chosen.atom.tolist()
+    assert arrays["response"].values.tolist() == chosen.response.tolist()
+
+
+def test_the_metadata_of_rows_explain_every_column(runs: tuple[Path, Path]) -> None:
+    schema = pq.read_schema(runs[0] / "rows.parquet")
+    assert all(schema.field(name).metadata[b"description"] for name in schema.names)
+    manifest = json.loads((runs[0] / "manifest.json").read_text())
+    assert schema.metadata[b"config_sha256"].decode() == manifest["config_sha256"]
+
+
+def test_strengths_multiply_the_log_odds_of_relations(folder: Path) -> None:
+    path = study_file(
+        folder,
+        "study: s\ndatasets: [{name: worked-examples, subset: {responses: [one-entailment]}}]\n"
+        "strengths: [1, 2]\npriors: {atom: 0.5, context: 1.0}\nencodings: conditional\n"
+        "outputs: []\n",
+    )
+    invoke("run", path, "--out", "out")
+    p = read_rows(folder / "out" / "rows.parquet").set_index("strength").p
+    odds = {strength: p[strength] / (1 - p[strength]) for strength in (1.0, 2.0)}
+    # A context that is certainly true: the odds of the atom are those of the relation.
+    assert odds[2.0] == pytest.approx(odds[1.0] ** 2, rel=1e-12)
+    assert odds[1.0] > 1

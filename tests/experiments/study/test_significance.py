@@ -1,0 +1,159 @@
+"""Tests and measures of a study in scores of every kind, against the functions they are made of."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from calibration import auroc, score_table
+from calibration.folds import response_folds
+from calibration.intervals import IntervalSettings
+from calibration.significance import compare_methods
+from experiments.study import significance, study_table
+from experiments.study.config import Study
+from experiments.study.folds import cross_fitted_folds
+from experiments.study.judgements import read_judgements
+from experiments.study.outputs import whole_summary
+from experiments.study.reading import load_study
+from experiments.study.rows import SCHEMA, RowsFile, write_rows
+from tests.experiments.conftest import study_file
+from tests.experiments.study.test_summary import row
+
+pytestmark = pytest.mark.slow
+
+STUDY = """
+study: s
+datasets: [demonstration]
+backends: [exact, lbp]
+measures: [brier, auroc, calibration_slope]
+significance:
+  pairs: [[lbp, exact]]
+  measures: [brier, auroc, ece, log_loss]
+  margins: {brier: 0.05}
+  resamples: 200
+"""
+
+N_RESPONSES, SIZE = 12, 6
+
+
+def claims(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Two methods' probabilities, labels and numbers of responses."""
+    generator = np.random.default_rng(seed)
+    truth = generator.random(N_RESPONSES * SIZE)
+    noise = generator.normal(0, [[0.05], [0.3]], (2, truth.size))
+    exact, lbp = np.clip(truth + noise, 0.01, 0.99)
+    return exact, lbp, generator.random(truth.size) < truth, np.repeat(range(N_RESPONSES), SIZE)
+
+
+Made = Callable[..., tuple[Study, RowsFile]]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Made:
+    def make(text: str, methods: dict[str, Any], y: Any, **changes: Any) -> tuple[Study, RowsFile]:
+        tables = [
+            pa.Table.from_pylist(
+                [
+                    row(
+                        dataset="demonstration", response=f"r{place // SIZE}",
+                        atom=f"a{place % SIZE}", label=bool(y[place]), backend=name,
+                        backend_label=name, p=float(value), **changes,
+                    )
+                    for place, value in enumerate(p)
+                ],
+                SCHEMA,
+            )
+            for name, p in methods.items()
+        ]  # fmt: skip
+        write_rows(iter(tables), tmp_path / "rows.parquet", {})
+        study = load_study(str(study_file(tmp_path, text))).study
+        return study, RowsFile(tmp_path / "rows.parquet")
+
+    return make
+
+
+def test_every_score_is_tested_as_compare_methods_does(made: Made) -> None:
+    exact, lbp, y, responses = claims()
+    lbp[0] = 1.0 - y[0]
+    study, rows = made(STUDY, {"exact": exact, "lbp": lbp}, y)
+    tests = significance.significance_table(study, rows).set_index("measure")
+    table = compare_methods(
+        {"exact": exact, "lbp": lbp}, y, responses, measures=study.significance.measures,
+        margins={"brier": 0.05}, n_resamples=200,
+        intervals=IntervalSettings(n_bootstrap=significance.REPLICATES),
+    )  # fmt: skip
+    for name in ("brier", "auroc", "ece"):
+        cell, test = table.cell("lbp", name), tests.loc[name]
+        np.testing.assert_equal(test["coverage"], cell.difference_coverage)
+        assert test["difference"] == pytest.approx(cell.difference, abs=1e-12)
+        assert test["p_value"] == cell.p_value
+        assert (test["lower"], test["upper"]) == pytest.approx(
+            (cell.difference_lower, cell.difference_upper), abs=1e-12
+        )
+        assert (test["status"], test["reason"]) == ("ok", "")
+    # Corrected over the three tests that there are; the infinite log loss says why it is none.
+    assert tests.loc["log_loss", "status"] == "infinite"
+    assert "probability of 0" in str(tests.loc["log_loss", "reason"])
+    assert math.isnan(tests["p_value"]["log_loss"])
+    assert tests["corrected"].notna().sum() == 3
+    own = compare_methods(
+        {"exact": exact, "lbp": lbp}, y, responses, measures=["brier"], margins={"brier": 0.05},
+        n_resamples=200,
+    ).cell("lbp", "brier")  # fmt: skip
+    assert tests.loc["brier", "equivalence_p"] == pytest.approx(own.equivalence_p, rel=1e-6)
+    assert tests.loc["brier", "margin"] == 0.05
+    assert tests["equivalence_p"].notna().sum() == 1
+    paper = significance.paper(significance.significance_table(study, rows), study)
+    assert "margins of 0.05 in brier" in paper.note
+
+
+def test_measures_of_every_kind_are_columns_with_intervals(made: Made) -> None:
+    exact, _, y, responses = claims(1)
+    constant = np.full(y.size, 0.5)
+    study, rows = made(STUDY, {"exact": exact, "lbp": constant}, y)
+    cells = whole_summary(study, rows).cells.set_index("backend_label")
+    scored = score_table(exact, y, responses=responses, scores=["auroc", "calibration_slope"])
+    for each in scored:
+        own = cells.loc["exact"]
+        assert own[each.score] == pytest.approx(each.value, abs=1e-12)
+        assert own[f"{each.score}_lower"] == pytest.approx(each.interval[0], abs=1e-9)
+        assert own[f"{each.score}_status"] == "ok"
+    assert cells.loc["lbp", "calibration_slope_status"] == "constant_forecast"
+    assert math.isnan(cells["calibration_slope"]["lbp"])
+    columns = study_table.chosen(study.measures)
+    assert [column.title for column in columns] == ["Brier", "AUROC", "Slope"]
+    table = study_table.paper(cells.reset_index(), "t", study.measures)
+    assert {"auroc_lower", "calibration_slope_upper"} <= {
+        end for column in table.columns for end in (column.lower, column.upper)
+    }
+
+
+def test_auroc_of_learned_priors_is_within_their_folds(made: Made) -> None:
+    exact, lbp, y, responses = claims(2)
+    text = STUDY + "priors: [{name: taught, learned: {folds: 4}}]\nseed: 3\n"
+    study, rows = made(text, {"exact": exact, "lbp": lbp}, y, prior="taught")
+    fold = response_folds([f"r{number}" for number in range(N_RESPONSES)], 4, 3)
+    cell = next(iter(rows.cells()))
+    folds = cross_fitted_folds(study, cell, read_judgements(rows, cell))
+    assert folds is not None
+    assert folds.tolist() == fold.tolist()
+    of_claims = fold[responses]
+    expected = {name: auroc(p, y, folds=of_claims) for name, p in (("exact", exact), ("lbp", lbp))}
+    assert expected["exact"] != auroc(exact, y)
+    cells = whole_summary(study, rows).cells.set_index("backend_label")
+    tests = significance.significance_table(study, rows).set_index("measure")
+    for name, value in expected.items():
+        assert cells.loc[name, "auroc"] == pytest.approx(value, abs=1e-12)
+        assert cells.loc[name, "auroc_status"] == "within_folds"
+    assert tests.loc["auroc", "difference"] == pytest.approx(
+        expected["lbp"] - expected["exact"], abs=1e-12
+    )
+    told = "AUROC of learned priors compares claims of one fold"
+    assert told in study_table.paper(cells.reset_index(), "t", study.measures).note
+    assert told in significance.paper(tests.reset_index(), study).note

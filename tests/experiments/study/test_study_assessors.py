@@ -1,0 +1,307 @@
+"""Assessors and prompted relations in a study: asked once, kept, replayed, never half told."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from experiments.study.rows import RowsFile, as_xarray, read_rows
+from factormodels.datasets import load
+from factormodels.extraction.language_model import Completion, Request
+from factormodels.extraction.stages.assessors import assess, posteriors
+from tests.experiments.conftest import KEY, environment, invoke
+from tests.experiments.study.test_runner import assert_same_files
+from tests.factormodels.extraction.models import AnsweringModel
+from tests.factormodels.extraction.questions import question_of
+from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
+
+pytestmark = [pytest.mark.service, pytest.mark.kill, pytest.mark.slow]
+
+
+STUDY = """
+study: s
+datasets: [{name: demonstration, limit: 2}]
+variants: [FR1]
+backends: [exact]
+relation_models: [recorded, {model: prompted, label: asked}]
+assessors:
+  - factscore
+  - {assessor: factverify, label: verify}
+language_model: {model: openai/scripted, api_base: URL, concurrency: 8}
+measures: [brier, accuracy]
+significance: {pairs: [[factscore, exact], [exact, verify]], measures: [accuracy], resamples: 200}
+outputs: [csv, latex, markdown, reliability]
+"""
+
+
+def word_of(question: str) -> str:
+    """Return the answer to a claim: it depends on its letters, so that answers differ."""
+    claim = question.rpartition("<claim>")[2]
+    return ("true", "false", "true", "")[len(claim) % 4]
+
+
+def provider(request: dict[str, Any], _: int) -> Reply:
+    question = question_of(request)
+    if "<premise>" in question:
+        kind = "entailment" if len(question) % 3 else "contradiction"
+        return label_reply(kind, 0.8, {"neutral": 0.1})
+    word = word_of(question)
+    if "verdict" in str(request["messages"]).lower() and request["max_tokens"] > 100:
+        return Reply(f"I read it. Verdict: {'supported' if word == 'true' else 'undecided'}")
+    return label_reply(word, 0.9) if word else Reply("I would rather not say.")
+
+
+def as_model(name: str) -> AnsweringModel:
+    """The scripted provider, called as a function."""
+
+    def answer(request: Request) -> Completion:
+        messages = [{"role": one.role, "content": one.content} for one in request.messages]
+        raw = {"messages": messages, "max_tokens": request.max_tokens}
+        return Completion(str(provider(raw, 0).text))
+
+    return AnsweringModel(answer, name)
+
+
+def study(folder: Path, url: str, text: str = STUDY) -> Path:
+    path = folder / "study.yaml"
+    path.write_text(text.replace("URL", url))
+    return path
+
+
+def test_verdicts_are_those_of_the_assessors_themselves(keyed: Path) -> None:
+    with ScriptedServer(provider) as server:
+        result = invoke("run", study(keyed, server.url), "--out", "out", "--workers", "1")
+    graphs = load("demonstration").graphs[:2]
+    rows = read_rows(keyed / "out" / "rows.parquet")
+    missing = 0
+    for name, label in (("factscore", "factscore"), ("factverify", "verify")):
+        own = rows[rows["backend_label"] == label]
+        assert set(own["backend"]) == {name}
+        for column, value in (("variant", "none"), ("relation_model", "none"), ("encoding", "none"),
+                              ("prior", "none"), ("strength", 1.0), ("seed", 0),
+                              ("status", "judged"), ("log_z_kind", "none")):  # fmt: skip
+            assert set(own[column]) == {value}
+        assert own["seconds"].isna().all()
+        for graph in graphs:
+            expected = posteriors(assess(graph, name, as_model(name)))
+            found = own[own["response"] == graph.id]
+            assert list(found["atom"]) == list(graph.atom_ids)
+            kept = found[found["p"].notna()]
+            assert dict(zip(kept["atom"], kept["p"], strict=True)) == expected
+            missing += len(graph.atoms) - len(expected)
+    assert missing > 0
+    assert 0 < rows["p"].isna().sum() == missing
+    summary = (keyed / "out" / "table.md").read_text()
+    assert "| -- | -- | -- | factscore |" in summary
+    assert "missing |" in summary.splitlines()[6]
+    assert f"factscore: {missing} of " in result.stdout
+    manifest = json.loads((keyed / "out" / "manifest.json").read_text())
+    told = manifest["models"]["assessors"]["factscore"]
+    assert (told["language_model"], told["missing"], told["failed"]) == (
+        "openai/scripted", missing, 0)  # fmt: skip
+    assert told["answers"] == told["asked"] == sum(len(graph.atoms) for graph in graphs)
+    # What could not be read was asked for twice.
+    assert told["prompt_tokens"] == 20 * (told["answers"] + missing)
+    assert [prompt["name"] for prompt in told["prompts"]] == ["assess_factscore"]
+    asked = manifest["models"]["relation_models"]["asked"]
+    assert [prompt["name"] for prompt in asked["prompts"]] == ["relation", "relation_verbalised"]
+    written = [path.read_bytes() for path in keyed.rglob("*") if path.is_file()]
+    assert not any(KEY.encode() in content for content in written)
+    assert server.url not in (keyed / "out" / "manifest.json").read_text()
+
+
+def test_assessors_stand_in_tests_figures_and_arrays(keyed: Path) -> None:
+    with ScriptedServer(provider) as server:
+        invoke("run", study(keyed, server.url), "--out", "out")
+    tests = (keyed / "out" / "significance.csv").read_text().splitlines()[1:]
+    # One cell of each assessor, against both relation models' in either order.
+    assert [line.split(",")[1:4] for line in tests] == [
+        ["factscore", "exact", "FR1 implication data"],
+        ["factscore", "exact", "FR1 asked implication data"],
+        ["exact", "verify", "FR1 implication data"],
+        ["exact", "verify", "FR1 asked implication data"],
+    ]
+    curves = (keyed / "out" / "reliability.csv").read_text()
+    assert "verify" in curves
+    cells = RowsFile(keyed / "out" / "rows.parquet").cells()
+    assert [cell.key[6] for cell in cells] == ["exact", "exact", "factscore", "verify"]
+    array = as_xarray(keyed / "out" / "rows.parquet")
+    assert array["p"].shape == (
+        4,
+        sum(len(graph.atoms) for graph in load("demonstration").graphs[:2]),
+    )
+    assert "4 cells of 4 unchanged" in invoke("diff", "out", "out").stdout
+
+
+def test_a_replay_needs_neither_network_nor_key(
+    keyed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ScriptedServer(provider) as server:
+        path = study(keyed, server.url)
+        invoke("run", path, "--out", "asked")
+    monkeypatch.delenv("OPENAI_API_KEY")
+    replay = ["language_model.replay=true", "--workers", "2"]
+    # Elsewhere nobody answers: what is no failure comes from the cache.
+    invoke("run", path, "--out", "again", *replay)
+    assert_same_files(keyed / "asked", keyed / "again")
+    for name in ("table.tex", "manifest.json"):
+        one, other = ((keyed / folder / name).read_text() for folder in ("asked", "again"))
+        assert (json.loads(one)["models"] == json.loads(other)["models"]) if "json" in name else (
+            one == other)  # fmt: skip
+    more = invoke(
+        "run", path, "datasets=[{name: demonstration, limit: 3}]", "--out", "x", *replay, code=2
+    )
+    assert "the replay has no answer of 'openai/scripted'" in more.stderr
+    assert more.stderr.splitlines()[-1].startswith("factormodels: ")
+    invoke("run", path, "--out", "asked", "--resume", *replay)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ([], "needs OPENAI_API_KEY in the environment"),
+        (["language_model.replay=true"], "there is no such cache"),
+        (["assessors=[]", "significance={}"], "needs OPENAI_API_KEY in the environment"),
+    ],
+)
+def test_what_is_missing_is_one_sentence(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, change: list[str], said: str
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    # One call at a time: of calls that are cancelled litellm leaves coroutines behind.
+    # Not on this machine, where no key is needed; nothing is sent there without one.
+    path = study(folder, "http://192.0.2.1/v1", STUDY.replace("concurrency: 8", "concurrency: 1"))
+    result = invoke("run", path, *change, "--out", "out", code=2)
+    (line,) = (line for line in result.stderr.splitlines() if line.startswith("factormodels: "))
+    assert said in line
+    assert not (folder / "out").exists()
+
+
+def run_apart(path: Path, *options: str) -> subprocess.Popen[str]:
+    """Begin a run in a process of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "experiments", "run", str(path), "--workers", "1", *options],
+        cwd=path.parent,
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_after_a_kill_nothing_is_asked_twice(keyed: Path) -> None:
+    text = STUDY.replace("concurrency: 8", "concurrency: 1").replace(", reliability]", "]")
+    process: list[subprocess.Popen[str]] = []
+    at = 60
+
+    def killing(request: dict[str, Any], number: int) -> Reply:
+        if number == at:
+            os.kill(process[0].pid, signal.SIGKILL)
+        return provider(request, number)
+
+    with ScriptedServer(killing) as server:
+        path = study(keyed, server.url, text)
+        process.append(run_apart(path, "--out", "killed"))
+        process[0].communicate(timeout=120)
+        assert process[0].returncode == -signal.SIGKILL
+        assert len(server.requests) == at + 1
+        refused = invoke("run", path, "--out", "killed", code=2)
+        assert "answers about its texts of this study; go on with --resume" in refused.stderr
+        invoke("run", path, "--out", "killed", "--resume", "--workers", "1")
+    questions = [json.dumps(request, sort_keys=True) for request in server.requests]
+    # The one that was under way when the process died was never answered.
+    assert Counter(questions).most_common(2)[0] == (questions[at], 2)
+    assert len(questions) == len(set(questions)) + 1
+    with ScriptedServer(provider) as server:
+        other = study(
+            keyed, server.url, text.replace("concurrency", "cache: other.sqlite, concurrency")
+        )
+        invoke("run", other, "--out", "undisturbed", "--workers", "1")
+    assert_same_files(keyed / "undisturbed", keyed / "killed")
+
+
+def test_a_response_without_any_answer_fails_and_is_tried_again(keyed: Path) -> None:
+    graphs = load("demonstration").graphs[:2]
+    first = {atom.text for atom in graphs[0].atoms}
+
+    def refusing(request: dict[str, Any], number: int) -> Reply:
+        if any(text in question_of(request) for text in first):
+            return Reply("the server dislikes it", status=400)
+        return provider(request, number)
+
+    with ScriptedServer(refusing) as server:
+        result = invoke("run", study(keyed, server.url), "--out", "out", code=1)
+    rows = read_rows(keyed / "out" / "rows.parquet")
+    failed = rows[rows["status"] == "failed"]
+    assert set(failed["response"]) == {graphs[0].id}
+    assert set(failed["backend_label"] + " " + failed["relation_model"]) == {
+        "exact asked", "factscore none", "verify none"}  # fmt: skip
+    assert all("none of" in text and "dislikes it" in text for text in failed["error"])
+    assert f"{KEY}" not in result.output
+    with ScriptedServer(provider) as server:
+        path = study(keyed, server.url)
+        invoke("run", path, "--out", "out", "--resume", code=1)
+        assert server.requests == [], "what failed is a result, until it is tried again"
+        invoke("run", path, "--out", "out", "--retry-failed")
+        asked = [question_of(request) for request in server.requests]
+        assert asked
+        assert all(any(text in question for text in first) for question in asked)
+    rows = read_rows(keyed / "out" / "rows.parquet")
+    assert not (rows["status"] == "failed").any()
+    with ScriptedServer(provider) as server:
+        invoke("run", study(keyed, server.url), "--out", "whole")
+    assert_same_files(keyed / "whole", keyed / "out")
+
+
+def test_a_limit_ends_a_study_that_is_gone_on_with(keyed: Path) -> None:
+    with ScriptedServer(provider) as server:
+        path = study(keyed, server.url)
+        limit = "language_model.max_calls=20"
+        stopped = invoke("run", path, limit, "--out", "out", "--workers", "1", code=3)
+        assert len(server.requests) == 20
+        assert "factormodels: the limit of 20 calls is reached" in stopped.stderr
+        # The limit is no part of what the study asks: it may be another one, or none.
+        invoke("run", path, "--out", "out", "--resume", "--workers", "1")
+        questions = Counter(json.dumps(request, sort_keys=True) for request in server.requests)
+    # What could not be read is not kept, and is the only thing that is asked for again.
+    again = [json.loads(question) for question, count in questions.items() if count > 1]
+    assert all(provider(request, 0).text == "I would rather not say." for request in again)
+    manifest = json.loads((keyed / "out" / "manifest.json").read_text())
+    told = manifest["models"]["relation_models"]["asked"]
+    assert told["not_sent"] == []
+    assert told["origins"] == {"logprobs": told["asked"] - told["missing"]}
+
+
+def test_an_assessor_without_any_verdict_is_a_cell_without_a_number_and_with_a_reason(
+    keyed: Path,
+) -> None:
+    def silent(request: dict[str, Any], number: int) -> Reply:
+        if "verdict" in str(request["messages"]).lower() or "<premise>" in question_of(request):
+            return provider(request, number)
+        return Reply("I would rather not say.")
+
+    text = STUDY.replace("limit: 2", "limit: 1").replace(", reliability]", "]")
+    with ScriptedServer(silent) as server:
+        path = study(keyed, server.url, text)
+        result = invoke("run", path, "--out", "out", "--workers", "1", code=1)
+    # The table has its row, and the reason stands below.
+    (row,) = re.findall(r"^.* factscore +(--.*)$", result.stdout, re.M)
+    assert row.split()[:2] == ["--", "--"]
+    assert "factscore on demonstration: 1 unit failed, the first at " in result.stdout
+    assert "none of 9 claims has a verdict: the answer cannot be read" in result.stdout
+    tests = pd.read_csv(keyed / "out" / "significance.csv")
+    of_silent = tests[tests["first"] == "factscore"]
+    assert of_silent["n_claims"].tolist() == [0, 0]
+    assert of_silent["difference"].isna().all()
+    assert set(of_silent["reason"]) == {"no claim with a label was judged by both"}
+    assert (tests[tests["second"] == "verify"]["n_claims"] > 0).all()

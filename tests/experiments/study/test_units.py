@@ -1,0 +1,179 @@
+"""The agenda: every unit is handed out until it is done, once, whatever becomes of its tasks."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from experiments.study import resumption, units
+from experiments.study.data import load_data
+from experiments.study.design import algorithms, cells
+from experiments.study.reading import load_study
+from experiments.study.resumption import finished_units
+from experiments.study.rows import FAILED
+from experiments.study.units import (
+    Task,
+    TaskQueue,
+    UnitResult,
+    decode,
+    encode,
+    schema,
+    warm_up_units,
+)
+from factormodels.errors import InputError
+from factormodels.factor_graph import FactorGraph
+from inference import Backend, Posterior
+from inference.backend import Result
+from inference.exact.backend import Exact
+from tests.experiments.conftest import study_file
+
+STUDY = """
+study: s
+datasets: [demonstration, worked-examples]
+variants: [FR1, FR2]
+backends: [exact, {backend: lbp, only: {variants: [FR2]}}]
+"""
+
+
+def units_of(task: Task) -> list[tuple[str, int, int]]:
+    return [(cell.dataset, c, r) for c, cell in task.cells for r in task.responses]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_unit_is_done_once(tmp_path_factory: pytest.TempPathFactory, seed: int) -> None:
+    loaded = load_study(str(study_file(tmp_path_factory.mktemp("s"), STUDY)))
+    data = load_data(loaded)
+    chosen = cells(loaded.study, algorithms(loaded))
+    generator = np.random.default_rng(seed)
+    done = [generator.random((len(chosen), len(one.graphs))) < 0.3 for one in data]
+    wanted = [0, 2, *range(3, len(chosen))]
+    expected = {
+        (one.name, c, r)
+        for number, one in enumerate(data)
+        for c in wanted
+        if chosen[c].dataset == one.name
+        for r in range(len(one.graphs))
+        if not done[number][c, r]
+    }
+    queue = TaskQueue(data, chosen, wanted, done)
+    assert queue.left == len(expected)
+    finished: Counter[tuple[str, int, int]] = Counter()
+    deaths: Counter[tuple[str, int, int]] = Counter()
+    given_up: set[tuple[str, int, int]] = set()
+    in_hand: list[Task] = []
+    while True:
+        task = queue.take() if len(in_hand) < 3 else None
+        if task is not None:
+            in_hand.append(task)
+            if generator.random() < 0.5:
+                continue
+        if not in_hand:
+            break
+        task = in_hand.pop(int(generator.integers(len(in_hand))))
+        units = units_of(task)
+        if generator.random() < 0.2:
+            if queue.died(task):
+                assert len(units) == 1
+                # A unit is given up only after it ended a process alone and once before.
+                assert deaths[units[0]] >= 1
+                given_up.add(units[0])
+            deaths.update(units)
+        else:
+            # A task may run out of time, and hand back a part.
+            kept = units[: int(generator.integers(1, len(units) + 1))]
+            finished.update(kept)
+            queue.settle(task, [(c, r) for _, c, r in kept])
+    assert set(finished) | given_up == expected
+    assert not set(finished) & given_up
+    assert set(finished.values()) <= {1}
+    assert queue.left == 0
+
+
+def test_results_come_back_to_the_last_bit() -> None:
+    p = np.array([0.1, 1 / 3, np.nextafter(0.5, 1)])
+    results = [
+        UnitResult(0, 3, "exact", p, 0.25, -1.5, "exact"),
+        UnitResult(7, 0, FAILED, error="why"),
+        UnitResult(2, 1, "converged", p[:0], None, None, "none"),
+    ]
+    batch = decode(encode(results)).to_pylist()
+    assert [one["p"] for one in batch] == [p.tolist(), [], []]
+    for one, result in zip(batch, results, strict=True):
+        for name in ("cell", "response", "status", "seconds", "log_z", "log_z_kind", "error"):
+            assert one[name] == getattr(result, name)
+    assert decode(encode([])).num_rows == 0
+
+
+@dataclass(frozen=True)
+class Counting(Backend):
+    """Exact inference that says how many graphs it is asked for at a time."""
+
+    name: ClassVar[str] = "counting"
+    identical_batches: ClassVar[bool] = True
+    asked: ClassVar[list[int]] = []
+
+    def solve(self, graph: FactorGraph) -> Posterior:
+        self.asked.append(1)
+        return Exact().solve(graph)
+
+    def solve_batch(self, graphs: Sequence[FactorGraph], threads: int = 1) -> list[Result]:
+        self.asked.append(len(graphs))
+        return Exact().solve_batch(graphs, threads)
+
+
+@dataclass(frozen=True)
+class OneByOne(Counting):
+    """The same, never asked for a batch by a study."""
+
+    identical_batches: ClassVar[bool] = False
+    asked: ClassVar[list[int]] = []
+
+
+def test_what_units_ask_for_is_compiled_before_the_first_of_them() -> None:
+    warm_up_units([Counting(), OneByOne()])
+    assert Counting.asked[0] == 1
+    assert max(Counting.asked) > 1
+    assert OneByOne.asked == [1]
+
+
+@pytest.mark.parametrize("place", range(9))
+def test_records_of_other_columns_are_refused(place: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = encode([UnitResult(0, 0, "exact", np.array([0.25, 0.5]), 0.5, -1.0, "exact")])
+    one_more = schema().insert(place, pa.field("added", pa.string()))
+    for module in (units, resumption):
+        monkeypatch.setattr(module, "schema", lambda: one_more)
+    with pytest.raises(InputError, match=r"store: it is damaged \(.+\); start anew"):
+        finished_units([record], [1], "store")
+
+
+@pytest.mark.parametrize("length", [1, 7, 300])
+def test_finished_units_are_in_order_whatever_the_lengths_of_their_stretches(length: int) -> None:
+    generator = np.random.default_rng(length)
+    n, n_cells = 600, 2
+    stretches = [(c, start) for c in range(n_cells) for start in range(0, n, length)]
+    records = []
+    for number in generator.permutation(len(stretches)).tolist():
+        cell, start = stretches[number]
+        own = range(start, min(start + length, n))
+        records.append(
+            encode([UnitResult(cell, r, "exact", np.full(r % 3, r / n), r + cell) for r in own])
+        )
+    # One of them was done again.
+    records.append(encode([UnitResult(1, 5, "converged", np.array([0.25, 0.5]), 9.0)]))
+    finished = finished_units(records, [n, n], "store")
+    assert finished.starts.tolist() == [0, n, 2 * n]
+    assert finished.responses.tolist() == [*range(n), *range(n)]
+    assert finished.statuses() == {"converged": 1, "exact": 2 * n - 1}
+    rows = finished.table.to_pylist()
+    assert rows[n + 5]["p"] == [0.25, 0.5]
+    for place, row in enumerate(rows):
+        cell, response = divmod(place, n)
+        if place != n + 5:
+            assert (row["cell"], row["seconds"]) == (cell, response + cell)
+            assert row["p"] == [response / n] * (response % 3)
