@@ -51,7 +51,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("figures",),
         ("self_knowledge",),
         ("significance",),
-        ("claims", "recalibration", "curves", "estimation"),
+        ("claims", "recalibration", "curves", "estimation", "unasked"),
         ("scores",),
         ("intervals",),
         ("folds", "forecasts"),

@@ -34,6 +34,7 @@ _OF_OURS = (
     "sigma-shift",
     "sigma-on-labels",
     "few-labels",
+    "few-calls",
 )
 """Names of the analyses; each is a module of `papers` or `ours`, spelt there with underscores."""
 

@@ -25,6 +25,7 @@ KEPT = {
     "relation-transfer",
     "sigma-on-labels",
     "few-labels",
+    "few-calls",
 }
 """Studies that take minutes: docs/findings.md shows them, from results that are kept."""
 

@@ -1,0 +1,88 @@
+"""The law of an answer that was not asked for: support, contradiction or neither."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibration.scores.logistic import sigmoid
+from calibration.unasked.fields import FieldState, Pairs
+from calibration.validation import Floats
+
+_SCORE_LIMIT = 6.0
+
+TIE = 1e-9
+"""Log odds up to here are no verdict of true: what nothing is known of is not supported."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answers:
+    """What a relation model answers to the pairs of one response.
+
+    Attributes:
+        score: float64 (n,), log odds of entailment.
+        weight: float64 (n,), what the relation adds to the log odds of its claim: above 0 for
+            support, below for contradiction, 0 for neither.
+    """
+
+    score: Floats
+    weight: Floats
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "score", np.clip(self.score, -_SCORE_LIMIT, _SCORE_LIMIT))
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerLaw:
+    """What is learned of answers across responses.
+
+    Attributes:
+        mean: float64 (d,), coefficients of the columns in the mean score.
+        variances: float64 (7,), of `fields.EFFECTS` and of noise.
+        support: float64 (k,), coefficients of the log odds of support; empty before learned.
+        contradiction: float64 (k,), those of contradiction.
+        strengths: float64 (2,), mean weight of a support, and of a contradiction (above 0).
+        shares: float64 (2,), share of supports and of contradictions.
+        risk: float64 (2,), intercept and slope that calibrate the log odds of stated risks.
+    """
+
+    mean: Floats
+    variances: Floats
+    support: Floats
+    contradiction: Floats
+    strengths: Floats
+    shares: Floats
+    risk: Floats
+
+    def start(self, pairs: Pairs) -> FieldState:
+        """The field of a response before any answer."""
+        return FieldState(pairs, self.mean, self.variances)
+
+    def chances(self, pairs: Pairs, state: FieldState, weight: Floats) -> tuple[Floats, Floats]:
+        """Chance of support and of contradiction of every pair, (n,) each.
+
+        Args:
+            pairs: the pairs.
+            state: their field, conditioned on the answers so far.
+            weight: (n,), weights of answers; those of pairs that were not asked play no part.
+        """
+        seen = evidence(pairs, state, weight, self.shares)
+        return sigmoid(seen @ self.support), sigmoid(seen @ self.contradiction)
+
+
+def evidence(pairs: Pairs, state: FieldState, weight: Floats, shares: Floats) -> Floats:
+    """(n, d + 4): the score in standard deviations above 0, what is above -2 of it, the columns,
+    and how often pairs of the response so far were answered with support, and contradiction."""
+    standard = state.mean / np.sqrt(state.variance + state.noise)
+    told = weight[state.asked]
+    found = np.array([(told > 0).sum(), (told < 0).sum()])
+    often = np.log((found + 5 * shares) / (told.size + 5))
+    return np.column_stack(
+        [
+            np.maximum(standard, -6.0),
+            np.maximum(standard + 2.0, 0.0),
+            pairs.columns,
+            np.broadcast_to(often, (pairs.size, 2)),
+        ]
+    )

@@ -1,0 +1,90 @@
+"""Few calls: the study on a few responses, held to what its graphs say one by one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calibration.unasked import Asked
+from experiments.analyses.ours.few_calls import Settings, compared, posteriors, risk_rows, true
+from experiments.evaluators.unasked import answer_of, answers_of, askable
+from experiments.study.config import DatasetChoice
+from factormodels import datasets
+from factormodels.claims import Atom, Context, Relation, RelationKind
+from factormodels.fact_graph import FactGraph
+from factormodels.variants import variant
+from inference import infer
+
+GRAPHS = [variant(graph, "FR2") for graph in datasets.load("factcheck-bench").graphs[:8]]
+
+
+@pytest.mark.parametrize("kind", [RelationKind.ENTAILMENT, RelationKind.CONTRADICTION])
+@pytest.mark.parametrize(("context", "atom"), [(0.99, 0.5), (0.7, 0.2)])
+@pytest.mark.parametrize("encoding", ["implication", "conditional"])
+def test_weights_are_what_one_passage_adds_to_log_odds(
+    kind: RelationKind, context: float, atom: float, encoding: str
+) -> None:
+    relation = Relation("c1", "a1", kind, 0.8)
+    graph = FactGraph("r", (Atom("a1", prior=atom),), (Context("c1", prior=context),), (relation,))
+    p = infer(graph.to_factor_graph(encoding), "exact").marginals["a1"][1]
+    _, weight = answer_of(relation, context, atom, encoding)
+    odds = np.log(p / (1 - p)) - np.log(atom / (1 - atom))
+    assert weight == pytest.approx(odds, abs=1e-9)
+
+
+def test_columns_say_for_whom_a_passage_was_found() -> None:
+    atoms = (Atom("a1", sentence=1), Atom("a2", sentence=1), Atom("a3", sentence=4))
+    contexts = (Context("c1", retrieved_for=("a1",)), Context("c2", retrieved_for=("a1", "a3")))
+    found = askable(FactGraph("r", atoms, contexts))
+    assert found.names[:3] == (("c1", "a1"), ("c1", "a2"), ("c1", "a3"))
+    own, reach, distance, rank = (found.pairs.columns[:, k] for k in (1, 2, 4, 7))
+    assert own.tolist() == [1, 0, 0, 1, 0, 1]
+    np.testing.assert_allclose(np.exp(reach), [1, 1, 1, 2, 2, 2])
+    np.testing.assert_allclose(np.expm1(distance), [0, 0, 3, 0, 0, 0])
+    assert rank.tolist() == [0, 0, 0, 1, 0, 0]
+    assert askable(FactGraph("r", atoms, contexts), "FR1").names == (
+        *(("c1", "a1"), ("c2", "a1"), ("c2", "a3")),
+    )
+
+
+def test_posteriors_of_what_was_asked_are_those_of_the_graph_without_the_rest() -> None:
+    graphs = GRAPHS[:2]
+    asked = [askable(graph, "FR1") for graph in graphs]
+    everything = Asked(
+        np.repeat([0, 1], [each.pairs.size for each in asked]),
+        np.concatenate([np.arange(each.pairs.size) for each in asked]),
+    )
+    whole = [infer(graph.to_factor_graph(), "exact").marginals for graph in graphs]
+    by_hand = [m[atom][1] for m, g in zip(whole, graphs, strict=True) for atom in g.atom_ids]
+    np.testing.assert_allclose(posteriors(graphs, asked, everything), by_hand, atol=1e-12)
+    nothing = Asked(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
+    np.testing.assert_allclose(posteriors(graphs, asked, nothing), 0.5)
+
+
+def test_sums_of_weights_give_the_verdicts_of_exact_inference() -> None:
+    for graph in GRAPHS:
+        asked = askable(graph, "FR1")
+        weight = answers_of(graph, asked).weight
+        odds = np.bincount(asked.pairs.claim, weight, len(graph.atoms))
+        p = infer(graph.to_factor_graph(), "exact").marginals.of_state(1, graph.atom_ids)
+        assert true(p).tolist() == (odds > 1e-9).tolist()
+
+
+@pytest.mark.slow
+def test_rows_end_with_all_verdicts_and_classes_hold_every_claim() -> None:
+    choice = DatasetChoice(name="factcheck-bench")
+    settings = Settings(datasets=(choice,), shares=(0.3, 1.0), risks_at=(0.3,), folds=2)
+    rows, risks = compared(GRAPHS, "FR1", settings, 0, lambda: None)
+    assert {row["method"] for row in rows} == {
+        *("value", "rank order", "rank order, stopping early", "own, then neighbours'", "random"),
+    }
+    for row in rows:
+        assert (row["kept"], row["change"]) == (1.0, 0.0) or row["share"] < 1
+    assert sum(row["claims"] for row in risks) == sum(len(g.atoms) for g in GRAPHS if g.contexts)
+
+
+def test_classes_of_risk_by_hand() -> None:
+    rows = risk_rows(np.array([0.01, 0.02, 0.04, 0.9]), np.array([False, True, True, True]))
+    assert [(row["most"], row["claims"], row["changed"]) for row in rows] == [
+        *((0.02, 2, 0.5), (0.05, 1, 1.0), (1.0, 1, 1.0)),
+    ]
