@@ -13,7 +13,7 @@ No model is asked here, and no graph is known: arrays in, arrays out.
 
 from __future__ import annotations
 
-from calibration.unasked.fields import FieldState, Pairs, learn_variances
+from calibration.unasked.fields import AskablePairs, FieldState, learn_variances
 from calibration.unasked.law import AnswerLaw, Answers
 from calibration.unasked.learning import learn_law
 from calibration.unasked.order import Asked, ask_in_order, early_stopped, play, replay, stated_risk
@@ -21,9 +21,9 @@ from calibration.unasked.order import Asked, ask_in_order, early_stopped, play, 
 __all__ = [
     "AnswerLaw",
     "Answers",
+    "AskablePairs",
     "Asked",
     "FieldState",
-    "Pairs",
     "ask_in_order",
     "early_stopped",
     "learn_law",

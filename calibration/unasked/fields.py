@@ -26,7 +26,7 @@ _RIDGE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class AskablePairs:
     """The pairs of one response that can be asked.
 
     Attributes:
@@ -49,7 +49,7 @@ class Pairs:
         return int(self.claim.size)
 
 
-def shared(pairs: Pairs) -> list[Floats]:
+def shared(pairs: AskablePairs) -> list[Floats]:
     """For each of `EFFECTS`, (n, n): how much of it two pairs have in common."""
     claim, passage, sentence = (
         each[:, None] == each[None] for each in (pairs.claim, pairs.passage, pairs.sentence)
@@ -63,7 +63,9 @@ def shared(pairs: Pairs) -> list[Floats]:
     ]
 
 
-def learn_variances(responses: Sequence[Pairs], scores: Sequence[Floats]) -> tuple[Floats, Floats]:
+def learn_variances(
+    responses: Sequence[AskablePairs], scores: Sequence[Floats]
+) -> tuple[Floats, Floats]:
     """Coefficients of the columns, (d,), and the variances of `EFFECTS` and of noise, (7,).
 
     Least squares; then products of residuals of two pairs are regressed on what these share, with
@@ -106,7 +108,7 @@ class FieldState:
         asked: bool (n,), whether it was asked.
     """
 
-    def __init__(self, pairs: Pairs, mean: Floats, variances: Floats) -> None:
+    def __init__(self, pairs: AskablePairs, mean: Floats, variances: Floats) -> None:
         self.mean: Floats = pairs.columns @ mean
         self._live = np.arange(pairs.size)
         self._joint: Floats = np.asfortranarray(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibration.scores.logistic import sigmoid
-from calibration.unasked.fields import FieldState, Pairs
+from calibration.unasked.fields import AskablePairs, FieldState
 from calibration.validation import Floats
 
 _SCORE_LIMIT = 6.0
@@ -55,11 +55,13 @@ class AnswerLaw:
     shares: Floats
     risk: Floats
 
-    def start(self, pairs: Pairs) -> FieldState:
+    def start(self, pairs: AskablePairs) -> FieldState:
         """The field of a response before any answer."""
         return FieldState(pairs, self.mean, self.variances)
 
-    def chances(self, pairs: Pairs, state: FieldState, weight: Floats) -> tuple[Floats, Floats]:
+    def chances(
+        self, pairs: AskablePairs, state: FieldState, weight: Floats
+    ) -> tuple[Floats, Floats]:
         """Chance of support and of contradiction of every pair, (n,) each.
 
         Args:
@@ -71,7 +73,7 @@ class AnswerLaw:
         return sigmoid(seen @ self.support), sigmoid(seen @ self.contradiction)
 
 
-def evidence(pairs: Pairs, state: FieldState, weight: Floats, shares: Floats) -> Floats:
+def evidence(pairs: AskablePairs, state: FieldState, weight: Floats, shares: Floats) -> Floats:
     """(n, d + 4): the score in standard deviations above 0, what is above -2 of it, the columns,
     and how often pairs of the response so far were answered with support, and contradiction."""
     standard = state.mean / np.sqrt(state.variance + state.noise)

@@ -10,7 +10,7 @@ from math import ceil
 import numpy as np
 
 from calibration.scores.logistic import sigmoid
-from calibration.unasked.fields import Pairs, learn_variances
+from calibration.unasked.fields import AskablePairs, learn_variances
 from calibration.unasked.law import TIE, AnswerLaw, Answers, evidence
 from calibration.unasked.order import Step, ask_in_order, change_of_verdicts
 from calibration.validation import Floats, Integers
@@ -26,7 +26,7 @@ _PLAYED = 0.6
 
 
 def learn_law(
-    responses: Sequence[Pairs], answers: Sequence[Answers], *, seed: int = 0, rounds: int = 1
+    responses: Sequence[AskablePairs], answers: Sequence[Answers], *, seed: int = 0, rounds: int = 1
 ) -> AnswerLaw:
     """The law of answers, from responses whose pairs were all asked.
 
@@ -57,7 +57,7 @@ def learn_law(
     seen: list[Floats] = []
     true: list[Integers] = []
 
-    def stopped(pairs: Pairs, told: Answers, count: int) -> Iterator[tuple[int, Step]]:
+    def stopped(pairs: AskablePairs, told: Answers, count: int) -> Iterator[tuple[int, Step]]:
         last = ceil(_PLAYED * pairs.size)
         stops = set(generator.integers(0, last, count).tolist()) if last else set()
         steps = enumerate(islice(ask_in_order(law, pairs, told), last))

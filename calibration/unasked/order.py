@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.scores.logistic import sigmoid
-from calibration.unasked.fields import FieldState, Pairs
+from calibration.unasked.fields import AskablePairs, FieldState
 from calibration.unasked.law import TIE, AnswerLaw, Answers
 from calibration.validation import Floats, Integers
 
@@ -36,11 +36,13 @@ class Asked:
     pair: Integers
 
 
-def values(law: AnswerLaw, pairs: Pairs, state: FieldState, odds: Floats, weight: Floats) -> Floats:
+def values(
+    law: AnswerLaw, pairs: AskablePairs, state: FieldState, odds: Floats, weight: Floats
+) -> Floats:
     """What asking each pair is worth, (n,): the chance that its answer turns its claim's verdict.
 
     Of claims whose verdict no single answer turns, a thousandth of the expected change of the
-    posterior, so that they come later, and the nearest to a turn first. Pairs asked have -1.
+    posterior, so that they come later, and the nearest to a turn first. AskablePairs asked have -1.
 
     Args:
         law: the law of answers.
@@ -58,7 +60,7 @@ def values(law: AnswerLaw, pairs: Pairs, state: FieldState, odds: Floats, weight
     return np.where(state.asked, -1.0, turns + _CHANGE * change)
 
 
-def ask_in_order(law: AnswerLaw, pairs: Pairs, answers: Answers) -> Iterator[Step]:
+def ask_in_order(law: AnswerLaw, pairs: AskablePairs, answers: Answers) -> Iterator[Step]:
     """Ask the pairs of a response one by one in order of value; yield before every question.
 
     Args:
@@ -72,14 +74,21 @@ def ask_in_order(law: AnswerLaw, pairs: Pairs, answers: Answers) -> Iterator[Ste
         _ask(law, pairs, state, odds, answers)
 
 
-def _ask(law: AnswerLaw, pairs: Pairs, state: FieldState, odds: Floats, answers: Answers) -> int:
+def _ask(
+    law: AnswerLaw, pairs: AskablePairs, state: FieldState, odds: Floats, answers: Answers
+) -> int:
     chosen = int(values(law, pairs, state, odds, answers.weight).argmax())
     tell(law, pairs, state, odds, chosen, answers)
     return chosen
 
 
 def tell(
-    law: AnswerLaw, pairs: Pairs, state: FieldState, odds: Floats, pair: int, answers: Answers
+    law: AnswerLaw,
+    pairs: AskablePairs,
+    state: FieldState,
+    odds: Floats,
+    pair: int,
+    answers: Answers,
 ) -> None:
     """Take in the answer to a pair: the field and the log odds of its claim change in place."""
     state.tell(pair, float(answers.score[pair]))
@@ -90,7 +99,7 @@ def tell(
 
 def play(
     laws: Sequence[AnswerLaw],
-    responses: Sequence[Pairs],
+    responses: Sequence[AskablePairs],
     answers: Sequence[Answers],
     most: int | None = None,
 ) -> Asked:
@@ -129,7 +138,7 @@ def play(
 
 
 def replay(
-    law: AnswerLaw, pairs: Pairs, answers: Answers, asked: Integers
+    law: AnswerLaw, pairs: AskablePairs, answers: Answers, asked: Integers
 ) -> tuple[FieldState, Floats]:
     """The field of a response and the log odds of its claims after some answers.
 
@@ -147,7 +156,7 @@ def replay(
 
 def change_of_verdicts(
     law: AnswerLaw,
-    pairs: Pairs,
+    pairs: AskablePairs,
     state: FieldState,
     odds: Floats,
     weight: Floats,
@@ -188,7 +197,13 @@ def change_of_verdicts(
 
 
 def stated_risk(
-    law: AnswerLaw, pairs: Pairs, state: FieldState, odds: Floats, weight: Floats, *, seed: int = 0
+    law: AnswerLaw,
+    pairs: AskablePairs,
+    state: FieldState,
+    odds: Floats,
+    weight: Floats,
+    *,
+    seed: int = 0,
 ) -> Floats:
     """For each claim, (n_claims,): how likely its verdict is to change if all pairs were asked.
 
@@ -203,7 +218,7 @@ def stated_risk(
 
 def early_stopped(
     order: Asked,
-    responses: Sequence[Pairs],
+    responses: Sequence[AskablePairs],
     answers: Sequence[Answers],
     limit: float = 0.5,
 ) -> Asked:

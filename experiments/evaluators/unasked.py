@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.unasked import Answers, Pairs
+from calibration.unasked import Answers, AskablePairs
 from calibration.validation import Floats
 from factormodels.claims import CONFLICTS, Relation, RelationKind
 from factormodels.encodings import get_encoding
@@ -38,7 +38,7 @@ class Askable:
         names: id of passage and of claim of each pair.
     """
 
-    pairs: Pairs
+    pairs: AskablePairs
     names: tuple[tuple[str, str], ...]
 
 
@@ -85,7 +85,7 @@ def askable(graph: FactGraph, variant: str = "FR2", more: Sequence[Column] = ())
     columns += [column(graph, numbers) for column in more]
     prior = np.array([atom.prior for atom in graph.atoms])
     odds = np.log(prior) - np.log1p(-prior) if prior.size else np.zeros(0)
-    pairs = Pairs(claims, passages, sentence[claims], np.column_stack(columns), odds)
+    pairs = AskablePairs(claims, passages, sentence[claims], np.column_stack(columns), odds)
     names = tuple((graph.contexts[p].id, graph.atoms[c].id) for c, p in numbers)
     return Askable(pairs, names)
 

@@ -13,8 +13,8 @@ from pydantic import Field
 from calibration.figures.panels import PAGE, nth_look, panels
 from calibration.unasked import (
     Answers,
+    AskablePairs,
     Asked,
-    Pairs,
     early_stopped,
     learn_law,
     play,
@@ -123,7 +123,7 @@ def compared(
 
 
 def rivals(
-    pairs: Sequence[Pairs], answers: Sequence[Answers], generator: np.random.Generator
+    pairs: Sequence[AskablePairs], answers: Sequence[Answers], generator: np.random.Generator
 ) -> Mapping[str, Asked]:
     """The orders of others: by rank and own passages first, with neighbours', at random."""
     response = np.repeat(np.arange(len(pairs)), [each.size for each in pairs])

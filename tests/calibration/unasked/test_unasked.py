@@ -10,8 +10,8 @@ import pytest
 from calibration.unasked import (
     AnswerLaw,
     Answers,
+    AskablePairs,
     Asked,
-    Pairs,
     early_stopped,
     learn_law,
     learn_variances,
@@ -27,14 +27,14 @@ from calibration.unasked.order import change_of_verdicts, values
 VARIANCES = np.array([0.1, 0.3, 0.2, 0.1, 0.2, 0.1, 0.4])
 
 
-def grid(claims: int = 4, passages: int = 3, per_sentence: int = 2) -> Pairs:
+def grid(claims: int = 4, passages: int = 3, per_sentence: int = 2) -> AskablePairs:
     """Every claim with every passage; a column of ones and one that differs."""
     passage, claim = (each.ravel() for each in np.indices((passages, claims)))
     columns = np.column_stack([np.ones(claim.size), (claim + passage) % 2])
-    return Pairs(claim, passage, claim // per_sentence, columns, np.zeros(claims))
+    return AskablePairs(claim, passage, claim // per_sentence, columns, np.zeros(claims))
 
 
-def drawn(pairs: Pairs, seed: int, variances: np.ndarray = VARIANCES) -> Answers:
+def drawn(pairs: AskablePairs, seed: int, variances: np.ndarray = VARIANCES) -> Answers:
     """Answers by the field itself: support above score 0, contradiction below -2.5."""
     joint = sum(v * part for v, part in zip(variances, shared(pairs), strict=False))
     joint = joint + variances[-1] * np.eye(pairs.size)
@@ -140,7 +140,7 @@ def test_the_value_of_a_pair_is_the_chance_that_its_answer_turns_the_verdict(odd
 
 def test_the_risk_of_a_claim_is_that_of_all_its_answers_enumerated() -> None:
     """Scores without anything in common: then answers are independent."""
-    pairs = Pairs(*(np.array(x) for x in ([0, 0, 0, 1], [0, 1, 2, 0], [0, 0, 0, 0])),
+    pairs = AskablePairs(*(np.array(x) for x in ([0, 0, 0, 1], [0, 1, 2, 0], [0, 0, 0, 0])),
                   np.ones((4, 1)), np.zeros(2))  # fmt: skip
     coefficients = np.zeros(5), np.zeros(5)
     coefficients[0][2], coefficients[1][2] = -0.5, -1.0
