@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -159,6 +159,29 @@ def score_change(
         seed=seed,
     )
     return found.difference, found.lower, found.upper
+
+
+def with_drawn_labels(graphs: Sequence[FactGraph], encoding: str, seed: int) -> list[FactGraph]:
+    """Responses whose labels are one draw from the joint distribution of each.
+
+    Posteriors under this encoding are then calibrated, whatever the relations are.
+
+    Args:
+        graphs: the responses.
+        encoding: the encoding of the joint distribution.
+        seed: seed of the draws.
+    """
+    from inference.tasks import sample
+
+    # The responses may have been generated from this seed: the draws have a stream of their own.
+    seeds = np.random.default_rng((seed, 1)).integers(0, 2**31, len(graphs)).tolist()
+    drawn = []
+    for graph, own in zip(graphs, seeds, strict=True):
+        states = sample(graph.to_factor_graph(encoding), 1, own)[0].tolist()
+        labelled = zip(graph.atoms, states[: len(graph.atoms)], strict=True)
+        atoms = tuple(replace(atom, label=bool(state)) for atom, state in labelled)
+        drawn.append(replace(graph, atoms=atoms))
+    return drawn
 
 
 def built_backends(choices: Iterable[BackendChoice], place: str) -> list[tuple[str, Backend]]:

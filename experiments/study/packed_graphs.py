@@ -1,7 +1,7 @@
 """The responses of a dataset: a few as they are, many packed, and unpacked as they are asked for.
 
 What every response is asked for again and again (its id, its atoms' ids and labels) is kept as
-columns. Packed ones are a column too, which of many rows is in a temporary file
+columns. Packed ones are a column too, in a temporary file that is gone with it
 (`factormodels.io.long_columns`).
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 HELD = 4096
-"""Responses that a dataset holds as they are; of more, all are packed."""
+"""Responses that a dataset holds in memory as they are; of more, all are packed, in a file."""
 
 PART = 512
 """Responses that are packed together: some megabytes of small ones."""
@@ -199,7 +199,7 @@ class Responses:
                 digest.update(part.text)
                 yield part.table
 
-        table = stored_table(tables(), first.table.schema)
+        table = stored_table(tables(), first.table.schema, HELD)
         claims = KnownClaims.of_table(table)
         return Responses(
             PackedGraphs(table["graph"]),

@@ -61,15 +61,17 @@ def piecewise(function: Callable[..., Any], *columns: NDArray[Any]) -> NDArray[A
     )
 
 
-def stored_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
-    """Batches of rows as one table; of more than `LONG` rows, all are in a file."""
+def stored_table(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, most: int | None = None
+) -> pa.Table:
+    """Batches of rows as one table; of more than `most` rows, else `LONG`, all are in a file."""
     import pyarrow as pa
 
     coming, held, length = iter(batches), [], 0
     for batch in coming:
         held.append(batch)
         length += batch.num_rows
-        if length > LONG:
+        if length > (most or LONG):
             break
     else:
         return pa.Table.from_batches(held, schema)

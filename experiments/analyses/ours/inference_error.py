@@ -144,7 +144,6 @@ def _moved(p: Floats, exact: Floats, atoms: LabelledAtoms, seed: int) -> dict[st
     supported = [verdicts(each) > 0 for each in (p, exact)]  # their mean over a response is Pr
     row: dict[str, Any] = {
         "error": float(errors.mean()),
-        "max_error": float(errors.max()),
         "verdicts": float((supported[0] != supported[1]).mean()),
     }
     for name, score in SCORES.items():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -24,8 +24,6 @@ from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, data_frame
 from experiments.study.config import STRICT, Count, Probability
 
-Share = Annotated[float, Field(gt=0, lt=1)]
-
 ASKED = Setting.DIRECT_ASKING
 
 NAMES = {
@@ -38,26 +36,10 @@ NAMES = {
 
 
 @dataclass(frozen=True)
-class Population:
-    """What simulated responses are drawn from, as `calibration.self_knowledge.Truth`.
-
-    Attributes:
-        factuality: mean share of supported claims.
-        self_known: mean SK.
-        self_unknown: mean SU.
-        correlation: intraclass correlation of claims of one response.
-        n_responses: number of responses.
-        n_claims: mean number of claims of a response.
-    """
+class Population(Truth):
+    """What simulated responses are drawn from."""
 
     __pydantic_config__: ClassVar = STRICT
-
-    factuality: Share = 0.6
-    self_known: Share = 0.7
-    self_unknown: Share = 0.55
-    correlation: Share = 0.2
-    n_responses: Annotated[int, Field(ge=4)] = 100
-    n_claims: Annotated[float, Field(ge=1)] = 25.0
 
 
 @dataclass(frozen=True)
@@ -83,8 +65,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     shifts: list[dict[str, Any]] = []
     with context.track("populations", len(settings.populations)) as step:
         for number, (name, population) in enumerate(settings.populations.items()):
-            truth = Truth(**asdict(population))
-            counts = simulate_counts(truth, 1, seed=context.seed + number)[0]
+            counts = simulate_counts(population, 1, seed=context.seed + number)[0]
             claims = claims_of_counts(counts, ASKED)
             found = prediction_row(claims, ASKED, settings.splits, context.seed)
             rows.append({"population": name} | found)

@@ -22,6 +22,7 @@ def test_the_first_process_does_not_hold_the_data() -> None:
         # Three to six claims each.
         assert 4.4 < taken.rows / size < 4.6
         # The files grow with the study, the memory does not.
+        assert taken.sizes["data"] > 400 * size
         assert taken.sizes["rows.csv"] > 500 * size
     # A part of the smaller study may pass between two looks at it, a tenth of a second apart.
     assert all(found[LARGE].seconds[part] > 0.0 for part in PARTS)
