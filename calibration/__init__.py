@@ -1,11 +1,11 @@
 """Calibration: probabilities, labels and response ids in; scores, intervals, curves and tests out.
 
-from calibration import summarise
-summarise([0.9, 0.4, 0.7], [True, False, None], ["r1", "r1", "r2"]).brier
+from calibration import score
+score([0.9, 0.4, 0.7], [True, False, None], ["r1", "r1", "r2"])["brier"].value
 
 These are the names that one reaches for first; each folder exports the rest of its own:
 
-    scores          every score, one by one or in a table; their registry
+    scores          every score, one by one; their registry
     intervals       the engine of all intervals over responses
     curves          reliability, risk and coverage, groups
     recalibration   maps from probabilities to better ones (scikit-learn, slow to load)
@@ -15,7 +15,7 @@ These are the names that one reaches for first; each folder exports the rest of 
     significance    paired tests and their corrections
     self_knowledge  what a model says of its own claims
     figures         what a paper shows of all these
-    reporting       every score of models on one table of claims, with tests between them
+    scoring         `score`: models on the same claims, with intervals and tests between them
     learned_potentials  a judge learned from labels, on graphs as well
     learned_priors  priors learned from labels: the one part that knows graphs
 """
@@ -26,7 +26,6 @@ from calibration.claims.counts import f1_at_k_prime
 from calibration.curves import corp_curve, reliability_bins
 from calibration.figures import reliability_diagram, save_figure
 from calibration.labels import apply_policy
-from calibration.reporting import report
 from calibration.scores import (
     auroc,
     brier,
@@ -35,17 +34,14 @@ from calibration.scores import (
     f1_at_k,
     factual_precision,
     log_loss,
-    score_table,
-    summarise,
 )
-from calibration.significance import compare_methods
+from calibration.scoring import score
 
 __all__ = [
     "apply_policy",
     "auroc",
     "brier",
     "calibration_error",
-    "compare_methods",
     "corp_curve",
     "corp_decomposition",
     "f1_at_k",
@@ -54,8 +50,6 @@ __all__ = [
     "log_loss",
     "reliability_bins",
     "reliability_diagram",
-    "report",
     "save_figure",
-    "score_table",
-    "summarise",
+    "score",
 ]

@@ -7,16 +7,16 @@ a bootstrap replicate only changes those two arrays.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calibration.estimate import ScoreStatus
 from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.validation import (
     Floats,
@@ -34,36 +34,6 @@ LOGIT_CLIP = 1e-6
 TIE_TOLERANCE = 1e-9
 """Probabilities whose p, or 1 - p, differ by less in proportion are tied: so much can rounding, or
 an algorithm that stops when it has converged, move posteriors that are equal by symmetry."""
-
-
-class ScoreStatus(StrEnum):
-    """Whether a score is defined, and if not, why; every value but the first three is nan."""
-
-    OK = "ok"
-    CLIPPED = "clipped"
-    INFINITE = "infinite"
-    ONE_CLASS = "one_class"
-    CONSTANT_FORECAST = "constant_forecast"
-    SEPARATED = "separated"
-    TOO_FEW_ATOMS = "too_few_atoms"
-    NO_LABELS = "no_labels"
-
-
-class Estimate(NamedTuple):
-    """A score and whether it is defined: ``clipped`` if probabilities of 0 or 1 were moved."""
-
-    value: float
-    status: ScoreStatus = ScoreStatus.OK
-
-
-def undefined(status: ScoreStatus) -> Estimate:
-    """Estimate of a score that is not defined."""
-    return Estimate(math.nan, status)
-
-
-def finite_or_infinite(value: float) -> Estimate:
-    """Estimate of a score that may be infinite."""
-    return Estimate(value, ScoreStatus.OK if math.isfinite(value) else ScoreStatus.INFINITE)
 
 
 @dataclass(frozen=True, eq=False)

@@ -152,7 +152,7 @@ def labelled_atoms(p: ArrayLike, y: Any, unlabelled: str = LabelPolicy.EXCLUDE) 
         InputError: as `apply_policy`, and if no atom has a label.
     """
     found = apply_policy(p, y, policy=unlabelled)
-    remark_unlabelled(found, unlabelled)
+    remark_unlabelled(found.n_unlabelled, found.kept.size, unlabelled)
     if not found.p.size:
         raise InputError(
             f"none of the {found.kept.size} atoms has a label; label some, or set unlabelled to "
@@ -161,10 +161,8 @@ def labelled_atoms(p: ArrayLike, y: Any, unlabelled: str = LabelPolicy.EXCLUDE) 
     return found
 
 
-def remark_unlabelled(found: Labelled, policy: str) -> None:
+def remark_unlabelled(n_unlabelled: int, n_atoms: int, policy: str) -> None:
     """Log how many atoms have no label and what they count as, if there are any."""
-    if found.n_unlabelled:
+    if n_unlabelled:
         become = "are left out" if policy == LabelPolicy.EXCLUDE else f"count as {policy}"
-        logger.info(
-            "%d of %d atoms have no label and %s", found.n_unlabelled, found.kept.size, become
-        )
+        logger.info("%d of %d atoms have no label and %s", n_unlabelled, n_atoms, become)

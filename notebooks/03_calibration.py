@@ -36,10 +36,11 @@
 import numpy as np
 import pandas as pd
 
-from calibration import corp_curve, score_table
+from calibration import corp_curve, score
 from calibration.curves import group_calibration
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, paper_style
+from calibration.intervals import IntervalSettings
 from calibration.learned_priors import (
     ClassProbability,
     Specification,
@@ -103,15 +104,17 @@ SCORES = (
 )
 rows = []
 for name, p in posteriors.items():
-    table = score_table(
-        p, labels, responses=responses, scores=SCORES, n_bootstrap=REPLICATES, seed=SEED
+    found = score(
+        *(p, labels, responses),
+        scores=SCORES,
+        intervals=IntervalSettings(n_bootstrap=REPLICATES, seed=SEED),
     )
     row = {"priors": name}
-    for score in table:
-        row[score.score] = score.value
-        if score.score != "smooth_ece":
-            row[f"{score.score}_lower"] = score.lower
-            row[f"{score.score}_upper"] = score.upper
+    for own in found.models[0].scores.values():
+        row[own.name] = own.value
+        if own.name != "smooth_ece":
+            row[f"{own.name}_lower"] = own.lower
+            row[f"{own.name}_upper"] = own.upper
     rows.append(row)
 scores = pd.DataFrame(rows)
 scores.set_index("priors")[list(SCORES)].round(4)

@@ -107,10 +107,10 @@ for guard in (NO_GUARD, *GUARDS):
                 "claims_padded": np.mean([one.counted for one in after]),
                 "clean": np.mean(clean),
                 "padded": np.mean(gamed),
-                "rise": test.estimate,
+                "rise": test.value,
                 # Where no response moved there is no spread to make an interval of.
-                "lower": test.estimate if np.isnan(test.lower) else test.lower,
-                "upper": test.estimate if np.isnan(test.upper) else test.upper,
+                "lower": test.value if np.isnan(test.lower) else test.lower,
+                "upper": test.value if np.isnan(test.upper) else test.upper,
                 "raised": int(np.sum(np.array(gamed) > np.array(clean) + 1e-12)),
             }
         )

@@ -47,7 +47,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "calibration": (
         ("learned_priors",),
         ("learned_potentials",),
-        ("reporting",),
+        ("scoring",),
         ("figures",),
         ("self_knowledge",),
         ("significance",),
@@ -57,12 +57,11 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("folds", "forecasts"),
         ("labels",),
         ("grouping",),
-        ("tabular", "validation"),
+        ("estimate", "tabular", "validation"),
     ),
     "calibration.scores": (
-        *(("summary",), ("table",), ("score_intervals",), ("many_samples",), ("registry",)),
-        *(("decomposition",), ("calibration_error", "logistic_calibration", "smooth")),
-        *(("pointwise", "ranking", "response_scores", "selective"), ("binning", "cells")),
+        *(("response_measures",), ("estimates",), ("many_samples",), ("registry",)),
+        *(("families",), ("binning", "cells")),
         *(("definition", "joint_uncertainty", "logistic", "mesh_sums"),),
         *(("coverage", "kernels", "measures"),),
     ),
@@ -225,7 +224,7 @@ def test_an_upward_import_is_seen_in_every_spelling(
     path = tmp_path / "inference" / "deep" / "module.py"
     path.parent.mkdir(parents=True)
     path.write_text(
-        "import numpy, calibration.scores.pointwise\n"
+        "import numpy, calibration.scores.families.pointwise\n"
         "from factormodels import read\n"
         "from experiments.cli.main import main\n"
         "from .. import exact\n"
@@ -234,7 +233,7 @@ def test_an_upward_import_is_seen_in_every_spelling(
         "    from calibration import brier\n"
     )
     assert upward_imports(path) == [
-        "inference/deep/module.py:1 imports calibration.scores.pointwise",
+        "inference/deep/module.py:1 imports calibration.scores.families.pointwise",
         "inference/deep/module.py:3 imports experiments.cli.main",
         "inference/deep/module.py:7 imports calibration",
     ]

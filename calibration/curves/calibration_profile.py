@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -11,8 +11,10 @@ from numpy.typing import ArrayLike
 
 from calibration.curves.histograms import LabelHistogram, label_histogram
 from calibration.curves.reliability_bins import ReliabilityBins, reliability_bins
-from calibration.forecasts import LOGIT_CLIP, Sample, ScoreStatus, forecasts, logit_clip
+from calibration.estimate import Estimate, ScoreStatus
+from calibration.forecasts import LOGIT_CLIP, Sample, forecasts, logit_clip
 from calibration.intervals import (
+    IntervalSettings,
     bootstrap_settings,
     of_samples,
     percentile_interval,
@@ -21,9 +23,10 @@ from calibration.intervals import (
 )
 from calibration.labels import LabelPolicy
 from calibration.scores.definition import SampleSettings
+from calibration.scores.estimates import estimates_of, judged_claims, labelled_claims
+from calibration.scores.families.logistic import curve_of, line_scores
 from calibration.scores.logistic import sigmoid
-from calibration.scores.logistic_calibration import curve_of, line_scores
-from calibration.scores.table import ScoreTable, score_table
+from calibration.scores.registry import scores_named
 from calibration.tabular import Tabular
 from calibration.validation import Floats
 
@@ -45,7 +48,7 @@ class CalibrationProfile(Tabular):
         line: float64 (g,), logistic curve of slope and intercept; nan where there is none.
         bins: groups of about equal size.
         histogram: p of true and of false atoms.
-        scores: scores with their intervals.
+        scores: scores with their intervals, by name.
         status: of the curve.
         level: nominal coverage of band and intervals.
         n_atoms: number of labelled atoms.
@@ -62,7 +65,7 @@ class CalibrationProfile(Tabular):
     line: Floats
     bins: ReliabilityBins
     histogram: LabelHistogram
-    scores: ScoreTable
+    scores: Mapping[str, Estimate]
     status: ScoreStatus
     level: float
     n_atoms: int
@@ -117,7 +120,8 @@ def calibration_profile(
         weights = response_weights(points.n_responses, n_bootstrap, seed)
         drawn = replicates(of_samples(points, curve), weights)
     lower, upper = percentile_interval(drawn, level)
-    line = line_scores(whole, settings)
+    slope, intercept, _ = line_scores(whole, settings)
+    claims = labelled_claims(judged_claims(p, y, responses), unlabelled)
     inside = np.clip(at, settings.clip, 1 - settings.clip)
     logit = np.log(inside) - np.log1p(-inside)
     how: dict[str, Any] = {
@@ -129,10 +133,17 @@ def calibration_profile(
         curve=curve(whole),
         lower=lower,
         upper=upper,
-        line=sigmoid(line["calibration_intercept"].value + line["calibration_slope"].value * logit),
+        line=sigmoid(intercept.value + slope.value * logit),
         bins=reliability_bins(p, y, n_bins=n_bins, strategy="quantile", **how),
         histogram=label_histogram(p, y, unlabelled=unlabelled),
-        scores=score_table(p, y, scores=scores, clip=clip, **how),
+        scores={}
+        if claims is None
+        else estimates_of(
+            claims,
+            scores_named(scores),
+            IntervalSettings(n_bootstrap=n_bootstrap, seed=seed, level=level),
+            settings,
+        ),
         status=curve_of(whole, settings)[1],
         level=level,
         n_atoms=points.y.size,

@@ -19,7 +19,7 @@ from calibration.intervals import (
     response_weights,
 )
 from calibration.labels import LabelPolicy
-from calibration.scores.decomposition import (
+from calibration.scores.families.corp import (
     CorpDecomposition,
     IsotonicFit,
     corp_terms,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from calibration.forecasts import Forecasts, Sample
-from calibration.scores.decomposition import isotonic_fit
+from calibration.scores.families.corp import isotonic_fit
 from calibration.validation import Floats
 
 

@@ -17,7 +17,7 @@ from calibration.intervals import (
     response_weights,
 )
 from calibration.labels import LabelPolicy
-from calibration.scores.selective import risk_at, risk_coverage_of
+from calibration.scores.families.selective import risk_at, risk_coverage_of
 from calibration.tabular import Tabular
 from calibration.validation import Floats
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibration.grouping import Grouping, group_by_response
+from calibration.scores.families.pointwise import brier_losses
 from calibration.scores.measures import choose_k, f1_of_counts
-from calibration.scores.pointwise import brier_losses
 from calibration.validation import (
     Floats,
     check_lengths,

@@ -64,8 +64,8 @@ def calibration_plot(profile: CalibrationProfile, *, title: str | None = None) -
 def annotation(profile: CalibrationProfile) -> str:
     """The scores as the plot shows them, a line each."""
     lines = []
-    for row in profile.scores:
-        text = f"{REGISTRY[row.score].title} "
+    for row in profile.scores.values():
+        text = f"{REGISTRY[row.name].title} "
         if not math.isfinite(row.value):
             lines.append(f"{text}({row.status.replace('_', ' ')})")
             continue

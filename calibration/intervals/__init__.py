@@ -44,6 +44,7 @@ from calibration.intervals.methods import (
     wilson_interval,
 )
 from calibration.intervals.replicates import (
+    Ends,
     Statistic,
     bootstrap_settings,
     jackknife_error,
@@ -58,6 +59,7 @@ from calibration.intervals.replicates import (
 __all__ = [
     "SUM_METHODS",
     "DeviationScores",
+    "Ends",
     "Estimand",
     "Estimates",
     "Functional",

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calibration.estimate import Difference
 from calibration.learned_priors.cross_fitting import cross_fitting
 from calibration.learned_priors.learned import FitStatus, LearnedPriors
 from calibration.learned_priors.objectives import Objective, problem
 from calibration.learned_priors.parameters import Parameters
 from calibration.learned_priors.specification import Specification
-from calibration.scores.pointwise import LOSSES
-from calibration.significance.outcome import SignificanceTest
+from calibration.scores.families.pointwise import LOSSES
 from calibration.significance.paired import paired_bootstrap
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
@@ -54,9 +54,9 @@ class CrossValidation:
     fold: Integers
     log_likelihood: Floats
     default_log_likelihood: Floats
-    comparisons: Mapping[str, SignificanceTest]
+    comparisons: Mapping[str, Difference]
     rivals: Mapping[str, Floats]
-    rival_comparisons: Mapping[str, Mapping[str, SignificanceTest]]
+    rival_comparisons: Mapping[str, Mapping[str, Difference]]
     fits: tuple[LearnedPriors, ...]
 
     def score(self, name: str) -> tuple[float, float]:

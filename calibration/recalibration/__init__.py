@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from calibration.recalibration.base import Recalibrator
 from calibration.recalibration.best import BestRecalibrator
+from calibration.recalibration.by_name import AS_GIVEN, Recalibrations, recalibrations
 from calibration.recalibration.cross_fitting import CrossFitted, cross_fit, response_folds
 from calibration.recalibration.nonparametric import HistogramRecalibrator, IsotonicRecalibrator
 from calibration.recalibration.parametric import (
@@ -37,6 +38,7 @@ RECALIBRATORS: dict[str, type[Recalibrator]] = {
 """The estimators by the names that configurations use."""
 
 __all__ = [
+    "AS_GIVEN",
     "RECALIBRATORS",
     "BestRecalibrator",
     "BetaRecalibrator",
@@ -44,9 +46,11 @@ __all__ = [
     "HistogramRecalibrator",
     "IsotonicRecalibrator",
     "PlattRecalibrator",
+    "Recalibrations",
     "Recalibrator",
     "TemperatureRecalibrator",
     "VennAbersRecalibrator",
     "cross_fit",
+    "recalibrations",
     "response_folds",
 ]

@@ -14,7 +14,7 @@ from calibration.forecasts import Sample, forecasts, pooled
 from calibration.grouping import Grouping
 from calibration.labels import LabelPolicy
 from calibration.recalibration.base import Recalibrator
-from calibration.scores.pointwise import LOSSES, mean_loss
+from calibration.scores.families.pointwise import LOSSES, mean_loss
 from calibration.validation import Floats, whole_number
 from factormodels.errors import InputError
 

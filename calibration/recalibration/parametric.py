@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from calibration.forecasts import (
-    LOGIT_CLIP,
-    Sample,
-    ScoreStatus,
-    clipped_logits,
-    logit_clip,
-)
+from calibration.estimate import ScoreStatus
+from calibration.forecasts import LOGIT_CLIP, Sample, clipped_logits, logit_clip
 from calibration.recalibration.base import Recalibrator, require_both_classes
+from calibration.scores.families.logistic import threshold_parts
 from calibration.scores.logistic import fit_logistic, sigmoid
-from calibration.scores.logistic_calibration import threshold_parts
 from calibration.validation import Floats
 from factormodels.errors import InputError
 

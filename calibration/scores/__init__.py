@@ -1,8 +1,7 @@
-"""Scores of probabilities against labels, one by one or all in a table with their intervals.
+"""Scores of probabilities against labels, one by one, and what is known of each.
 
-from calibration.scores import score_table
-for row in score_table(p, y, responses=responses):
-    ...
+from calibration.scores import REGISTRY, auroc, brier
+auroc(p, y), REGISTRY["auroc"].meaning
 
 A weight is a number of atoms: an atom of weight 2 scores as the same atom given twice. Scores that
 depend on how many atoms there are (debiased errors, tests, AURC) take the sum of weights for it.
@@ -10,11 +9,16 @@ depend on how many atoms there are (debiased errors, tests, AURC) take the sum o
 
 from __future__ import annotations
 
-from calibration.forecasts import LOGIT_CLIP, Extremes, ScoreStatus
-from calibration.scores.calibration_error import calibration_error
-from calibration.scores.decomposition import CorpDecomposition, corp_decomposition
+from calibration.estimate import Estimate, ScoreStatus
+from calibration.forecasts import LOGIT_CLIP, Extremes
 from calibration.scores.definition import ScoreDefinition
-from calibration.scores.logistic_calibration import CalibrationLine, calibration_line
+from calibration.scores.families.binned import calibration_error
+from calibration.scores.families.corp import CorpDecomposition, corp_decomposition
+from calibration.scores.families.logistic import CalibrationLine, calibration_line
+from calibration.scores.families.pointwise import brier, log_loss
+from calibration.scores.families.ranking import auprc, auroc
+from calibration.scores.families.selective import RiskCoverage, risk_coverage
+from calibration.scores.families.smooth import smooth_ece
 from calibration.scores.measures import (
     DECISION_TOLERANCE,
     Decisions,
@@ -26,20 +30,8 @@ from calibration.scores.measures import (
     factual_precision,
     mean_surprisal,
 )
-from calibration.scores.pointwise import brier, log_loss
-from calibration.scores.ranking import auprc, auroc
-from calibration.scores.registry import DEFAULT_MEASURES, MEASURES, REGISTRY, USUAL_MEASURES
-from calibration.scores.selective import RiskCoverage, risk_coverage
-from calibration.scores.smooth import smooth_ece
-from calibration.scores.summary import (
-    EstimatedScore,
-    ResponseMeasures,
-    Summary,
-    estimate_scores,
-    measure_responses,
-    summarise,
-)
-from calibration.scores.table import SCORES, ScoreRow, ScoreTable, score_table
+from calibration.scores.registry import DEFAULT_MEASURES, MEASURES, REGISTRY, USUAL_SCORES
+from calibration.scores.response_measures import ResponseMeasures, measure_responses
 
 __all__ = [
     "DECISION_TOLERANCE",
@@ -47,20 +39,16 @@ __all__ = [
     "LOGIT_CLIP",
     "MEASURES",
     "REGISTRY",
-    "SCORES",
-    "USUAL_MEASURES",
+    "USUAL_SCORES",
     "CalibrationLine",
     "CorpDecomposition",
     "Decisions",
-    "EstimatedScore",
+    "Estimate",
     "Extremes",
     "ResponseMeasures",
     "RiskCoverage",
     "ScoreDefinition",
-    "ScoreRow",
     "ScoreStatus",
-    "ScoreTable",
-    "Summary",
     "auprc",
     "auroc",
     "brier",
@@ -70,7 +58,6 @@ __all__ = [
     "corp_decomposition",
     "decisions",
     "entropy_measure",
-    "estimate_scores",
     "expected_precision",
     "f1_at_k",
     "factual_precision",
@@ -78,7 +65,5 @@ __all__ = [
     "mean_surprisal",
     "measure_responses",
     "risk_coverage",
-    "score_table",
     "smooth_ece",
-    "summarise",
 ]

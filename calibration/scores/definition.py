@@ -6,7 +6,7 @@ them. It has one name wherever it is asked for or given.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,16 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.estimate import Estimate, ScoreStatus, finite_or_infinite, undefined
 from calibration.forecasts import (
     LOGIT_CLIP,
-    Estimate,
     Extremes,
     Forecasts,
     Sample,
-    ScoreStatus,
-    finite_or_infinite,
     forecasts,
-    undefined,
     without_extremes,
 )
 from calibration.grouping import Grouping
@@ -57,6 +54,9 @@ class SampleSettings:
         return without_extremes(sample, self.clip) if leave_out else sample
 
 
+DEFAULT_SETTINGS = SampleSettings()
+
+
 @dataclass(frozen=True, eq=False)
 class JudgedClaims:
     """The labelled claims of one method.
@@ -68,7 +68,7 @@ class JudgedClaims:
         k: float64 (n_responses,), the K of F1@K.
         folds: int64 (n_claims,), the fold of each if `p` is cross-fitted, else None: AUROC is
             within folds.
-        n_unlabelled: number of claims that had no label.
+        weights: float64 (n_claims,), how many claims each counts as; None for one each.
     """
 
     p: Floats
@@ -76,7 +76,7 @@ class JudgedClaims:
     grouping: Grouping
     k: Floats
     folds: Integers | None = None
-    n_unlabelled: int = 0
+    weights: Floats | None = None
 
     @cached_property
     def supported(self) -> NDArray[np.bool_]:
@@ -86,7 +86,21 @@ class JudgedClaims:
     @cached_property
     def forecasts(self) -> Forecasts:
         """The claims as scores of samples take them."""
-        return forecasts(self.p, self.y, responses=self.grouping.index)
+        return forecasts(self.p, self.y, self.weights, self.grouping.index)
+
+    def sums(self, values: NDArray[Any]) -> Floats:
+        """Sum over each response's claims, (n_responses,), of values, (n_claims,), by weight."""
+        if self.weights is not None:
+            # An infinite value of a claim that does not count is nothing.
+            values = self.weights * np.where(self.weights > 0, values, 0.0)
+        return self.grouping.sums(values)
+
+    @property
+    def sizes(self) -> Floats:
+        """Number of claims of each response, (n_responses,)."""
+        if self.weights is not None:
+            return self.grouping.sums(self.weights)
+        return piecewise(lambda each: each.astype(np.float64), self.grouping.sizes)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -107,6 +121,11 @@ class ScoreDefinition:
         deviations: its deviations from what would be perfect, if chance alone raises it.
         of_base_rate: its values at base rates, if it depends on nothing else.
         within_folds: its value if p are cross-fitted, where folds matter.
+        of_labels: whether it depends on labels alone: it is the same of all models of the same
+            claims.
+        of_logits: whether it takes logits of p, which 0 and 1 have none of.
+        usual: its place among the scores that are shown unless it is told which; 0 if it is not.
+        column: what the head of a column calls it; its title if empty.
     """
 
     name: str
@@ -118,10 +137,14 @@ class ScoreDefinition:
     interval: IntervalMethod = IntervalMethod.DELTA
     range: tuple[float, float] = (0.0, 1.0)
     ratio: Callable[[JudgedClaims], RatioSums] | None = None
-    of_sample: Callable[[Sample, SampleSettings], Mapping[str, Estimate]] | None = None
+    of_sample: Callable[[Sample, SampleSettings], Sequence[Estimate]] | None = None
     deviations: Callable[[Forecasts, SampleSettings], DeviationScores | None] | None = None
     of_base_rate: Callable[[Floats], Floats] | None = None
     within_folds: Callable[[JudgedClaims], float] | None = None
+    of_labels: bool = False
+    of_logits: bool = False
+    usual: int = 0
+    column: str = ""
 
     def sums(self, judged: JudgedClaims) -> RatioSums:
         """Its numerators and denominators per response, one cell.
@@ -139,17 +162,28 @@ class ScoreDefinition:
             )
         return sums
 
-    def value(self, judged: JudgedClaims, extremes: Extremes = Extremes.CLIP) -> Estimate:
+    def value(self, judged: JudgedClaims, settings: SampleSettings = DEFAULT_SETTINGS) -> Estimate:
         """Its value, and where it has none, why."""
         if self.ratio is not None:
             # F1 has no value where no claim is true and none judged so.
             value = float(self.ratio(judged).estimate()[0])
         elif self.within_folds is not None and judged.folds is not None:
             value = self.within_folds(judged)
-        elif self.of_sample is not None:
-            sample = judged.forecasts.sample()
-            return self.of_sample(sample, SampleSettings(extremes=extremes))[self.name]
-        return undefined(ScoreStatus.ONE_CLASS) if np.isnan(value) else finite_or_infinite(value)
+        else:
+            return self.in_sample(judged.forecasts.sample(), settings)
+        if np.isnan(value):
+            return undefined(self.name, ScoreStatus.ONE_CLASS)
+        return finite_or_infinite(self.name, value)
+
+    def in_sample(self, sample: Sample, settings: SampleSettings) -> Estimate:
+        """Its value in a sample of forecasts.
+
+        Raises:
+            InputError: if it is of responses, and not of forecasts.
+        """
+        if self.of_sample is None:
+            raise InputError(f"{self.name} is no score of a sample of forecasts")
+        return next(each for each in self.of_sample(sample, settings) if each.name == self.name)
 
 
 def per_claim(
@@ -158,16 +192,23 @@ def per_claim(
     """Sums of a mean over claims."""
 
     def sums(judged: JudgedClaims) -> RatioSums:
-        sizes = piecewise(lambda each: each.astype(np.float64), judged.grouping.sizes)
-        return one_cell(judged.grouping.sums(values(judged)), sizes)
+        return one_cell(judged.sums(values(judged)), judged.sizes)
 
     return sums
 
 
 def per_response(values: Callable[[JudgedClaims], Floats]) -> Callable[[JudgedClaims], RatioSums]:
-    """Sums of a mean over responses."""
+    """Sums of a mean over responses.
+
+    Raises:
+        InputError: by the sums, if claims have weights: a response's share knows none.
+    """
 
     def sums(judged: JudgedClaims) -> RatioSums:
+        if judged.weights is not None:
+            raise InputError(
+                "weights are given, and a score is a mean over responses; leave one of them out"
+            )
         own = values(judged)
         return one_cell(own, piecewise(np.ones_like, own))
 

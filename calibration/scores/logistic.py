@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.forecasts import ScoreStatus, dot
+from calibration.estimate import ScoreStatus
+from calibration.forecasts import dot
 from calibration.validation import Floats
 
 ROWS_AT_ONCE = 1 << 15

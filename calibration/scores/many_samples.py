@@ -10,9 +10,9 @@ from calibration.forecasts import Extremes, Forecasts, Sample, clipped_logits
 from calibration.intervals import Statistic, of_samples
 from calibration.scores.binning import equal_width_starts
 from calibration.scores.definition import SampleSettings
-from calibration.scores.logistic_calibration import MOST_POINTS, line_start
+from calibration.scores.families.logistic import MOST_POINTS, line_start
+from calibration.scores.families.selective import verdict_ranking
 from calibration.scores.registry import sample_scores
-from calibration.scores.selective import verdict_ranking
 from calibration.validation import Floats
 
 COMPILED = (

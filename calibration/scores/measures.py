@@ -1,7 +1,7 @@
 """Measures of one response's factuality from its atoms' posteriors (FactReasoner, section 3.2).
 
 Every function takes the probabilities `p` that the atoms of ONE response are true, shape (n,).
-`calibration.scores.summary` computes the same measures for many responses at once.
+`calibration.scores.families.responses` computes the same measures for many responses at once.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """Significance: paired tests and corrections for claims that come in responses.
 
-from calibration.significance import compare_methods
-compare_methods({"exact": p, "lbp": q}, y, responses).rows()
+from calibration.significance import score_difference
+score_difference("brier", p, q, y, responses).interval
 """
 
 from __future__ import annotations
 
+from calibration.estimate import Difference
 from calibration.significance.comparison import PairedTest, compare_judged
 from calibration.significance.corrections import Correction, adjust, stars
-from calibration.significance.differences import ScoreDifference, score_difference
+from calibration.significance.differences import score_difference
 from calibration.significance.mcnemar import (
     ClusteredMcNemar,
     PlainMcNemar,
@@ -18,26 +19,20 @@ from calibration.significance.mcnemar import (
     mcnemar,
     mcnemar_counts,
 )
-from calibration.significance.outcome import Alternative, SignificanceStatus, SignificanceTest
+from calibration.significance.outcome import Alternative
 from calibration.significance.paired import paired_bootstrap, paired_permutation, paired_t_test
-from calibration.significance.table import MethodCell, MethodTable, compare_methods
 
 __all__ = [
     "Alternative",
     "ClusteredMcNemar",
     "Correction",
-    "MethodCell",
-    "MethodTable",
+    "Difference",
     "PairedTest",
     "PlainMcNemar",
-    "ScoreDifference",
-    "SignificanceStatus",
-    "SignificanceTest",
     "adjust",
     "clustered_mcnemar",
     "clustered_mcnemar_counts",
     "compare_judged",
-    "compare_methods",
     "exact_mcnemar_by_response",
     "mcnemar",
     "mcnemar_counts",

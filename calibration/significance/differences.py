@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calibration.estimate import Difference, ScoreStatus
 from calibration.forecasts import Forecasts
 from calibration.intervals import (
     DeviationScores,
@@ -26,16 +27,19 @@ from calibration.intervals import (
 )
 from calibration.labels import LabelPolicy
 from calibration.scores.coverage import coverage_warning
-from calibration.scores.definition import JudgedClaims, SampleSettings, ScoreDefinition
+from calibration.scores.definition import (
+    DEFAULT_SETTINGS,
+    JudgedClaims,
+    SampleSettings,
+    ScoreDefinition,
+)
+from calibration.scores.estimates import NO_VARIATION, judged_claims, labelled_claims
+from calibration.scores.families.ranking import clustered_auroc
+from calibration.scores.families.smooth import mesh_cells, mesh_deviations
 from calibration.scores.many_samples import scores_of_samples
-from calibration.scores.ranking import clustered_auroc
-from calibration.scores.registry import REGISTRY, judged_claims
-from calibration.scores.score_intervals import NO_VARIATION
-from calibration.scores.smooth import mesh_cells, mesh_deviations
-from calibration.significance.outcome import SignificanceStatus, reason_of
+from calibration.scores.registry import REGISTRY
 from calibration.significance.paired import bootstrap_difference, paired_difference
 from calibration.significance.sample_tests import difference_statistic
-from calibration.tabular import Tabular
 from calibration.validation import Floats
 from factormodels.errors import InputError
 
@@ -43,55 +47,6 @@ Ends = tuple[float, float, float]
 """Lower and upper end of an interval, and the standard error."""
 
 _NOTHING: Ends = (math.nan, math.nan, math.nan)
-
-
-@dataclass(frozen=True, repr=False)
-class ScoreDifference(Tabular):
-    """One score of two methods over the same responses; nan where a number is not defined.
-
-    Attributes:
-        score: name of the score, one of `calibration.scores.REGISTRY`.
-        first: its value under the first method.
-        second: under the second.
-        difference: the first less the second.
-        lower: lower end of the interval of the difference, paired by response.
-        upper: upper end.
-        standard_error: standard error of the difference, clustered by response.
-        level: nominal coverage of the interval.
-        coverage: what such an interval covers in simulations where that is not its level, as
-            `coverage_warning` gives it; else nan.
-        method: how the interval is made.
-        n_responses: number of responses.
-        status: ``ok``; the status of the method whose score is not defined, such as ``infinite``
-            or ``one_class``; or ``too_few_responses`` or ``no_variation``, where there is a
-            difference alone.
-        p_value: of the paired test of no difference, if there was one.
-        n_resamples: how many swaps, or replicates of the bootstrap, it was counted in; 0 for
-            Student's test.
-        equivalence_p: of two one-sided tests that the difference is within its margin; nan where
-            no margin was given.
-    """
-
-    score: str
-    first: float
-    second: float
-    difference: float
-    lower: float
-    upper: float
-    standard_error: float
-    level: float
-    coverage: float
-    method: str
-    n_responses: int
-    status: str
-    p_value: float = math.nan
-    n_resamples: int = 0
-    equivalence_p: float = math.nan
-
-    @property
-    def reason(self) -> str:
-        """Why something is missing, in words; empty where nothing is."""
-        return reason_of(self.status)
 
 
 def score_difference(
@@ -107,7 +62,7 @@ def score_difference(
     n_bootstrap: int = 1000,
     seed: int = 0,
     unlabelled: str = LabelPolicy.EXCLUDE,
-) -> ScoreDifference:
+) -> Difference:
     """Difference of two methods in a score, with its interval paired by response.
 
     Args:
@@ -129,52 +84,56 @@ def score_difference(
     if score not in REGISTRY:
         raise InputError(f"score is {score!r}; choose one of {', '.join(REGISTRY)}")
     settings = IntervalSettings(n_bootstrap=n_bootstrap, seed=seed, level=level)
-    one, other = (
-        judged_claims(p, y, responses, k=k, folds=folds, unlabelled=unlabelled, told=told)
-        for p, told in ((first, False), (second, True))
-    )
+    sides = []
+    for p in (first, second):
+        every = judged_claims(p, y, responses, folds=folds, k=k)
+        sides.append(labelled_claims(every, unlabelled, k))
+    one, other = sides
+    if one is None or other is None:
+        raise InputError(f"none of the {every.p.size} atoms has a label; label some")
     return difference_of(REGISTRY[score], one, other, settings)
 
 
 def difference_of(
-    score: ScoreDefinition, first: JudgedClaims, second: JudgedClaims, settings: IntervalSettings
-) -> ScoreDifference:
+    score: ScoreDefinition,
+    first: JudgedClaims,
+    second: JudgedClaims,
+    intervals: IntervalSettings,
+    settings: SampleSettings = DEFAULT_SETTINGS,
+) -> Difference:
     """Difference of two methods in a score with its interval; they may have judged other claims.
 
     Args:
         score: the score.
         first: labelled claims under one method.
         second: under the other, of the same responses in the same order.
-        settings: level of the interval, its replicates, and their seed.
+        intervals: level of the interval, its replicates, and their seed.
+        settings: what scores of samples are computed with.
     """
-    values = [score.value(side) for side in (first, second)]
-    undefined = [each.status for each in values if not math.isfinite(each.value)]
-    n_responses = len(first.grouping.responses)
-    found = ScoreDifference(
-        score=score.name,
-        first=values[0].value,
-        second=values[1].value,
-        difference=math.nan if undefined else values[0].value - values[1].value,
-        lower=math.nan,
-        upper=math.nan,
-        standard_error=math.nan,
-        coverage=math.nan,
-        level=settings.level,
+    one, other = (score.value(side, settings) for side in (first, second))
+    undefined = [each.status for each in (one, other) if not math.isfinite(each.value)]
+    found = Difference(
+        score.name,
+        math.nan if undefined else one.value - other.value,
+        status=undefined[-1] if undefined else ScoreStatus.OK,
+        n=len(first.grouping.responses),
+        first=one.value,
+        second=other.value,
         method=str(score.interval),
-        n_responses=n_responses,
-        status=str(undefined[-1] if undefined else SignificanceStatus.OK),
     )
     if undefined:
         return found
-    if n_responses < 2:
-        return replace(found, status=str(SignificanceStatus.TOO_FEW))
-    method, (lower, upper, error) = _interval(score, first, second, found.difference, settings)
+    if found.n < 2:
+        return replace(found, status=ScoreStatus.TOO_FEW)
+    method, (lower, upper, error) = _interval(
+        score, first, second, found.value, intervals, settings
+    )
     found = replace(found, lower=lower, upper=upper, standard_error=error, method=str(method))
     if math.isnan(lower):
-        return replace(found, status=str(SignificanceStatus.NO_VARIATION))
+        return replace(found, status=ScoreStatus.NO_VARIATION)
     if _same_claims(first, second):
         # Of different claims of each method no interval was simulated.
-        covers = coverage_warning(score.name, n_responses, settings.level, difference=True)
+        covers = coverage_warning(score.name, found.n, intervals.level, difference=True)
         found = replace(found, coverage=covers)
     return found
 
@@ -190,15 +149,16 @@ def _interval(
     first: JudgedClaims,
     second: JudgedClaims,
     difference: float,
-    settings: IntervalSettings,
+    intervals: IntervalSettings,
+    settings: SampleSettings,
 ) -> tuple[IntervalMethod, Ends]:
     """How the interval is made, and the interval."""
-    seed, level = settings.seed, settings.level
+    seed, level = intervals.seed, intervals.level
     n_responses = len(first.grouping.responses)
     if score.ratio is not None:
-        return IntervalMethod.BOOTSTRAP, _of_sums(score.sums(first), score.sums(second), settings)
+        return IntervalMethod.BOOTSTRAP, _of_sums(score.sums(first), score.sums(second), intervals)
     if not _same_claims(first, second):
-        statistic = difference_statistic(first, second, score.name)
+        statistic = difference_statistic(first, second, score.name, settings)
         ends = jackknife_ends(statistic, difference, n_responses, seed, level)
         return IntervalMethod.JACKKNIFE, ends
     if score.interval is IntervalMethod.OBUCHOWSKI:
@@ -206,16 +166,16 @@ def _interval(
     if score.interval is IntervalMethod.BASE_RATE:
         return score.interval, _NOTHING
     sides = [first.forecasts, second.forecasts]
-    if (paired := _paired_deviations(score, sides)) is not None:
-        draws = list(response_weights(n_responses, settings.n_bootstrap, seed))
+    if (paired := _paired_deviations(score, sides, settings)) is not None:
+        draws = list(response_weights(n_responses, intervals.n_bootstrap, seed))
         return IntervalMethod.REDRAWN, _by_redraws(paired, difference, draws, level)
-    statistic = _statistic(score.name, sides)
+    statistic = _statistic(score.name, sides, settings)
     ends = jackknife_ends(statistic, difference, n_responses, seed, level)
     return IntervalMethod.JACKKNIFE, ends
 
 
 def _paired_deviations(
-    score: ScoreDefinition, sides: Sequence[Forecasts]
+    score: ScoreDefinition, sides: Sequence[Forecasts], settings: SampleSettings
 ) -> list[DeviationScores] | None:
     """Deviations of two methods on the same atoms; None of other scores, or without a curve."""
     if score.name == "smooth_ece":
@@ -223,7 +183,7 @@ def _paired_deviations(
         n_cells = max(map(mesh_cells, sides))
         return [mesh_deviations(side, n_cells) for side in sides]
     make = score.deviations
-    found = [] if make is None else [make(side, SampleSettings()) for side in sides]
+    found = [] if make is None else [make(side, settings) for side in sides]
     known = [each for each in found if each is not None]
     return known if len(known) == len(sides) else None
 
@@ -240,11 +200,16 @@ def _of_sums(first: RatioSums, second: RatioSums, settings: IntervalSettings) ->
 
 
 def _of_auroc(first: JudgedClaims, second: JudgedClaims, difference: float, level: float) -> Ends:
-    found = clustered_auroc([first.p, second.p], first.y, first.grouping, first.folds)
+    found = clustered_auroc(
+        [first.p, second.p], first.y, first.grouping, first.folds, first.weights
+    )
     # Of two methods that rank alike it is 0 but for rounding.
     variance = float(np.array([1, -1]) @ found.covariance @ np.array([1, -1]))
     error = math.sqrt(max(variance, 0.0)) if math.isfinite(variance) else math.nan
-    statistic, n_responses = difference_statistic(first, second, "auroc"), found.n_responses
+    statistic, n_responses = (
+        difference_statistic(first, second, "auroc", DEFAULT_SETTINGS),
+        found.n_responses,
+    )
     without, groups = left_out(statistic, n_responses, 0)
     influence = groups @ np.nan_to_num(difference - without)
     return _student(statistic, influence, difference, error, n_responses, level)
@@ -320,7 +285,7 @@ def _student(
     return float(ends[0][0]), float(ends[1][0]), error
 
 
-def _statistic(score: str, sides: Sequence[Forecasts]) -> Statistic:
+def _statistic(score: str, sides: Sequence[Forecasts], settings: SampleSettings) -> Statistic:
     """The difference of two methods in samples of the same responses, of response weights."""
-    one, other = (scores_of_samples(side, SampleSettings(), (score,)) for side in sides)
+    one, other = (scores_of_samples(side, settings, (score,)) for side in sides)
     return lambda weights: one(weights) - other(weights)

@@ -9,14 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calibration.estimate import Difference
 from calibration.grouping import group_by_response
 from calibration.intervals import student_quantile
-from calibration.significance.outcome import (
-    Alternative,
-    SignificanceStatus,
-    SignificanceTest,
-    undecided,
-)
+from calibration.significance.outcome import undecided
 from calibration.validation import Floats, check_lengths, label_array, member_named, open_interval
 from factormodels.errors import InputError
 
@@ -43,7 +39,7 @@ class ClusteredMcNemar(StrEnum):
     """The mean difference by its standard error clustered by response; has an interval."""
 
 
-def mcnemar(first: Any, second: Any, *, method: str = PlainMcNemar.EXACT) -> SignificanceTest:
+def mcnemar(first: Any, second: Any, *, method: str = PlainMcNemar.EXACT) -> Difference:
     """McNemar's test of paired yes-or-no judgements, claims taken as independent.
 
     Args:
@@ -64,7 +60,7 @@ def mcnemar(first: Any, second: Any, *, method: str = PlainMcNemar.EXACT) -> Sig
 
 def mcnemar_counts(
     only_first: int, only_second: int, n_claims: int, *, method: str = PlainMcNemar.EXACT
-) -> SignificanceTest:
+) -> Difference:
     """McNemar's test from the numbers of discordant pairs.
 
     The statistic is chi-square if the method is, else the smaller number of discordant pairs.
@@ -85,10 +81,10 @@ def mcnemar_counts(
         PlainMcNemar.CHI_SQUARE: "mcnemar",
     }[chosen]
     if not n_claims:
-        return undecided(name, math.nan, Alternative.TWO_SIDED, math.nan, 0)
+        return undecided(name, math.nan, 0)
     estimate = (only_first - only_second) / n_claims
     if only_first + only_second == 0:
-        return undecided(name, estimate, Alternative.TWO_SIDED, math.nan, max(n_claims, 2))
+        return undecided(name, estimate, max(n_claims, 2))
     from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 
     table = [[0, only_first], [only_second, 0]]
@@ -102,18 +98,14 @@ def mcnemar_counts(
         tails = 1 if only_first == only_second else 2
         chance = float(binom.pmf(only_first, only_first + only_second, 0.5))
         p_value -= tails * chance / 2
-    return SignificanceTest(
-        test=name,
-        estimate=estimate,
-        lower=math.nan,
-        upper=math.nan,
+    return Difference(
+        "difference",
+        estimate,
+        n=n_claims,
+        method=name,
         statistic=float(result.statistic),
         degrees=math.nan if exact else 1.0,
         p_value=p_value,
-        alternative=Alternative.TWO_SIDED,
-        level=math.nan,
-        n_responses=n_claims,
-        status=SignificanceStatus.OK,
     )
 
 
@@ -124,7 +116,7 @@ def clustered_mcnemar(
     *,
     method: str = ClusteredMcNemar.OBUCHOWSKI,
     level: float = 0.95,
-) -> SignificanceTest:
+) -> Difference:
     """McNemar's test of paired judgements of claims that come in responses.
 
     With d the number of claims of a response that the first alone says yes to, less those that
@@ -164,7 +156,7 @@ def clustered_mcnemar_counts(
     *,
     method: str = ClusteredMcNemar.OBUCHOWSKI,
     level: float = 0.95,
-) -> SignificanceTest:
+) -> Difference:
     """`clustered_mcnemar` from the discordant pairs of each response.
 
     Args:
@@ -186,11 +178,11 @@ def clustered_mcnemar_counts(
     name = f"mcnemar_{chosen.value}"
     estimate = float(difference.sum() / size.sum()) if n_responses else math.nan
     if n_responses < 2:
-        return undecided(name, estimate, Alternative.TWO_SIDED, level, n_responses)
+        return undecided(name, estimate, n_responses)
     if chosen is ClusteredMcNemar.WALD:
         return _wald(name, difference, size, estimate, level)
     if not difference.any():
-        return undecided(name, 0.0, Alternative.TWO_SIDED, level, n_responses)
+        return undecided(name, 0.0, n_responses)
     from scipy.stats import chi2
 
     if chosen is ClusteredMcNemar.OBUCHOWSKI:
@@ -199,18 +191,14 @@ def clustered_mcnemar_counts(
     else:
         share = difference / size
         statistic = float(share.sum() ** 2 / (share**2).sum())
-    return SignificanceTest(
-        test=name,
-        estimate=estimate,
-        lower=math.nan,
-        upper=math.nan,
+    return Difference(
+        "difference",
+        estimate,
+        n=n_responses,
+        method=name,
         statistic=statistic,
         degrees=1.0,
         p_value=float(chi2.sf(statistic, 1)),
-        alternative=Alternative.TWO_SIDED,
-        level=level,
-        n_responses=n_responses,
-        status=SignificanceStatus.OK,
     )
 
 
@@ -235,32 +223,29 @@ def exact_mcnemar_by_response(differences: ArrayLike) -> float:
     return min(1.0, float(law[far].sum()))
 
 
-def _wald(
-    name: str, difference: Floats, size: Floats, estimate: float, level: float
-) -> SignificanceTest:
+def _wald(name: str, difference: Floats, size: Floats, estimate: float, level: float) -> Difference:
     from scipy.stats import t
 
     n_responses = size.size
     residual = (difference - estimate * size) / size.sum()
     error = math.sqrt(n_responses / (n_responses - 1) * float((residual**2).sum()))
     if error <= 1e-15:
-        return undecided(name, estimate, Alternative.TWO_SIDED, level, n_responses)
+        return undecided(name, estimate, n_responses)
     statistic = estimate / error
     reach = float(student_quantile(level, n_responses - 1)) * error
     shares = difference[size > 0] / size[size > 0]
-    return SignificanceTest(
-        test=name,
-        estimate=estimate,
+    return Difference(
+        "difference",
+        estimate,
         # No resample leaves the shares of single responses.
-        lower=max(estimate - reach, float(shares.min())),
-        upper=min(estimate + reach, float(shares.max())),
+        max(estimate - reach, float(shares.min())),
+        min(estimate + reach, float(shares.max())),
+        error,
+        n=n_responses,
+        method=name,
         statistic=statistic,
         degrees=float(n_responses - 1),
         p_value=float(2 * t.sf(abs(statistic), n_responses - 1)),
-        alternative=Alternative.TWO_SIDED,
-        level=level,
-        n_responses=n_responses,
-        status=SignificanceStatus.OK,
     )
 
 

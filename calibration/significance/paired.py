@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calibration.estimate import Difference
 from calibration.grouping import group_by_response
 from calibration.intervals import (
     RatioSums,
@@ -24,13 +25,7 @@ from calibration.intervals import (
     response_weights,
     student_quantile,
 )
-from calibration.significance.outcome import (
-    Alternative,
-    SignificanceStatus,
-    SignificanceTest,
-    alternative_named,
-    undecided,
-)
+from calibration.significance.outcome import Alternative, alternative_named, undecided
 from calibration.validation import Floats, Integers, check_lengths, open_interval, whole_number
 from factormodels.errors import InputError
 
@@ -48,7 +43,7 @@ def paired_t_test(
     *,
     alternative: str = Alternative.GREATER,
     level: float = 0.95,
-) -> SignificanceTest:
+) -> Difference:
     """Student's paired t-test of a measure of each response (SciPy's ttest_rel).
 
     FactReasoner (table 4 and appendix C.4) reports one-sided tests of its assessor against
@@ -72,7 +67,7 @@ def paired_t_test(
     mean = float(difference.mean())
     spread = float(difference.std(ddof=1)) if one.size > 1 else 0.0
     if spread <= _SAME * float(np.abs(difference).max()):
-        return undecided("paired_t", mean, chosen, level, one.size)
+        return undecided("paired_t", mean, one.size)
     from scipy.stats import ttest_rel
 
     result = ttest_rel(one, other, alternative=chosen.value)
@@ -80,18 +75,17 @@ def paired_t_test(
     # No mean of redrawn responses leaves their least and largest difference.
     lower = max(mean - reach, float(difference.min()))
     upper = min(mean + reach, float(difference.max()))
-    return SignificanceTest(
-        test="paired_t",
-        estimate=mean,
-        lower=lower,
-        upper=upper,
+    return Difference(
+        "difference",
+        mean,
+        lower,
+        upper,
+        spread / math.sqrt(one.size),
+        n=one.size,
+        method="paired_t",
         statistic=float(result.statistic),
         degrees=float(one.size - 1),
         p_value=float(result.pvalue),
-        alternative=chosen,
-        level=level,
-        n_responses=one.size,
-        status=SignificanceStatus.OK,
     )
 
 
@@ -105,7 +99,7 @@ def paired_bootstrap(
     n_bootstrap: int = 1000,
     seed: int = 0,
     level: float = 0.95,
-) -> SignificanceTest:
+) -> Difference:
     """Bootstrap over responses of the mean difference of two methods.
 
     Both methods are redrawn together. The interval is of percentiles, expanded for few responses
@@ -143,7 +137,7 @@ def paired_permutation(
     alternative: str = Alternative.TWO_SIDED,
     n_permutations: int = 10_000,
     seed: int = 0,
-) -> SignificanceTest:
+) -> Difference:
     """Permutation test that swaps the two methods in whole responses.
 
     Exact over all 2^R swaps if there are no more than `n_permutations` of them; else over that
@@ -185,7 +179,7 @@ def bootstrap_difference(
     n_bootstrap: int = 1000,
     seed: int = 0,
     level: float = 0.95,
-) -> SignificanceTest:
+) -> Difference:
     """`paired_bootstrap` of the difference of two ratios over the same responses.
 
     Args:
@@ -199,28 +193,25 @@ def bootstrap_difference(
     chosen, level = alternative_named(alternative), open_interval(level, "level", 0, 1)
     n_bootstrap = whole_number(n_bootstrap, "n_bootstrap", 1)
     seed = whole_number(seed, "seed", 0)
-    name = "cluster_bootstrap"
     estimate, error, touching = paired_difference(first, second)
     if touching < 2 or not error > _SAME * _size(first, second):
-        return undecided(name, estimate, chosen, level, touching)
+        return undecided("cluster_bootstrap", estimate, touching)
     drawn = replicates(
         lambda weights: first.replicates(weights) - second.replicates(weights),
         response_weights(first.numerator.shape[0], n_bootstrap, seed),
     )
     lower, upper = expanded_percentile_interval(drawn, np.array([touching]), level)
-    p_value = _expanded_p_value(drawn, touching, chosen)
-    return SignificanceTest(
-        test=name,
-        estimate=estimate,
-        lower=float(lower[0]),
-        upper=float(upper[0]),
+    return Difference(
+        "difference",
+        estimate,
+        float(lower[0]),
+        float(upper[0]),
+        error,
+        n=touching,
+        method="cluster_bootstrap",
         statistic=estimate / error,
-        degrees=math.nan,
-        p_value=p_value,
-        alternative=chosen,
-        level=level,
-        n_responses=touching,
-        status=SignificanceStatus.OK,
+        p_value=_expanded_p_value(drawn, touching, chosen),
+        n_resamples=n_bootstrap,
     )
 
 
@@ -231,7 +222,7 @@ def permute_difference(
     alternative: str = Alternative.TWO_SIDED,
     n_permutations: int = 10_000,
     seed: int = 0,
-) -> SignificanceTest:
+) -> Difference:
     """`paired_permutation` of the difference of two ratios over the same responses.
 
     Raises:
@@ -242,7 +233,7 @@ def permute_difference(
     seed = whole_number(seed, "seed", 0)
     estimate, _, touching = paired_difference(first, second)
     if touching < 2:
-        return undecided("permutation", estimate, chosen, math.nan, touching)
+        return undecided("permutation", estimate, touching)
     n_responses = first.numerator.shape[0]
     _, exact = swaps(n_responses, n_permutations)
     margin = _SAME * _size(first, second)
@@ -258,18 +249,14 @@ def permute_difference(
         total += difference.size
     # Among drawn swaps the observed one counts as drawn too, lest p be 0.
     p_value = extreme / total if exact else (extreme + 1) / (total + 1)
-    return SignificanceTest(
-        test="exact_permutation" if exact else "permutation",
-        estimate=estimate,
-        lower=math.nan,
-        upper=math.nan,
+    return Difference(
+        "difference",
+        estimate,
+        n=touching,
+        method="exact_permutation" if exact else "permutation",
         statistic=estimate,
-        degrees=math.nan,
         p_value=p_value,
-        alternative=chosen,
-        level=math.nan,
-        n_responses=touching,
-        status=SignificanceStatus.OK,
+        n_resamples=total,
     )
 
 

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from calibration.forecasts import Forecasts, Sample, forecasts
 from calibration.grouping import group_by_response
 from calibration.intervals import Statistic, response_weights
-from calibration.scores.definition import JudgedClaims, SampleSettings
+from calibration.scores.definition import DEFAULT_SETTINGS, JudgedClaims, SampleSettings
+from calibration.scores.families.ranking import concordance
 from calibration.scores.many_samples import scores_of_samples
-from calibration.scores.ranking import concordance
 from calibration.significance.outcome import Alternative
 from calibration.significance.paired import swap_masks, swaps
 from calibration.validation import Floats, Integers
@@ -52,6 +52,7 @@ def permute_scores(
     *,
     n_permutations: int,
     seed: int,
+    settings: SampleSettings = DEFAULT_SETTINGS,
 ) -> SampleTest:
     """Permutation tests that swap the two methods' probabilities in whole responses.
 
@@ -66,9 +67,10 @@ def permute_scores(
         alternatives: of each score, about the first less the second.
         n_permutations: number of swaps.
         seed: seed of the swaps.
+        settings: what scores are computed with.
     """
     n_responses = len(first.grouping.responses)
-    difference = _differences(first, second, scores)
+    difference = _differences(first, second, scores, settings)
     kept = np.ones((1, n_responses))
     observed = difference(*_roles(kept, 0.0))[0]
     _, exact = swaps(n_responses, n_permutations)
@@ -89,13 +91,14 @@ def bootstrap_scores(
     *,
     n_bootstrap: int,
     seed: int,
+    settings: SampleSettings = DEFAULT_SETTINGS,
 ) -> SampleTest:
     """Bootstrap tests over responses, the replicates' differences moved to have mean 0.
 
     Davison and Hinkley 1997, section 4.4. Arguments are those of `permute_scores`.
     """
     n_responses = len(first.grouping.responses)
-    difference = _differences(first, second, scores)
+    difference = _differences(first, second, scores, settings)
     observed = difference(*_roles(np.ones((1, n_responses)), 0.0))[0]
     drawn = np.concatenate(
         [
@@ -107,9 +110,11 @@ def bootstrap_scores(
     return SampleTest("bootstrap", (extreme + 1) / (n_bootstrap + 1))
 
 
-def difference_statistic(first: JudgedClaims, second: JudgedClaims, score: str) -> Statistic:
+def difference_statistic(
+    first: JudgedClaims, second: JudgedClaims, score: str, settings: SampleSettings
+) -> Statistic:
     """The difference of two methods in a score, (b, 1), of response weights, (b, R)."""
-    difference = _differences(first, second, [score])
+    difference = _differences(first, second, [score], settings)
     return lambda weights: difference(*_roles(weights, 0.0))
 
 
@@ -156,17 +161,23 @@ def _both(first: JudgedClaims, second: JudgedClaims, kept: Sequence[NDArray[np.b
     doubled = np.concatenate(
         [first.grouping.index[one], n_responses + second.grouping.index[other]]
     )
+    weights = None
+    if first.weights is not None and second.weights is not None:
+        weights = np.concatenate([first.weights[one], second.weights[other]])
     return _Both(
         forecasts(
             np.concatenate([first.p[one], second.p[other]]),
             np.concatenate([first.y[one], second.y[other]]),
-            responses=doubled,
+            weights,
+            doubled,
         ),
         np.array(group_by_response(doubled).responses, dtype=np.int64),
     )
 
 
-def _differences(first: JudgedClaims, second: JudgedClaims, scores: Sequence[str]) -> Differences:
+def _differences(
+    first: JudgedClaims, second: JudgedClaims, scores: Sequence[str], settings: SampleSettings
+) -> Differences:
     everything = [np.ones(side.y.size, dtype=bool) for side in (first, second)]
     both = _both(first, second, everything)
     strata = []
@@ -177,7 +188,7 @@ def _differences(first: JudgedClaims, second: JudgedClaims, scores: Sequence[str
         ]
 
     # What a fit to a sample begins with, and its knots, are of both methods' claims together.
-    statistic = scores_of_samples(both.points, SampleSettings(), scores)
+    statistic = scores_of_samples(both.points, settings, scores)
 
     def values(weights: Floats) -> Floats:
         found = statistic(weights[:, both.order])

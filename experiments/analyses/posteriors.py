@@ -122,15 +122,14 @@ def scores_with_intervals(
         NAME, NAME_lower and NAME_upper of each, "calibration_" left out.
     """
     from calibration.intervals import IntervalSettings
-    from calibration.scores.summary import estimate_scores
+    from calibration.scoring import score
 
     settings = IntervalSettings(n_bootstrap=N_BOOTSTRAP, seed=seed)
     row: dict[str, float] = {}
     for name in names:
         inside = np.clip(p, least, 1 - least) if name == "log_loss" else p
-        (found,) = estimate_scores(
-            *(inside, atoms.labels, atoms.responses, [name]), folds=folds, intervals=settings
-        ).values()
+        given = inside, atoms.labels, atoms.responses
+        found = score(*given, scores=[name], folds=folds, intervals=settings)[name]
         ends = (found.value, found.lower, found.upper)
         row |= named(name.removeprefix("calibration_"), ends)
     return row
@@ -158,7 +157,7 @@ def score_change(
         n_bootstrap=CHANGE_BOOTSTRAP,
         seed=seed,
     )
-    return found.difference, found.lower, found.upper
+    return found.value, found.lower, found.upper
 
 
 def with_drawn_labels(graphs: Sequence[FactGraph], encoding: str, seed: int) -> list[FactGraph]:

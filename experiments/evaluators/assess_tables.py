@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -185,7 +184,7 @@ def response_table(batch: Batch, names: Sequence[str]) -> Table:
             summary, ranges = found.summaries[name], found.ranges.get(name)
             ends = (None, None) if ranges is None else ranges["precision"]
             row |= {
-                name: None if summary is None else summary.precision,
+                name: None if summary is None else summary["precision"],
                 f"{name}_lower": ends[0],
                 f"{name}_upper": ends[1],
             }
@@ -217,7 +216,7 @@ def summary_table(
 ) -> Table:
     """A row per variant and assessor, `name`, over the claims that all of them judged.
 
-    Columns: name, encoding, backend, the measures of `calibration.scores.summary.Summary`,
+    Columns: name, encoding, backend, the columns of `experiments.study.measured`,
     n_left_out, the number of claims that not all of them judged; n_in_sample, of passages to which
     the lexical model that read them was fitted (scores then flatter it); recall_at_k (R_K); and
     the range that what is missing leaves open of Pr, R_K, F1@K and E (`precision_from`,
@@ -240,8 +239,8 @@ def summary_table(
     first = next((one for one in compared.summaries.values() if one is not None), None)
     if first is not None:
         caption = (
-            f"{counted(first.n_responses, 'response')}, {counted(first.n_atoms, 'atom')}, "
-            f"{first.n_labelled:,} labelled."
+            f"{counted(first['n_responses'], 'response')}, {counted(first['n_atoms'], 'atom')}, "
+            f"{first['n_labelled']:,} labelled."
         )
     return Table(frame, (*text_columns("name", "encoding", "backend"), *shown), caption)
 
@@ -253,7 +252,7 @@ def _summaries(
         if found is None:
             continue
         encoding, backend = how.get(name, (ABSENT, ABSENT))
-        row = {"name": f"{name}{suffix}", "encoding": encoding, "backend": backend, **asdict(found)}
+        row = {"name": f"{name}{suffix}", "encoding": encoding, "backend": backend, **found}
         row |= {"n_left_out": compared.left_out, "n_in_sample": compared.in_sample}
         row["recall_at_k"] = compared.recalls[name]
         for measure in RANGED:

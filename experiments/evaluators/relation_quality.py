@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.intervals import (
+    IntervalSettings,
     bootstrap_settings,
     percentile_interval,
     replicates,
     response_weights,
 )
-from calibration.scores import ScoreRow, score_table
+from calibration.scores import USUAL_SCORES
+from calibration.scoring import ScoreTable, score
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Judgement, RelationModel, TextPair
@@ -106,7 +108,7 @@ def relation_forecasts(
     """A model's probabilities of entailment, contradiction and neutral for labelled pairs.
 
     Where a judgement has the probability of its own relation alone, the other two share the rest.
-    The arrays go into `calibration`: `calibration.auroc`, `calibration.score_table`,
+    The arrays go into `calibration`: `calibration.auroc`, `calibration.score`,
     `calibration.reliability_diagram`, `calibration.corp_curve`.
     """
     answers = ask(model, [item.pair for item in labelled])
@@ -133,16 +135,16 @@ def relation_scores(
     model: RelationModel,
     labelled: Sequence[LabelledPair],
     *,
-    scores: Sequence[str] | None = None,
+    scores: Sequence[str] = USUAL_SCORES,
     n_bootstrap: int = 1000,
     seed: int = 0,
-) -> dict[RelationKind, tuple[ScoreRow, ...]]:
+) -> dict[RelationKind, ScoreTable]:
     """Scores of `calibration` for each relation, with intervals over responses.
 
     Args:
         model: the relation model.
         labelled: pairs whose relation is known.
-        scores: names of `calibration.scores.SCORES`; all of them if None.
+        scores: names of `calibration.scores.REGISTRY`.
         n_bootstrap: number of bootstrap replicates.
         seed: seed of the bootstrap.
 
@@ -153,13 +155,10 @@ def relation_scores(
     if not forecasts[KINDS[0]].p.size:
         raise InputError(f"{model.name} answered none of the {len(labelled)} pairs")
     return {
-        kind: score_table(
-            found.p,
-            found.y,
-            responses=found.responses,
-            n_bootstrap=n_bootstrap,
-            seed=seed,
+        kind: score(
+            *(found.p, found.y, found.responses),
             scores=scores,
+            intervals=IntervalSettings(n_bootstrap=n_bootstrap, seed=seed),
         )
         for kind, found in forecasts.items()
     }

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from calibration.scores.measures import entropy_warnings, recall_of_counts, verdicts
-from calibration.scores.summary import Summary, measure_responses, summarise
+from calibration.scores.response_measures import measure_responses
 from experiments.evaluators.evidence import ContextEvidence, context_removals, evidence_of_atoms
 from experiments.evaluators.open_relations import ANYTHING, Range, open_measures, open_posteriors
+from experiments.study.measured import measured
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.extraction.pipeline import STAGE_KEYS
 from factormodels.extraction.relation_models.lexical import LexicalRelations
@@ -301,7 +302,8 @@ class Compared:
     """Summaries over the same claims.
 
     Attributes:
-        summaries: by name of the variant or assessor; None of one that judged no claim at all.
+        summaries: by name of the variant or assessor, a row as `experiments.study.measured` makes
+            it; None of one that judged no claim at all.
         left_out: number of claims that one of the others judged, and not all.
         in_sample: number of the passages to which the lexical model, that read them, was fitted;
             scores then flatter what comes of it.
@@ -310,7 +312,7 @@ class Compared:
             name, over all claims, those without a verdict among them; empty where none is missing.
     """
 
-    summaries: Mapping[str, Summary | None]
+    summaries: Mapping[str, Mapping[str, Any] | None]
     left_out: int
     in_sample: int = 0
     recalls: Mapping[str, float] = field(default_factory=dict)
@@ -319,13 +321,13 @@ class Compared:
     @property
     def k(self) -> float | None:
         """K of F1@K and R_K, of all of them; None where nothing was judged."""
-        return next((one.k for one in self.summaries.values() if one is not None), None)
+        return next((one["k"] for one in self.summaries.values() if one is not None), None)
 
     def measure(self, name: str, measure: str) -> float:
         """A measure of a variant or assessor that has a summary: one of it, or `recall_at_k`."""
         if measure == "recall_at_k":
             return self.recalls[name]
-        value: float = getattr(self.summaries[name], measure)
+        value: float = (self.summaries[name] or {})[measure]
         return value
 
 
@@ -336,7 +338,7 @@ def summarise_judged(
 
     A claim on which one has no verdict is left out of every summary, so that they compare; one that
     judged nothing leaves nothing out. Unlabelled claims are left out of scores. K is that of F1@K,
-    as `summarise` takes it.
+    as `measured` takes it.
     """
     judging = [
         name
@@ -356,19 +358,19 @@ def summarise_judged(
                 left_out += bool(given)
     labels, ids = [label for _, label, _ in rows], [one for *_, one in rows]
     summaries = {
-        name: summarise([p[judging.index(name)] for p, *_ in rows], labels, ids, k=k)
+        name: measured([p[judging.index(name)] for p, *_ in rows], labels, ids, k=k)
         if rows and name in judging
         else None
         for name in names
     }
     recalls = {
-        name: _recall_at_k([p[judging.index(name)] for p, *_ in rows], ids, one.k)
+        name: _recall_at_k([p[judging.index(name)] for p, *_ in rows], ids, one["k"])
         for name, one in summaries.items()
         if one is not None
     }
     ranges: Mapping[str, Mapping[str, Range]] = {}
     if rows and any(response.missing or response.unjudged for response in responses):
-        own_k = next(one.k for one in summaries.values() if one is not None)
+        own_k = next(one["k"] for one in summaries.values() if one is not None)
         told = [{name: r.ranges[name] for name in judging if name in r.ranges} for r in responses]
         ranges = open_measures([one for one in told if len(one) == len(judging)], own_k)
     return Compared(summaries, left_out, _in_sample(responses), recalls, ranges)

@@ -271,7 +271,7 @@ def score_rows(
     scores: Sequence[str] = _SCORES,
 ) -> list[dict[str, Any]]:
     """A row of scores with intervals for each model; less: the first model's Brier less its own."""
-    from calibration.scores.summary import estimate_scores
+    from calibration.scoring import score as scores_of
     from calibration.significance.differences import score_difference
 
     rows = []
@@ -279,10 +279,8 @@ def score_rows(
     for name, p in found.items():
         row: dict[str, Any] = {"model": name, "n_claims": len(p)}
         inside = np.clip(p, 1e-6, 1 - 1e-6)
-        told = estimate_scores(
-            inside, labels, responses, list(scores), folds=fold, intervals=intervals
-        )
-        for score, value in told.items():
+        told = scores_of(inside, labels, responses, scores=scores, folds=fold, intervals=intervals)
+        for score, value in told.models[0].scores.items():
             row |= {score: value.value}
             row |= {f"{score}_lower": value.lower, f"{score}_upper": value.upper}
         row |= {"less": np.nan, "less_lower": np.nan, "less_upper": np.nan}
@@ -292,7 +290,7 @@ def score_rows(
                 n_bootstrap=intervals.n_bootstrap,
                 seed=intervals.seed,
             )
-            row |= {"less": change.difference, "less_lower": change.lower}
+            row |= {"less": change.value, "less_lower": change.lower}
             row |= {"less_upper": change.upper}
         rows.append({key: float(v) if isinstance(v, float) else v for key, v in row.items()})
     return rows

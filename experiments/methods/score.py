@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
+from calibration.estimate import Estimate
 from calibration.intervals import IntervalSettings
 from calibration.scores.measures import entropy_warnings
-from calibration.scores.registry import REGISTRY
-from calibration.scores.score_intervals import why_no_interval
+from calibration.scores.registry import REGISTRY, USUAL_SCORES
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns
@@ -31,34 +31,10 @@ from factormodels.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from calibration.reporting import CalibrationReport
+    from calibration.scoring import ScoreTable
     from experiments.methods.inputs import Data
 
 COMMAND = "score"
-
-SCORES = (
-    *("brier", "corp_brier_miscalibration", "corp_brier_discrimination", "corp_brier_uncertainty"),
-    *("log_loss", "auroc", "ece", "calibration_slope", "calibration_intercept", "accuracy"),
-    "aurc",
-)
-"""The scores one wants first."""
-
-_TITLES = {
-    "brier": "Brier",
-    "corp_brier_miscalibration": "MCB",
-    "corp_brier_discrimination": "DSC",
-    "corp_brier_uncertainty": "UNC",
-    "log_loss": "log loss",
-    "auroc": "AUROC",
-    "ece": "ECE",
-    "calibration_slope": "slope",
-    "calibration_intercept": "intercept",
-    "accuracy": "accuracy",
-    "aurc": "risk-coverage",
-}
-
-_UNTESTED = ("corp_brier_uncertainty",)
-"""Of the labels alone: the same for all models of the same claims."""
 
 _REASONS = {
     "infinite": "p is 0 of a true claim, or 1 of a false one",
@@ -111,12 +87,12 @@ class _Block:
     Attributes:
         name: of the data; empty where there is one.
         frame: columns p, y, group, model and, where there are ids, claim.
-        report: their scores and tests.
+        found: their scores and tests.
     """
 
     name: str
     frame: pd.DataFrame
-    report: CalibrationReport
+    found: ScoreTable
 
     def of(self, model: str) -> pd.DataFrame:
         """Rows of a model."""
@@ -188,7 +164,7 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
 
 
 def _block(name: str, frame: pd.DataFrame, settings: ScoreSettings) -> _Block:
-    from calibration.reporting import report
+    from calibration.scoring import score as scores_of
 
     tell(f"scores {name}".strip())
     models = list(dict.fromkeys(frame["model"]))
@@ -201,15 +177,11 @@ def _block(name: str, frame: pd.DataFrame, settings: ScoreSettings) -> _Block:
     if claim and frame.duplicated(["model", "group", "claim"]).any():
         # An id that is not unique cannot pair claims; their order may.
         claim = None
-    found = report(
-        frame,
-        p="p",
-        y="y",
-        response="group",
+    found = scores_of(
+        *("p", "y", "group"),
+        data=frame,
         model="model",
         claim=claim,
-        scores=SCORES,
-        tested=_tested() if len(models) > 1 else (),
         reference=reference,
         n_resamples=settings.resamples,
         intervals=settings.intervals,
@@ -217,43 +189,60 @@ def _block(name: str, frame: pd.DataFrame, settings: ScoreSettings) -> _Block:
     return _Block(name, frame, found)
 
 
-def _tested() -> list[str]:
-    """Scores that can differ between models of the same claims."""
-    return [each for each in SCORES if each not in _UNTESTED]
+def _wide_rows(found: ScoreTable) -> list[dict[str, Any]]:
+    """A row per model: every score, with its ends and more under SCORE_lower and so on.
 
-
-def _text_rows(found: CalibrationReport) -> list[dict[str, Any]]:
-    """The rows of a report, with every score in words, and its stars, under SCORE_text."""
+    SCORE_coverage is what the interval covers in simulations, where that is not its level, and
+    SCORE_text the score in words, with its stars.
+    """
     return [
-        row
-        | {
-            f"{name}_text": _text(row[name], row[f"{name}_status"], found.stars(row["model"], name))
-            for name in SCORES
+        {
+            "model": model.name,
+            "n_claims": model.n_claims,
+            "n_unlabelled": model.n_unlabelled,
+            "n_responses": model.n_responses,
+            "n_extreme": model.n_extreme,
         }
-        for row in found.rows()
+        | {
+            key: value
+            for name, own in model.scores.items()
+            for key, value in (
+                (name, own.value),
+                (f"{name}_lower", own.lower),
+                (f"{name}_upper", own.upper),
+                (f"{name}_coverage", own.coverage),
+                (f"{name}_status", str(own.status)),
+            )
+        }
+        | {
+            f"{name}_text": _text(own, found.stars(model.name, name))
+            for name, own in model.scores.items()
+        }
+        for model in found.models
     ]
 
 
 def _score_columns() -> list[Column]:
-    return [Column(f"{name}_text", _TITLES[name], right=True) for name in SCORES]
+    heads = {name: REGISTRY[name].column or REGISTRY[name].title for name in USUAL_SCORES}
+    return [Column(f"{name}_text", head, right=True) for name, head in heads.items()]
 
 
-def _text(value: float, status: str, stars: str) -> str:
-    if math.isinf(value):
+def _text(own: Estimate, stars: str) -> str:
+    if math.isinf(own.value):
         return "∞ (p is 0 or 1)"
-    if math.isnan(value):
-        return f"-- ({_REASONS.get(status, status)})"
-    return f"{number(value)}{stars}"
+    if math.isnan(own.value):
+        return f"-- ({_REASONS.get(own.status, own.status)})"
+    return f"{number(own.value)}{stars}"
 
 
 def _scores(blocks: Sequence[_Block]) -> Table:
-    rows = [{"data": block.name, **row} for block in blocks for row in _text_rows(block.report)]
+    rows = [{"data": block.name, **row} for block in blocks for row in _wide_rows(block.found)]
     columns = (
         *text_columns("model"),
         Column("n_claims", "claims", digits=0),
         *_score_columns(),
     )
-    notes = [block.report.tests.stars_note() for block in blocks if block.report.tests is not None]
+    notes = [block.found.stars_note for block in blocks if block.found.tested]
     return Table(
         data_frame(rows),
         columns,
@@ -274,20 +263,20 @@ _COVERS = (
 
 
 def _intervals(blocks: Sequence[_Block]) -> Table:
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
-            "of": ": ".join(filter(None, (block.name, row["model"]))),
+            "of": ": ".join(filter(None, (block.name, model.name))),
             "score": name,
             "title": REGISTRY[name].title,
-            "value": row[name],
-            "lower": row[f"{name}_lower"],
-            "upper": row[f"{name}_upper"],
-            "coverage": row[f"{name}_coverage"],
-            "reason": _reason(row, name),
+            "value": own.value,
+            "lower": own.lower,
+            "upper": own.upper,
+            "coverage": own.coverage,
+            "reason": _reason(own),
         }
         for block in blocks
-        for row in block.report.rows()
-        for name in SCORES
+        for model in block.found.models
+        for name, own in model.scores.items()
     ]
     measured = any(not math.isnan(row["coverage"]) for row in rows)
     columns = (
@@ -296,32 +285,45 @@ def _intervals(blocks: Sequence[_Block]) -> Table:
         *((Column("coverage", "covers", digits=2),) if measured else ()),
         Column("reason", ""),
     )
-    level = 100 * blocks[0].report.level
+    level = 100 * blocks[0].found.level
     note = f"In brackets: {level:g}% intervals over responses." + (_COVERS if measured else "")
     return Table(data_frame(rows), columns, "Scores with intervals.", group="of", note=note)
 
 
-def _reason(row: Mapping[str, Any], name: str) -> str:
+def _reason(own: Estimate) -> str:
     """Why a score of a model, or its interval, is not there."""
-    why = why_no_interval(row[name], row[f"{name}_lower"], row["n_responses"])
-    return f"no interval: {why}" if why else _REASONS.get(row[f"{name}_status"], "")
+    why = own.no_interval
+    return f"no interval: {why}" if why else _REASONS.get(own.status, "")
 
 
 def _tests(blocks: Sequence[_Block]) -> Table | None:
-    rows = []
-    for block in blocks:
-        if block.report.tests is None:
-            continue
-        for row in block.report.tests.rows():
-            if row["method"] != block.report.tests.reference:
-                of = f"{row['method']} less {block.report.tests.reference}"
-                rows.append(
-                    {
-                        "of": ": ".join(filter(None, (block.name, of))),
-                        **row,
-                        "title": REGISTRY[row["measure"]].title,
-                    }
-                )
+    rows: list[dict[str, Any]] = [
+        {
+            "of": ": ".join(
+                filter(None, (block.name, f"{model.name} less {block.found.reference}"))
+            ),
+            "method": model.name,
+            "measure": name,
+            "estimate": own.first,
+            "lower": model.scores[name].lower,
+            "upper": model.scores[name].upper,
+            "coverage": model.scores[name].coverage,
+            "difference": own.value,
+            "difference_lower": own.lower,
+            "difference_upper": own.upper,
+            "difference_coverage": own.coverage,
+            "p_value": own.p_value,
+            "corrected": own.corrected,
+            "better": own.better,
+            "stars": block.found.stars(model.name, name),
+            "status": str(own.status),
+            "reason": own.reason or model.scores[name].reason,
+            "title": REGISTRY[name].title,
+        }
+        for block in blocks
+        for model in block.found.models
+        for name, own in model.differences.items()
+    ]
     if not rows:
         return None
     measured = any(not math.isnan(row["difference_coverage"]) for row in rows)
@@ -368,7 +370,8 @@ def _recalibrated(
     remarks: list[str],
 ) -> Table:
     """Scores of recalibrated probabilities, each learned on other responses."""
-    from calibration.reporting import recalibration_report
+    from calibration.recalibration import AS_GIVEN, recalibrations
+    from calibration.scoring import score as scores_of
 
     rows: list[dict[str, Any]] = []
     for block in blocks:
@@ -376,19 +379,17 @@ def _recalibrated(
             part = block.of(model)
             of = ": ".join(filter(None, (block.name, model)))
             tell(f"{of}: {', '.join(names)}")
-            told = recalibration_report(
-                part["p"].to_numpy(),
-                part["y"].to_numpy(dtype=object),
-                part["group"].to_numpy(),
-                names,
-                n_folds=settings.folds,
-                scores=SCORES,
-                tested=_tested(),
+            p, y, groups = (part[name].to_numpy(dtype=object) for name in ("p", "y", "group"))
+            maps = recalibrations(p, y, groups, names, n_folds=settings.folds, seed=settings.seed)
+            found = scores_of(
+                *(maps.p, y, groups),
+                folds=maps.folds,
+                reference=AS_GIVEN,
                 n_resamples=settings.resamples,
                 intervals=settings.intervals,
             )
-            remarks += [f"{of}: {each}" for each in told.remarks if "cannot be learned" in each]
-            rows += [{"of": of, **row} for row in _text_rows(told)]
+            remarks += [f"{of}: {each}" for each in maps.missing]
+            rows += [{"of": of, **row} for row in _wide_rows(found)]
     return Table(
         data_frame(rows),
         (Column("model", "recalibration"), *_score_columns()),
@@ -405,34 +406,37 @@ def _verdicts(blocks: Sequence[_Block]) -> list[str]:
     """The best by Brier score of each data, and how sure that is, in words."""
     sentences = []
     for block in blocks:
-        rows = block.report.rows()
+        models, found = block.found.models, block.found
         of = f"{block.name}: " if block.name else ""
-        if len(rows) == 1:
-            row = rows[0]
-            ends = (row["brier_lower"], row["brier_upper"])
-            known = "" if math.isnan(ends[0]) else f" {interval(*ends)}"
+        if len(models) == 1:
+            (model,) = models
+            own = model.scores["brier"]
+            known = "" if math.isnan(own.lower) else f" {interval(*own.interval)}"
             sentences.append(
-                f"{of}{row['model']} has a Brier score of {number(row['brier'])}{known} on "
-                f"{row['n_claims']:,} claims of {row['n_responses']:,} responses; always saying "
-                f"the base rate has {number(row['corp_brier_uncertainty'])}."
+                f"{of}{model.name} has a Brier score of {number(own.value)}{known} on "
+                f"{model.n_claims:,} claims of {model.n_responses:,} responses; always saying "
+                f"the base rate has {number(model.scores['corp_brier_uncertainty'].value)}."
             )
             continue
-        best = min(rows, key=lambda row: row["brier"])
-        tests = block.report.tests
-        text = f"{of}{best['model']} has the lowest Brier score, {number(best['brier'])}"
-        if tests is not None:
-            others = [row["model"] for row in rows if row["model"] != tests.reference]
-            cells = [tests.cell(name, "brier") for name in others]
+        best = min(models, key=lambda model: model.scores["brier"].value)
+        lowest = number(best.scores["brier"].value)
+        text = f"{of}{best.name} has the lowest Brier score, {lowest}"
+        if found.tested:
             marked = {
-                "better": [cell.method for cell in cells if cell.stars and cell.better],
-                "worse": [cell.method for cell in cells if cell.stars and cell.better is False],
+                how: [
+                    model.name
+                    for model in models
+                    if found.stars(model.name, "brier")
+                    and model.differences["brier"].better is better
+                ]
+                for how, better in (("better", True), ("worse", False))
             }
             verdicts = [
                 f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} significantly {how}"
                 for how, names in marked.items()
                 if names
             ]
-            text += f"; than {tests.reference}, " + (
+            text += f"; than {found.reference}, " + (
                 " and ".join(verdicts) or "none is significantly better or worse"
             )
         sentences.append(f"{text}.")
@@ -443,14 +447,12 @@ def _undefined(blocks: Sequence[_Block]) -> list[str]:
     """Which scores have no finite value, and why."""
     found: dict[tuple[str, str], list[str]] = {}
     for block in blocks:
-        for row in block.report.rows():
-            for name in SCORES:
-                status = row[f"{name}_status"]
-                if not math.isfinite(row[name]):
-                    key = (REGISTRY[name].title, _REASONS.get(status, status))
-                    found.setdefault(key, []).append(
-                        ", ".join(filter(None, (block.name, row["model"])))
-                    )
+        for model in block.found.models:
+            for name, own in model.scores.items():
+                if not math.isfinite(own.value):
+                    key = (REGISTRY[name].title, _REASONS.get(own.status, own.status))
+                    of = ", ".join(filter(None, (block.name, model.name)))
+                    found.setdefault(key, []).append(of)
     return [
         f"{title} has no finite value, since {reason}: {'; '.join(models[:4])}"
         f"{f' and {len(models) - 4} more' if len(models) > 4 else ''}."
@@ -463,7 +465,7 @@ def _said(blocks: Sequence[_Block]) -> list[str]:
     return [
         f"{block.name}: {remark}" if block.name and "without a label" in remark else remark
         for block in blocks
-        for remark in block.report.remarks
+        for remark in block.found.remarks
         if not remark.startswith(("In brackets", "*"))
     ]
 
@@ -474,8 +476,8 @@ def _figures(blocks: Sequence[_Block]) -> dict[str, PaperFigure]:
 
     figures: dict[str, PaperFigure] = {}
     for place, block in enumerate(blocks, 1):
-        n_models = len(block.report.models)
-        reliability, risks = block.report.curves()
+        n_models = len(block.found.models)
+        reliability, risks = block.found.curves()
         suffix = f"-{place}" if len(blocks) > 1 else ""
         of = block.name
         if n_models > len(risks):

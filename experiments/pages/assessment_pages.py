@@ -70,7 +70,7 @@ class Assessment:
     def _row(self, response: AssessedResponse) -> tuple[list[tuple[str, str]], int]:
         compared = self._compared([response])
         shares = [
-            (fixed(None if one is None else one.precision), _range(compared, name, "precision"))
+            (fixed(None if one is None else one["precision"]), _range(compared, name, "precision"))
             for name in self.names
             for one in [compared.summaries[name]]
         ]
@@ -91,7 +91,7 @@ class Assessment:
         ]
         return {
             "titles": [title for _, title in shown],
-            "k": "" if not known else f"{next(iter(known.values())).k:g}",
+            "k": "" if not known else f"{next(iter(known.values()))['k']:g}",
             "left_out": compared.left_out,
             "ranges": bool(compared.ranges),
             "rows": [

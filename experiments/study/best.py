@@ -101,23 +101,22 @@ def _alike(own: Judgements, other: Judgements) -> bool:
 
 def _p_value(study: Study, own: Judgements, other: Judgements, measure: str) -> float:
     """P-value of a paired permutation test; 1 where nothing can be tested."""
-    from calibration.significance import compare_methods
-
     p, its, y, responses = labelled_pair(own, other, study.unlabelled)
     # With a single response a permutation test cannot tell anything.
     if len(np.unique(responses)) < 2:
         return 1.0
     from calibration.intervals import IntervalSettings
+    from calibration.scoring import score
 
-    table = compare_methods(
+    table = score(
         {"other": its, "own": p},
         y,
         responses,
-        measures=[measure],
+        scores=[measure],
         correction=None,
         k=study.k,
         n_resamples=study.significance.resamples,
         intervals=IntervalSettings(method="delta", seed=study.seed),
     )
-    p_value = table.cell("own", measure).p_value
+    p_value = table.difference("own", measure).p_value
     return 1.0 if np.isnan(p_value) else p_value

@@ -822,8 +822,6 @@ class Significance:
         test: the paired test; t is for means over responses.
         alternative: two-sided, or better for the first being better.
         correction: for all p-values of the study together; none leaves them uncorrected.
-        margins: by measure the least difference that would matter; where given, two one-sided
-            tests say whether the two are equivalent.
         resamples: permutations, or replicates of the bootstrap, of every measure; all permutations
             where there are no more.
     """
@@ -837,9 +835,6 @@ class Significance:
     test: Literal["permutation", "bootstrap", "t"] = "permutation"
     alternative: Literal["two-sided", "better"] = "two-sided"
     correction: Literal["holm", "benjamini-hochberg", "none"] = "holm"
-    margins: dict[
-        Annotated[str, known(lambda: REGISTRY, "measure")], Annotated[float, Field(gt=0)]
-    ] = field(default_factory=dict)
     resamples: Count = 10_000
 
     @model_validator(mode="after")
@@ -851,12 +846,6 @@ class Significance:
                 f"test is 't', but {', '.join(pooled)} is pooled over claims; choose permutation "
                 f"or bootstrap, or measures among {', '.join(MEANS_OVER_RESPONSES)}"
             )
-        for name in self.margins:
-            if name not in self.measures:
-                raise ValueError(
-                    f"margins has {name!r}, which is not compared; add it to measures, or leave "
-                    "its margin out"
-                )
         neither = [one for one in self.measures if REGISTRY[one].higher_is_better is None]
         if self.alternative == "better" and neither:
             raise ValueError(

@@ -348,7 +348,7 @@ def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Itera
         # The later run first: a rise has a positive sign.
         result = bootstrap_difference(second, first, n_bootstrap=REPLICATES, seed=scoring.seed)
         was, now = (float(sums.estimate()[0]) for sums in (first, second))
-        yield MeasureChange(name, was, now, result.estimate, result.lower, result.upper)
+        yield MeasureChange(name, was, now, result.value, result.lower, result.upper)
     # An unlabelled claim is left out rather than refused: the runs themselves were not.
     policy = "exclude" if scoring.policy == "error" else scoring.policy
     # `p` is the earlier run's, `other` the later one's.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -29,22 +29,12 @@ REPLICATES = 2000
 COLUMNS = (
     *("dataset", "first", "second", "elsewhere", "measure", "n_responses", "n_claims"),
     *("value_first", "value_second", "difference", "lower", "upper", "coverage"),
-    *(
-        "p_value",
-        "resamples",
-        "corrected",
-        "stars",
-        "margin",
-        "equivalence_p",
-        "equivalence_corrected",
-    ),
-    *("status", "reason"),
+    *("p_value", "resamples", "corrected", "stars", "status", "reason"),
 )
 """Columns of significance.csv; `elsewhere` is what both sides share, `n_claims` those of the first:
 sides that differ in selection are each over their own. `coverage` is what intervals of such a
 difference cover in simulations where that is not their level. `resamples` is how many swaps or
-replicates a p-value is counted in. `equivalence_p` is that of two one-sided tests that the
-difference is within `margin`; both are empty where the study gives no margin."""
+replicates a p-value is counted in."""
 
 
 def significance_table(study: Study, rows: RowsFile) -> pd.DataFrame:
@@ -64,10 +54,8 @@ def significance_table(study: Study, rows: RowsFile) -> pd.DataFrame:
     correction = study.significance.correction
     if correction != "none" and found:
         corrected = adjust([one["p_value"] for one in found], correction)
-        equivalent = adjust([one["equivalence_p"] for one in found], correction)
-        for one, value, other in zip(found, corrected, equivalent, strict=True):
+        for one, value in zip(found, corrected, strict=True):
             one |= {"corrected": float(value), "stars": stars(float(value))}
-            one["equivalence_corrected"] = float(other)
     return pd.DataFrame(found, columns=list(COLUMNS))
 
 
@@ -106,10 +94,6 @@ def paper(tests: pd.DataFrame, study: Study) -> Table:
     measured = bool(tests["coverage"].notna().any())
     p_value = "corrected" if corrected else "p_value"
     texts = (("first", "First"), ("second", "Second"), ("elsewhere", "Where"))
-    equivalence: tuple[Column, ...] = ()
-    if settings.margins:
-        name = "equivalence_corrected" if corrected else "equivalence_p"
-        equivalence = (Column(name, "equivalence", "Equivalence $p$", digits=4),)
     columns = (
         *(Column(name, title.lower(), title) for name, title in texts),
         Column("measure", "measure", "Measure"),
@@ -119,7 +103,6 @@ def paper(tests: pd.DataFrame, study: Study) -> Table:
         ),
         *((Column("coverage", "covers", "Covers", digits=2),) if measured else ()),
         Column(p_value, "p", "$p$", digits=4),
-        *equivalence,
     )  # fmt: skip
     note = "p not corrected; "
     if corrected:
@@ -132,7 +115,7 @@ def paper(tests: pd.DataFrame, study: Study) -> Table:
         "dataset",
         f"{note}in brackets: 95% intervals of the difference, paired by response."
         f"{_COVERS if measured else ''}"
-        f"{_equivalence_note(settings.margins)}{_folds_note(study)}",
+        f"{_folds_note(study)}",
     )
 
 
@@ -146,13 +129,6 @@ def _folds_note(study: Study) -> str:
     if "auroc" not in study.significance.measures or not any(p.learned for p in study.priors):
         return ""
     return " AUROC of learned priors compares claims of one fold."
-
-
-def _equivalence_note(margins: Mapping[str, float]) -> str:
-    if not margins:
-        return ""
-    named = ", ".join(f"{margin:g} in {name}" for name, margin in margins.items())
-    return f" Equivalence: two one-sided tests with margins of {named}."
 
 
 def _tests(study: Study, rows: RowsFile) -> Iterator[dict[str, Any]]:
@@ -213,7 +189,7 @@ def _compared(
         "dataset": first[0].named()["dataset"],
         **{name: _title(side[1]) for name, side in (("first", first), ("second", second))},
         "elsewhere": _elsewhere(*(second if _without_graph(first[0]) else first)),
-        **dict.fromkeys(("corrected", "equivalence_corrected"), np.nan),
+        "corrected": np.nan,
         "stars": "",
     }
     if first[0].selection == second[0].selection:
@@ -225,17 +201,15 @@ def _compared(
         claims = _claims_of_each(judgements[0], judgements[1], study.unlabelled)
     if not len(claims[0][0]):
         nothing: dict[str, float] = dict.fromkeys(
-            ("value_first", "value_second", "difference", "lower", "upper", "coverage", "p_value",
-             "equivalence_p"),
+            ("value_first", "value_second", "difference", "lower", "upper", "coverage", "p_value"),
             np.nan,
-        )  # fmt: skip
+        )
         nothing["resamples"] = nothing["n_responses"] = nothing["n_claims"] = 0
         for measure in settings.measures:
             yield {
                 **shared,
                 **nothing,
                 "measure": measure,
-                "margin": settings.margins.get(measure, np.nan),
                 "status": "no_labels",
                 "reason": "no claim with a label was judged by both",
             }
@@ -256,26 +230,23 @@ def _compared(
         settings.measures,
         test=settings.test,
         alternative=settings.alternative,
-        margins=settings.margins,
         n_resamples=settings.resamples,
-        settings=IntervalSettings(n_bootstrap=REPLICATES, seed=study.seed),
+        intervals=IntervalSettings(n_bootstrap=REPLICATES, seed=study.seed),
     ):
         yield {
             **shared,
-            "measure": found.score,
+            "measure": found.name,
             "n_responses": len(sides[0].grouping.responses),
             "n_claims": sides[0].y.size,
             "value_first": found.first,
             "value_second": found.second,
-            "difference": found.difference,
+            "difference": found.value,
             "lower": found.lower,
             "upper": found.upper,
             "coverage": found.coverage,
             "p_value": found.p_value,
             "resamples": found.n_resamples,
-            "margin": settings.margins.get(found.score, np.nan),
-            "equivalence_p": found.equivalence_p,
-            "status": found.status,
+            "status": str(found.status),
             "reason": found.reason,
         }
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.scores.estimates import without_labels
 from calibration.scores.measures import entropy_warnings
-from calibration.scores.registry import MEASURES
-from calibration.scores.summary import NO_LABELS, Summary, estimate_scores, summarise
+from calibration.scores.registry import MEASURES, scores_named
+from calibration.scoring import DEFAULT_INTERVALS, score
 from experiments.study.judgements import Judgements, read_judgements
+from experiments.study.measured import COLUMNS, measured
 from experiments.study.rows import ABSENT, FAILED, CellRows, RowsFile
 from factormodels.io.long_columns import piecewise
 
@@ -30,7 +32,7 @@ TIMES = ("seconds_total", "seconds_median")
 """Columns that no two runs have alike; they have a file of their own."""
 
 _NO_MEASURES = (
-    *(name for name in Summary.__dataclass_fields__ if not name.startswith("n_")),
+    *(name for name in COLUMNS if not name.startswith("n_")),
     *(f"{name}_{end}" for name in MEASURES for end in ("lower", "upper")),
 )
 
@@ -46,7 +48,7 @@ class StudySummary:
             `n_atoms` and `n_labelled` (of those judged); `n_missing` (claims of units that did not
             fail, on which an assessor has no verdict or one that takes them out, or all of whose
             relations were requested in vain); the measures of
-            `calibration.scores.summary.Summary`, with the ends of their 95% intervals over
+            `experiments.study.measured`, with the ends of their 95% intervals over
             responses as MEASURE_lower and MEASURE_upper; `n_not_converged`; `max_difference`, the
             largest |Δp| against the exact backend over atoms that both judged (NaN for itself);
             `seconds_total` and `seconds_median` per response. Where there are selections a row
@@ -78,8 +80,8 @@ def summarise_study(
         policy: what unlabelled atoms count as.
         k: how the K of F1@K is chosen.
         selections: names of the selections; none where every atom counts and nothing else.
-        measures: scores of `calibration.scores.REGISTRY` to add, where they are not measures of
-            `Summary`: each with its interval, and `MEASURE_status` that says why it has no value,
+        measures: scores of `calibration.scores.REGISTRY` to add, where they are none of
+            `MEASURES`: each with its interval, and `MEASURE_status` that says why it has no value,
             or of an AUROC that it is within folds.
         folds: the folds of a cell, within which its AUROC is.
 
@@ -122,10 +124,7 @@ def _summarise_cell(
     done = own.seconds[~np.isnan(own.seconds)]
     atoms = own.claims
     if atoms[0].size:
-        measures = asdict(summarise(*atoms, unlabelled=policy, k=k))
-        for name, each in estimate_scores(*atoms, unlabelled=policy, k=k).items():
-            # Ends beside their measure, by name, as every reader of summary.csv looks them up.
-            measures |= {f"{name}_lower": each.lower, f"{name}_upper": each.upper}
+        measures = measured(*atoms, policy=policy, k=k, intervals=DEFAULT_INTERVALS)
     else:
         measures = {"n_atoms": 0, "n_labelled": 0, **dict.fromkeys(_NO_MEASURES)}
     return {
@@ -151,15 +150,15 @@ def _added(
     k: int | str,
     folds: NDArray[np.int64] | None,
 ) -> dict[str, Any]:
-    """Scores that are not measures of `Summary`, with their ends and status."""
+    """Scores that are none of `MEASURES`, with their ends and status."""
     p, label, index = own.claims
     fold = None if folds is None else folds[index]
-    found = {}
+    found = without_labels(scores_named(names)) if names else {}
     if names and p.size:
-        found = estimate_scores(p, label, index, names, unlabelled=policy, k=k, folds=fold)
+        told = score(p, label, index, scores=names, unlabelled=policy, k=k, folds=fold)
+        found = dict(told.models[0].scores)
     row: dict[str, Any] = {}
-    for name in names:
-        each = found.get(name, NO_LABELS)
+    for name, each in found.items():
         row |= {name: each.value, f"{name}_lower": each.lower, f"{name}_upper": each.upper}
         row[f"{name}_status"] = str(each.status)
     if fold is not None and row.get("auroc_status") == "ok":

@@ -39,20 +39,21 @@ from pathlib import Path
 
 import numpy as np
 
+from calibration import score
 from calibration.forecasts import Sample, forecasts
 from calibration.intervals import (
     IntervalMethod,
+    IntervalSettings,
     of_samples,
     percentile_interval,
     replicates,
     response_weights,
 )
-from calibration.scores import SCORES, score_table
 from calibration.scores.coverage import SIMULATED_RESPONSES
 from calibration.scores.definition import SampleSettings
+from calibration.scores.families.pointwise import LOSSES, mean_loss
 from calibration.scores.logistic import sigmoid
-from calibration.scores.registry import MEASURES, REGISTRY, sample_scores
-from calibration.scores.summary import estimate_scores, summarise
+from calibration.scores.registry import MEASURES, REGISTRY, SAMPLE_SCORES, sample_scores
 from calibration.significance.differences import score_difference
 from calibration.validation import Floats, Integers
 
@@ -62,8 +63,11 @@ CORRELATIONS = (0.0, 0.1, 0.3)
 SIZES = ("equal", "unequal")
 RESPONSES = SIMULATED_RESPONSES
 
+SCORES = (*LOSSES, *SAMPLE_SCORES)
+"""Scores that a population of forecasts has."""
+
 BY_RESPONSE = tuple(name for name in MEASURES if name not in SCORES)
-"""Scores of `summarise` alone, means over responses most of them."""
+"""The other scores, means over responses most of them."""
 
 FILE = Path(__file__).with_name("coverage.csv")
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "coverage.md"
@@ -160,11 +164,23 @@ def truths(sizes: str, correlation: float) -> dict[str, float]:
     weight = points.sizes.astype(np.float64)
     population = Sample(points, weight, weight * true_probability(points.p))
     # Knots and bins are those of the population.
-    found = sample_scores(population, SampleSettings(), tuple(SCORES))
-    values = {name: estimate.value for name, estimate in found.items()}
     many = draw(np.random.default_rng(0), 100_000, correlation, sizes)
-    summary = asdict(summarise(*many, k=MEAN_SIZE))
-    return values | {name: summary[name] for name in BY_RESPONSE}
+    return of_sample(population, SCORES) | by_response(*many)
+
+
+def of_sample(sample: Sample, names: Sequence[str]) -> dict[str, float]:
+    """Return scores of `SCORES` of a sample, by name."""
+    others = [name for name in names if name not in LOSSES]
+    found = sample_scores(sample, SampleSettings(), others)
+    return {
+        name: mean_loss(sample, name) if name in LOSSES else found[name].value for name in names
+    }
+
+
+def by_response(p: Floats, y: Floats, responses: Integers) -> dict[str, float]:
+    """Return the scores of `BY_RESPONSE`."""
+    found = score(p, y, responses, scores=BY_RESPONSE, k=MEAN_SIZE, intervals=None)
+    return {name: found[name].value for name in BY_RESPONSE}
 
 
 def coverage(
@@ -186,7 +202,7 @@ def coverage(
         sizes: ``equal`` or ``unequal``.
         n_bootstrap: number of replicates of the intervals that draw some.
         seed: seed of the data sets; the replicates of each have its number as seed.
-        scores: which of `SCORES`; all of them, and those of `summarise`, if None.
+        scores: which scores; all of them if None.
     """
     truth = truths(sizes, correlation)
     outcomes: dict[str, list[tuple[bool, bool]]] = {}
@@ -194,12 +210,11 @@ def coverage(
         # Correlation and sizes take part in the seed, lest all cells have the same luck.
         key = [seed, number, n_responses, int(100 * correlation), SIZES.index(sizes)]
         p, y, responses = draw(np.random.default_rng(key), n_responses, correlation, sizes)
-        table = score_table(p, y, None, responses, n_bootstrap, number, scores=scores, workers=1)
-        ends = {row.score: row.interval for row in table}
-        if scores is None:
-            found = estimate_scores(p, y, responses, BY_RESPONSE, k=MEAN_SIZE)
-            ends |= {name: (each.lower, each.upper) for name, each in found.items()}
-        for name, (lower, upper) in ends.items():
+        names = (*SCORES, *BY_RESPONSE) if scores is None else scores
+        how = IntervalSettings(n_bootstrap=n_bootstrap, seed=number)
+        found = score(p, y, responses, scores=names, k=MEAN_SIZE, intervals=how)
+        for name in names:
+            lower, upper = found[name].interval
             if not math.isnan(lower):
                 held = lower <= truth[name] <= upper, upper < truth[name]
                 outcomes.setdefault(name, []).append(held)
@@ -224,8 +239,7 @@ def percentile_coverage(
         points = forecasts(p, y, None, responses)
 
         def values(sample: Sample) -> Floats:
-            found = sample_scores(sample, SampleSettings(), names)
-            return np.array([found[name].value for name in names])
+            return np.array(list(of_sample(sample, names).values()))
 
         draws = response_weights(n_responses, n_bootstrap, number)
         lower, upper = percentile_interval(replicates(of_samples(points, values), draws), 0.95)
@@ -287,9 +301,9 @@ def draw_two(
 
 @cache
 def response_differences(sizes: str, correlation: float) -> dict[str, float]:
-    """Return what the difference of every score of `summarise` alone is in the population."""
+    """Return what the difference of every score of `BY_RESPONSE` is in the population."""
     *methods, y, responses = draw_two(np.random.default_rng(0), 100_000, correlation, sizes)
-    one, other = (asdict(summarise(each, y, responses, k=MEAN_SIZE)) for each in methods)
+    one, other = (by_response(each, y, responses) for each in methods)
     return {name: one[name] - other[name] for name in BY_RESPONSE}
 
 
@@ -308,10 +322,10 @@ def difference_truths() -> dict[str, float]:
     points = forecasts(p, np.arange(n) % 2)
     weight = points.sizes.astype(np.float64)
     first, second = (
-        sample_scores(Sample(points, weight, weight * true), SampleSettings(), tuple(SCORES))
+        of_sample(Sample(points, weight, weight * true), SCORES)
         for true in (true_probability(p), given_blurred)
     )
-    return {name: first[name].value - second[name].value for name in SCORES}
+    return {name: first[name] - second[name] for name in SCORES}
 
 
 def _cells(

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import pickle
 from typing import Any
 
 import numpy as np
 import pytest
 
 from calibration import (
-    compare_methods,
     corp_curve,
     reliability_bins,
-    score_table,
-    summarise,
+    score,
 )
 from calibration.curves import group_calibration, label_histogram, risk_curve
 from calibration.intervals import (
@@ -45,10 +42,9 @@ def results() -> list[Any]:
     )
     methods = {"one": p, "half": p / 2}
     return [
-        score_table(p, y, responses=responses, n_bootstrap=5),
-        summarise(p, y, responses),
+        score(p, y, responses),
         measure_responses(p, responses),
-        compare_methods(methods, y, responses, n_resamples=20, measures=["brier"]),
+        score(methods, y, responses, n_resamples=20, scores=["brier"]),
         reliability_bins(p, y),
         corp_curve(p, y, band="none"),
         risk_curve(p, y, n_bootstrap=5),
@@ -79,11 +75,3 @@ def test_a_table_is_a_frame_a_short_text_and_html(result: Any) -> None:
     html = result._repr_html_()
     assert html.startswith("<table")
     assert all(f"<th>{name}</th>" in html for name in frame.columns)
-
-
-def test_a_table_of_rows_is_still_a_tuple() -> None:
-    table = RESULTS[0]
-    assert table == tuple(table)
-    assert table[0].score == "brier"
-    again = pickle.loads(pickle.dumps(table))
-    assert (type(again), len(again), again[0].value) == (type(table), len(table), table[0].value)

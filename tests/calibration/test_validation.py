@@ -17,15 +17,13 @@ from calibration import (
     auroc,
     brier,
     calibration_error,
-    compare_methods,
     corp_curve,
     corp_decomposition,
     f1_at_k,
     factual_precision,
     log_loss,
     reliability_bins,
-    score_table,
-    summarise,
+    score,
 )
 from calibration.curves import group_calibration, label_histogram, risk_curve
 from calibration.grouping import group_by_response
@@ -41,9 +39,16 @@ from calibration.scores import (
     risk_coverage,
     smooth_ece,
 )
+from calibration.scoring import ScoreTable
 from calibration.validation import label_array, probability_array
 from factormodels.errors import InputError
 from tests.refusals import refused
+
+
+def rows_of(table: ScoreTable) -> list[dict[str, Any]]:
+    """Return the rows of a table, but for how many atoms had no label."""
+    return [{**row, "n_unlabelled": 0} for row in table.rows()]
+
 
 PAIR_FUNCTIONS: list[Callable[..., Any]] = [
     brier,
@@ -56,14 +61,12 @@ PAIR_FUNCTIONS: list[Callable[..., Any]] = [
     auroc,
     auprc,
     risk_coverage,
-    score_table,
+    lambda p, y, weights=None, **how: rows_of(score(p, y, weights=weights, **how)),
     corp_curve,
     risk_curve,
     label_histogram,
     lambda p, y, **how: group_calibration(p, y, ["g"] * len(p), **how),
-    lambda p, y, **how: compare_methods(
-        {"one": p, "half": [each / 2 for each in p]}, y, range(len(p)), **how
-    ),
+    lambda p, y, **how: rows_of(score({"one": p, "half": [each / 2 for each in p]}, y, **how)),
 ]
 WEIGHTED_FUNCTIONS: list[Callable[..., Any]] = [
     function for function in PAIR_FUNCTIONS if "weights" in inspect.signature(function).parameters
@@ -76,7 +79,7 @@ RESPONSE_FUNCTIONS: list[Callable[..., Any]] = [
     expected_precision,
     lambda p: f1_at_k(p, 2),
     lambda p: measure_responses(p, ["r"] * len(p)),
-    lambda p: summarise(p, None, ["r"] * len(p)),
+    lambda p: score(p, None, ["r"] * len(p), scores=["precision"]),
 ]
 
 BAD_PROBABILITIES = [
@@ -165,9 +168,7 @@ def test_unlabelled_atoms_are_refused_or_counted_where_that_is_asked_for(
 @pytest.mark.parametrize(
     "result",
     [
-        score_table(*UNLABELLED, n_bootstrap=0)[0],
-        summarise(*UNLABELLED, list("abcde")),
-        compare_methods({"a": UNLABELLED[0], "b": [0.5] * 5}, UNLABELLED[1], list("abcde")),
+        score(*UNLABELLED).models[0],
         reliability_bins(*UNLABELLED),
         corp_curve(*UNLABELLED),
         risk_curve(*UNLABELLED),
@@ -182,10 +183,10 @@ def test_results_count_the_unlabelled_atoms(result: Any) -> None:
 
 def test_weights_and_responses_of_unlabelled_atoms_are_left_out_too() -> None:
     weights, responses = [1, 2, 100, 1, 3], ["b", "a", "c", "b", "a"]
-    found = score_table(*UNLABELLED, weights, responses, 20, scores=["brier"])[0]
-    wanted = score_table(*LABELLED, [1, 2, 1, 3], ["b", "a", "b", "a"], 20, scores=["brier"])[0]
-    np.testing.assert_equal(values_of(found), values_of(wanted))
-    assert found.n_responses == 2
+    found = score(*UNLABELLED, responses, weights=weights)
+    wanted = score(*LABELLED, ["b", "a", "b", "a"], weights=[1, 2, 1, 3])
+    assert repr(found.models[0].scores) == repr(wanted.models[0].scores)
+    assert found.models[0].n_responses == 2
     with pytest.raises(InputError, match="weights of all labelled atoms are zero"):
         brier([0.2, 0.3], [True, None], weights=[0, 2])
 
@@ -253,7 +254,7 @@ def test_every_spelling_of_a_label_is_read() -> None:
 def test_arrays_given_are_not_changed() -> None:
     p, y = np.array([0.2, 0.7]), np.array([0.0, np.nan])
     apply_policy(p, y, policy="true")
-    summarise(p, y, ["a", "b"], unlabelled="false")
+    score(p, y, ["a", "b"], unlabelled="false")
     np.testing.assert_array_equal(p, [0.2, 0.7])
     np.testing.assert_array_equal(y, [0.0, np.nan])
 
@@ -284,7 +285,7 @@ def test_bad_response_ids_are_named(responses: Any, message: str) -> None:
 
 def test_one_response_id_per_atom() -> None:
     for call in (
-        lambda: summarise([0.2, 0.3], [1, 0], ["a"]),
+        lambda: score([0.2, 0.3], [1, 0], ["a"]),
         lambda: measure_responses([0.2, 0.3], ["a"]),
         lambda: reliability_bins([0.2, 0.3], [1, 0], responses=["a"]),
         lambda: apply_policy([0.2, 0.3], [1, 0], ["a"]),

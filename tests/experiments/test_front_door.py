@@ -139,13 +139,14 @@ def test_a_response_that_cannot_be_answered_says_why() -> None:
 
 
 def test_scores_take_the_columns_as_they_are() -> None:
-    from calibration import summarise
+    from calibration import score
 
     frame = posteriors("factcheck-bench")
     labels = [None if pd.isna(label) else bool(label) for label in frame["label"]]
-    plain = summarise(frame["p"].tolist(), labels, frame["response"].tolist())
-    assert plain.n_unlabelled > 0
-    assert summarise(frame["p"], frame["label"], frame["response"]) == plain
+    plain = score(frame["p"].tolist(), labels, frame["response"].tolist(), intervals=None)
+    assert plain.models[0].n_unlabelled > 0
+    columns = frame["p"], frame["label"], frame["response"]
+    assert repr(score(*columns, intervals=None).models) == repr(plain.models)
 
 
 @pytest.mark.parametrize(

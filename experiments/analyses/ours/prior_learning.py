@@ -106,7 +106,7 @@ def score_rows(found: Learning) -> list[dict[str, Any]]:
                 "score": title,
                 "default": float(pair[1]),
                 "learned": float(pair[0]),
-                "difference": test.estimate,
+                "difference": test.value,
                 "lower": test.lower,
                 "upper": test.upper,
                 "n_responses": test.n_responses,

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 from matplotlib.patches import Rectangle
 
-from calibration import reliability_bins, save_figure, score_table
+from calibration import reliability_bins, save_figure
 from calibration.curves import calibration_profile, label_histogram
 from calibration.figures import calibration_plot
 from calibration.figures.calibration_plot import annotation
 from calibration.forecasts import pooled
 from calibration.scores import calibration_line
 from calibration.scores.definition import SampleSettings
-from calibration.scores.logistic_calibration import curve_of
+from calibration.scores.families.logistic import curve_of
 from tests.calibration.drawn import TITLE, assert_column_wide, assert_within, heading_of, legend_of
+from tests.calibration.scored import scored
 from tests.refusals import refused
 
 
@@ -41,8 +42,7 @@ def test_a_profile_is_what_its_parts_say() -> None:
     np.testing.assert_allclose(
         np.log(found.line / (1 - found.line)), line.intercept + line.slope * logit, atol=1e-9
     )
-    scored = score_table(p, y, scores=["e90", "brier"], **how)
-    assert found.scores.to_frame().equals(scored.to_frame())
+    assert repr(found.scores) == repr(dict(scored(p, y, scores=["e90", "brier"], **how)))
     bins = reliability_bins(p, y, strategy="quantile", **how)
     assert found.bins.observed.tolist() == bins.observed.tolist()
     assert found.histogram.true.tolist() == label_histogram(p, y).true.tolist()

@@ -70,9 +70,9 @@ def test_scores_are_those_of_the_posteriors(validated: CrossValidation) -> None:
         learned, default = validated.score(name)
         assert learned == pytest.approx(score(validated.p, validated.labels), rel=1e-12)
         assert default == pytest.approx(score(validated.default, validated.labels), rel=1e-12)
-        assert validated.comparisons[name].estimate == pytest.approx(learned - default, abs=1e-12)
+        assert validated.comparisons[name].value == pytest.approx(learned - default, abs=1e-12)
     gain = (validated.default_log_likelihood - validated.log_likelihood).mean()
-    assert validated.comparisons["log_likelihood"].estimate == pytest.approx(gain, abs=1e-12)
+    assert validated.comparisons["log_likelihood"].value == pytest.approx(gain, abs=1e-12)
 
 
 def test_rivals_learn_without_a_graph_from_the_same_folds(validated: CrossValidation) -> None:
@@ -89,8 +89,8 @@ def test_rivals_learn_without_a_graph_from_the_same_folds(validated: CrossValida
     for rival, tests in validated.rival_comparisons.items():
         for name, test in tests.items():
             gain = validated.score(name)[0] - validated.rival_score(rival, name)
-            assert test.estimate == pytest.approx(gain, abs=1e-12)
-            assert test.lower <= test.estimate <= test.upper
+            assert test.value == pytest.approx(gain, abs=1e-12)
+            assert test.lower <= test.value <= test.upper
 
 
 def test_of_stars_with_certain_contexts_a_prior_and_temperature_are_platt_scaling() -> None:
@@ -131,7 +131,7 @@ def test_factcheck_bench_does_not_tell_learned_priors_from_the_default() -> None
     assert found.score("brier") == pytest.approx((0.0959, 0.0967), abs=5e-5)
     assert found.score("log_loss") == pytest.approx((0.3023, 0.3037), abs=5e-5)
     for test in found.comparisons.values():
-        assert test.estimate < 0.0 < test.upper
+        assert test.value < 0.0 < test.upper
 
 
 def test_a_parameter_that_other_folds_do_not_hold_stays_at_its_start(data: list[FactGraph]) -> None:

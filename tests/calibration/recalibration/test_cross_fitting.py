@@ -16,7 +16,7 @@ from calibration.recalibration import (
     cross_fit,
     response_folds,
 )
-from calibration.scores.pointwise import brier
+from calibration.scores.families.pointwise import brier
 from factormodels.errors import InputError
 from tests.calibration.coverage_simulation import draw
 from tests.refusals import refused

@@ -26,8 +26,8 @@ from calibration.recalibration import (
     TemperatureRecalibrator,
     VennAbersRecalibrator,
 )
+from calibration.scores.families.pointwise import brier, log_loss
 from calibration.scores.logistic import sigmoid
-from calibration.scores.pointwise import brier, log_loss
 from tests.calibration.references import r_claims, r_values
 from tests.refusals import refused
 

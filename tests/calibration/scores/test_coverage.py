@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from calibration import compare_methods, report
-from calibration.scores import REGISTRY, score_table
+from calibration import score
+from calibration.scores import REGISTRY
 from calibration.scores.coverage import (
     COVERAGE_GOAL,
     COVERS,
@@ -29,6 +29,7 @@ from tests.calibration.coverage_simulation import (
     measured,
     read_cells,
 )
+from tests.calibration.scored import scored
 
 SCORES = (
     *("brier", "ece", "ece_debiased", "smooth_ece", "corp_brier_miscalibration", "e90"),
@@ -67,8 +68,8 @@ def test_calibrated_forecasts_may_be_calibrated() -> None:
         responses = np.repeat(np.arange(25), 6)
         p = generator.uniform(0.02, 0.98, responses.size)
         y = generator.random(p.size) < p
-        for row in score_table(p, y, responses=responses, scores=errors, n_bootstrap=200):
-            reached[row.score] += row.lower < 1e-9
+        for name, each in scored(p, y, responses, scores=errors, n_bootstrap=200).items():
+            reached[name] += each.lower < 1e-9
     # Four standard deviations of 30 draws of 0.975 are 0.11.
     for name, count in reached.items():
         assert count / n > 0.85, name
@@ -93,23 +94,14 @@ def test_a_warning_stands_beside_what_covers_too_little_or_too_much() -> None:
     of_differences = [name for name, held in MEASURED_DIFFERENCES.items() if held[0] < low]
     assert "smooth_ece" in of_differences
     first, second, y, responses = draw_two(np.random.default_rng(0), 20, 0.1, "equal")
-    table = compare_methods(
-        {"a": first, "b": second}, y, responses, measures=["accuracy", "smooth_ece"], n_resamples=20
+    table = score(
+        {"a": first, "b": second}, y, responses, scores=["accuracy", "smooth_ece"], n_resamples=20
     )
-    (record,) = (
-        table.to_frame().query("method == 'b' and measure == 'smooth_ece'").to_dict("records")
-    )
-    assert record["difference_coverage"] == MEASURED_DIFFERENCES["smooth_ece"][0]
-    assert (
-        score_difference("smooth_ece", second, first, y, responses).coverage
-        == (record["difference_coverage"])
-    )
-    assert math.isnan(table.cell("b", "accuracy").difference_coverage)
-    assert math.isnan(table.cell("a", "smooth_ece").difference_coverage)
+    found = table.difference("b", "smooth_ece").coverage
+    assert found == MEASURED_DIFFERENCES["smooth_ece"][0]
+    assert score_difference("smooth_ece", second, first, y, responses).coverage == found
+    assert math.isnan(table.difference("b", "accuracy").coverage)
     p, y, responses = draw(np.random.default_rng(0), 50)
-    claims = {"p": p, "y": y, "response": responses}
-    told = report(claims, scores=["smooth_ece"], tested=[])
-    assert told.rows()[0]["smooth_ece_coverage"] == coverage_warning("smooth_ece", 50)
-    assert COVERS in told.remarks
-    for row in score_table(p, y, responses=responses, n_bootstrap=20, scores=SCORES):
-        np.testing.assert_equal(row.coverage, coverage_warning(row.score, 50))
+    assert COVERS in score(p, y, responses, scores=["smooth_ece"]).remarks
+    for name, each in scored(p, y, responses, n_bootstrap=20).items():
+        np.testing.assert_equal(each.coverage, coverage_warning(name, 50))

@@ -7,8 +7,8 @@ import pytest
 
 from calibration.forecasts import forecasts
 from calibration.scores import corp_decomposition
-from calibration.scores.decomposition import isotonic_fit
-from calibration.scores.pointwise import brier
+from calibration.scores.families.corp import isotonic_fit
+from calibration.scores.families.pointwise import brier
 
 
 def random_forecasts(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -13,16 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibration import score_table
 from calibration.scores import (
-    SCORES,
     auprc,
     auroc,
     calibration_error,
     calibration_line,
 )
+from calibration.scores.families.pointwise import log_loss
 from calibration.scores.logistic import sigmoid
-from calibration.scores.pointwise import log_loss
+from tests.calibration.scored import OF_PROBABILITIES, scored
 
 REFERENCES = json.loads((Path(__file__).parents[1] / "references.json").read_text(encoding="utf-8"))
 
@@ -32,7 +31,7 @@ AGREEMENTS = [
 
 
 def values_of(p: Any, y: Any, **settings: Any) -> dict[str, float]:
-    return {row.score: row.value for row in score_table(p, y, n_bootstrap=0, **settings)}
+    return {name: each.value for name, each in scored(p, y, **settings).items()}
 
 
 def random_forecasts(seed: int, n: int = 400) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -43,7 +42,7 @@ def random_forecasts(seed: int, n: int = 400) -> tuple[np.ndarray, np.ndarray, n
 
 
 def test_forecasts_that_are_certain_and_right() -> None:
-    rows = {row.score: row for row in score_table([0, 0, 1, 1, 1], [0, 0, 1, 1, 1], n_bootstrap=0)}
+    rows = scored([0, 0, 1, 1, 1], [0, 0, 1, 1, 1])
     values = {"corp_brier_discrimination": 0.24, "corp_brier_uncertainty": 0.24}
     values |= {"auroc": 1.0, "auprc": 1.0}
     for name, row in rows.items():
@@ -74,7 +73,7 @@ def test_forecasts_that_are_calibrated_exactly() -> None:
 @pytest.mark.parametrize(("library", "name"), AGREEMENTS)
 def test_agreement_with_stored_numbers_of_other_libraries(library: str, name: str) -> None:
     p, y = REFERENCES["p"], REFERENCES["y"]
-    (row,) = score_table(p, y, n_bootstrap=0, scores=[name], n_bins=REFERENCES["n_bins"])
+    row = scored(p, y, scores=[name], n_bins=REFERENCES["n_bins"])[name]
     # relplot finds the bandwidth in ten bisections, to 1/1024, on a mesh of 200 points.
     tolerance = 1e-3 if library.startswith("relplot") else 1e-9
     assert row.status == "ok"
@@ -85,7 +84,7 @@ def test_which_scores_no_stored_number_covers() -> None:
     covered = {name for _, name in AGREEMENTS}
     # Compared below with scikit-learn, SciPy and statsmodels as installed, or, where no library
     # has them, with a second way to compute them in the tests of their modules.
-    assert set(SCORES) - covered == {"auroc", "auprc", "ece_debiased"}
+    assert set(OF_PROBABILITIES) - covered == {"auroc", "auprc", "ece_debiased"}
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -192,7 +191,7 @@ def test_true_and_false_change_places() -> None:
     values, mirrored = values_of(p, y), values_of(1 - p, ~y)
     # Average precision is of the true class; the knots and quantiles of a mirrored curve are at
     # other atoms; edges of bins of equal weight lie between other atoms.
-    for name in set(SCORES) - {"auprc", "e90", "ece_debiased"}:
+    for name in set(OF_PROBABILITIES) - {"auprc", "e90", "ece_debiased"}:
         sign = -1 if name in {"calibration_intercept", "calibration_in_the_large"} else 1
         # 1 - (1 - p) differs from p by a rounding; smooth_ece is on a mesh.
         assert mirrored[name] == pytest.approx(sign * values[name], abs=1e-8), name

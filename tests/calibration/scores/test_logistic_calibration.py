@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibration.forecasts import ScoreStatus
-from calibration.scores import ScoreRow, calibration_line, score_table
+from calibration.estimate import Estimate, ScoreStatus
+from calibration.scores import calibration_line
+from calibration.scores.families.logistic import restricted_cubic_spline, weighted_quantile
 from calibration.scores.logistic import fit_logistic, sigmoid
-from calibration.scores.logistic_calibration import restricted_cubic_spline, weighted_quantile
 from tests.calibration.references import r_claims, r_values
+from tests.calibration.scored import scored
 from tests.refusals import refused
 
 
-def e90(p: Any, y: Any, **settings: Any) -> ScoreRow:
-    return score_table(p, y, scores=["e90"], n_bootstrap=0, **settings)[0]
+def e90(p: Any, y: Any, **settings: Any) -> Estimate:
+    return scored(p, y, scores=["e90"], **settings)["e90"]
 
 
 def test_hand_values() -> None:
@@ -154,17 +155,14 @@ def test_left_out_extremes_are_those_of_val_prob() -> None:
     rest = np.delete(np.arange(y.size), [2, 49, 6, 89])
     found = e90(with_ends, y, extremes="leave-out")
     assert found.value == pytest.approx(e90(p[rest], y[rest]).value, abs=1e-9)
-    assert found.n_clipped == 4
     # Moved, the slope is a matter of where to.
     moved = [calibration_line(with_ends, y, clip=clip) for clip in (1e-9, 1e-6, 1e-2)]
     beyond = int(((with_ends < 0.01) | (with_ends > 0.99)).sum())
     assert [each.n_clipped for each in moved] == [4, 4, beyond]
     assert moved[0].slope < moved[1].slope < moved[2].slope
-    table = score_table(with_ends, y, n_bootstrap=0, scores=["calibration_slope", "e90", "brier"],
-                        extremes="leave-out")  # fmt: skip
-    assert [row.n_clipped for row in table] == [4, 4, 0]
-    assert table[0].value == line.slope
-    assert table[1].value == pytest.approx(found.value, rel=1e-12)
+    table = scored(with_ends, y, scores=["calibration_slope", "e90"], extremes="leave-out")
+    assert table["calibration_slope"].value == line.slope
+    assert table["e90"].value == pytest.approx(found.value, rel=1e-12)
     nothing = calibration_line([0, 1, 0], [0, 1, 1], extremes="leave-out")
     assert (nothing.status, nothing.n_clipped) == ("one_class", 3)
 

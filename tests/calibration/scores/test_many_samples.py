@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import isotonic_regression
 
 from calibration.forecasts import Extremes, forecasts
-from calibration.scores.decomposition import _isotonic_gains
 from calibration.scores.definition import SampleSettings
+from calibration.scores.families.corp import _isotonic_gains
 from calibration.scores.many_samples import COMPILED, scores_of_samples
 from calibration.scores.registry import sample_scores
 
@@ -23,7 +23,7 @@ def test_compiled_scores_are_those_of_each_sample(seed: int, extremes: Extremes)
     y = rng.random(n) < p
     weights = rng.choice([1.0, 2.0, 0.5], n) if seed % 2 else None
     points = forecasts(p, y, weights, rng.integers(0, n_responses, n))
-    names = [*COMPILED, "log_loss", "auprc"][:: -1 if seed % 3 else 1]
+    names = [*COMPILED, "calibration_in_the_large", "auprc"][:: -1 if seed % 3 else 1]
     settings = SampleSettings(extremes=extremes)
     draws = rng.integers(0, 3, (25, points.n_responses)).astype(float)
     draws[0] = 0.0

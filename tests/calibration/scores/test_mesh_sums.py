@@ -7,9 +7,10 @@ from dataclasses import astuple
 import numpy as np
 import pytest
 
-import calibration.scores.logistic_calibration as module
-from calibration.scores import calibration_line, score_table
+import calibration.scores.families.logistic as module
+from calibration.scores import calibration_line
 from calibration.scores.mesh_sums import LAGRANGE, SPLINE, mesh_of
+from tests.calibration.scored import scored
 
 
 def test_interpolating_deposits_keep_sums_of_cubics() -> None:
@@ -45,8 +46,11 @@ def test_regressions_on_the_mesh_are_those_on_points(
 
     def all_numbers() -> list[float]:
         line = calibration_line(p, y, weights=weights, clip=clip)
-        rows = score_table(p, y, weights, None, 5, scores=names, clip=clip)
-        return [*astuple(line)[:3], *(end for row in rows for end in (row.value, *row.interval))]
+        found = scored(p, y, weights=weights, n_bootstrap=5, scores=names, clip=clip).values()
+        return [
+            *astuple(line)[:3],
+            *(end for each in found for end in (each.value, *each.interval)),
+        ]
 
     on_points = all_numbers()
     monkeypatch.setattr(module, "MOST_POINTS", 1000)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from calibration import brier, log_loss, summarise
-from calibration.scores import Summary
+from calibration import brier, log_loss
+from calibration.scores import MEASURES
+from tests.calibration.scored import scored
 
 
-def scores(p: Any, y: Any, responses: Any = None) -> Summary:
-    return summarise(p, y, range(len(p)) if responses is None else responses)
+def scores(p: Any, y: Any, responses: Any = None) -> SimpleNamespace:
+    found = scored(p, y, responses, scores=MEASURES)
+    return SimpleNamespace(**{name: each.value for name, each in found.items()})
 
 
 def random_pairs(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

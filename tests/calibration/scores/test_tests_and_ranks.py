@@ -12,8 +12,8 @@ from calibration.curves.corp import corp_curve
 from calibration.forecasts import with_ties
 from calibration.grouping import group_by_response
 from calibration.scores import auprc, auroc, risk_coverage
-from calibration.scores.ranking import clustered_auroc
-from calibration.scores.selective import harmonic_numbers
+from calibration.scores.families.ranking import clustered_auroc
+from calibration.scores.families.selective import harmonic_numbers
 from tests.refusals import refused
 
 

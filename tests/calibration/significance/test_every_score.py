@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from calibration.grouping import group_by_response
-from calibration.intervals import IntervalSettings
 from calibration.scores import (
     auprc,
     auroc,
@@ -23,16 +22,14 @@ from calibration.scores import (
     smooth_ece,
 )
 from calibration.scores.definition import JudgedClaims
-from calibration.scores.ranking import clustered_auroc
+from calibration.scores.families.ranking import clustered_auroc
 from calibration.scores.registry import response_k
-from calibration.significance import compare_judged, compare_methods, score_difference
+from calibration.significance import compare_judged, score_difference
 from calibration.significance.outcome import Alternative
 from calibration.significance.sample_tests import bootstrap_scores, permute_scores
 from tests.calibration.references import r_claims, r_values
-from tests.calibration.significance.test_table import data
+from tests.calibration.scored import QUICK, compared, models
 from tests.refusals import refused
-
-QUICK = IntervalSettings(n_bootstrap=30)
 
 SCORES: dict[str, Callable[[Any, Any], float]] = {
     "auroc": auroc,
@@ -54,7 +51,7 @@ def judged(p: Any, y: Any, responses: Any, folds: Any = None) -> JudgedClaims:
 
 def few(seed: int, n_responses: int = 5) -> tuple[Any, Any, Any, Any]:
     """Two methods' probabilities, labels and responses of claims in few responses."""
-    given = data(seed, n_responses)
+    given = models(seed, n_responses)
     methods = given["methods"]
     return methods["sharp"], methods["blunt"], given["y"], given["responses"]
 
@@ -144,15 +141,13 @@ def test_auroc_of_single_claims_is_that_of_delong() -> None:
     )
     (covariance,) = r_values("pROC", "auroc_covariance")
     assert found.covariance[0, 1] == pytest.approx(covariance, rel=1e-10)
-    table = compare_methods(
-        {"p": p, "q": q}, y, range(y.size), measures=["auroc"], n_resamples=50, intervals=QUICK
-    )
-    cell = table.cell("q", "auroc")
+    table = compared({"p": p, "q": q}, y, range(y.size), scores=["auroc"], n_resamples=50)
+    found = table.difference("q", "auroc")
     # Student's t of 127 degrees against DeLong's normal law.
     from scipy.stats import norm, t
 
-    error = (cell.difference_upper - cell.difference) / t.ppf(0.975, 127)
-    p_value = 2 * norm.sf(abs(cell.difference) / error)
+    error = (found.upper - found.value) / t.ppf(0.975, 127)
+    p_value = 2 * norm.sf(abs(found.value) / error)
     assert p_value == pytest.approx(r_values("pROC", "auroc_p_value")[0], abs=1e-9)
 
 
@@ -206,14 +201,12 @@ def test_auroc_within_folds_compares_claims_of_one_fold() -> None:
     ]
     expected = sum(each[0] for each in counts) / sum(each[1] for each in counts)
     assert auroc(p, y, folds=folds) == pytest.approx(expected, abs=1e-12)
-    table = compare_methods(
-        {"p": p, "q": q}, y, responses, measures=["auroc"], folds=folds, n_resamples=40,
-        intervals=QUICK,
+    table = compared(
+        {"p": p, "q": q}, y, responses, scores=["auroc"], folds=folds, n_resamples=40,
     )  # fmt: skip
-    cell = table.cell("p", "auroc")
-    assert cell.estimate == pytest.approx(expected, abs=1e-12)
-    assert cell.lower < cell.estimate < cell.upper
-    assert "AUROC compares claims of one fold" in table.note()
+    found = table["p", "auroc"]
+    assert found.value == pytest.approx(expected, abs=1e-12)
+    assert found.lower < found.value < found.upper
     both = permute_scores(
         judged(p, y, responses, folds), judged(q, y, responses, folds), ["auroc"],
         [Alternative.TWO_SIDED], n_permutations=512, seed=0,
@@ -269,62 +262,51 @@ def test_within_folds_the_variance_is_that_of_folds_apart() -> None:
 
 @pytest.mark.parametrize("test", ["permutation", "bootstrap"])
 def test_every_measure_takes_as_many_resamples_as_were_asked_for(test: str) -> None:
-    given = data(7)
+    given = models(7)
     names = ["brier", "auroc", "ece", "calibration_slope", "smooth_ece"]
-    table = compare_methods(
-        **given, measures=names, test=test, n_resamples=37, intervals=QUICK, correction="holm"
-    )
+    table = compared(**given, scores=names, test=test, n_resamples=37)
     for name in names:
-        counts = table.cell("sharp", name).p_value * 38
+        counts = table.difference("sharp", name).p_value * 38
         if test == "permutation" or name != "brier":
             assert counts == pytest.approx(round(counts), abs=1e-9), name
-    assert table.n_resamples == 37
-    assert f"(37 {'swaps' if test == 'permutation' else 'replicates'})" in table.note()
+        assert table.difference("sharp", name).n_resamples == 37
+    assert f"(37 {'swaps' if test == 'permutation' else 'replicates'})" in table.stars_note
 
 
 def test_of_few_responses_all_swaps_are_taken_and_counted() -> None:
-    given = data(7)
+    given = models(7)
     few = np.isin(given["responses"], np.unique(given["responses"])[:5])
     given = {
         "methods": {name: p[few] for name, p in given["methods"].items()},
         "y": given["y"][few],
         "responses": given["responses"][few],
     }
-    table = compare_methods(
-        **given, measures=["brier", "auroc"], n_resamples=100, intervals=QUICK, correction="holm"
-    )
-    assert table.n_resamples == 32
-    for name in table.measures:
-        counts = table.cell("sharp", name).p_value * 32
+    table = compared(**given, scores=["brier", "auroc"], n_resamples=100)
+    for name in table.tested:
+        assert table.difference("sharp", name).n_resamples == 32
+        counts = table.difference("sharp", name).p_value * 32
         assert counts == pytest.approx(round(counts), abs=1e-9), name
 
 
 def test_every_score_has_an_interval_and_a_p_value_in_one_call() -> None:
-    given = data(7)
+    given = models(7)
     names = ["auroc", "auprc", "ece", "corp_brier_miscalibration", "calibration_slope", "aurc"]
-    table = compare_methods(
-        **given, measures=names, n_resamples=100, intervals=QUICK, margins={"auroc": 0.01}
-    )
+    table = compared(**given, scores=names, n_resamples=100)
     p_values = []
     for name in names:
-        cell = table.cell("sharp", name)
-        assert cell.difference == pytest.approx(
+        found = table.difference("sharp", name)
+        assert found.value == pytest.approx(
             SCORES[name](given["methods"]["sharp"], given["y"])
             - SCORES[name](given["methods"]["blunt"], given["y"]),
             abs=1e-9,
         )
-        assert cell.difference_lower < cell.difference < cell.difference_upper
-        p_values.append(cell.p_value)
-        same = table.cell("same", name)
-        assert (same.difference, same.p_value) == (0, 1)
+        assert found.lower < found.value < found.upper
+        p_values.append(found.p_value)
+        same = table.difference("same", name)
+        assert (same.value, same.p_value, found.n_resamples) == (0, 1, 100)
     assert min(p_values) == pytest.approx(1 / 101)
-    assert table.n_resamples == 100
-    assert table.cell("sharp", "auroc").better is True
-    assert table.cell("sharp", "calibration_slope").better is None
-    # The same probabilities are equivalent, much better ones are not.
-    assert table.cell("same", "auroc").equivalence_p == 0
-    assert table.cell("sharp", "auroc").equivalence_corrected > 0.9
-    assert math.isnan(table.cell("sharp", "ece").equivalence_p)
+    assert table.difference("sharp", "auroc").better is True
+    assert table.difference("sharp", "calibration_slope").better is None
 
 
 def test_of_a_calibration_error_the_interval_is_of_recentred_redraws() -> None:
@@ -347,37 +329,37 @@ def test_of_a_calibration_error_the_interval_is_of_recentred_redraws() -> None:
     error = np.std(drawn[0] - drawn[1])
     found = score_difference("ece", p, q, y, responses, n_bootstrap=400, seed=3, level=0.5)
     assert found.method == "redrawn"
-    assert found.difference == pytest.approx(calibration_error(p, y) - calibration_error(q, y))
+    assert found.value == pytest.approx(calibration_error(p, y) - calibration_error(q, y))
     assert found.standard_error == pytest.approx(error, rel=1e-9)
     from scipy.stats import t
 
     half = t.ppf(0.75, sizes.sum() ** 2 / (sizes**2).sum() - 1) * error
-    assert found.upper - found.difference == pytest.approx(half, rel=1e-9)
-    assert found.difference - found.lower == pytest.approx(half, rel=1e-9)
+    assert found.upper - found.value == pytest.approx(half, rel=1e-9)
+    assert found.value - found.lower == pytest.approx(half, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", ["ece", "smooth_ece", "e90", "corp_brier_miscalibration"])
 def test_methods_that_hardly_differ_have_a_narrow_interval(name: str) -> None:
     p, _, y, responses = few(13, n_responses=14)
     found = score_difference(name, p, np.clip(p + 1e-7, 0, 1), y, responses, n_bootstrap=100)
-    assert -1e-5 < found.lower <= found.difference <= found.upper < 1e-5
+    assert -1e-5 < found.lower <= found.value <= found.upper < 1e-5
 
 
 def test_without_a_fold_of_both_classes_there_is_no_auroc() -> None:
     p, q, y, responses = few(14, n_responses=9)
-    table = compare_methods(
-        {"p": p, "q": q}, y, responses, measures=["auroc"], folds=y.astype(int), n_resamples=20
+    table = compared(
+        {"p": p, "q": q}, y, responses, scores=["auroc"], folds=y.astype(int), n_resamples=20
     )
     for name in ("p", "q"):
-        assert math.isnan(table.cell(name, "auroc").estimate)
-        assert table.cell(name, "auroc").status == "one_class"
+        assert math.isnan(table[name, "auroc"].value)
+        assert table[name, "auroc"].status == "one_class"
 
 
 def test_of_other_claims_the_interval_is_the_jackknifes() -> None:
     p, q, y, responses = few(8, n_responses=10)
     keep = np.arange(y.size) % 4 > 0
     first, second = judged(p[keep], y[keep], responses[keep]), judged(q, y, responses)
-    (found,) = compare_judged(first, second, ["ece"], n_resamples=50, settings=QUICK)
+    (found,) = compare_judged(first, second, ["ece"], n_resamples=50, intervals=QUICK)
     left = []
     for gone in range(10):
         own, other = (responses != gone) & keep, responses != gone
@@ -387,9 +369,9 @@ def test_of_other_claims_the_interval_is_the_jackknifes() -> None:
 
     for level in (0.5, 0.95):
         settings = replace(QUICK, level=level)
-        (found,) = compare_judged(first, second, ["ece"], n_resamples=50, settings=settings)
+        (found,) = compare_judged(first, second, ["ece"], n_resamples=50, intervals=settings)
         half = t.ppf((1 + level) / 2, 9) * error
-        reached = found.upper - found.difference, found.difference - found.lower
+        reached = found.upper - found.value, found.value - found.lower
         # A wide interval is cut where no resample of the responses reaches.
         least = half if level == 0.5 else 0.7 * half
         assert all(least * (1 - 1e-9) < each < half * (1 + 1e-9) for each in reached)
@@ -402,25 +384,23 @@ def test_no_interval_of_a_difference_leaves_what_a_score_can_be() -> None:
     p[:2], q[2:4] = [0.1, 0.9], [0.9, 0.1]
     keep = np.arange(12) < 11
     others = judged(p[keep], y[keep], responses[keep]), judged(q, y, responses)
-    found = compare_judged(*others, ["auroc", "ece"], n_resamples=20, settings=QUICK)
+    found = compare_judged(*others, ["auroc", "ece"], n_resamples=20, intervals=QUICK)
     first, second = (judged(each, y, responses, responses % 2) for each in (p, q))
-    found += compare_judged(first, second, ["auroc"], n_resamples=20, settings=QUICK)
+    found += compare_judged(first, second, ["auroc"], n_resamples=20, intervals=QUICK)
     for each in found:
-        assert -1 <= each.lower <= each.difference <= each.upper <= 1, each
+        assert -1 <= each.lower <= each.value <= each.upper <= 1, each
 
 
 def test_one_response_cannot_be_tested() -> None:
     p, q, y, _ = few(9)
-    table = compare_methods(
-        {"p": p, "q": q}, y, ["x"] * y.size, measures=["auroc", "ece"], intervals=QUICK
-    )
+    table = compared({"p": p, "q": q}, y, ["x"] * y.size, scores=["auroc", "ece"])
     for name in ("auroc", "ece"):
-        cell = table.cell("q", name)
-        assert math.isnan(cell.p_value)
-        assert cell.status == "too_few_responses"
+        found = table.difference("q", name)
+        assert math.isnan(found.p_value)
+        assert found.status == "too_few_responses"
 
 
 def test_bad_folds_are_named() -> None:
     p, q, y, responses = few(10)
-    refused("method 'p': lengths differ: p has .*, folds has 2", compare_methods,
-            {"p": p, "q": q}, y, responses, measures=["auroc"], folds=[0, 1])  # fmt: skip
+    refused("model 'p': lengths differ: p has .*, folds has 2", compared,
+            {"p": p, "q": q}, y, responses, scores=["auroc"], folds=[0, 1])  # fmt: skip

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from calibration.estimate import ScoreStatus
 from calibration.significance import (
-    SignificanceStatus,
     clustered_mcnemar,
     clustered_mcnemar_counts,
     mcnemar,
@@ -48,10 +48,10 @@ def patients() -> list[int]:
 def test_published_clustered_tests(method: str, psychiatry: float, thyroids: float) -> None:
     result = clustered_mcnemar_counts(PSYCHIATRY_ONE, PSYCHIATRY_TWO, PSYCHIATRY_ALL, method=method)
     assert round(result.statistic, 2) == psychiatry
-    assert result.n_responses == 29
+    assert result.n == 29
     result = clustered_mcnemar(glands(PET), glands(SPECT), patients(), method=method)
     assert round(result.statistic, 2) == thyroids
-    assert result.n_responses == 21
+    assert result.n == 21
 
 
 def test_published_plain_tests() -> None:
@@ -71,7 +71,7 @@ def test_the_exact_test_is_a_sign_test() -> None:
     for only_first, only_second in generator.integers(0, 12, (40, 2)).tolist():
         result = mcnemar_counts(only_first, only_second, 30)
         if only_first + only_second == 0:
-            assert result.status is SignificanceStatus.NO_VARIATION
+            assert result.status is ScoreStatus.NO_VARIATION
             assert result.p_value == 1.0
             continue
         reference = binomtest(only_first, only_first + only_second).pvalue
@@ -126,18 +126,18 @@ def test_wald_is_least_squares_with_clustered_errors() -> None:
     assert result.p_value == pytest.approx(reference.pvalues[0], rel=1e-8)
     low, high = reference.conf_int()[0]
     assert (result.lower, result.upper) == pytest.approx((low, high), abs=1e-12)
-    assert result.estimate == pytest.approx(difference.mean(), abs=1e-15)
+    assert result.value == pytest.approx(difference.mean(), abs=1e-15)
 
 
 def test_nothing_to_test_has_a_status() -> None:
     for method in ("obuchowski", "durkalski", "wald"):
         same = clustered_mcnemar([True, False], [True, False], ["x", "y"], method=method)
-        assert (same.p_value, same.status) == (1.0, SignificanceStatus.NO_VARIATION)
+        assert (same.p_value, same.status) == (1.0, ScoreStatus.NO_VARIATION)
         alone = clustered_mcnemar([True, False], [False, False], ["x", "x"], method=method)
         assert math.isnan(alone.p_value)
-        assert alone.status is SignificanceStatus.TOO_FEW
+        assert alone.status is ScoreStatus.TOO_FEW
         none = clustered_mcnemar_counts([0], [0], [0], method=method)
-        assert none.status is SignificanceStatus.TOO_FEW
+        assert none.status is ScoreStatus.TOO_FEW
     assert math.isnan(mcnemar_counts(0, 0, 0).p_value)
 
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
+from calibration.estimate import ScoreStatus
 from calibration.significance import (
-    SignificanceStatus,
     paired,
     paired_bootstrap,
     paired_permutation,
@@ -48,14 +48,14 @@ def test_published_randomisation_of_darwins_maize() -> None:
     pairs = np.arange(15)
     every = 2**15
     greater = paired_permutation(MAIZE, zero, pairs, alternative="greater", n_permutations=every)
-    assert greater.test == "exact_permutation"
+    assert greater.method == "exact_permutation"
     assert greater.p_value == 863 / 32_768
     assert paired_permutation(MAIZE, zero, pairs, n_permutations=every).p_value == 1726 / 32_768
     less = paired_permutation(zero, MAIZE, pairs, alternative="less", n_permutations=every)
     assert less.p_value == 863 / 32_768
-    assert greater.estimate == pytest.approx(314 / 15, rel=1e-12)
+    assert greater.value == pytest.approx(314 / 15, rel=1e-12)
     drawn = paired_permutation(MAIZE, zero, pairs, alternative="greater", n_permutations=20_000)
-    assert drawn.test == "permutation"
+    assert drawn.method == "permutation"
     # 20,000 draws of 0.0263 have a standard deviation of 0.0011.
     assert drawn.p_value == pytest.approx(863 / 32_768, abs=0.006)
 
@@ -93,9 +93,9 @@ def test_average_over_claims_and_over_responses() -> None:
     responses = ["x", "x", "x", "y"]
     for test in (paired_permutation, paired_bootstrap):
         by_claim = test(first, second, responses)
-        assert by_claim.estimate == pytest.approx(2.5 / 4, abs=1e-15)
+        assert by_claim.value == pytest.approx(2.5 / 4, abs=1e-15)
         by_response = test(first, second, responses, average="response")
-        assert by_response.estimate == pytest.approx((1 - 0.5) / 2, abs=1e-15)
+        assert by_response.value == pytest.approx((1 - 0.5) / 2, abs=1e-15)
 
 
 def test_bootstrap_interval_and_p_value_agree_about_zero() -> None:
@@ -126,7 +126,7 @@ def test_bootstrap_intervals_of_next_to_no_difference_are_as_narrow() -> None:
         differences = generator.normal(0, 1e-12, size)
         differences[7] = outlier
         result = paired_bootstrap(differences, np.zeros(size), np.arange(size))
-        assert differences.min() <= result.lower <= result.estimate <= result.upper
+        assert differences.min() <= result.lower <= result.value <= result.upper
         assert result.upper <= differences.max()
         whole = paired_t_test(differences, np.zeros(size), alternative="two-sided")
         assert differences.min() <= whole.lower <= whole.upper <= differences.max()
@@ -170,17 +170,17 @@ def test_levels_on_clustered_claims() -> None:
 
 def test_nothing_to_test_has_a_status_and_no_warning() -> None:
     same = paired_t_test([0.5, 0.25], [0.5, 0.25])
-    assert (same.p_value, same.status) == (1.0, SignificanceStatus.NO_VARIATION)
+    assert (same.p_value, same.status) == (1.0, ScoreStatus.NO_VARIATION)
     shifted = paired_t_test([0.5, 0.25], [0.25, 0.0])
     assert math.isnan(shifted.p_value)
-    assert shifted.status is SignificanceStatus.NO_VARIATION
+    assert shifted.status is ScoreStatus.NO_VARIATION
     single = paired_t_test([0.5], [0.25])
     assert math.isnan(single.p_value)
-    assert single.status is SignificanceStatus.TOO_FEW
+    assert single.status is ScoreStatus.TOO_FEW
     boot = paired_bootstrap([0.1, 0.2], [0.1, 0.2], ["x", "y"])
-    assert (boot.p_value, boot.status) == (1.0, SignificanceStatus.NO_VARIATION)
+    assert (boot.p_value, boot.status) == (1.0, ScoreStatus.NO_VARIATION)
     alone = paired_permutation([0.1, 0.2], [0.3, 0.2], ["x", "x"])
-    assert alone.status is SignificanceStatus.TOO_FEW
+    assert alone.status is ScoreStatus.TOO_FEW
     assert paired_permutation([0.1, 0.2], [0.1, 0.2], ["x", "y"]).p_value == 1.0
 
 

@@ -22,15 +22,15 @@ from calibration.intervals import (
     estimate_all,
     mean_interval,
 )
-from calibration.scores import REGISTRY, score_table
-from calibration.scores.definition import SampleSettings
-from calibration.scores.registry import SAMPLE_SCORES, sample_scores
+from calibration.scores import REGISTRY
 from calibration.significance import (
     paired_bootstrap,
     paired_t_test,
     score_difference,
 )
 from calibration.validation import Floats
+from tests.calibration.coverage_simulation import of_sample
+from tests.calibration.scored import OF_PROBABILITIES, scored
 
 KINDS = ("sparse", "tied", "constant", "outlier", "plain")
 
@@ -126,10 +126,7 @@ def test_differences_of_scores_are_reached_by_some_resample(
     reached = []
     sides = [forecasts(each, y, None, responses) for each in (p, second)]
     for weights in resamples(n_responses):
-        values = [
-            sample_scores(side.sample(weights), SampleSettings(), (score,))[score].value
-            for side in sides
-        ]
+        values = [of_sample(side.sample(weights), (score,))[score] for side in sides]
         reached.append(values[0] - values[1])
     finite = [value for value in reached if math.isfinite(value)]
     assert inside(found.lower, found.upper, min(finite), max(finite))
@@ -146,10 +143,9 @@ def test_every_interval_is_in_the_range_of_its_score(
     y = generator.integers(0, 2, responses.size)
     # Forecasts as good as certain, but for differences of this kind.
     p = np.clip(np.abs(y - 0.01) + differences(kind, y.size, scale, generator), 0, 1)
-    for row in score_table(p, y, responses=responses, n_bootstrap=20, workers=1):
-        lowest, highest = REGISTRY[row.score].range
-        assert math.isnan(row.lower) or lowest <= row.lower <= row.upper <= highest, row
-        assert row.method != "none" or math.isnan(row.lower)
+    for name, each in scored(p, y, responses, n_bootstrap=20).items():
+        lowest, highest = REGISTRY[name].range
+        assert math.isnan(each.lower) or lowest <= each.lower <= each.upper <= highest, each
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -159,7 +155,7 @@ def test_differences_of_every_score_are_in_their_range(kind: str) -> None:
     p = generator.uniform(0.02, 0.98, responses.size)
     y = generator.random(p.size) < p
     second = np.clip(p + differences(kind, p.size, 1e-2, generator), 0, 1)
-    for score in SAMPLE_SCORES:
+    for score in OF_PROBABILITIES:
         found = score_difference(score, p, second, y, responses, n_bootstrap=20)
         lowest, highest = REGISTRY[score].range
         width = highest - lowest
@@ -178,8 +174,8 @@ def test_one_response_that_differs_pulls_a_score_one_way(score: str, n_responses
     found = score_difference(score, p, better, y, responses)
     # A resample without that response has a difference of 0; none has one the other way.
     near, far = sorted((found.lower, found.upper), key=abs)
-    assert near * np.sign(found.difference) >= -1e-9
-    assert far * np.sign(found.difference) >= abs(found.difference)
+    assert near * np.sign(found.value) >= -1e-9
+    assert far * np.sign(found.value) >= abs(found.value)
 
 
 def test_two_backends_that_agree_have_no_wide_interval() -> None:
@@ -195,8 +191,8 @@ def test_two_backends_that_agree_have_no_wide_interval() -> None:
     moved = np.abs(p[0] - p[1]).max()
     assert 0 < moved < 0.01
     difference = score_difference("brier", *given)
-    assert -2 * moved <= difference.lower <= difference.difference
-    assert difference.difference <= difference.upper <= 2 * moved
+    assert -2 * moved <= difference.lower <= difference.value
+    assert difference.value <= difference.upper <= 2 * moved
     assert difference.method == "bootstrap"
     known = labels.notna().to_numpy()
     losses = [(each - labels.to_numpy(dtype=float))[known] ** 2 for each in p]
@@ -210,7 +206,7 @@ def test_a_difference_of_nothing_has_an_error() -> None:
     """Methods that differ in every claim, but not on the whole."""
     p, q = [0.2, 0.4, 0.6, 0.8], [0.4, 0.2, 0.8, 0.6]
     found = score_difference("expected_precision", p, q, [0, 0, 1, 1], ["a", "b", "c", "d"])
-    assert found.difference == pytest.approx(0, abs=1e-15)
+    assert found.value == pytest.approx(0, abs=1e-15)
     # The standard deviation of four differences of 0.2, by the root of 4.
     assert found.standard_error == pytest.approx(0.2 * math.sqrt(4 / 3) / 2)
     assert found.status == "ok"

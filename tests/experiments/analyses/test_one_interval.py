@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibration import compare_methods, report
+from calibration import score
+from calibration.estimate import Estimate
 from calibration.folds import response_folds
 from calibration.intervals import IntervalSettings
-from calibration.significance import MethodTable, score_difference
+from calibration.scoring import ScoreTable
+from calibration.significance import score_difference
 from experiments.analyses.interval_values import N_BOOTSTRAP
 from experiments.analyses.ours import (
     encoding_choice,
@@ -35,12 +37,18 @@ SETTINGS = IntervalSettings(n_bootstrap=N_BOOTSTRAP, seed=0)
 
 def package_table(
     methods: Mapping[str, Any], atoms: LabelledAtoms, scores: Sequence[str], folds: Any = None
-) -> MethodTable:
-    """Return what `compare_methods` says of the same claims."""
-    return compare_methods(
-        methods, atoms.labels, atoms.responses, measures=scores, folds=folds, n_resamples=2,
+) -> ScoreTable:
+    """Return what `score` says of the same claims."""
+    return score(
+        methods, atoms.labels, atoms.responses, scores=scores, folds=folds, n_resamples=2,
         intervals=SETTINGS,
     )  # fmt: skip
+
+
+def both(table: ScoreTable, model: str, name: str) -> tuple[Estimate, Any]:
+    """Return a score of a model, and its difference to the first; None of the first."""
+    own = next(each for each in table.models if each.name == model)
+    return own.scores[name], own.differences.get(name)
 
 
 def ends(row: Mapping[str, Any], name: str) -> tuple[float, float, float]:
@@ -59,14 +67,12 @@ def test_real_graphs() -> None:
     found = {("FR1", "mixture", name): p for name, p in METHODS.items()}
     for row in real_graphs.case_rows(found, ATOMS, 0):
         for name in scores:
-            cell = table.cell(row["backend"], name)
+            cell, change = both(table, row["backend"], name)
             # Analyses round probabilities to nine digits.
-            assert ends(row, name) == pytest.approx(
-                (cell.estimate, cell.lower, cell.upper), abs=1e-7
-            )
+            assert ends(row, name) == pytest.approx((cell.value, cell.lower, cell.upper), abs=1e-7)
             if row["backend"] == "other":
                 assert ends(row, f"{name}_change") == pytest.approx(
-                    (cell.difference, cell.difference_lower, cell.difference_upper), abs=1e-7
+                    (change.value, change.lower, change.upper), abs=1e-7
                 )
 
 
@@ -74,36 +80,36 @@ def test_learned_strengths() -> None:
     scores = ("brier", "log_loss", "auroc")
     task = learned_strengths.CrossFitTask((), (), ATOMS, FOLDS, FIRST, 5, 0)
     table = package_table(METHODS, ATOMS, scores, FOLDS)
-    told = report(
-        {"y": Y, "p": SECOND, "response": RESPONSES, "fold": FOLDS}, fold="fold",
-        scores=[*scores, "calibration_slope"], intervals=SETTINGS,
+    told = score(
+        SECOND, Y, RESPONSES, folds=FOLDS, scores=[*scores, "calibration_slope"],
+        intervals=SETTINGS,
     ).models[0].scores  # fmt: skip
     for row in learned_strengths.score_rows(METHODS, task):
         for name in scores:
-            cell = table.cell(row["method"], name)
-            assert same(ends(row, name), cell.estimate, cell.lower, cell.upper)
+            cell, change = both(table, row["method"], name)
+            assert same(ends(row, name), cell.value, cell.lower, cell.upper)
             if row["method"] == "other":
                 assert same(ends(row, name), told[name].value, told[name].lower, told[name].upper)
     slope = told["calibration_slope"]
     assert same(ends(row, "slope"), slope.value, slope.lower, slope.upper)
     (pair,) = learned_strengths.difference_rows(METHODS, task)
     for name in scores:
-        cell = table.cell("other", name)
+        cell, change = both(table, "other", name)
         # The other way round it is the same but for its sign.
-        change = -cell.difference, -cell.difference_upper, -cell.difference_lower
-        assert same(ends(pair, name), *change)
+        turned = -change.value, -change.upper, -change.lower
+        assert same(ends(pair, name), *turned)
 
 
 def test_prior_transfer() -> None:
     table = package_table(METHODS, ATOMS, ["brier", "log_loss"])
     for row in prior_transfer.score_rows(dict(METHODS), ATOMS, 0):
-        cell = table.cell(row["method"], "brier")
-        assert same(ends(row, "brier"), cell.estimate, cell.lower, cell.upper)
-        assert row["log_loss"] == pytest.approx(table.cell(row["method"], "log_loss").estimate)
+        cell, change = both(table, row["method"], "brier")
+        assert same(ends(row, "brier"), cell.value, cell.lower, cell.upper)
+        assert row["log_loss"] == pytest.approx(table[row["method"], "log_loss"].value)
         if row["method"] == "other":
             assert same(
                 ends(row, "difference"),
-                *(cell.difference, cell.difference_lower, cell.difference_upper),
+                *(change.value, change.lower, change.upper),
             )
 
 
@@ -117,17 +123,15 @@ def test_inference_error_and_encodings() -> None:
     exact, (row,) = inference_error.effects(
         graphs, [("cavi", build_backend("cavi", {}))], "implication", seed=0
     )
-    for name, score in (("brier", "brier"), ("mae", "precision_mae")):
-        cell, moved = table.cell("exact", score), table.cell("cavi", score)
-        assert same(ends(exact, name), cell.estimate, cell.lower, cell.upper)
-        assert same(
-            ends(row, name), moved.difference, moved.difference_lower, moved.difference_upper
-        )
+    for name, own in (("brier", "brier"), ("mae", "precision_mae")):
+        cell, moved = table["exact", own], table.difference("cavi", own)
+        assert same(ends(exact, name), cell.value, cell.lower, cell.upper)
+        assert same(ends(row, name), moved.value, moved.lower, moved.upper)
     compared = encoding_choice.comparison(graphs, 0)[1]
     assert compared["encoding"] == "conditional"
     found = score_difference(
         "brier", p["conditional"], p["exact"], atoms.labels, atoms.responses,
         n_bootstrap=N_BOOTSTRAP,
     )  # fmt: skip
-    assert same(ends(compared, "difference"), found.difference, found.lower, found.upper)
+    assert same(ends(compared, "difference"), found.value, found.lower, found.upper)
     assert not math.isnan(found.lower)

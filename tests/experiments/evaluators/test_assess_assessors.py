@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from calibration.scores.summary import summarise
 from experiments.evaluators.response import AssessmentView, assess_graph, judged
+from experiments.study.measured import measured
 from factormodels import read_many
 from factormodels.datasets import load
 from factormodels.extraction.stages.assessors import ASSESSORS, assess, posteriors
@@ -49,10 +49,10 @@ def test_verdicts_stand_beside_the_posteriors(keyed: Path) -> None:
         claims += [(p[a.id]["p"], a.label, graph.id) for a in graph.atoms if a.id in p]
     assert missing > 0
     assert f"{missing} of 56 verdicts missing" in result.stdout
-    summary = summarise(*zip(*claims, strict=True))
+    summary = measured(*zip(*claims, strict=True))
     (row,) = re.findall(r"^factscore +-- .*$", result.stdout, re.M)
-    assert f"{summary.brier:.3f}" in row.split()
-    assert f"{summary.precision:.3f}" in row.split()
+    assert f"{summary['brier']:.3f}" in row.split()
+    assert f"{summary['precision']:.3f}" in row.split()
     assert re.search(r"^FR1 +implication +auto ", result.stdout, re.M)
 
 
@@ -97,9 +97,9 @@ def test_every_row_is_over_the_claims_that_all_rows_have_a_verdict_on(keyed: Pat
     left_out = sum(map(bool, found))
     assert f"{left_out} claims on which not every row has a verdict are left out" in result.stdout
     for name, claims in rows.items():
-        summary = summarise(*zip(*claims, strict=True))
+        summary = measured(*zip(*claims, strict=True))
         (row,) = re.findall(rf"^{re.escape(name)} +(?:implication|--) .*$", result.stdout, re.M)
-        assert f"{summary.brier:.3f}" in row.split()
+        assert f"{summary['brier']:.3f}" in row.split()
 
 
 def test_what_no_relation_was_found_for_is_no_undecided_claim() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibration import auroc, report
+from calibration import auroc, score
 from experiments.analyses.ours.relation_transfer import DATA, IN_SAMPLE, RESPONSES, transfer_rows
 from experiments.evaluators.relation_quality import (
     fit_lexical,
@@ -87,10 +87,9 @@ def test_a_model_that_knows_scores_perfectly() -> None:
     model = recorded_in_graphs(graphs, unrecorded=0.99)
     rows = relation_scores(model, labelled, scores=("auroc", "brier"), n_bootstrap=20)
     for kind in KINDS:
-        scores = {row.score: row.value for row in rows[kind]}
-        assert scores["auroc"] == 1.0
+        assert rows[kind]["auroc"].value == 1.0
         # The corpus's probabilities are mostly 0.8 and more.
-        assert scores["brier"] < 0.03
+        assert rows[kind]["brier"].value < 0.03
 
 
 def test_scores_are_those_of_calibration_with_intervals_over_responses() -> None:
@@ -98,13 +97,13 @@ def test_scores_are_those_of_calibration_with_intervals_over_responses() -> None
     forecasts = relation_forecasts(LexicalRelations(), labelled)
     rows = relation_scores(LexicalRelations(), labelled, scores=("auroc",), n_bootstrap=50)
     for kind in KINDS:
-        (row,) = rows[kind]
-        assert row.value == auroc(forecasts[kind].p, forecasts[kind].y)
-        assert row.resampled == "responses"
-        assert row.lower < row.value < row.upper
+        found = rows[kind]["auroc"]
+        assert found.value == auroc(forecasts[kind].p, forecasts[kind].y)
+        assert found.n == len({item.response for item in labelled})
+        assert found.lower < found.value < found.upper
     # It is a baseline: far from chance on entailment, and far from good on contradiction.
-    assert rows[E][0].value > 0.9
-    assert 0.6 < rows[C][0].value < 0.9
+    assert rows[E]["auroc"].value > 0.9
+    assert 0.6 < rows[C]["auroc"].value < 0.9
 
 
 def test_the_published_coefficients_are_the_fitted_ones(shared_data: Path) -> None:
@@ -148,10 +147,7 @@ def test_what_a_fit_has_seen_is_said_and_matters() -> None:
     responses = [item.response for item in halves["odd"]]
     assert len({*zip(responses, crossed.folds.tolist(), strict=True)}) == len(set(responses))
     p, y = crossed.cross_validated[:, 0], np.array([item.kind is E for item in halves["odd"]])
-    told = report(
-        {"p": p, "y": y, "response": responses, "fold": crossed.folds}, fold="fold",
-        scores=["auroc"],
-    ).models[0].scores["auroc"]  # fmt: skip
+    told = score(p, y, responses, folds=crossed.folds, scores=["auroc"])["auroc"]
     row = rows["odd", "odd", RESPONSES]
     ends = [row[f"{E}{end}"] for end in ("", "_lower", "_upper")]
     assert ends == pytest.approx([told.value, told.lower, told.upper], rel=1e-12)

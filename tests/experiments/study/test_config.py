@@ -198,8 +198,6 @@ def test_policies_of_k(tmp_path: Path, k: str | int) -> None:
         ("significance: {pairs: [[{variant: FR2}, exact]]}", ("told apart by the same keys",)),
         ("significance: {pairs: [[exact, exact]]}", ("the sides of a pair are the same",)),
         ("significance: {measures: [precison]}", ("did you mean 'precision'",)),
-        ("significance: {margins: {auroc: 0.1}}", ("margins has 'auroc'", "add it to measures")),
-        ("significance: {margins: {brier: 0}}", ("significance.margins.brier", "0")),
         ("significance: {measures: [calibration_slope], alternative: better}", ("neither way",)),
         ("measures: [auc]", ("measures[0]", "'auc'", "auroc")),
         ("significance: {test: t, measures: [brier]}", ("brier is pooled over claims",)),

@@ -13,11 +13,12 @@ import pyarrow as pa
 import pytest
 
 from calibration.curves.reliability_bins import reliability_bins
-from calibration.scores.summary import estimate_scores, summarise
+from calibration.scoring import DEFAULT_INTERVALS
 from experiments.study import rows as tidy_rows
 from experiments.study.agreement import agreeing_cells
 from experiments.study.diagrams import distinct_curves
 from experiments.study.judgements import read_judgements
+from experiments.study.measured import measured
 from experiments.study.rows import SCHEMA, RowsFile, write_rows
 from experiments.study.summary import summarise_study
 from factormodels.io import long_columns
@@ -134,8 +135,8 @@ def test_memory_does_not_grow_with_rows(
     ]
     # With a replicate more there would be a block of so many draws, whatever the number of rows.
     computed: list[Callable[[Any], Any]] = [
-        lambda claims: summarise(*claims),
-        lambda claims: estimate_scores(*claims),
+        lambda claims: measured(*claims),
+        lambda claims: measured(*claims, intervals=DEFAULT_INTERVALS),
         lambda claims: reliability_bins(*claims[:2], responses=claims[2], n_bootstrap=1),
     ]
     peaks, kept = [], []

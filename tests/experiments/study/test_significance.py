@@ -11,10 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from calibration import auroc, score_table
+from calibration import auroc, score
 from calibration.folds import response_folds
 from calibration.intervals import IntervalSettings
-from calibration.significance import compare_methods
 from experiments.study import significance, study_table
 from experiments.study.config import Study
 from experiments.study.folds import cross_fitted_folds
@@ -35,7 +34,6 @@ measures: [brier, auroc, calibration_slope]
 significance:
   pairs: [[lbp, exact]]
   measures: [brier, auroc, ece, log_loss]
-  margins: {brier: 0.05}
   resamples: 200
 """
 
@@ -78,39 +76,27 @@ def made(tmp_path: Path) -> Made:
     return make
 
 
-def test_every_score_is_tested_as_compare_methods_does(made: Made) -> None:
+def test_every_score_is_tested_as_models_are(made: Made) -> None:
     exact, lbp, y, responses = claims()
     lbp[0] = 1.0 - y[0]
     study, rows = made(STUDY, {"exact": exact, "lbp": lbp}, y)
     tests = significance.significance_table(study, rows).set_index("measure")
-    table = compare_methods(
-        {"exact": exact, "lbp": lbp}, y, responses, measures=study.significance.measures,
-        margins={"brier": 0.05}, n_resamples=200,
-        intervals=IntervalSettings(n_bootstrap=significance.REPLICATES),
+    table = score(
+        {"exact": exact, "lbp": lbp}, y, responses, scores=study.significance.measures,
+        n_resamples=200, intervals=IntervalSettings(n_bootstrap=significance.REPLICATES),
     )  # fmt: skip
     for name in ("brier", "auroc", "ece"):
-        cell, test = table.cell("lbp", name), tests.loc[name]
-        np.testing.assert_equal(test["coverage"], cell.difference_coverage)
-        assert test["difference"] == pytest.approx(cell.difference, abs=1e-12)
-        assert test["p_value"] == cell.p_value
-        assert (test["lower"], test["upper"]) == pytest.approx(
-            (cell.difference_lower, cell.difference_upper), abs=1e-12
-        )
+        found, test = table.difference("lbp", name), tests.loc[name]
+        np.testing.assert_equal(test["coverage"], found.coverage)
+        assert test["difference"] == pytest.approx(found.value, abs=1e-12)
+        assert test["p_value"] == found.p_value
+        assert (test["lower"], test["upper"]) == pytest.approx(found.interval, abs=1e-12)
         assert (test["status"], test["reason"]) == ("ok", "")
     # Corrected over the three tests that there are; the infinite log loss says why it is none.
     assert tests.loc["log_loss", "status"] == "infinite"
     assert "probability of 0" in str(tests.loc["log_loss", "reason"])
     assert math.isnan(tests["p_value"]["log_loss"])
     assert tests["corrected"].notna().sum() == 3
-    own = compare_methods(
-        {"exact": exact, "lbp": lbp}, y, responses, measures=["brier"], margins={"brier": 0.05},
-        n_resamples=200,
-    ).cell("lbp", "brier")  # fmt: skip
-    assert tests.loc["brier", "equivalence_p"] == pytest.approx(own.equivalence_p, rel=1e-6)
-    assert tests.loc["brier", "margin"] == 0.05
-    assert tests["equivalence_p"].notna().sum() == 1
-    paper = significance.paper(significance.significance_table(study, rows), study)
-    assert "margins of 0.05 in brier" in paper.note
 
 
 def test_measures_of_every_kind_are_columns_with_intervals(made: Made) -> None:
@@ -118,12 +104,12 @@ def test_measures_of_every_kind_are_columns_with_intervals(made: Made) -> None:
     constant = np.full(y.size, 0.5)
     study, rows = made(STUDY, {"exact": exact, "lbp": constant}, y)
     cells = whole_summary(study, rows).cells.set_index("backend_label")
-    scored = score_table(exact, y, responses=responses, scores=["auroc", "calibration_slope"])
-    for each in scored:
-        own = cells.loc["exact"]
-        assert own[each.score] == pytest.approx(each.value, abs=1e-12)
-        assert own[f"{each.score}_lower"] == pytest.approx(each.interval[0], abs=1e-9)
-        assert own[f"{each.score}_status"] == "ok"
+    scored = score(exact, y, responses, scores=["auroc", "calibration_slope"])
+    own = cells.loc["exact"]
+    for name, each in scored.models[0].scores.items():
+        assert own[name] == pytest.approx(each.value, abs=1e-12)
+        assert own[f"{name}_lower"] == pytest.approx(each.lower, abs=1e-9)
+        assert own[f"{name}_status"] == "ok"
     assert cells.loc["lbp", "calibration_slope_status"] == "constant_forecast"
     assert math.isnan(cells["calibration_slope"]["lbp"])
     columns = study_table.chosen(study.measures)

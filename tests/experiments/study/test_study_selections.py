@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibration.scores.summary import summarise
 from calibration.self_knowledge import IntervalSettings
 from calibration.significance import paired_permutation
 from experiments.evaluators.robustness import CoreChoices
 from experiments.evaluators.selection_study import selection_study
 from experiments.study import selections
+from experiments.study.measured import measured
 from experiments.study.reading import load_study
 from experiments.study.rows import read_rows
 from experiments.study.runner import Execution, StudyDesign, design, run_study
@@ -113,17 +113,17 @@ def test_the_measures_are_over_the_atoms_that_are_kept(run: Path, title: str, ba
     kept = rows[[title in names.split() for names in rows.selections]]
     p = kept.p.to_numpy(dtype=float)
     y = [None if pd.isna(label) else bool(label) for label in kept.label]
-    expected = summarise(p, y, kept.response.tolist(), k="median")
+    expected = measured(p, y, kept.response.tolist(), k="median")
     summary = pd.read_csv(run / "summary.csv")
     (row,) = summary[
         (summary.variant == "FR2")
         & (summary.backend_label == backend)
         & (summary.selection == title)
     ].to_dict("records")
-    assert row["n_atoms"] == expected.n_atoms == len(kept)
+    assert row["n_atoms"] == expected["n_atoms"] == len(kept)
     for name in ("precision", "f1_at_k", "precision_mae", "brier", "log_loss", "accuracy", "k"):
         # One sum of the same numbers in the same order.
-        assert row[name] == pytest.approx(getattr(expected, name), rel=1e-14)
+        assert row[name] == pytest.approx(expected[name], rel=1e-14)
 
 
 def test_nothing_is_inferred_for_a_selection(

@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.forecasts import Estimate, Forecasts, Sample, ScoreStatus, dot, pooled
+from calibration.estimate import Estimate, ScoreStatus
+from calibration.forecasts import Forecasts, Sample, dot, pooled
 from calibration.intervals import DeviationScores, IntervalMethod, Scale
 from calibration.labels import LabelPolicy
 from calibration.scores.cells import Cells, neighbours
 from calibration.scores.definition import SampleSettings, ScoreDefinition
+from calibration.scores.families.logistic import curve_columns, fit_curve
+from calibration.scores.families.pointwise import mean_loss
 from calibration.scores.logistic import sigmoid
-from calibration.scores.logistic_calibration import curve_columns, fit_curve
-from calibration.scores.pointwise import mean_loss
 from calibration.validation import Floats, Integers
 
 
@@ -107,13 +108,13 @@ def _brier_of_share(share: Floats) -> Floats:
     return share * (1 - share) ** 2 + (1 - share) * share**2
 
 
-def _corp_scores(sample: Sample, _: SampleSettings) -> dict[str, Estimate]:
+def _corp_scores(sample: Sample, _: SampleSettings) -> tuple[Estimate, ...]:
     terms = corp_terms(sample, isotonic_fit(sample))
-    return {
-        "corp_brier_miscalibration": Estimate(terms.miscalibration),
-        "corp_brier_discrimination": Estimate(terms.discrimination),
-        "corp_brier_uncertainty": Estimate(terms.uncertainty),
-    }
+    return (
+        Estimate("corp_brier_miscalibration", terms.miscalibration),
+        Estimate("corp_brier_discrimination", terms.discrimination),
+        Estimate("corp_brier_uncertainty", terms.uncertainty),
+    )
 
 
 def _miscalibration(points: Forecasts, _: SampleSettings) -> DeviationScores:
@@ -189,6 +190,8 @@ FAMILY = (
         interval=IntervalMethod.INVERSION,
         of_sample=_corp_scores,
         deviations=_miscalibration,
+        usual=2,
+        column="MCB",
     ),
     ScoreDefinition(
         name="corp_brier_discrimination",
@@ -200,6 +203,8 @@ FAMILY = (
         range=(0.0, 0.25),
         of_sample=_corp_scores,
         deviations=_discrimination,
+        usual=3,
+        column="DSC",
     ),
     ScoreDefinition(
         name="corp_brier_uncertainty",
@@ -211,5 +216,8 @@ FAMILY = (
         range=(0.0, 0.25),
         of_sample=_corp_scores,
         of_base_rate=lambda rates: rates * (1 - rates),
+        of_labels=True,
+        usual=4,
+        column="UNC",
     ),
 )

@@ -8,19 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calibration.estimate import Estimate, ScoreStatus, undefined
 from calibration.forecasts import (
     LOGIT_CLIP,
-    Estimate,
     Extremes,
     Forecasts,
     Sample,
-    ScoreStatus,
     clipped_logits,
     clipped_weight,
     extremes_named,
     logit_clip,
     pooled,
-    undefined,
     was_clipped,
 )
 from calibration.intervals import DeviationScores, IntervalMethod, Scale
@@ -36,6 +34,8 @@ from calibration.scores.logistic import (
 )
 from calibration.scores.mesh_sums import LAGRANGE, Mesh, mesh_of
 from calibration.validation import Floats
+
+_LINE = ("calibration_slope", "calibration_intercept", "calibration_in_the_large")
 
 KNOT_QUANTILES = (0.05, 0.35, 0.65, 0.95)
 """Where the knots of the flexible curve are among the atoms (Harrell 2015, section 2.4.6)."""
@@ -97,11 +97,10 @@ def calibration_line(
     """
     settings = SampleSettings(clip=logit_clip(clip), extremes=extremes_named(extremes))
     sample = pooled(p, y, weights, unlabelled)
-    scores = line_scores(sample, settings)
-    slope, large = scores["calibration_slope"], scores["calibration_in_the_large"]
+    slope, intercept, large = line_scores(sample, settings)
     return CalibrationLine(
         slope=slope.value,
-        intercept=scores["calibration_intercept"].value,
+        intercept=intercept.value,
         in_the_large=large.value,
         status=slope.status,
         in_the_large_status=large.status,
@@ -109,7 +108,11 @@ def calibration_line(
     )
 
 
-def line_scores(sample: Sample, settings: SampleSettings) -> dict[str, Estimate]:
+LineScores = tuple[Estimate, Estimate, Estimate]
+"""Slope, intercept, and the intercept if the slope is 1."""
+
+
+def line_scores(sample: Sample, settings: SampleSettings) -> LineScores:
     """Calibration slope, intercept and calibration in the large of a sample."""
     start = line_start(sample.forecasts, settings)
     return _line_scores(settings.with_logits(sample), settings.clip, start)
@@ -120,10 +123,10 @@ def line_start(points: Forecasts, settings: SampleSettings) -> dict[str, Floats]
 
     def build() -> dict[str, Floats]:
         found = _line_scores(_whole(points, settings), settings.clip, {})
-        large, slope = found["calibration_in_the_large"].value, found["calibration_slope"].value
+        slope, intercept, large = (each.value for each in found)
         start = {} if np.isnan(large) else {"large": np.array([large])}
         if not np.isnan(slope):
-            start["line"] = np.array([found["calibration_intercept"].value, slope])
+            start["line"] = np.array([intercept, slope])
         return start
 
     return points.remember(("line start", settings), build)
@@ -136,10 +139,11 @@ def _whole(points: Forecasts, settings: SampleSettings) -> Sample:
     )
 
 
-def _line_scores(sample: Sample, clip: float, start: dict[str, Floats]) -> dict[str, Estimate]:
-    names = ("calibration_slope", "calibration_intercept", "calibration_in_the_large")
+def _line_scores(sample: Sample, clip: float, start: dict[str, Floats]) -> LineScores:
+    slope, intercept, in_the_large = _LINE
     if sample.has_one_class:
-        return dict.fromkeys(names, undefined(ScoreStatus.ONE_CLASS))
+        one, other, large_one = (undefined(name, ScoreStatus.ONE_CLASS) for name in _LINE)
+        return one, other, large_one
     status = was_clipped(sample, clip)
     rows = _rows(sample, clip)
     large = fit_logistic(
@@ -149,7 +153,7 @@ def _line_scores(sample: Sample, clip: float, start: dict[str, Floats]) -> dict[
         offset=rows.columns[1],
         start=start.get("large"),
     )
-    estimates = {"calibration_in_the_large": Estimate(float(large.coefficients[0]), status)}
+    shift = Estimate(in_the_large, float(large.coefficients[0]), status=status)
     refused = None
     if sample.is_constant:
         refused = ScoreStatus.CONSTANT_FORECAST
@@ -159,22 +163,19 @@ def _line_scores(sample: Sample, clip: float, start: dict[str, Floats]) -> dict[
         fit = fit_logistic(rows.columns, rows.weight, rows.true, start=start.get("line"))
         refused = None if fit.status is ScoreStatus.OK else fit.status
     if refused is not None:
-        return estimates | dict.fromkeys(names[:2], undefined(refused))
-    intercept, slope = (float(value) for value in fit.coefficients)
-    return estimates | {
-        "calibration_slope": Estimate(slope, status),
-        "calibration_intercept": Estimate(intercept, status),
-    }
+        return undefined(slope, refused), undefined(intercept, refused), shift
+    a, b = (float(value) for value in fit.coefficients)
+    return Estimate(slope, b, status=status), Estimate(intercept, a, status=status), shift
 
 
-def _curve_scores(sample: Sample, settings: SampleSettings) -> dict[str, Estimate]:
+def _curve_scores(sample: Sample, settings: SampleSettings) -> tuple[Estimate, ...]:
     """E90 (Austin and Steyerberg 2019): the least distance that reaches 90 % of the atoms."""
     sample = settings.with_logits(sample)
     curve, status = curve_of(sample, settings)
     if status not in (ScoreStatus.OK, ScoreStatus.CLIPPED):
-        return {"e90": undefined(status)}
-    distance = np.abs(curve - sample.p)
-    return {"e90": Estimate(weighted_quantile(distance, sample.weight, 0.9), status)}
+        return (undefined("e90", status),)
+    reach = weighted_quantile(np.abs(curve - sample.p), sample.weight, 0.9)
+    return (Estimate("e90", reach, status=status),)
 
 
 def curve_of(sample: Sample, settings: SampleSettings) -> tuple[Floats, ScoreStatus]:
@@ -405,11 +406,14 @@ FAMILY = (
             interval=IntervalMethod.JACKKNIFE,
             range=(-np.inf, np.inf),
             of_sample=line_scores,
+            of_logits=True,
+            usual=usual,
+            column=title.lower(),
         )
-        for name, title, meaning in (
-            ("calibration_slope", "Slope", "slope of labels on logit p"),
-            ("calibration_intercept", "Intercept", "intercept of the same fit"),
-            ("calibration_in_the_large", "In the large", "intercept if the slope is 1"),
+        for name, title, meaning, usual in (
+            (_LINE[0], "Slope", "slope of labels on logit p", 8),
+            (_LINE[1], "Intercept", "intercept of the same fit", 9),
+            (_LINE[2], "In the large", "intercept if the slope is 1", 0),
         )
     ),
     ScoreDefinition(
@@ -421,8 +425,6 @@ FAMILY = (
         interval=IntervalMethod.INVERSION,
         of_sample=_curve_scores,
         deviations=_curve_deviations,
+        of_logits=True,
     ),
 )
-
-LOGIT_SCORES = frozenset(definition.name for definition in FAMILY)
-"""Names of the scores that take logits of p."""

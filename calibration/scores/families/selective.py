@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.forecasts import Estimate, Forecasts, Sample, dot, pooled
+from calibration.estimate import Estimate
+from calibration.forecasts import Forecasts, Sample, dot, pooled
 from calibration.intervals import IntervalMethod
 from calibration.labels import LabelPolicy
 from calibration.scores.definition import SampleSettings, ScoreDefinition
@@ -200,8 +201,9 @@ def harmonic_numbers(x: Floats) -> Floats:
     return result
 
 
-def _area_score(sample: Sample, _: SampleSettings) -> dict[str, Estimate]:
-    return {"aurc": Estimate(_areas(*_kept(sample, verdict_ranking(sample.forecasts)))[0])}
+def _area_score(sample: Sample, _: SampleSettings) -> tuple[Estimate, ...]:
+    area, _excess = _areas(*_kept(sample, verdict_ranking(sample.forecasts)))
+    return (Estimate("aurc", area),)
 
 
 FAMILY = (
@@ -212,5 +214,7 @@ FAMILY = (
         higher_is_better=False,
         interval=IntervalMethod.JACKKNIFE,
         of_sample=_area_score,
+        usual=11,
+        column="risk-coverage",
     ),
 )

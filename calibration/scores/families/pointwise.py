@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.forecasts import Estimate, Forecasts, Sample, dot, finite_or_infinite
+from calibration.forecasts import Forecasts, Sample, dot
 from calibration.intervals import RatioSums, Scale
 from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.scores.definition import (
     POSITIVE,
     JudgedClaims,
-    SampleSettings,
     ScoreDefinition,
     one_cell,
     per_claim,
@@ -59,10 +58,6 @@ def mean_loss(sample: Sample, name: str) -> float:
     return (_weighted_sum(sample.true, if_true) + _weighted_sum(sample.false, if_false)) / (
         sample.total
     )
-
-
-def _proper_scores(sample: Sample, _: SampleSettings) -> dict[str, Estimate]:
-    return {name: finite_or_infinite(mean_loss(sample, name)) for name in LOSSES}
 
 
 def _weighted_sum(weight: Floats, loss: Floats) -> float:
@@ -126,7 +121,7 @@ def _log_losses(judged: JudgedClaims) -> Floats:
 
 def _f1(judged: JudgedClaims) -> RatioSums:
     true, supported = judged.y == 1, judged.supported
-    sums = judged.grouping.sums
+    sums = judged.sums
     return one_cell(
         piecewise(lambda both: 2 * both, sums(true & supported)),
         piecewise(np.add, sums(true), sums(supported)),
@@ -147,7 +142,7 @@ FAMILY = (
         meaning="mean of (p - y)^2",
         higher_is_better=False,
         ratio=per_claim(lambda judged: piecewise(lambda p, y: (p - y) ** 2, judged.p, judged.y)),
-        of_sample=_proper_scores,
+        usual=1,
     ),
     ScoreDefinition(
         name="log_loss",
@@ -157,7 +152,8 @@ FAMILY = (
         scale=Scale.POSITIVE,
         range=POSITIVE,
         ratio=per_claim(_log_losses),
-        of_sample=_proper_scores,
+        usual=5,
+        column="log loss",
     ),
     ScoreDefinition(
         name="accuracy",
@@ -166,5 +162,7 @@ FAMILY = (
         higher_is_better=True,
         scale=Scale.PROBABILITY,
         ratio=per_claim(lambda judged: judged.supported == (judged.y == 1)),
+        usual=10,
+        column="accuracy",
     ),
 )

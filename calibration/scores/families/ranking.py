@@ -9,15 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.forecasts import (
-    Estimate,
-    Sample,
-    ScoreStatus,
-    dot,
-    pooled,
-    undefined,
-    with_ties,
-)
+from calibration.estimate import Estimate, ScoreStatus, undefined
+from calibration.forecasts import Sample, dot, pooled, with_ties
 from calibration.grouping import Grouping
 from calibration.intervals import IntervalMethod
 from calibration.labels import LabelPolicy, labelled_atoms
@@ -67,7 +60,7 @@ def auroc(
         InputError: for bad arrays, lengths that differ, or no labelled atom.
     """
     if folds is None:
-        return _ranking_scores(pooled(p, y, weights, unlabelled))["auroc"].value
+        return _ranking_scores(pooled(p, y, weights, unlabelled))[0].value
     atoms = labelled_atoms(p, y, unlabelled)
     fold, counts = atoms.grouping(folds, "folds").index, atoms.weights(weights)
     ordered = pairs = 0.0
@@ -88,22 +81,22 @@ def auprc(
     scikit-learn's ``average_precision_score``. Not defined, nan, if no atom is true.
     Arguments and errors are those of `auroc`.
     """
-    return _ranking_scores(pooled(p, y, weights, unlabelled))["auprc"].value
+    return _ranking_scores(pooled(p, y, weights, unlabelled))[1].value
 
 
-def _ranking_scores(sample: Sample, _: SampleSettings | None = None) -> dict[str, Estimate]:
-    estimates = dict.fromkeys(("auroc", "auprc"), undefined(ScoreStatus.ONE_CLASS))
+def _ranking_scores(sample: Sample, _: SampleSettings | None = None) -> tuple[Estimate, Estimate]:
+    """AUROC and average precision."""
+    area = undefined("auroc", ScoreStatus.ONE_CLASS)
     if sample.total_true <= 0:
-        return estimates
+        return area, undefined("auprc", ScoreStatus.ONE_CLASS)
     true_from = sample.total_true - sample.true_below
     weight_from = sample.total - sample.weight_below
     gained = sample.true > 0
     precision = np.divide(true_from, weight_from, out=np.zeros_like(true_from), where=gained)
-    estimates["auprc"] = Estimate(dot(sample.true, precision) / sample.total_true)
     if sample.total_false > 0:
         ordered, pairs = concordance(sample)
-        estimates["auroc"] = Estimate(ordered / pairs)
-    return estimates
+        area = Estimate("auroc", ordered / pairs)
+    return area, Estimate("auprc", dot(sample.true, precision) / sample.total_true)
 
 
 def clustered_auroc(
@@ -180,7 +173,10 @@ FAMILY = (
         higher_is_better=True,
         interval=IntervalMethod.OBUCHOWSKI,
         of_sample=_ranking_scores,
-        within_folds=lambda judged: auroc(judged.p, judged.y, folds=judged.folds),
+        within_folds=lambda judged: auroc(
+            judged.p, judged.y, weights=judged.weights, folds=judged.folds
+        ),
+        usual=6,
     ),
     ScoreDefinition(
         name="auprc",

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.forecasts import Estimate, Forecasts, Sample, pooled
+from calibration.estimate import Estimate
+from calibration.forecasts import Forecasts, Sample, pooled
 from calibration.intervals import DeviationScores, IntervalMethod, Scale
 from calibration.labels import LabelPolicy
 from calibration.scores.cells import deviation_scores, residual_sums
@@ -54,8 +55,8 @@ def smooth_ece(
     return _error(_cosines(sample), bandwidth)
 
 
-def _smooth_scores(sample: Sample, _: SampleSettings) -> dict[str, Estimate]:
-    return {"smooth_ece": Estimate(_chosen(sample))}
+def _smooth_scores(sample: Sample, _: SampleSettings) -> tuple[Estimate, ...]:
+    return (Estimate("smooth_ece", _chosen(sample)),)
 
 
 def _chosen(sample: Sample) -> float:

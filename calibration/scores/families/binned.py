@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.forecasts import Estimate, Forecasts, Sample, ScoreStatus, pooled, undefined
+from calibration.estimate import Estimate, ScoreStatus, undefined
+from calibration.forecasts import Forecasts, Sample, pooled
 from calibration.intervals import DeviationScores, IntervalMethod, Scale
 from calibration.labels import LabelPolicy
 from calibration.scores.binning import (
@@ -75,15 +76,15 @@ def _mean_absolute_debiased(bins: Binned) -> float:
     return float(bins.weight @ (2 * distance - folded) / bins.weight.sum())
 
 
-def _plain(sample: Sample, settings: SampleSettings) -> dict[str, Estimate]:
-    return {"ece": Estimate(_mean_absolute(equal_width(sample, settings.n_bins)))}
+def _plain(sample: Sample, settings: SampleSettings) -> tuple[Estimate, ...]:
+    return (Estimate("ece", _mean_absolute(equal_width(sample, settings.n_bins))),)
 
 
-def _debiased(sample: Sample, settings: SampleSettings) -> dict[str, Estimate]:
+def _debiased(sample: Sample, settings: SampleSettings) -> tuple[Estimate, ...]:
     bins = equal_mass(sample, settings.n_bins)
     if (bins.weight <= 1).any():
-        return {"ece_debiased": undefined(ScoreStatus.TOO_FEW_ATOMS)}
-    return {"ece_debiased": Estimate(_mean_absolute_debiased(bins))}
+        return (undefined("ece_debiased", ScoreStatus.TOO_FEW_ATOMS),)
+    return (Estimate("ece_debiased", _mean_absolute_debiased(bins)),)
 
 
 def _sum_of_distances(deviation: Floats) -> Floats:
@@ -122,6 +123,7 @@ FAMILY = (
         scale=Scale.NUMBER,
         interval=IntervalMethod.INVERSION,
         of_sample=_plain,
+        usual=7,
         deviations=_plain_deviations,
     ),
     ScoreDefinition(

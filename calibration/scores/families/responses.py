@@ -93,6 +93,7 @@ FAMILY = (
         higher_is_better=None,
         scale=Scale.PROBABILITY,
         ratio=per_response(lambda judged: judged.grouping.means(judged.y)),
+        of_labels=True,
     ),
     *(
         ScoreDefinition(

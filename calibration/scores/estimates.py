@@ -1,0 +1,309 @@
+"""Scores of claims with their intervals, each by the method that the registry names."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.estimate import Estimate, ScoreStatus, undefined
+from calibration.forecasts import Forecasts
+from calibration.grouping import Grouping, group_by_response
+from calibration.intervals import (
+    Ends,
+    IntervalMethod,
+    IntervalSettings,
+    RatioEstimand,
+    RatioSums,
+    Scale,
+    delta_interval,
+    effective_number,
+    estimate_all,
+    inverted_intervals,
+    jackknife_error,
+    left_out,
+    reach,
+    response_weights,
+)
+from calibration.labels import LabelPolicy, apply_policy
+from calibration.scores.coverage import coverage_warning
+from calibration.scores.definition import JudgedClaims, SampleSettings, ScoreDefinition
+from calibration.scores.families.ranking import clustered_auroc
+from calibration.scores.many_samples import scores_of_samples
+from calibration.scores.registry import REGISTRY, response_k, sample_scores
+from calibration.validation import (
+    Floats,
+    Integers,
+    check_lengths,
+    label_array,
+    probability_array,
+    weight_array,
+)
+
+_STEP = 1e-6
+
+_MOST_WORKERS = 4
+"""Threads of scores that are computed sample by sample; the numbers do not depend on them."""
+
+NO_VARIATION = 1e-12
+"""Relative to the score: a smaller standard error is the rounding of one that is 0."""
+
+
+def judged_claims(
+    p: ArrayLike,
+    y: Any,
+    responses: Any,
+    *,
+    weights: ArrayLike | None = None,
+    folds: Any = None,
+    k: str | float = "median",
+) -> JudgedClaims:
+    """All claims of one method, checked; labels are nan where there are none.
+
+    Args:
+        p: probabilities (n,) in [0, 1].
+        y: labels (n,), True or False, None where unlabelled; None if there are none at all.
+        responses: response ids (n,); None if every claim is a response of its own.
+        weights: how many claims each counts as, (n,), or None for one each.
+        folds: fold of each claim, (n,), if `p` is cross-fitted.
+        k: how the K of F1@K is chosen, as in `choose_k`.
+
+    Raises:
+        InputError: for bad arrays, lengths that differ, or an unknown `k`.
+    """
+    probabilities = probability_array(p)
+    labels = np.full(probabilities.size, np.nan) if y is None else label_array(y)
+    ids = np.arange(probabilities.size) if responses is None else responses
+    grouping = group_by_response(ids)
+    check_lengths(p=probabilities.size, y=labels.size, responses=grouping.index.size)
+    fold = None
+    if folds is not None:
+        fold = group_by_response(folds, "folds").index
+        check_lengths(p=probabilities.size, folds=fold.size)
+    counts = None if weights is None else weight_array(weights, probabilities.size)
+    return JudgedClaims(
+        probabilities, labels, grouping, response_k(k, grouping), folds=fold, weights=counts
+    )
+
+
+def labelled_claims(
+    every: JudgedClaims, unlabelled: str = LabelPolicy.EXCLUDE, k: str | float = "median"
+) -> JudgedClaims | None:
+    """Those claims that scores which need labels are over; None if there are none.
+
+    Args:
+        every: all claims, with nan for a label that is not there.
+        unlabelled: what these count as, as in `apply_policy`.
+        k: how the K of F1@K is chosen among them.
+
+    Raises:
+        InputError: for an unknown policy, unlabelled claims where they are an error, or weights
+            that are all zero.
+    """
+    scored = apply_policy(every.p, every.y, policy=unlabelled)
+    if not scored.p.size:
+        return None
+    grouping = every.grouping if scored.kept.all() else every.grouping.of(scored.kept)
+    return JudgedClaims(
+        scored.p,
+        scored.y,
+        grouping,
+        response_k(k, grouping),
+        folds=None if every.folds is None else every.folds[scored.kept],
+        weights=None if every.weights is None else scored.weights(every.weights),
+    )
+
+
+def estimates_of(
+    claims: JudgedClaims,
+    scores: Sequence[ScoreDefinition],
+    intervals: IntervalSettings | None,
+    settings: SampleSettings,
+) -> dict[str, Estimate]:
+    """Scores of claims by name, each with its one interval; AUROC within folds if there are any.
+
+    Args:
+        claims: the claims, all labelled where a score needs that.
+        scores: the scores.
+        intervals: replicates, seed and level of the intervals; None for none.
+        settings: what scores of samples are computed with.
+    """
+    found: dict[str, Estimate] = {}
+    of_samples = []
+    n_responses = len(claims.grouping.responses)
+    for score in scores:
+        if score.ratio is not None:
+            # One after the other: each has sums of every response.
+            found[score.name] = _of_sums(score, score.value(claims), claims, intervals)
+        elif score.within_folds is not None and claims.folds is not None:
+            value = score.value(claims)
+            if intervals is not None and math.isfinite(value.value):
+                given = claims.p, claims.y, claims.grouping, claims.folds, claims.weights
+                value = _of_auroc(value, *given, level=intervals.level)
+            found[score.name] = value
+        else:
+            of_samples.append(score.name)
+    if of_samples:
+        points = claims.forecasts
+        values = sample_scores(points.sample(), settings, of_samples)
+        found |= values
+        if intervals is not None and n_responses > 1:
+            found |= _of_samples(points, values, intervals, settings)
+    level = math.nan if intervals is None else intervals.level
+    for name, each in found.items():
+        finite = math.isfinite(each.value)
+        covers = coverage_warning(name, n_responses, level) if finite else math.nan
+        found[name] = replace(each, n=n_responses, coverage=covers)
+    return {score.name: found[score.name] for score in scores}
+
+
+def without_labels(scores: Sequence[ScoreDefinition]) -> dict[str, Estimate]:
+    """Scores that need labels where there are none."""
+    return {score.name: undefined(score.name, ScoreStatus.NO_LABELS) for score in scores}
+
+
+def _of_sums(
+    score: ScoreDefinition,
+    value: Estimate,
+    claims: JudgedClaims,
+    intervals: IntervalSettings | None,
+) -> Estimate:
+    if intervals is None or not math.isfinite(value.value):
+        return value
+    ratio = RatioEstimand(score.name, score.sums(claims), score.scale)
+    (own,) = estimate_all([ratio], replace(intervals, method=IntervalMethod.DELTA))
+    return _with_interval(value, (own.lower, own.upper), own.standard_error)
+
+
+def _of_samples(
+    points: Forecasts,
+    values: Mapping[str, Estimate],
+    intervals: IntervalSettings,
+    settings: SampleSettings,
+) -> dict[str, Estimate]:
+    """Scores of samples that have a value, with their intervals; points are of two responses."""
+    level, seed = intervals.level, intervals.seed
+    found: dict[str, Estimate] = {}
+    jackknifed = []
+    for name, value in values.items():
+        score = REGISTRY[name]
+        if not math.isfinite(value.value):
+            continue
+        if score.interval is IntervalMethod.BASE_RATE:
+            found[name] = _of_base_rate(value, score, points, level)
+        elif score.interval is IntervalMethod.OBUCHOWSKI:
+            sizes = np.bincount(points.response, minlength=points.n_responses)
+            grouping = Grouping(tuple(range(points.n_responses)), points.response, sizes)
+            p = np.repeat(points.p, points.sizes)
+            given = p, points.y, grouping, None, points.weights
+            found[name] = _of_auroc(value, *given, level=level)
+        elif score.interval is IntervalMethod.JACKKNIFE:
+            jackknifed.append(value)
+        elif score.deviations is not None:
+            deviations = score.deviations(points, settings)
+            if deviations is not None:
+                draws = response_weights(points.n_responses, intervals.n_bootstrap, seed)
+                lower, upper, error = inverted_intervals(deviations, draws, level)
+                found[name] = replace(value, lower=lower, upper=upper, standard_error=error)
+    if jackknifed:
+        found |= _by_jackknife(points, settings, jackknifed, level, seed)
+    return {name: _told(each) for name, each in found.items()}
+
+
+def _of_base_rate(
+    value: Estimate, score: ScoreDefinition, points: Forecasts, level: float
+) -> Estimate:
+    """Scores of the base rate alone take all values that its interval's base rates have."""
+    of_base_rate = score.of_base_rate
+    if of_base_rate is None:
+        return value
+    above, below = (
+        points.response_sums(each)[:, np.newaxis]
+        for each in (points.weights * points.y, points.weights)
+    )
+    (rate,) = estimate_all(
+        [RatioEstimand("base rate", RatioSums(above, below))],
+        IntervalSettings(IntervalMethod.DELTA, level=level),
+    )
+    lower, upper = float(rate.lower[0]), float(rate.upper[0])
+    own = float(rate.estimate[0])
+    # The uncertainty rises up to a base rate of one half and falls beyond it.
+    reached = of_base_rate(np.array([lower, upper, min(max(0.5, lower), upper)]))
+    step = of_base_rate(np.clip(np.array([own - _STEP, own + _STEP]), 0, 1))
+    error = abs(float(np.diff(step)[0])) / (2 * _STEP) * float(rate.standard_error[0])
+    ends = float(reached.min()), float(reached.max())
+    return replace(value, lower=ends[0], upper=ends[1], standard_error=error)
+
+
+def _of_auroc(
+    value: Estimate,
+    p: Floats,
+    y: Floats,
+    grouping: Grouping,
+    folds: Integers | None,
+    weights: Floats | None,
+    *,
+    level: float,
+) -> Estimate:
+    """AUROC with Obuchowski's standard error, symmetric in the logit; no interval without one."""
+    found = clustered_auroc([p], y, grouping, folds, weights)
+    error = np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
+    if not error[0] > NO_VARIATION:
+        return value
+    counted = np.ones(y.size) if weights is None else weights
+    size = effective_number(grouping.sums(counted)[:, np.newaxis])
+    return _with_interval(value, delta_interval(found.value, error, size, level, Scale.UNIT), error)
+
+
+def _by_jackknife(
+    points: Forecasts,
+    settings: SampleSettings,
+    values: Sequence[Estimate],
+    level: float,
+    seed: int,
+) -> dict[str, Estimate]:
+    names = [each.name for each in values]
+    own = np.array([each.value for each in values])
+    workers = min(os.cpu_count() or 1, _MOST_WORKERS)
+    statistic = scores_of_samples(points, settings, names, workers)
+    found, groups = left_out(statistic, points.n_responses, seed)
+    error = jackknife_error(found)
+    effective = effective_number(points.response_sums(points.weights)[:, np.newaxis])
+    size = np.full(len(names), min(float(effective[0]), len(found)))
+    ends = np.empty((2, len(names)))
+    for scale in Scale:
+        at = np.array([REGISTRY[name].scale is scale for name in names])
+        ends[:, at] = delta_interval(own[at], error[at], size[at], level, scale)
+    # A response moves a score as the group does that it is left out with.
+    influence = groups @ np.nan_to_num(own - found)
+    lowest, highest = reach(statistic, influence, (ends[0], ends[1]))
+    ends = np.stack([np.maximum(ends[0], lowest), np.minimum(ends[1], highest)])
+    return {
+        each.name: _with_interval(each, (ends[0], ends[1]), error, column)
+        for column, each in enumerate(values)
+        if error[column] > NO_VARIATION * abs(own[column])
+    }
+
+
+def _with_interval(value: Estimate, ends: Ends, error: Floats, column: int = 0) -> Estimate:
+    """The score with one of many intervals, arrays (k,)."""
+    lower, upper = (float(end[column]) for end in ends)
+    return replace(value, lower=lower, upper=upper, standard_error=float(error[column]))
+
+
+def _told(value: Estimate) -> Estimate:
+    """The score without what no population can have; no interval if both ends are the same.
+
+    Redraws that all have one value, as where claims are perfectly separated, measure no chance: a
+    point would claim to know the score for certain. This holds of every method.
+    """
+    lowest, highest = REGISTRY[value.name].range
+    lower, upper = max(value.lower, lowest), min(value.upper, highest)
+    if not upper - lower > NO_VARIATION * max(1.0, abs(lower), abs(upper)):
+        return Estimate(value.name, value.value, status=value.status)
+    return replace(value, lower=lower, upper=upper)

@@ -1,0 +1,656 @@
+"""The scores of one or more models on the same data, with intervals and paired tests.
+
+from calibration import score
+score(p, y, responses)["brier"].interval
+found = score("p", "label", "answer", data=frame, model="model")
+found.to_frame(), found.remarks, found.figures()
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.estimate import Difference, Estimate
+from calibration.forecasts import LOGIT_CLIP, Extremes, extremes_named, logit_clip
+from calibration.grouping import response_ids
+from calibration.intervals import IntervalSettings
+from calibration.labels import LabelPolicy, remark_unlabelled
+from calibration.scores.coverage import COVERS
+from calibration.scores.definition import JudgedClaims, SampleSettings, ScoreDefinition
+from calibration.scores.estimates import (
+    estimates_of,
+    judged_claims,
+    labelled_claims,
+    without_labels,
+)
+from calibration.scores.families.pointwise import brier
+from calibration.scores.measures import warn_where_entropy_misorders
+from calibration.scores.registry import REGISTRY, USUAL_SCORES, scores_named
+from calibration.significance.comparison import (
+    PairedTest,
+    check_alternative,
+    compare_judged,
+    paired_test_named,
+    resamples_used,
+)
+from calibration.significance.corrections import Correction, adjust, stars
+from calibration.significance.outcome import Alternative
+from calibration.tabular import Tabular
+from calibration.validation import is_missing, member_named, whole_number
+from factormodels.errors import InputError
+from factormodels.io.long_columns import piecewise
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from calibration.curves import CorpCurve, RiskCurve
+
+MOST_DRAWN = 6
+"""Models in one figure: more curves than colours tell nothing."""
+
+DEFAULT_INTERVALS = IntervalSettings()
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class ScoredModel:
+    """The scores of one model.
+
+    Attributes:
+        name: its name.
+        n_claims: number of claims that scores of labels are over.
+        n_unlabelled: number of its claims that have no label.
+        n_responses: number of responses that hold a claim of those.
+        n_extreme: number of labelled claims whose p has no logit, being 0 or 1 to six decimals.
+        k: K of F1@K; nan if it differs between responses.
+        scores: its scores by name.
+        differences: by score, the model less the reference; none of the reference, or untested.
+    """
+
+    name: str
+    n_claims: int
+    n_unlabelled: int
+    n_responses: int
+    n_extreme: int
+    k: float
+    scores: Mapping[str, Estimate]
+    differences: Mapping[str, Difference] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, repr=False)
+class ScoreTable(Tabular):
+    """Scores of models with intervals over responses, and paired tests between them.
+
+    Attributes:
+        models: what each model has, in order of first appearance.
+        scores: names of the scores, in order.
+        tested: names of those in which models are compared with the reference; none where there
+            is one model, or claims cannot be paired.
+        reference: the model that the others are compared with.
+        n_comparisons: how many p-values were corrected together.
+        level: nominal coverage of the intervals.
+        remarks: what a reader must know, a sentence each.
+        stars_note: what the stars mean; empty without tests.
+        drawn: claims of each model, as `curves` takes them, and how its bands are made.
+    """
+
+    models: tuple[ScoredModel, ...]
+    scores: tuple[str, ...]
+    tested: tuple[str, ...]
+    reference: str
+    n_comparisons: int
+    level: float
+    remarks: tuple[str, ...]
+    stars_note: str
+    drawn: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+
+    def __getitem__(self, name: str | tuple[str, str]) -> Estimate:
+        """A score of the one model, or of (model, score).
+
+        Raises:
+            InputError: if there is none of that name.
+        """
+        if isinstance(name, str) and len(self.models) > 1:
+            raise InputError(f"there are several models; give one of them as [MODEL, {name!r}]")
+        model, score = (self.models[0].name, name) if isinstance(name, str) else name
+        return self._found(model, score, {each.name: each.scores for each in self.models})
+
+    def difference(self, model: str, score: str) -> Difference:
+        """A model less the reference in a score.
+
+        Raises:
+            InputError: if they were not compared.
+        """
+        return self._found(model, score, {each.name: each.differences for each in self.models})
+
+    def stars(self, model: str, score: str) -> str:
+        """Marks of the corrected p-value against the reference, if there was a test."""
+        own = next((each.differences for each in self.models if each.name == model), {})
+        return stars(own[score].corrected) if score in own else ""
+
+    def _found(self, model: str, score: str, known: Mapping[str, Mapping[str, T]]) -> T:
+        if score in known.get(model, {}):
+            return known[model][score]
+        raise InputError(
+            f"there is no {score!r} of {model!r}; models are {', '.join(known)}, scores "
+            f"{', '.join(self.scores)}, compared with {self.reference} {', '.join(self.tested)}"
+        )
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row per model and score.
+
+        `coverage` is what the interval covers in simulations, where that is not its level; of
+        models that were compared, the difference to the reference has columns of its own.
+        """
+        return [
+            {
+                "model": model.name,
+                "score": name,
+                "value": own.value,
+                "lower": own.lower,
+                "upper": own.upper,
+                "standard_error": own.standard_error,
+                "coverage": own.coverage,
+                "status": str(own.status),
+                "n_claims": model.n_claims,
+                "n_unlabelled": model.n_unlabelled,
+                "n_responses": own.n,
+                **({} if not self.tested else _difference_row(model.differences.get(name))),
+                "reason": own.reason or own.no_interval,
+            }
+            for model in self.models
+            for name, own in model.scores.items()
+        ]
+
+    def curves(self) -> tuple[dict[str, CorpCurve], dict[str, RiskCurve]]:
+        """Reliability, and risk against coverage, by model, with bands over responses.
+
+        Where there are more models than `MOST_DRAWN`, of those with the lowest Brier scores.
+        """
+        from calibration.curves import corp_curve, risk_curve
+
+        names = list(self.drawn)
+        if len(names) > MOST_DRAWN:
+            names = sorted(names, key=self._brier)[:MOST_DRAWN]
+        return (
+            {name: corp_curve(**self.drawn[name]) for name in names},
+            {name: risk_curve(**self.drawn[name]) for name in names},
+        )
+
+    def _brier(self, name: str) -> float:
+        part = self.drawn[name]
+        return brier(part["p"], part["y"], unlabelled=part["unlabelled"])
+
+    def figures(self) -> dict[str, Figure]:
+        """The curves of `curves` drawn: ``reliability`` and ``risk_coverage``."""
+        from calibration.figures import corp_diagram, risk_coverage_figure
+
+        reliability, risks = self.curves()
+        return {
+            "reliability": corp_diagram(reliability),
+            "risk_coverage": risk_coverage_figure(risks),
+        }
+
+
+def _difference_row(own: Difference | None) -> dict[str, Any]:
+    """Columns of a difference; empty of the reference, and of what was not compared."""
+    own = Difference("", math.nan) if own is None else own
+    return {
+        "difference": own.value,
+        "difference_lower": own.lower,
+        "difference_upper": own.upper,
+        "difference_coverage": own.coverage,
+        "p_value": own.p_value,
+        "corrected": own.corrected,
+        "stars": stars(own.corrected),
+        "better": own.better,
+        "why": own.reason,
+    }
+
+
+def score(
+    p: Any,
+    y: Any,
+    responses: Any = None,
+    *,
+    data: Any = None,
+    model: str | None = None,
+    claim: str | None = None,
+    weights: Any = None,
+    folds: Any = None,
+    scores: Sequence[str] = USUAL_SCORES,
+    tested: Sequence[str] | None = None,
+    reference: str | None = None,
+    test: str | None = PairedTest.PERMUTATION,
+    alternative: str = Alternative.TWO_SIDED,
+    correction: str | None = Correction.HOLM,
+    n_resamples: int = 10_000,
+    k: str | float = "median",
+    intervals: IntervalSettings | None = DEFAULT_INTERVALS,
+    n_bins: int = 10,
+    clip: float = LOGIT_CLIP,
+    extremes: str = Extremes.CLIP,
+    unlabelled: str = LabelPolicy.EXCLUDE,
+) -> ScoreTable:
+    """Scores of one or more models with intervals over responses, and paired tests between them.
+
+    What is given are arrays, or names of columns of `data`. A table is long, a row per claim and
+    model, or wide, with a column of probabilities per model. Tests are over the claims that all
+    models have. In a long table claims are identified by the column `claim`; without it those of a
+    response are paired in their order, which all models must have in common: as many claims, with
+    the same labels.
+
+    A score that is not defined is nan, or infinite, and has a status that says why; that is not an
+    error. Scores that need no labels are over all claims.
+
+    Args:
+        p: probabilities (n,) in [0, 1] of being true; by model, a dict of such; or the column of
+            them, or several columns, one per model.
+        y: labels (n,), True or False, None where unlabelled; None if there are none.
+        responses: response ids (n,); without them claims count as independent, and intervals are
+            too short where claims of a response are alike.
+        data: a data frame, columns by name, or rows as dicts; None where arrays are given.
+        model: column of the model's name, if long.
+        claim: column of claim ids, unique within a response and model.
+        weights: how many claims each counts as, (n,), or None for one each.
+        folds: fold of each claim, (n,), if probabilities are cross-fitted: AUROC is then within
+            folds, as in `calibration.scores.auroc`.
+        scores: names of scores, of `calibration.scores.REGISTRY`.
+        tested: names of those in which models are compared; None for all that can differ between
+            models of the same claims.
+        reference: the model that the others are compared with; None for the first.
+        test: ``permutation``, which swaps two models in whole responses; ``bootstrap``; ``t`` for
+            scores that are means over responses; None for no comparison.
+        alternative: ``two-sided``, or ``better`` to test only whether a model is better.
+        correction: ``holm``, ``benjamini-hochberg``, or None for p-values as they are, without
+            stars.
+        n_resamples: permutations, or replicates of the bootstrap test, of every score; all 2^R
+            permutations of R responses where that is no more.
+        k: how the K of F1@K is chosen, as in `calibration.scores.choose_k`.
+        intervals: how intervals are made, and the seed of everything; None for no intervals.
+        n_bins: number of bins of calibration errors.
+        clip: p is moved into [clip, 1 - clip] where a score needs its logit.
+        extremes: what becomes of p outside: ``clip``, or ``leave-out`` as in rms's val.prob.
+        unlabelled: what claims without a label count as, as in `calibration.apply_policy`.
+
+    Raises:
+        InputError: for bad arrays, a column that is not there, lengths that differ, unknown names,
+            or a bad setting.
+    """
+    chosen, treatment = scores_named(scores), extremes_named(extremes)
+    settings = SampleSettings(whole_number(n_bins, "n_bins", 1), logit_clip(clip), treatment)
+    if data is not None:
+        given = _from_table(_data_frame(data), p, y, responses, model, claim, weights, folds)
+    elif model is not None or claim is not None:
+        raise InputError("model and claim name columns of a table; give it as data")
+    else:
+        of_each = p if isinstance(p, Mapping) else {"p": p}
+        given = {
+            str(name): _Given(own, y, responses, folds, weights) for name, own in of_each.items()
+        }
+    base = next(iter(given), "") if reference is None else reference
+    if base not in given:
+        raise InputError(f"reference is {reference!r}; choose one of {', '.join(given)}")
+    found: list[ScoredModel] = []
+    judged: dict[str, JudgedClaims | None] = {}
+    for name, part in given.items():
+        try:
+            every = part.claims(k)
+            judged[name] = labelled_claims(every, unlabelled, k)
+            found.append(_scored(name, every, judged[name], chosen, intervals, settings))
+        except InputError as error:
+            raise InputError(f"model {name!r}: {error}" if len(given) > 1 else f"{error}") from None
+    if y is not None:
+        remark_unlabelled(found[0].n_unlabelled, every.p.size, unlabelled)
+    remarks = _remarks(found, intervals, treatment, responses is not None, folds is not None)
+    names = _compared_names(chosen, tested)
+    differences: Mapping[str, Mapping[str, Difference]] = {}
+    stars_note, n_comparisons = "", 0
+    if test is not None and len(given) > 1 and names:
+        how = _Tests(
+            names,
+            paired_test_named(test, names),
+            alternative,
+            None if correction is None else member_named(Correction, correction, "correction"),
+            whole_number(n_resamples, "n_resamples", 1),
+            intervals or DEFAULT_INTERVALS,
+            settings,
+        )
+        check_alternative(alternative, scores_named(names, "tested"))
+        # Models of the same arrays share everything but their probabilities.
+        paired = given if data is None else _paired(given)
+        if isinstance(paired, str):
+            remarks.append(paired)
+        else:
+            remarks += _left_out(given, paired)
+            sides = {
+                name: judged[name]
+                if part is given[name]
+                else labelled_claims(part.claims(k), unlabelled, k)
+                for name, part in paired.items()
+            }
+            differences, n_comparisons = how.differences(sides, base)
+            stars_note = how.note(sides[base], base, n_comparisons)
+            remarks.append(stars_note)
+    bands = intervals or DEFAULT_INTERVALS
+    drawn = {"n_bootstrap": bands.n_bootstrap, "seed": bands.seed, "level": bands.level}
+    return ScoreTable(
+        models=tuple(replace(each, differences=differences.get(each.name, {})) for each in found),
+        scores=tuple(scores),
+        tested=names if differences else (),
+        reference=base,
+        n_comparisons=n_comparisons,
+        level=bands.level,
+        remarks=tuple(remarks),
+        stars_note=stars_note,
+        drawn={
+            name: {**part.arrays(), **drawn, "unlabelled": unlabelled}
+            for name, part in given.items()
+        },
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Given:
+    """What is said of the claims of one model: arrays (n_claims,), as `score` takes them."""
+
+    p: Any
+    y: Any
+    responses: Any
+    folds: Any = None
+    weights: Any = None
+    claim_ids: list[Hashable] | None = None
+
+    def claims(self, k: str | float) -> JudgedClaims:
+        """All claims, checked."""
+        return judged_claims(
+            self.p, self.y, self.responses, weights=self.weights, folds=self.folds, k=k
+        )
+
+    def arrays(self) -> dict[str, Any]:
+        """As curves take them."""
+        return {name: getattr(self, name) for name in ("p", "y", "responses", "weights")}
+
+    def taken(self, rows: NDArray[np.int64]) -> _Given:
+        """These rows of a table."""
+        p, y, responses, folds, weights = (
+            None if each is None else each[rows]
+            for each in (self.p, self.y, self.responses, self.folds, self.weights)
+        )
+        return _Given(p, y, responses, folds, weights)
+
+    def keys(self) -> list[tuple[Hashable, Hashable]]:
+        """(response, claim) of every row; the claim's number in its response if it has no id."""
+        ids = range(len(self.p)) if self.responses is None else response_ids(self.responses)
+        if self.claim_ids is not None:
+            return list(zip(ids, self.claim_ids, strict=True))
+        seen: dict[Hashable, int] = {}
+        keys: list[tuple[Hashable, Hashable]] = []
+        for each in ids:
+            seen[each] = seen.get(each, 0) + 1
+            keys.append((each, seen[each]))
+        return keys
+
+
+def _scored(
+    name: str,
+    every: JudgedClaims,
+    labelled: JudgedClaims | None,
+    scores: Sequence[ScoreDefinition],
+    intervals: IntervalSettings | None,
+    settings: SampleSettings,
+) -> ScoredModel:
+    """The scores of one model that need labels, and those that need none.
+
+    Raises:
+        InputError: if no claim has a label and every score needs one.
+    """
+    if labelled is None and all(each.needs_labels for each in scores):
+        raise InputError(
+            f"none of the {every.p.size} atoms has a label; label some, or set unlabelled to "
+            "'false' or 'true'"
+        )
+    found = without_labels(scores)
+    for needed, claims in ((False, every), (True, labelled)):
+        own = [each for each in scores if each.needs_labels is needed]
+        if own and claims is not None:
+            found |= estimates_of(claims, own, intervals, settings)
+    if "entropy" in found:
+        warn_where_entropy_misorders(every.p)
+    n_extreme = 0
+    if labelled is not None:
+        extreme = piecewise(lambda p: (p < LOGIT_CLIP) | (p > 1 - LOGIT_CLIP), labelled.p)
+        n_extreme = int(extreme.sum())
+    return ScoredModel(
+        name=name,
+        n_claims=0 if labelled is None else labelled.p.size,
+        n_unlabelled=int(np.isnan(every.y).sum()),
+        n_responses=0 if labelled is None else len(labelled.grouping.responses),
+        n_extreme=n_extreme,
+        k=float(every.k[0]) if np.ptp(every.k) == 0 else math.nan,
+        scores={each.name: found[each.name] for each in scores},
+    )
+
+
+@dataclass(frozen=True)
+class _Tests:
+    """How models are compared with the reference, as `score` has its arguments."""
+
+    names: tuple[str, ...]
+    test: PairedTest
+    alternative: str
+    correction: Correction | None
+    n_resamples: int
+    intervals: IntervalSettings
+    settings: SampleSettings
+
+    def differences(
+        self, sides: Mapping[str, JudgedClaims | None], base: str
+    ) -> tuple[dict[str, dict[str, Difference]], int]:
+        """Each model less the reference by score, corrected; and how many were tested."""
+        reference = sides[base]
+        found = [
+            (name, each)
+            for name, own in sides.items()
+            if name != base and own is not None and reference is not None
+            for each in compare_judged(
+                *(own, reference, self.names),
+                test=self.test,
+                alternative=self.alternative,
+                n_resamples=self.n_resamples,
+                intervals=self.intervals,
+                settings=self.settings,
+            )
+        ]
+        p_values = np.array([each.p_value for _, each in found])
+        corrected = np.full(p_values.size, np.nan)
+        if self.correction is not None:
+            corrected = adjust(p_values, self.correction)
+        told: dict[str, dict[str, Difference]] = {}
+        for (name, each), value in zip(found, corrected.tolist(), strict=True):
+            told.setdefault(name, {})[each.name] = replace(each, corrected=value)
+        return told, int(np.isfinite(p_values).sum())
+
+    def note(self, reference: JudgedClaims | None, base: str, n_comparisons: int) -> str:
+        """What the stars mean."""
+        if reference is None:
+            return "Models are not tested against each other, for no claim has a label."
+        if self.correction is None:
+            return "P-values are not corrected, so that none is marked."
+        side = "two-sided" if self.alternative == Alternative.TWO_SIDED else "one-sided"
+        used = resamples_used(self.test, len(reference.grouping.responses), self.n_resamples)
+        drawn = "swaps" if self.test is PairedTest.PERMUTATION else "replicates"
+        counted = f" ({used:,} {drawn})" if used else ""
+        return (
+            f"* p < 0.05, ** p < 0.01, *** p < 0.001 against {base}, {side} {self.test} "
+            f"tests{counted} paired by response, corrected over {n_comparisons} comparisons "
+            f"({self.correction})."
+        )
+
+
+def _compared_names(
+    scores: Sequence[ScoreDefinition], tested: Sequence[str] | None
+) -> tuple[str, ...]:
+    """Scores that are compared: those that can differ between models of the same claims."""
+    if tested is not None:
+        return tuple(each.name for each in scores_named(tested, "tested")) if tested else ()
+    return tuple(each.name for each in scores if not each.of_labels)
+
+
+def _data_frame(data: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    if isinstance(data, pd.DataFrame):
+        table = data
+    else:
+        try:
+            table = pd.DataFrame(data)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"data is not a table ({error}); give a data frame, columns by name, or rows as "
+                "dicts"
+            ) from None
+    if table.empty:
+        raise InputError("data is empty; give a row per claim")
+    return table
+
+
+def _from_table(
+    table: pd.DataFrame,
+    p: str | Sequence[str],
+    y: str | None,
+    response: str | None,
+    model: str | None,
+    claim: str | None,
+    weights: str | None,
+    folds: str | None,
+) -> dict[str, _Given]:
+    """What each model says, by its name."""
+    columns = [p] if isinstance(p, str) else list(p)
+    named: dict[str, Sequence[str | None]] = {"p": columns, "y": [y], "responses": [response]}
+    named |= {"model": [model], "claim": [claim], "weights": [weights], "folds": [folds]}
+    for argument, wanted in named.items():
+        for name in wanted:
+            if name is not None and name not in table:
+                raise InputError(
+                    f"data has no column {name!r}; set {argument} to one of "
+                    f"{', '.join(map(str, table.columns))}"
+                )
+    if not columns or len(set(columns)) < len(columns):
+        raise InputError(f"p is {columns!r}; give one column of probabilities, or each once")
+    if model is not None and len(columns) > 1:
+        raise InputError("p names several columns and model another; give one or the other")
+
+    def given(part: pd.DataFrame, column: str) -> _Given:
+        labels, ids, fold = (
+            None if name is None else _objects(part[name]) for name in (y, response, folds)
+        )
+        counts = None if weights is None else part[weights].to_numpy()
+        claims = None if claim is None else response_ids(_objects(part[claim]), "claim")
+        return _Given(_objects(part[column]), labels, ids, fold, counts, claims)
+
+    if model is None:
+        return {column: given(table, column) for column in columns}
+    names = _objects(table[model])
+    for place, name in enumerate(names):
+        if is_missing(name):
+            raise InputError(f"column {model!r} is empty in row {place}; name the model")
+    texts = [str(name) for name in names]
+    return {
+        name: given(table[[text == name for text in texts]], columns[0])
+        for name in dict.fromkeys(texts)
+    }
+
+
+def _objects(column: Any) -> NDArray[Any]:
+    """Values of a column, what is missing as None."""
+    values = column.to_numpy(dtype=object)
+    return np.array([None if is_missing(value) else value for value in values], dtype=object)
+
+
+def _paired(given: Mapping[str, _Given]) -> dict[str, _Given] | str:
+    """The claims that all models have, in one order; or why they cannot be paired."""
+    keys = {name: part.keys() for name, part in given.items()}
+    for name, own in keys.items():
+        if len(set(own)) < len(own):
+            raise InputError(
+                f"model {name!r} has a claim twice; give each claim of a response once"
+            )
+    first, *others = keys.values()
+    nameless = all(part.claim_ids is None for part in given.values())
+    if nameless and any(set(own) != set(first) for own in others):
+        return (
+            "Models are not tested against each other, for they have different numbers of claims; "
+            "name the column of claim ids."
+        )
+    of_others = [set(own) for own in others]
+    shared = [key for key in first if all(key in own for own in of_others)]
+    if not shared:
+        return "Models are not tested against each other, for they have no claim in common."
+    paired = {}
+    for name, part in given.items():
+        # A model whose rows are all shared, in this order, has been judged already.
+        paired[name] = part
+        if keys[name] != shared:
+            place = {key: position for position, key in enumerate(keys[name])}
+            paired[name] = part.taken(np.array([place[key] for key in shared]))
+    base, *rest = (part.y for part in paired.values())
+    if base is not None and any(each.tolist() != base.tolist() for each in rest):
+        return (
+            "Models are not tested against each other, for claims that should be the same have "
+            "different labels."
+        )
+    return paired
+
+
+def _left_out(given: Mapping[str, _Given], paired: Mapping[str, _Given]) -> list[str]:
+    """What is said where models are compared on fewer claims than some of them have."""
+    shared = len(next(iter(paired.values())).p)
+    if all(len(part.p) == shared for part in given.values()):
+        return []
+    of_each = ", ".join(f"{len(part.p):,} of {name}" for name, part in given.items())
+    return [f"Models are tested on the {shared:,} claims that all of them have, of {of_each}."]
+
+
+def _remarks(
+    models: Sequence[ScoredModel],
+    intervals: IntervalSettings | None,
+    extremes: Extremes,
+    clustered: bool,
+    folds: bool,
+) -> list[str]:
+    """What a reader must know of the scores, a sentence each."""
+    remarks = []
+    if intervals is not None:
+        unit = "responses" if clustered else "claims, taken as independent"
+        remarks.append(f"In brackets: {100 * intervals.level:g}% intervals over {unit}.")
+    if any(math.isfinite(own.coverage) for each in models for own in each.scores.values()):
+        remarks.append(COVERS)
+    if any(each.n_unlabelled for each in models):
+        remarks.append(f"Claims without a label: {_counts(models, 'n_unlabelled')}.")
+    scored = models[0].scores
+    if any(REGISTRY[name].of_logits for name in scored) and any(each.n_extreme for each in models):
+        become = f"moved to {LOGIT_CLIP:g} and 1 - {LOGIT_CLIP:g}"
+        if extremes is Extremes.LEAVE_OUT:
+            become = "left out"
+        remarks.append(
+            f"Claims with p of 0 or 1, {become} where a score needs their logit: "
+            f"{_counts(models, 'n_extreme')}."
+        )
+    if folds and "auroc" in scored:
+        remarks.append("Probabilities are cross-fitted: AUROC compares claims of one fold.")
+    return remarks
+
+
+def _counts(models: Sequence[ScoredModel], name: str) -> str:
+    return ", ".join(
+        f"{getattr(each, name):,} of {each.name}" for each in models if getattr(each, name)
+    )

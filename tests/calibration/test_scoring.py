@@ -1,0 +1,630 @@
+"""`calibration.score`: what it computes, of whatever it is given, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from calibration import auroc, score
+from calibration.intervals import IntervalMethod
+from calibration.recalibration import AS_GIVEN, PlattRecalibrator, cross_fit, recalibrations
+from calibration.scores import MEASURES, REGISTRY, USUAL_SCORES, calibration_line
+from calibration.scores.estimates import judged_claims
+from calibration.significance import (
+    adjust,
+    compare_judged,
+    paired_permutation,
+    paired_t_test,
+)
+from factormodels.errors import InputError
+from tests.calibration.coverage_simulation import draw
+from tests.calibration.scored import OF_PROBABILITIES, QUICK, compared, models, scored
+from tests.refusals import refused
+
+# Response b: 0.9 and 0.6 supported of three; response a: one undecided atom.
+P = [0.9, 0.6, 0.2, 0.5]
+Y = [True, False, None, True]
+RESPONSES = ["b", "b", "b", "a"]
+COMPARED = ("precision", "f1_at_k", "precision_mae", "f1", "accuracy", "brier", "log_loss")
+
+
+def values(p: Any, y: Any, responses: Any, **how: Any) -> dict[str, float]:
+    found = scored(p, y, responses, scores=MEASURES, **how)
+    return {name: each.value for name, each in found.items()}
+
+
+def same(first: Any, second: Any) -> bool:
+    """Whether the scores of two models are the same to the last digit, nan and all."""
+    return repr(dict(first)) == repr(dict(second))
+
+
+# --- values -------------------------------------------------------------------------------------
+
+
+def test_hand_values() -> None:
+    found = values(P, Y, RESPONSES)
+    # All equalities hold up to a few roundings.
+    expected = {
+        "supported": 1.0,
+        "contradicted": 0.5,
+        "undecided": 0.5,
+        "precision": (2 / 3 + 0) / 2,
+        # Of the labelled atoms of b, half are true; of a, all.
+        "human_precision": (1 / 2 + 1) / 2,
+        # b: 2 of 2 supported against 1 of 2; a: 0 of 1 against 1 of 1.
+        "precision_mae": (1 / 2 + 1) / 2,
+        # b: Pr = 2/3 and R_2 = 1; a: no supported atom.
+        "f1_at_k": (4 / 5 + 0) / 2,
+        "expected_precision": (1.7 / 3 + 0.5) / 2,
+        "f1": 2 * 1 / (2 * 1 + 1 + 1),
+        "accuracy": 1 / 3,
+        "brier": (0.01 + 0.36 + 0.25) / 3,
+        "log_loss": -(math.log(0.9) + math.log(0.4) + math.log(0.5)) / 3,
+    }
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value, abs=1e-15), name
+    (model,) = score(P, Y, RESPONSES, scores=MEASURES).models
+    assert (model.n_claims, model.n_unlabelled, model.n_responses, model.k) == (3, 1, 2, 2.0)
+
+
+def test_unlabelled_atoms_change_scores_by_policy_and_measures_never() -> None:
+    rows = {each: values(P, Y, RESPONSES, unlabelled=each) for each in ("exclude", "false", "true")}
+    for name in MEASURES:
+        if not REGISTRY[name].needs_labels:
+            assert len({row[name] for row in rows.values()}) == 1, name
+    # A Brier sum over four atoms is divided by four, and one over three by three.
+    assert rows["false"]["brier"] == pytest.approx((0.01 + 0.36 + 0.04 + 0.25) / 4, abs=1e-15)
+    assert rows["true"]["brier"] == pytest.approx((0.01 + 0.36 + 0.64 + 0.25) / 4, abs=1e-15)
+    refused("unlabelled", score, P, Y, RESPONSES, unlabelled="error")
+
+
+@pytest.mark.parametrize("y", [None, [None] * 4, [math.nan] * 4])
+def test_without_labels_scores_of_labels_say_so(y: Any) -> None:
+    found = scored(P, y, RESPONSES, scores=MEASURES)
+    without = {name for name, each in found.items() if each.status == "no_labels"}
+    assert without == {name for name in MEASURES if REGISTRY[name].needs_labels}
+    assert all(math.isnan(found[name].value) for name in without)
+    assert found["precision"].value == pytest.approx(1 / 3, abs=1e-15)
+    refused("none of the 4 atoms has a label", score, P, y, RESPONSES)
+
+
+def test_a_response_without_labels_is_left_out_of_the_error_of_precision() -> None:
+    with_it = values([0.9, 0.9, 0.9], [True, False, None], ["a", "b", "c"])
+    without = values([0.9, 0.9], [True, False], ["a", "b"])
+    for name in ("precision_mae", "human_precision"):
+        assert with_it[name] == without[name] == 0.5
+
+
+@pytest.mark.parametrize(("k", "expected"), [("half", math.nan), (7, 7.0), ("fixed:3", 3.0)])
+def test_k_that_differs_between_responses_is_not_one_number(k: Any, expected: float) -> None:
+    found = score(P, Y, RESPONSES, scores=["f1_at_k"], k=k).models[0].k
+    assert found == expected or math.isnan(found) == math.isnan(expected)
+
+
+def test_relabelling_responses_changes_nothing() -> None:
+    assert values(P, Y, RESPONSES) == pytest.approx(
+        values(P, Y, np.array([7, 7, 7, 3])), nan_ok=True
+    )
+
+
+def test_released_output_of_factreasoner(shared_data: Path) -> None:
+    results = json.loads((shared_data / "factreasoner/factreasoner_output.json").read_text())[
+        "results"
+    ]
+    p = [marginal["probabilities"][1] for marginal in results["marginals"]]
+    found = values(p, None, [results["topic"]] * len(p), k="half")
+    assert found["supported"] == results["num_true_atoms"]
+    # The release counts undecided atoms among the false ones.
+    assert found["contradicted"] + found["undecided"] == results["num_false_atoms"]
+    assert found["undecided"] == results["num_uniform_atoms"]
+    assert found["precision"] == pytest.approx(results["factuality_score"], abs=1e-15)
+    assert found["f1_at_k"] == pytest.approx(results["f1_k"], abs=1e-15)
+    # Marginals in the file are rounded to six decimals, its mean probability is not.
+    assert found["expected_precision"] == pytest.approx(results["avg_prob"], abs=5e-7)
+
+
+def test_certain_claims_are_counted_and_can_be_left_out() -> None:
+    frame = claims()
+    frame.loc[[1, 5], "sharp"] = [0.0, 1.0]
+    given = frame["sharp"], frame["label"], frame["answer"]
+    brier = []
+    for how, told in (("clip", "moved to 1e-06 and 1 - 1e-06 where"), ("leave-out", "left out")):
+        found = score(*given, extremes=how, intervals=QUICK, scores=["calibration_slope", "brier"])
+        assert found.models[0].n_extreme == 2
+        assert told in " ".join(found.remarks)
+        line = calibration_line(*given[:2], extremes=how)
+        assert found["calibration_slope"].value == pytest.approx(line.slope)
+        brier.append(found["brier"].value)
+    assert brier[0] == brier[1]
+
+
+# --- intervals ----------------------------------------------------------------------------------
+
+
+def atoms(seed: int = 0, n_responses: int = 80) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return (p, y, responses) of made-up claims, one in eight without a label."""
+    rng = np.random.default_rng(seed)
+    responses = np.repeat(np.arange(n_responses), rng.integers(1, 12, n_responses))
+    p = rng.uniform(0.01, 0.99, responses.size)
+    y = (rng.uniform(size=p.size) < p).astype(float)
+    y[rng.uniform(size=p.size) < 0.125] = np.nan
+    p[rng.uniform(size=p.size) < 0.125] = 0.5
+    return p, y, responses
+
+
+@pytest.mark.parametrize("policy", ["exclude", "false"])
+def test_every_score_has_a_value_an_error_and_an_interval_around_it(policy: str) -> None:
+    p, y, responses = atoms()
+    names = [name for name in REGISTRY if "ece" not in name and "miscal" not in name]
+    for name, each in scored(
+        p, y, responses, scores=names, n_bootstrap=30, unlabelled=policy
+    ).items():
+        # Three responses have no label at all.
+        n_responses = 80 if policy == "false" or not REGISTRY[name].needs_labels else 78
+        assert (each.name, each.status, each.n) == (name, "ok", n_responses)
+        assert each.lower < each.value < each.upper, name
+        assert each.standard_error > 0, name
+
+
+def test_an_interval_of_a_mean_by_hand() -> None:
+    p, y, responses = atoms()
+    own = np.array([p[responses == one].mean() for one in np.unique(responses)])
+    found = scored(p, y, responses, scores=["expected_precision"], n_bootstrap=1)
+    # Student's t at 79 degrees of freedom, symmetric in the logit.
+    mean = own.mean()
+    reach = 1.9904502 * own.std(ddof=1) / math.sqrt(own.size) / (mean * (1 - mean))
+    logit = math.log(mean / (1 - mean))
+    ends = 1 / (1 + math.exp(reach - logit)), 1 / (1 + math.exp(-reach - logit))
+    assert found["expected_precision"].interval == pytest.approx(ends, abs=1e-7)
+
+
+def test_what_is_undefined_has_no_interval() -> None:
+    certain = scored([0.0, 1.0, 0.4], [True, True, False], list("abb"), n_bootstrap=9,
+                     scores=["log_loss", "mean_surprisal"])  # fmt: skip
+    one = scored([0.2, 0.7], [True, False], ["a", "a"], n_bootstrap=9,
+                 scores=["mean_surprisal", "brier", "precision"])  # fmt: skip
+    without = [*certain.values(), one["mean_surprisal"], one["brier"]]
+    assert all(map(math.isnan, [end for each in without for end in each.interval]))
+    assert one["brier"].no_interval == "fewer than two responses"
+    # A share that no redraw can move gets Wilson's interval of one trial: nearly everything. Losses
+    # are no shares.
+    assert np.subtract(*one["precision"].interval[::-1]) > 0.7
+
+
+def test_no_end_is_farther_than_a_response() -> None:
+    # Two responses, one of them almost certain: Student's t with one degree reaches far beyond.
+    found = scored([0.999, 0.6], [True, True], ["a", "b"], n_bootstrap=9, scores=["log_loss"])
+    assert found["log_loss"].interval == pytest.approx((-math.log(0.999), -math.log(0.6)))
+
+
+def test_intervals_are_seeded_and_those_of_some_scores_are_those_of_all() -> None:
+    p, y, responses = draw(np.random.default_rng(1), 40)
+    whole = scored(p, y, responses, n_bootstrap=20)
+    assert list(whole) == list(OF_PROBABILITIES)
+    names = ["auroc", "e90", "brier"]
+    some = scored(p, y, responses, n_bootstrap=20, scores=names)
+    assert list(some) == names
+    assert same(some, {name: whole[name] for name in names})
+    assert not same(whole, scored(p, y, responses, n_bootstrap=20, seed=4))
+
+
+DEGENERATE: dict[str, tuple[Any, Any, dict[str, str]]] = {
+    "one class": (
+        [0.2, 0.5, 0.9],
+        [1, 1, 1],
+        {"auroc": "one_class", "auprc": "ok", "calibration_slope": "one_class"}
+        | {"calibration_in_the_large": "one_class", "e90": "one_class", "brier": "ok"},
+    ),
+    "no true atom": ([0.2, 0.5, 0.9], [0, 0, 0], {"auprc": "one_class", "auroc": "one_class"}),
+    "constant": (
+        [0.3] * 4,
+        [1, 0, 0, 1],
+        {"calibration_slope": "constant_forecast", "calibration_in_the_large": "ok", "e90": "ok"}
+        | {"auroc": "ok", "corp_brier_discrimination": "ok", "smooth_ece": "ok"},
+    ),
+    "certain": (
+        [0.0, 1.0, 1.0, 0.0],
+        [0, 1, 0, 1],
+        {"log_loss": "infinite", "brier": "ok", "calibration_slope": "clipped"},
+    ),
+    "one atom": (
+        [0.4],
+        [1],
+        {"brier": "ok", "ece_debiased": "too_few_atoms", "auroc": "one_class", "aurc": "ok"},
+    ),
+    "few atoms": ([0.1, 0.4, 0.6], [0, 1, 0], {"ece_debiased": "too_few_atoms"}),
+}
+
+
+@pytest.mark.parametrize("case", DEGENERATE)
+def test_degenerate_forecasts_have_a_status_and_never_raise(case: str) -> None:
+    p, y, statuses = DEGENERATE[case]
+    for responses in (None, list(range(len(p))), ["one"] * len(p)):
+        found = scored(p, y, responses, n_bootstrap=12)
+        assert {name: str(found[name].status) for name in statuses} == statuses
+        for each in found.values():
+            assert math.isfinite(each.value) == (each.status in {"ok", "clipped"}), each
+            assert bool(each.reason) == (each.status != "ok")
+            assert each.n > 1 or math.isnan(each.lower)
+
+
+@pytest.mark.parametrize("n_responses", [2, 4, 10, 30])
+@pytest.mark.parametrize("p_true", [0.9, 1.0, None])
+def test_no_interval_of_perfectly_separated_claims_is_a_point(
+    n_responses: int, p_true: float | None
+) -> None:
+    y = np.tile([True, True, True, False, False, False], n_responses)
+    p = np.where(y, p_true, 1.0 - p_true) if p_true else np.full(y.size, 0.5)
+    told = 0
+    for each in scored(p, y, np.repeat(np.arange(n_responses), 6), n_bootstrap=200).values():
+        assert not each.upper - each.lower < 1e-9, each
+        without = math.isfinite(each.value) and math.isnan(each.lower)
+        assert bool(each.no_interval) == without, each
+        told += each.no_interval == "no redraw of the responses moves it"
+    # All but those of the base rate, which has Wilson's, and what is not defined.
+    assert told >= 8
+
+
+def test_atoms_of_weight_zero_do_not_count() -> None:
+    p, y, ids = [0.2, 0.3, 0.7, 0.8, 0.6], [0, 1, 1, 0, 1], ["a", "a", "b", "c", "c"]
+    how: dict[str, Any] = {"n_bootstrap": 100, "scores": ["brier", "log_loss", "auroc", "ece"]}
+    with_zero = scored([*p, 0.0], [*y, 1], [*ids, "a"], weights=[1] * 5 + [0], **how)
+    for name, each in scored(p, y, ids, **how).items():
+        assert with_zero[name].interval == pytest.approx(each.interval, rel=1e-12)
+    refused("weights are given, and a score is a mean over responses", score, p, y, ids,
+            weights=[1] * 5, scores=["precision"])  # fmt: skip
+
+
+# --- models ---------------------------------------------------------------------------------------
+
+
+def claims(seed: int = 0, n_responses: int = 12) -> pd.DataFrame:
+    """A row per claim with columns sharp, blunt, label, answer."""
+    generator = np.random.default_rng(seed)
+    answer = np.repeat(np.arange(n_responses), generator.integers(3, 9, n_responses))
+    truth = generator.random(answer.size)
+    return pd.DataFrame(
+        {
+            "sharp": np.clip(truth + generator.normal(0, 0.1, truth.size), 0.02, 0.98),
+            "blunt": np.clip(truth + generator.normal(0, 0.5, truth.size), 0.02, 0.98),
+            "label": generator.random(answer.size) < truth,
+            "answer": [f"r{number}" for number in answer],
+        }
+    )
+
+
+def long(wide: pd.DataFrame) -> pd.DataFrame:
+    parts = [
+        wide[["label", "answer"]].assign(p=wide[name], model=name, claim=range(len(wide)))
+        for name in ("sharp", "blunt")
+    ]
+    return pd.concat(parts)
+
+
+WIDE: dict[str, Any] = {"p": ["sharp", "blunt"], "y": "label", "responses": "answer"}
+LONG: dict[str, Any] = {"p": "p", "y": "label", "responses": "answer", "model": "model"}
+CHEAP = ("brier", "auroc", "accuracy", "precision", "calibration_slope")
+QUICKLY: dict[str, Any] = {"scores": CHEAP, "intervals": QUICK, "n_resamples": 200}
+
+
+def test_a_table_says_the_same_however_it_is_given() -> None:
+    wide, tall = claims(), long(claims())
+    arrays = {name: wide[name] for name in ("sharp", "blunt")}
+    expected = score(arrays, wide["label"], wide["answer"], **QUICKLY)
+    # Rows in any order are paired by the claim's id.
+    ways: list[tuple[Any, dict[str, Any]]] = [
+        (wide, WIDE),
+        (tall, LONG),
+        (tall.to_dict("list"), LONG),
+        (tall.to_dict("records"), LONG),
+        (tall.sample(frac=1, random_state=0), {**LONG, "claim": "claim", "reference": "sharp"}),
+    ]
+    for data, how in ways:
+        found = score(data=data, **how, **QUICKLY)
+        for name in CHEAP:
+            for model in ("sharp", "blunt"):
+                # Sums in another order.
+                one, other = found[model, name], expected[model, name]
+                assert one.value == pytest.approx(other.value, abs=1e-12)
+            apart = [each.difference("blunt", name).value for each in (found, expected)]
+            assert apart[0] == pytest.approx(apart[1], abs=1e-12)
+        assert found.tested == expected.tested == CHEAP
+
+
+def test_models_whose_claims_differ_are_not_tested_and_the_table_says_so() -> None:
+    tall = long(claims())
+    fewer = tall[(tall["model"] == "sharp") | (tall["claim"] > 4)]
+    found = score(data=fewer, **LONG, **QUICKLY)
+    assert found.tested == ()
+    assert "different numbers of claims" in found.remarks[-1]
+    # With ids, tests are over what both have.
+    paired = score(data=fewer, **LONG, claim="claim", **QUICKLY)
+    n_shared = int((fewer["model"] == "blunt").sum())
+    assert f"tested on the {n_shared:,} claims that all of them have" in paired.remarks[-2]
+    both = claims().iloc[5:]
+    alone = compared({name: both[name] for name in ("sharp", "blunt")}, both["label"],
+                     both["answer"], scores=CHEAP, n_resamples=200)  # fmt: skip
+    own, other = (each.difference("blunt", "brier") for each in (paired, alone))
+    assert (own.value, own.p_value) == (other.value, other.p_value)
+    labels = tall.assign(label=tall["label"] ^ (tall["model"] == "blunt"))
+    assert "different labels" in score(data=labels, **LONG, **QUICKLY).remarks[-1]
+
+
+def test_one_model_without_responses_has_scores_and_no_tests() -> None:
+    found = score("sharp", "label", data=claims(), **QUICKLY)
+    assert (found.tested, found.stars_note) == ((), "")
+    assert [each.name for each in found.models] == ["sharp"]
+    assert found.models[0].n_responses == found.models[0].n_claims
+    assert "taken as independent" in found.remarks[0]
+
+
+def test_p_values_are_those_of_the_paired_tests() -> None:
+    given = models(1)
+    y, responses = given["y"], given["responses"]
+    blunt, sharp = given["methods"]["blunt"], given["methods"]["sharp"]
+    table = compared(**given, scores=["brier"], n_resamples=500)
+    losses = [(p - y) ** 2 for p in (sharp, blunt)]
+    reference = paired_permutation(losses[0], losses[1], responses, n_permutations=500)
+    found = table.difference("sharp", "brier")
+    assert found.p_value == pytest.approx(reference.p_value, abs=1e-12)
+    assert found.value == pytest.approx(reference.value, abs=1e-12)
+    assert (found.first, found.second) == tuple(
+        table[name, "brier"].value for name in ("sharp", "blunt")
+    )
+    assert found.better is True
+
+    names = ["precision", "precision_mae"]
+    students = compared(**given, scores=names, test="t", alternative="better")
+    index = np.unique(responses, return_inverse=True)[1]
+    sizes = np.bincount(index)
+    own = [np.bincount(index, weights=p > 0.5) / sizes for p in (sharp, blunt)]
+    truth = np.bincount(index, weights=y) / sizes
+    errors = [np.abs(share - truth) for share in own]
+    for name, pair, side in (("precision", own, "greater"), ("precision_mae", errors, "less")):
+        expected = paired_t_test(*pair, alternative=side).p_value
+        assert students.difference("sharp", name).p_value == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("correction", ["holm", "benjamini-hochberg"])
+def test_stars_come_of_corrected_p_values_alone(correction: str) -> None:
+    table = compared(**models(2), scores=COMPARED, correction=correction, n_resamples=2000)
+    found = [each for model in table.models for each in model.differences.values()]
+    np.testing.assert_allclose(
+        [each.corrected for each in found], adjust([each.p_value for each in found], correction)
+    )
+    assert table.n_comparisons == len(found) == 2 * len(COMPARED)
+    for model in ("sharp", "same"):
+        for name in COMPARED:
+            starred = bool(table.stars(model, name))
+            assert starred == (table.difference(model, name).corrected < 0.05)
+    assert table.stars("sharp", "brier")
+    same_again = table.difference("same", "brier")
+    assert (same_again.p_value, same_again.better) == (1.0, False)
+    assert table.stars("blunt", "brier") == table.stars("same", "brier") == ""
+    assert "against blunt" in table.stars_note
+    assert "corrected over 14 comparisons" in table.remarks[-1]
+
+
+def test_without_correction_nothing_is_marked() -> None:
+    table = compared(**models(2), scores=COMPARED, correction=None, n_resamples=2000)
+    found = [each for model in table.models for each in model.differences.values()]
+    assert min(each.p_value for each in found) < 0.001
+    assert all(math.isnan(each.corrected) for each in found)
+    assert not any(row["stars"] for row in table.rows())
+    assert "not corrected" in table.stars_note
+
+
+def test_what_is_not_defined_has_a_status_and_leaves_the_other_tests() -> None:
+    given = models(6)
+    given["methods"] = {
+        "blunt": given["methods"]["blunt"],
+        "certain": (~given["y"]).astype(float),
+        "constant": np.full(given["y"].size, 0.5),
+    }
+    names = ["log_loss", "brier", "auroc", "calibration_slope"]
+    table = compared(**given, scores=names, n_resamples=50)
+    loss, apart = table["certain", "log_loss"], table.difference("certain", "log_loss")
+    assert (loss.value, loss.status, apart.status) == (math.inf, "infinite", "infinite")
+    assert apart.reason == "it has the logarithm of a probability of 0"
+    assert all(map(math.isnan, (loss.lower, apart.value, apart.p_value, apart.corrected)))
+    assert table.difference("certain", "calibration_slope").status == "separated"
+    slope = table.difference("constant", "calibration_slope")
+    assert (slope.status, slope.reason) == (
+        "constant_forecast", "all probabilities are the same",
+    )  # fmt: skip
+    for name in ("certain", "constant"):
+        assert 0 <= table.difference(name, "brier").p_value <= 1
+        assert table.difference(name, "auroc").status == "ok"
+    assert table.n_comparisons == 2 * 4 - 3
+
+
+def test_auroc_of_cross_fitted_probabilities_is_within_folds() -> None:
+    frame = claims(4).assign(part=lambda table: table["answer"].str[-1].astype(int) % 3)
+    found = score(**WIDE, data=frame, folds="part", scores=["auroc"], intervals=QUICK,
+                  n_resamples=100)  # fmt: skip
+    for each in found.models:
+        expected = auroc(frame[each.name], frame["label"], folds=frame["part"])
+        assert each.scores["auroc"].value == pytest.approx(expected, abs=1e-12)
+    assert found.difference("blunt", "auroc").value == pytest.approx(
+        found["blunt", "auroc"].value - found["sharp", "auroc"].value, abs=1e-12
+    )
+    assert "AUROC compares claims of one fold" in " ".join(found.remarks)
+
+
+def test_scores_of_labels_alone_are_not_compared() -> None:
+    found = compared(**models(3), scores=["brier", "human_precision", "corp_brier_uncertainty"],
+                     n_resamples=9)  # fmt: skip
+    assert found.tested == ("brier",)
+    untested = compared(**models(3), scores=["brier"], test=None)
+    assert (untested.tested, untested.n_comparisons) == ((), 0)
+    assert set(untested.rows()[0]) & {"difference", "p_value"} == set()
+
+
+def test_a_row_per_model_and_score() -> None:
+    table = compared(**models(3), scores=["brier", "auroc"], n_resamples=50)
+    rows = table.rows()
+    assert len(rows) == 3 * 2
+    own, apart = table["sharp", "auroc"], table.difference("sharp", "auroc")
+    (row,) = (each for each in rows if (each["model"], each["score"]) == ("sharp", "auroc"))
+    assert (row["value"], row["lower"], row["n_responses"]) == (own.value, own.lower, 30)
+    assert (row["difference"], row["corrected"]) == (apart.value, apart.corrected)
+    json.dumps(rows)
+
+
+def test_the_usual_scores_are_those_of_a_calibration_table() -> None:
+    assert list(score(P, Y, RESPONSES).models[0].scores) == list(USUAL_SCORES)
+    assert {"brier", "log_loss", "auroc", "ece", "aurc", "accuracy"} < set(USUAL_SCORES)
+    assert REGISTRY["brier"].interval is IntervalMethod.DELTA
+
+
+def test_figures_are_of_the_models() -> None:
+    frame = claims()
+    found = score(**WIDE, data=frame, **QUICKLY, test=None)
+    reliability, risks = found.curves()
+    assert list(reliability) == list(risks) == ["sharp", "blunt"]
+    wrong = (frame["blunt"] > 0.5) != frame["label"]
+    assert risks["blunt"].risk[-1] == pytest.approx(wrong.mean())
+    assert set(found.figures()) == {"reliability", "risk_coverage"}
+
+
+def test_recalibrations_stand_beside_what_was_given() -> None:
+    frame = claims(n_responses=20)
+    given = frame["blunt"], frame["label"], frame["answer"]
+    names = ["platt", "venn-abers", "best"]
+    maps = recalibrations(*given, names, n_folds=4)
+    found = score(maps.p, *given[1:], folds=maps.folds, scores=["brier"], intervals=QUICK,
+                  n_resamples=200)  # fmt: skip
+    assert [each.name for each in found.models] == [AS_GIVEN, *names]
+    assert found.reference == AS_GIVEN
+    fitted = cross_fit(PlattRecalibrator(), *given, 4)
+    brier = np.mean((fitted.p - frame["label"]) ** 2)
+    assert found["platt", "brier"].value == pytest.approx(brier, abs=1e-12)
+    # What is blunt by noise alone is too extreme, which a map mends.
+    assert brier < found[AS_GIVEN, "brier"].value
+
+
+def test_a_map_that_cannot_be_learned_is_said() -> None:
+    frame = claims(n_responses=6)
+    frame["label"] = [False] * (len(frame) - 1) + [True]
+    given = frame["blunt"], frame["label"], frame["answer"]
+    maps = recalibrations(*given, ["isotonic", "platt"])
+    missing = {each.split()[0] for each in maps.missing}
+    assert "platt" in missing
+    assert {AS_GIVEN, "isotonic", "platt"} - set(maps.p) == missing
+    assert all("cannot be learned" in each for each in maps.missing)
+    refused("recalibrate has 'plat'", recalibrations, *given, ["plat"])
+
+
+# --- of judged claims, which may be others ------------------------------------------------------
+
+
+def judged(given: dict[str, Any], name: str, kept: Any = slice(None)) -> Any:
+    return judged_claims(
+        given["methods"][name][kept], given["y"][kept], given["responses"][kept], k="median"
+    )
+
+
+@pytest.mark.parametrize("test", ["permutation", "bootstrap"])
+@pytest.mark.parametrize("measure", ["brier", "precision", "f1"])
+@pytest.mark.parametrize("alternative", ["two-sided", "better"])
+def test_of_the_same_claims_judged_ones_are_compared_as_arrays_are(
+    test: str, measure: str, alternative: str
+) -> None:
+    given = models(3)
+    how: dict[str, Any] = {"test": test, "alternative": alternative, "n_resamples": 500}
+    table = compared(**given, reference="blunt", scores=[measure], correction=None, **how)
+    (found,) = compare_judged(
+        judged(given, "sharp"), judged(given, "blunt"), [measure], intervals=QUICK, **how
+    )
+    assert repr(found) == repr(table.difference("sharp", measure))
+
+
+def test_other_claims_are_compared_by_response() -> None:
+    given = models(4)
+    first_of_each = np.unique(given["responses"], return_index=True)[1]
+    part, whole = judged(given, "sharp", first_of_each), judged(given, "sharp")
+    (found,) = compare_judged(part, whole, ["precision"], n_resamples=500)
+    means = [one.grouping.means(one.supported) for one in (part, whole)]
+    expected = paired_permutation(means[0], means[1], np.arange(30), n_permutations=500)
+    assert found.value == pytest.approx(expected.value, rel=1e-12)
+    # One number per response: to swap the methods is to swap these.
+    assert found.p_value == expected.p_value
+    # Pooled, each side is over its own number of claims.
+    (found,) = compare_judged(part, whole, ["brier"], n_resamples=500)
+    losses = [float(((one.p - one.y) ** 2).mean()) for one in (part, whole)]
+    assert found.value == pytest.approx(losses[0] - losses[1], rel=1e-12)
+
+
+def test_other_responses_are_refused() -> None:
+    given = models(5)
+    fewer = judged(given, "sharp", given["responses"] > 0)
+    refused("judge different responses", compare_judged, fewer, judged(given, "sharp"), ["brier"])
+
+
+# --- refusals -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"responses": ["a"]}, "lengths differ: p has 2, y has 2, responses has 1"),
+        ({"n_bins": 0}, "n_bins is 0"),
+        ({"clip": 0.6}, "clip is 0.6"),
+        ({"extremes": "drop"}, "extremes is 'drop'"),
+        ({"scores": "brier"}, "scores is 'brier'; give a list of some of "),
+        ({"scores": []}, r"scores is \[\]"),
+        ({"scores": ["briar"]}, "scores has 'briar', which is unknown; choose some of "),
+        ({"scores": ["brier", "brier"]}, "give each once"),
+        ({"model": "model"}, "model and claim name columns of a table"),
+        ({"reference": "exact"}, "reference is 'exact'; choose one of p"),
+    ],
+)
+def test_bad_input_is_named(arguments: dict[str, Any], message: str) -> None:
+    given: dict[str, Any] = {"p": [0.2, 0.7], "y": [0, 1]}
+    refused(message, score, **given | arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"test": "z"}, "test is 'z'"),
+        ({"test": "t"}, "test is 't', but brier are pooled over claims"),
+        ({"alternative": "greater"}, "alternative is 'greater'; choose 'two-sided' or 'better'"),
+        (
+            {"scores": ["calibration_slope"], "alternative": "better"},
+            "neither way is for calibration_slope; choose 'two-sided'",
+        ),
+        ({"correction": "bonferroni"}, "correction is 'bonferroni'"),
+        ({"n_resamples": 0}, "n_resamples is 0"),
+        ({"tested": ["auc"]}, "tested has 'auc'"),
+    ],
+)
+def test_a_bad_comparison_is_named(arguments: dict[str, Any], message: str) -> None:
+    refused(message, compared, **models(5), **{"scores": ["brier"], **arguments})
+
+
+def test_bad_tables_are_named() -> None:
+    frame = claims()
+    refused("data has no column 'truth'; set y to one of sharp, ", score, "sharp", "truth",
+            data=frame)  # fmt: skip
+    refused("p names several columns and model", score, **WIDE, data=frame, model="answer")
+    refused("data is not a table", score, "p", "y", data=3)
+    refused("data is empty", score, "p", "y", data=[])
+    with pytest.raises(InputError, match="p\\[0\\] is 'x', not a number"):
+        score("sharp", "label", "answer", data=frame.assign(sharp="x"))
+    twice = pd.concat([long(frame), long(frame)])
+    refused("model 'sharp' has a claim twice", score, data=twice, **LONG, claim="claim", **QUICKLY)
+    nameless = long(frame)
+    nameless["model"] = [None, *nameless["model"][1:]]
+    refused("column 'model' is empty in row 0", score, data=nameless, **LONG)
+    short = {"long": frame["sharp"], "short": frame["blunt"][1:]}
+    refused("model 'short': lengths differ", score, short, frame["label"], frame["answer"])
+    table = score(**WIDE, data=frame, scores=["brier"], test=None)
+    refused("there are several models", table.__getitem__, "brier")
+    refused("there is no 'y' of 'x'", table.__getitem__, ("x", "y"))
