@@ -109,7 +109,7 @@ def score_rows(found: Learning) -> list[dict[str, Any]]:
                 "difference": test.value,
                 "lower": test.lower,
                 "upper": test.upper,
-                "n_responses": test.n_responses,
+                "n": test.n,
                 **{
                     rival: np.nan
                     if name == "log_likelihood"

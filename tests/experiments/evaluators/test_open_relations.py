@@ -98,14 +98,14 @@ def test_the_answers_that_are_missing_lead_into_the_range(
     p_of_all = [p for p in told.p[variant] if p is not None]
     expected = {
         "precision": factual_precision(p_of_all),
-        "f1_at_k": f1_at_k(p_of_all, summary.k),
+        "f1_at_k": f1_at_k(p_of_all, summary["k"]),
         "entropy": entropy_measure(p_of_all),
     }
     for measure, value in expected.items():
         lower, upper = compared.ranges[variant][measure]
         assert lower - ROUNDING <= value <= upper + ROUNDING
         # The headline is of the range too, though it is of the claims with an answer alone.
-        assert lower - ROUNDING <= getattr(summary, measure) <= upper + ROUNDING
+        assert lower - ROUNDING <= summary[measure] <= upper + ROUNDING
 
 
 def test_with_every_answer_missing_there_is_nothing_to_sum_up() -> None:
@@ -205,7 +205,7 @@ def test_what_is_in_the_range_of_several_responses_is_a_mean_over_them() -> None
     assert found.ranges["FR2"]["precision"] == (0.5, 0.75)
     summary = found.summaries["FR2"]
     assert summary is not None
-    assert (summary.precision, summary.k) == (0.75, 1.5)
+    assert (summary["precision"], summary["k"]) == (0.75, 1.5)
     # One supported claim in each response.
     assert found.measure("FR2", "recall_at_k") == pytest.approx(1 / 1.5)
     assert found.ranges["FR2"]["recall_at_k"] == pytest.approx((1 / 1.5, (1 / 1.5 + 1) / 2))
