@@ -40,10 +40,8 @@ from calibration.self_knowledge.refusals import (
     filter_refusals,
 )
 from calibration.self_knowledge.simulation import (
-    Coverage,
     Truth,
     claims_of_counts,
-    coverage,
     rejections,
     simulate_counts,
 )
@@ -64,7 +62,6 @@ __all__ = [
     "ClaimRecord",
     "Claims",
     "ConditionComparison",
-    "Coverage",
     "Estimates",
     "IntervalMethod",
     "IntervalSettings",
@@ -83,7 +80,6 @@ __all__ = [
     "claims_of_counts",
     "clipped",
     "compare_conditions",
-    "coverage",
     "declining_clauses",
     "emq",
     "filter_refusals",

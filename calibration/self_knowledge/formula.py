@@ -63,23 +63,6 @@ def sigma_slopes(self_known: ArrayLike, self_unknown: ArrayLike) -> tuple[Floats
         return wrong_yes / square, -wrong_no / square
 
 
-def logit_sigma_variance(
-    self_known: ArrayLike, self_unknown: ArrayLike, n_supported: ArrayLike, n_unsupported: ArrayLike
-) -> Floats:
-    """Variance of logit sigma if claims were independent, by the delta method.
-
-    SK/(n_S (1 - SK)) + SU/(n_U (1 - SU)); infinite where SK or SU is 1. Claims of one response
-    are not independent: this is the naive value, which intervals over responses are held against.
-    """
-    known = np.asarray(self_known, dtype=np.float64)
-    unknown = np.asarray(self_unknown, dtype=np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(
-            known / (np.asarray(n_supported) * (1 - known))
-            + unknown / (np.asarray(n_unsupported) * (1 - unknown))
-        )
-
-
 def sigma_status(
     self_known: ArrayLike, self_unknown: ArrayLike, n_supported: ArrayLike, n_unsupported: ArrayLike
 ) -> tuple[SigmaStatus, ...]:

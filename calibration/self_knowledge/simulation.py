@@ -1,4 +1,4 @@
-"""Simulation of known truth: claims in responses, and how often intervals and tests are right."""
+"""Simulation of known truth: claims in responses, and how often tests reject it."""
 
 from __future__ import annotations
 
@@ -9,16 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.intervals import (
-    Estimand,
-    IntervalMethod,
-    IntervalSettings,
-    RatioEstimand,
-    RatioSums,
-    Smooth,
-    estimate_all,
-    wilson_interval,
-)
 from calibration.self_knowledge.claims import (
     FALSE,
     MISSING,
@@ -28,7 +18,7 @@ from calibration.self_knowledge.claims import (
     Claims,
     claims_of_columns,
 )
-from calibration.self_knowledge.formula import logit_sigma_variance, sigma, sigma_slopes
+from calibration.self_knowledge.formula import sigma
 from calibration.validation import Floats, open_interval, whole_number
 from factormodels.errors import InputError
 from factormodels.io.claim_records import Setting, setting_named
@@ -36,10 +26,6 @@ from factormodels.io.claim_records import Setting, setting_named
 TRUE_POSITIVE, FALSE_NEGATIVE, FALSE_POSITIVE, TRUE_NEGATIVE = range(4)
 """Supported and judged correct, supported and judged incorrect, unsupported and judged correct,
 unsupported and judged incorrect: the columns of counts per response."""
-
-INDEPENDENT = "independent"
-"""The naive intervals, as if all claims were independent: Wilson's, and for sigma the delta
-method with its binomial variance."""
 
 
 @dataclass(frozen=True)
@@ -79,28 +65,6 @@ class Truth:
     def sigma(self) -> float:
         """The sigma of SK and SU."""
         return float(sigma(self.self_known, self.self_unknown))
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """How often intervals of one kind held the truth.
-
-    Attributes:
-        quantity: what was estimated.
-        interval: ``bootstrap`` or ``delta``, over responses, or ``independent``.
-        covered: number of replicates whose interval held the truth.
-        n_replicates: number of replicates.
-    """
-
-    quantity: str
-    interval: str
-    covered: int
-    n_replicates: int
-
-    @property
-    def share(self) -> float:
-        """The share of replicates whose interval held the truth."""
-        return self.covered / self.n_replicates
 
 
 def simulate_counts(truth: Truth, n_replicates: int, seed: int) -> NDArray[np.float64]:
@@ -154,55 +118,6 @@ def claims_of_counts(counts: Any, setting: str) -> Claims:
     )
 
 
-def estimands_of_counts(counts: Any) -> tuple[Estimand, Estimand, Estimand]:
-    """SK, SU and sigma of counts (n_responses, 4), each with one cell."""
-    table = np.asarray(counts, dtype=np.float64)
-    right, wrong_no, wrong_yes, right_no = (table[:, column : column + 1] for column in range(4))
-    known = RatioSums(right, right + wrong_no)
-    unknown = RatioSums(right_no, wrong_yes + right_no)
-    return (
-        RatioEstimand("self_known", known),
-        RatioEstimand("self_unknown", unknown),
-        Smooth("sigma", (known, unknown), sigma, sigma_slopes),
-    )
-
-
-def coverage(
-    truth: Truth,
-    n_replicates: int = 1000,
-    seed: int = 0,
-    *,
-    n_bootstrap: int = 500,
-    level: float = 0.95,
-) -> tuple[Coverage, ...]:
-    """How often intervals of SK, SU and sigma hold the truth in simulated samples.
-
-    Args:
-        truth: what the samples are drawn from.
-        n_replicates: number of samples.
-        seed: seed of the samples.
-        n_bootstrap: replicates of each bootstrap.
-        level: nominal coverage.
-    """
-    target = np.array([truth.self_known, truth.self_unknown, truth.sigma])
-    names = ("self_known", "self_unknown", "sigma")
-    makers: dict[str, Callable[[Floats, int], tuple[Floats, Floats]]] = {
-        IntervalMethod.BOOTSTRAP: _clustered(IntervalMethod.BOOTSTRAP, n_bootstrap, level),
-        IntervalMethod.DELTA: _clustered(IntervalMethod.DELTA, 1, level),
-        INDEPENDENT: lambda counts, _: independent_intervals(counts, level),
-    }
-    hits = {method: np.zeros(3, dtype=np.int64) for method in makers}
-    for replicate, counts in enumerate(simulate_counts(truth, n_replicates, seed)):
-        for method, maker in makers.items():
-            lower, upper = maker(counts, replicate)
-            hits[method] += (lower <= target) & (target <= upper)
-    return tuple(
-        Coverage(name, str(method), int(hits[method][column]), n_replicates)
-        for column, name in enumerate(names)
-        for method in makers
-    )
-
-
 def rejections(
     truth: Truth,
     tests: Mapping[str, Callable[[Floats], float]],
@@ -225,32 +140,3 @@ def rejections(
         name: sum(bool(test(counts) <= level) for counts in samples) / n_replicates
         for name, test in tests.items()
     }
-
-
-def independent_intervals(counts: Any, level: float) -> tuple[Floats, Floats]:
-    """Naive intervals of SK, SU and sigma, (3,) each, of counts (n_responses, 4)."""
-    from scipy.stats import norm
-
-    right, wrong_no, wrong_yes, right_no = np.asarray(counts, dtype=np.float64).sum(axis=0)
-    n_supported, n_unsupported = right + wrong_no, wrong_yes + right_no
-    known, unknown = right / n_supported, right_no / n_unsupported
-    lower, upper = wilson_interval([known, unknown], [n_supported, n_unsupported], level)
-    middle = np.log(wrong_yes / n_unsupported) - np.log(wrong_no / n_supported)
-    variance = logit_sigma_variance(known, unknown, n_supported, n_unsupported)
-    reach = norm.ppf((1 + level) / 2) * np.sqrt(variance)
-    ends = 1 / (1 + np.exp(-np.array([middle - reach, middle + reach])))
-    return np.append(lower, ends[0]), np.append(upper, ends[1])
-
-
-def _clustered(
-    method: str, n_bootstrap: int, level: float
-) -> Callable[[Floats, int], tuple[Floats, Floats]]:
-    def intervals(counts: Floats, replicate: int) -> tuple[Floats, Floats]:
-        settings = IntervalSettings(method, n_bootstrap, seed=replicate, level=level)
-        made = estimate_all(estimands_of_counts(counts), settings)
-        return (
-            np.array([each.lower[0] for each in made]),
-            np.array([each.upper[0] for each in made]),
-        )
-
-    return intervals

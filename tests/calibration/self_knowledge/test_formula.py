@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibration.self_knowledge import SigmaStatus, clipped, emq, rogan_gladen, sigma, sigma_status
-from calibration.self_knowledge.formula import logit_sigma_variance, sigma_slopes
+from calibration.self_knowledge.formula import sigma_slopes
 
 GRID = np.linspace(0.0, 1.0, 21)
 KNOWN, UNKNOWN = (axis.ravel() for axis in np.meshgrid(GRID, GRID))
@@ -77,20 +77,6 @@ def test_slopes_agree_with_finite_differences() -> None:
         in_unknown,
         atol=1e-6,
     )
-
-
-def test_naive_variance_is_that_of_independent_claims() -> None:
-    # 0.8/(100 * 0.2) + 0.4/(50 * 0.6).
-    expected = 0.04 + 0.4 / 30
-    assert float(logit_sigma_variance(0.8, 0.4, 100, 50)) == pytest.approx(expected, rel=1e-12)
-    generator = np.random.default_rng(1)
-    known = generator.binomial(1000, 0.8, 100_000) / 1000
-    unknown = generator.binomial(500, 0.4, 100_000) / 500
-    value = sigma(known, unknown)
-    drawn = np.log(value / (1 - value)).var()
-    # The delta method leaves terms of 1/n out; 100,000 draws of a variance are within 2 %.
-    assert drawn == pytest.approx(float(logit_sigma_variance(0.8, 0.4, 1000, 500)), rel=0.02)
-    assert logit_sigma_variance(1.0, 0.4, 100, 50) == np.inf
 
 
 def iterated_emq(a: np.ndarray, b: np.ndarray, f: np.ndarray) -> float:
