@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, cast
 
+import numpy as np
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     import pandas as pd
+    from numpy.typing import NDArray
 
 _SHOWN_ROWS, _SHOWN_COLUMNS = 6, 8
 
@@ -54,6 +57,30 @@ class Tabular:
 
     def _repr_html_(self) -> str:
         return str(self.to_frame().to_html(index=False, max_rows=60, border=0))
+
+
+class Frame(Tabular):
+    """A table by its columns, arrays of one length."""
+
+    def __init__(self, **columns: Any) -> None:
+        """Columns by name, in order; one value is that of every row."""
+        length = max((len(each) for each in columns.values() if np.ndim(each)), default=0)
+        self._columns = {
+            name: np.asarray(each) if np.ndim(each) else np.full(length, each)
+            for name, each in columns.items()
+        }
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """A column, (n_rows,)."""
+        return self._columns[name]
+
+    def __len__(self) -> int:
+        return min((len(each) for each in self._columns.values()), default=0)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One dict per row, with Python's own numbers."""
+        lists = [each.tolist() for each in self._columns.values()]
+        return [dict(zip(self._columns, row, strict=True)) for row in zip(*lists, strict=True)]
 
 
 class _Dataclass(Protocol):

@@ -313,9 +313,10 @@ with paper_style():
         shift = shifts[name]
         axes.plot((0, 1), (0, 1), color="0.6", linewidth=0.8, linestyle=(0, (1, 1)))
         for predictor, (label, colour, dash) in PREDICTORS.items():
-            low, high = shift.lower[predictor], shift.upper[predictor]
+            own = shift["predictor"] == predictor
+            low, high, mean = (shift[name][own] for name in ("lower", "upper", "mean"))
             axes.fill_between(GRID, low, high, color=colour, alpha=0.15, linewidth=0)
-            axes.plot(GRID, shift.mean[predictor], color=colour, linestyle=dash, label=label)
+            axes.plot(GRID, mean, color=colour, linestyle=dash, label=label)
         truth = POPULATIONS[name]
         axes.set(
             xlim=(0, 1),
@@ -343,8 +344,11 @@ for row in prediction.itertuples():
 for row in levels.itertuples():
     print(f"{row.test}: rejects a true σ = F in {row.rejected:.1%} of samples.")
 for name, shift in shifts.items():
-    worst = {key: float(shift.root_mean_square_error[key].max()) for key in ("sigma", "emq")}
-    best = GRID[shift.root_mean_square_error["emq"] < shift.root_mean_square_error["sigma"]]
+    off_by = {
+        key: shift["root_mean_square_error"][shift["predictor"] == key] for key in ("sigma", "emq")
+    }
+    worst = {key: float(each.max()) for key, each in off_by.items()}
+    best = GRID[off_by["emq"] < off_by["sigma"]]
     print(
         f"Label shift, {name}: σ is off by up to {worst['sigma']:.2f}, EMQ by up to "
         f"{worst['emq']:.2f}; EMQ is the better one at {len(best)} of {len(GRID)} factualities."

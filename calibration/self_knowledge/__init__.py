@@ -7,8 +7,8 @@ self_knowledge(read_records("claims.jsonl"))["sigma"].estimate
 from __future__ import annotations
 
 from calibration.intervals import Estimates, IntervalMethod, IntervalSettings
-from calibration.self_knowledge.association import Association, association
-from calibration.self_knowledge.balance import Balance, in_sample_balance
+from calibration.self_knowledge.association import association
+from calibration.self_knowledge.balance import in_sample_balance
 from calibration.self_knowledge.claims import Average, Claims, Neither, as_claims
 from calibration.self_knowledge.comparison import ConditionComparison, compare_conditions
 from calibration.self_knowledge.formula import (
@@ -26,9 +26,6 @@ from calibration.self_knowledge.positions import (
     self_knowledge,
 )
 from calibration.self_knowledge.prediction import (
-    LabelShift,
-    OutOfSample,
-    PredictionErrors,
     label_shift,
     out_of_sample,
     prediction_errors,
@@ -55,9 +52,7 @@ from factormodels.io.claim_records import (
 )
 
 __all__ = [
-    "Association",
     "Average",
-    "Balance",
     "ClaimLabel",
     "ClaimRecord",
     "Claims",
@@ -65,12 +60,9 @@ __all__ = [
     "Estimates",
     "IntervalMethod",
     "IntervalSettings",
-    "LabelShift",
     "ModelJudgement",
     "Neither",
-    "OutOfSample",
     "PositionTable",
-    "PredictionErrors",
     "RefusalFilter",
     "Setting",
     "SigmaStatus",

@@ -9,9 +9,8 @@ that have them.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from calibration.intervals.methods import percentile_interval
 from calibration.self_knowledge.claims import Average, Claims, Neither, as_claims
 from calibration.self_knowledge.positions import DEFAULT_INTERVALS, N_POSITIONS
 from calibration.self_knowledge.quantities import judgement_estimands
-from calibration.tabular import Tabular
+from calibration.tabular import Frame
 from calibration.validation import Floats
 from factormodels.errors import InputError
 from factormodels.io.claim_records import ClaimRecord, Setting, setting_named
@@ -42,38 +41,6 @@ class Over(StrEnum):
     """Every position of every group."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Association(Tabular):
-    """Correlations of what a model says with what is true. Arrays have shape (n_rows,).
-
-    Attributes:
-        over: which cells, and of which group where it is one.
-        first: "self_known" or "self_unknown".
-        second: "factuality" or "unsupported", its complement.
-        correlation: Pearson's, nan for fewer than `FEWEST_CELLS` cells or without spread.
-        lower: lower end of the percentile interval over responses.
-        upper: upper end.
-        rank_correlation: Spearman's.
-        n_cells: number of cells in which both are defined.
-        level: nominal coverage of the intervals.
-    """
-
-    columns: ClassVar = (
-        *("over", "first", "second", "correlation", "lower", "upper", "rank_correlation"),
-        "n_cells",
-    )
-
-    over: tuple[str, ...]
-    first: tuple[str, ...]
-    second: tuple[str, ...]
-    correlation: Floats
-    lower: Floats
-    upper: Floats
-    rank_correlation: Floats
-    n_cells: tuple[int, ...]
-    level: float
-
-
 def association(
     groups: Mapping[str, Claims | Iterable[ClaimRecord]],
     setting: str = Setting.NONE_OF_THE_ABOVE,
@@ -81,8 +48,13 @@ def association(
     n_positions: int = N_POSITIONS,
     neither: str = Neither.INCORRECT,
     intervals: IntervalSettings = DEFAULT_INTERVALS,
-) -> Association:
+) -> Frame:
     """Correlations of SK with the factuality, and of SU with the share of unsupported claims.
+
+    Columns: over, which cells, and of which group where it is one; first, self_known or
+    self_unknown; second, factuality or unsupported, its complement; correlation, Pearson's, nan for
+    fewer than `FEWEST_CELLS` cells or without spread; lower and upper, ends of the percentile
+    interval over responses; rank_correlation, Spearman's; n_cells, cells in which both are defined.
 
     Args:
         groups: claims by group, such as a model.
@@ -158,16 +130,15 @@ def association(
         for over, choice in choices.items()
         for first in range(2)
     ]
-    return Association(
-        over=tuple(over for over, *_ in pairs),
-        first=tuple(pair[1] for pair in pairs),
-        second=tuple(pair[2] for pair in pairs),
+    return Frame(
+        over=[over for over, *_ in pairs],
+        first=[pair[1] for pair in pairs],
+        second=[pair[2] for pair in pairs],
         correlation=correlation,
         lower=np.where(undefined, np.nan, lower),
         upper=np.where(undefined, np.nan, upper),
-        rank_correlation=np.array([_pearson(*_ranks(*pair[3]))[0] for pair in pairs]),
-        n_cells=tuple(int(np.isfinite(sum(pair[3])).sum()) for pair in pairs),
-        level=intervals.level,
+        rank_correlation=[float(_pearson(*_ranks(*pair[3]))[0]) for pair in pairs],
+        n_cells=[int(np.isfinite(sum(pair[3])).sum()) for pair in pairs],
     )
 
 

@@ -9,8 +9,7 @@ claims, the people's and the model's, which McNemar's test does.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from calibration.self_knowledge.claims import (
     as_claims,
     position_names,
 )
-from calibration.self_knowledge.formula import SigmaStatus, sigma, sigma_status
+from calibration.self_knowledge.formula import sigma, sigma_status
 from calibration.self_knowledge.positions import N_POSITIONS, OVERALL
 from calibration.self_knowledge.quantities import shares
 from calibration.significance.corrections import adjust
@@ -37,59 +36,12 @@ from calibration.significance.mcnemar import (
     exact_mcnemar_by_response,
     mcnemar_counts,
 )
-from calibration.tabular import Tabular
-from calibration.validation import Floats, Integers
+from calibration.tabular import Frame
+from calibration.validation import Floats
 from factormodels.io.claim_records import ClaimRecord, Setting, setting_named
 
 FEW = 30
 """So few responses that differ that the chi-square law of the clustered test is not relied on."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Balance(Tabular):
-    """The in-sample test of sigma = factuality. Arrays have shape (n_cells,), the last overall.
-
-    Attributes:
-        positions: names of the bins, and last "overall".
-        sigma: sigma of SK and SU.
-        factuality: S/(S + NS) among the same claims.
-        false_positives: FP, unsupported claims judged correct.
-        false_negatives: FN, supported claims judged incorrect.
-        n_claims: number of claims.
-        n_responses: number of responses.
-        exact: p-value of McNemar's exact test, claims taken as independent.
-        asymptotic: p-value of McNemar's chi-square, likewise.
-        clustered: p-value of the test that allows for responses.
-        by_response: p-value of the exact test with a sign for each response
-            (`exact_mcnemar_by_response`), where at most `FEW` responses have more of one error
-            than of the other; else nan.
-        p_value: `by_response` where there is one, else `clustered`, whose law holds for many.
-        corrected: `p_value` by Holm over the bins; overall as it is.
-        method: which clustered test.
-        status: what the data say of sigma.
-    """
-
-    columns: ClassVar = (
-        *("position", "sigma", "factuality", "false_positives", "false_negatives", "n_claims"),
-        *("n_responses", "exact", "asymptotic", "clustered", "by_response", "p_value"),
-        *("corrected", "status"),
-    )
-
-    positions: tuple[str, ...]
-    sigma: Floats
-    factuality: Floats
-    false_positives: Integers
-    false_negatives: Integers
-    n_claims: Integers
-    n_responses: Integers
-    exact: Floats
-    asymptotic: Floats
-    clustered: Floats
-    by_response: Floats
-    p_value: Floats
-    corrected: Floats
-    method: str
-    status: tuple[SigmaStatus, ...]
 
 
 def in_sample_balance(
@@ -99,8 +51,18 @@ def in_sample_balance(
     n_positions: int = N_POSITIONS,
     neither: str = Neither.INCORRECT,
     method: str = ClusteredMcNemar.OBUCHOWSKI,
-) -> Balance:
-    """Test that sigma equals factuality on the same claims, by position and overall.
+) -> Frame:
+    """Test that sigma equals factuality on the same claims, by position and last overall.
+
+    Columns: position; sigma, of SK and SU; factuality, S/(S + NS) among the same claims;
+    false_positives, unsupported claims judged correct; false_negatives, supported claims judged
+    incorrect; n_claims; n_responses; exact and asymptotic, p-values of McNemar's exact test and of
+    its chi-square, claims taken as independent; clustered, that of the test that allows for
+    responses; by_response, of the exact test with a sign for each response
+    (`exact_mcnemar_by_response`), where at most `FEW` responses have more of one error than of the
+    other, else nan; p_value, `by_response` where there is one, else `clustered`, whose law holds
+    for many; corrected, `p_value` by Holm over the bins, overall as it is; status, what the data
+    say of sigma.
 
     Args:
         records: the claims.
@@ -146,8 +108,8 @@ def in_sample_balance(
     totals = counts.sum(axis=0)
     self_known, self_unknown = laws_of(totals)
     supported, unsupported = np.moveaxis(totals.sum(axis=-1), -1, 0)
-    return Balance(
-        positions=(*names, OVERALL),
+    return Frame(
+        position=(*names, OVERALL),
         sigma=sigma(self_known, self_unknown),
         factuality=ratio(supported, total),
         false_positives=total_yes.astype(np.int64),
@@ -160,8 +122,7 @@ def in_sample_balance(
         by_response=by_response,
         p_value=p_value,
         corrected=np.append(adjust(p_value[:-1]), p_value[-1]),
-        method=str(method),
-        status=sigma_status(self_known, self_unknown, supported, unsupported),
+        status=[*map(str, sigma_status(self_known, self_unknown, supported, unsupported))],
     )
 
 

@@ -5,8 +5,7 @@ Half of the responses give SK and SU, the other half the factuality, in many spl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -26,137 +25,14 @@ from calibration.self_knowledge.balance import judged_counts, laws_of, ratio
 from calibration.self_knowledge.claims import Claims, Neither, as_claims, position_names
 from calibration.self_knowledge.formula import emq, rogan_gladen, sigma, sigma_slopes
 from calibration.self_knowledge.positions import DEFAULT_INTERVALS, N_POSITIONS, OVERALL
-from calibration.tabular import Tabular
-from calibration.validation import Floats, Integers, open_interval, probability_array, whole_number
+from calibration.tabular import Frame
+from calibration.validation import Floats, open_interval, probability_array, whole_number
 from factormodels.errors import InputError
 from factormodels.io.claim_records import ClaimRecord, Setting, setting_named
 
 PREDICTORS = ("sigma", "rogan_gladen", "emq", "factuality")
 """What predicts the factuality of the other half: sigma; Rogan and Gladen's estimate and EMQ, from
 the law of judgements here and the judgements there; the factuality here."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class OutOfSample(Tabular):
-    """Sigma of one half of the responses against the factuality of the other.
-
-    Arrays have shape (n_cells,), the last overall.
-
-    Attributes:
-        positions: names of the bins, and last "overall".
-        difference: mean over splits of sigma here less the factuality there.
-        standard_error: of that mean, clustered by response.
-        lower: lower end of its interval, by Student's t with R - 2 degrees, cut where no resample
-            of the responses reaches.
-        upper: upper end.
-        p_value: of the test that the mean is 0, two-sided.
-        root_mean_square_error: by predictor, of the prediction against the factuality there.
-        n_responses: number of responses with claims.
-        n_splits: number of splits, each used both ways.
-        n_undefined: number of the 2 n_splits predictions in which sigma or the factuality is not
-            defined; they are left out.
-        level: nominal coverage of the interval.
-    """
-
-    positions: tuple[str, ...]
-    difference: Floats
-    standard_error: Floats
-    lower: Floats
-    upper: Floats
-    p_value: Floats
-    root_mean_square_error: Mapping[str, Floats]
-    n_responses: Integers
-    n_splits: int
-    n_undefined: Integers
-    level: float
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One row per position."""
-        arrays = ("difference", "standard_error", "lower", "upper", "p_value", "n_responses")
-        return [
-            {
-                "position": position,
-                **{name: getattr(self, name)[cell].item() for name in arrays},
-                **{
-                    f"rmse_{name}": float(errors[cell])
-                    for name, errors in self.root_mean_square_error.items()
-                },
-                "n_undefined": int(self.n_undefined[cell]),
-                "n_splits": self.n_splits,
-            }
-            for cell, position in enumerate(self.positions)
-        ]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LabelShift(Tabular):
-    """Predictions of the factuality as it shifts while the law of judgements stays.
-
-    Attributes:
-        prevalence: float64 (m,), the factuality that the other half is reweighted to.
-        mean: by predictor, mean over splits of the prediction, (m,).
-        lower: by predictor, lower end of the middle `level` of the predictions over splits: their
-            spread, no interval of their mean.
-        upper: by predictor, upper end.
-        root_mean_square_error: by predictor, against the prevalence.
-        n_splits: number of splits, each used both ways.
-        level: the share of the predictions between `lower` and `upper`.
-    """
-
-    prevalence: Floats
-    mean: Mapping[str, Floats]
-    lower: Mapping[str, Floats]
-    upper: Mapping[str, Floats]
-    root_mean_square_error: Mapping[str, Floats]
-    n_splits: int
-    level: float
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One row per predictor and prevalence."""
-        return [
-            {
-                "predictor": name,
-                "prevalence": float(prevalence),
-                "mean": float(self.mean[name][place]),
-                "lower": float(self.lower[name][place]),
-                "upper": float(self.upper[name][place]),
-                "root_mean_square_error": float(self.root_mean_square_error[name][place]),
-            }
-            for name in self.mean
-            for place, prevalence in enumerate(self.prevalence)
-        ]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class PredictionErrors(Tabular):
-    """Errors of predictions of a factuality, with intervals over responses.
-
-    Attributes:
-        positions: names of the cells, (n_cells,).
-        values: each error, by name, (n_cells,).
-        lower: lower ends of their intervals.
-        upper: upper ends.
-    """
-
-    positions: tuple[str, ...]
-    values: Mapping[str, Floats]
-    lower: Mapping[str, Floats]
-    upper: Mapping[str, Floats]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One row per position: each error under its name, with NAME_lower and NAME_upper."""
-        parts = (("", self.values), ("_lower", self.lower), ("_upper", self.upper))
-        return [
-            {
-                "position": position,
-                **{
-                    f"{name}{suffix}": float(of[name][cell])
-                    for name in self.values
-                    for suffix, of in parts
-                },
-            }
-            for cell, position in enumerate(self.positions)
-        ]
 
 
 RIVALS = (("sigma", "factuality"), ("emq", "factuality"), ("sigma", "emq"))
@@ -170,11 +46,12 @@ def prediction_errors(
     n_splits: int = 200,
     seed: int = 0,
     level: float = 0.95,
-) -> PredictionErrors:
+) -> Frame:
     """Root mean square errors of `out_of_sample_counts` with intervals, and their differences.
 
-    Names are rmse_PREDICTOR, and FIRST_less_SECOND of `RIVALS`. Intervals are of the jackknife over
-    responses, with Student's t with R - 2 degrees.
+    A row per position: rmse_PREDICTOR, and FIRST_less_SECOND of `RIVALS`, each with the ends of its
+    interval as NAME_lower and NAME_upper. Intervals are of the jackknife over responses, with
+    Student's t with R - 2 degrees.
 
     Args:
         counts: as there.
@@ -210,7 +87,7 @@ def prediction_errors(
     lower, upper = values - half, values + half
     # No root mean square is negative.
     lower[: len(PREDICTORS)] = np.maximum(lower[: len(PREDICTORS)], 0.0)
-    return _named_errors(positions, names, values, lower, upper)
+    return _with_ends(positions, names, values, lower, upper)
 
 
 def transfer_errors(
@@ -219,12 +96,12 @@ def transfer_errors(
     position: str = OVERALL,
     *,
     intervals: IntervalSettings = DEFAULT_INTERVALS,
-) -> PredictionErrors:
-    """Errors of predictions of one factuality from the labels of other claims.
+) -> Frame:
+    """Errors of predictions of one factuality from the labels of other claims, one row.
 
     Sigma and the factuality are those here; Rogan-Gladen and EMQ take the law of judgements here
-    and the judgements there. Names are those of `PREDICTORS`, of each prediction less the
-    factuality there, and `target`, that factuality.
+    and the judgements there. Columns are those of `PREDICTORS`, of each prediction less the
+    factuality there, and `target`, that factuality, each with its ends as in `prediction_errors`.
 
     Args:
         here: counts (n_responses, 2, n_kinds) of labelled claims, as `judged_counts` makes them.
@@ -245,16 +122,19 @@ def transfer_errors(
         errors, response_weights(here.shape[0], intervals.n_bootstrap, intervals.seed)
     )
     lower, upper = percentile_interval(drawn, intervals.level)
-    return _named_errors((position,), ["target", *PREDICTORS], values.T, lower[:, None],
+    return _with_ends((position,), ["target", *PREDICTORS], values.T, lower[:, None],
                          upper[:, None])  # fmt: skip
 
 
-def _named_errors(
+def _with_ends(
     positions: tuple[str, ...], names: list[str], values: Floats, lower: Floats, upper: Floats
-) -> PredictionErrors:
-    """Errors whose arrays have a row per name."""
-    parts = (dict(zip(names, each, strict=True)) for each in (values, lower, upper))
-    return PredictionErrors(positions, *parts)
+) -> Frame:
+    """Errors whose arrays have a row per name, with their ends."""
+    columns: dict[str, Floats] = {}
+    for place, name in enumerate(names):
+        columns |= {name: values[place], f"{name}_lower": lower[place]}
+        columns[f"{name}_upper"] = upper[place]
+    return Frame(position=positions, **columns)
 
 
 def _judged(totals: Floats) -> Floats:
@@ -271,8 +151,16 @@ def out_of_sample(
     n_splits: int = 200,
     seed: int = 0,
     level: float = 0.95,
-) -> OutOfSample:
+) -> Frame:
     """How sigma of half of the responses compares to the factuality of the other half.
+
+    Columns, a row per position and last overall: difference, mean over splits of sigma here less
+    the factuality there; standard_error of that mean, clustered by response; lower and upper, ends
+    of its interval by Student's t with R - 2 degrees, cut where no resample of the responses
+    reaches; p_value, of the test that the mean is 0, two-sided; n_responses with claims;
+    rmse_PREDICTOR, root mean square error of each prediction of the factuality there; n_undefined,
+    number of the 2 n_splits predictions in which sigma or the factuality is not defined, which are
+    left out; n_splits, each used both ways.
 
     The mean difference over splits is tested with the linearised contributions of the responses,
     averaged over the same splits: more splits make it steadier and do not make it look surer than
@@ -306,7 +194,7 @@ def out_of_sample_counts(
     n_splits: int = 200,
     seed: int = 0,
     level: float = 0.95,
-) -> OutOfSample:
+) -> Frame:
     """`out_of_sample` from counts (n_responses, n_cells, 2, n_kinds) of judgements.
 
     The counts are those of `judged_counts`; n_kinds is 2 where there is no third judgement.
@@ -340,20 +228,20 @@ def out_of_sample_counts(
         statistic = np.abs(mean / error)
     from scipy.special import stdtr
 
-    return OutOfSample(
-        positions=positions,
+    return Frame(
+        position=positions,
         difference=mean,
         standard_error=error,
         lower=np.maximum(mean - half, lowest),
         upper=np.minimum(mean + half, highest),
         p_value=2 * stdtr(np.where(touching > 2, touching - 2, np.nan), -statistic),
-        root_mean_square_error={
-            name: _root_mean_square(predictions[name] - target, defined) for name in PREDICTORS
-        },
         n_responses=touching,
-        n_splits=int(n_splits),
+        **{
+            f"rmse_{name}": _root_mean_square(predictions[name] - target, defined)
+            for name in PREDICTORS
+        },
         n_undefined=(~defined).sum(axis=0),
-        level=level,
+        n_splits=int(n_splits),
     )
 
 
@@ -366,8 +254,12 @@ def label_shift(
     n_splits: int = 200,
     seed: int = 0,
     level: float = 0.95,
-) -> LabelShift:
+) -> Frame:
     """Predictions of the factuality of the other half, reweighted to given ones.
+
+    Columns, a row per predictor and prevalence: mean, over splits, of the prediction; lower and
+    upper, ends of the middle `level` of the predictions over splits, their spread and no interval
+    of their mean; root_mean_square_error, against the prevalence.
 
     Supported claims of the other half are weighted up or down so that the factuality becomes each
     of `prevalences`; the law of judgements given truth stays, as in a subject that the model knows
@@ -396,14 +288,21 @@ def label_shift(
     share = prevalence[:, np.newaxis]
     shifted = share * law[..., 0, :] + (1 - share) * law[..., 1, :]
     predictions = _predictions(_sums(here, counts), shifted)
-    mean, lower, upper, errors = {}, {}, {}, {}
+    found = []
     for name in PREDICTORS:
         drawn = np.broadcast_to(predictions[name], (here.shape[0], prevalence.size))
         defined = ~np.isnan(drawn)
-        mean[name] = _mean(drawn, defined)
-        errors[name] = _root_mean_square(drawn - prevalence, defined)
-        lower[name], upper[name] = percentile_interval(drawn, level)
-    return LabelShift(prevalence, mean, lower, upper, errors, int(n_splits), level)
+        errors = _root_mean_square(drawn - prevalence, defined)
+        found.append((_mean(drawn, defined), *percentile_interval(drawn, level), errors))
+    mean, lower, upper, errors = (np.concatenate(each) for each in zip(*found, strict=True))
+    return Frame(
+        predictor=np.repeat(PREDICTORS, prevalence.size),
+        prevalence=np.tile(prevalence, len(PREDICTORS)),
+        mean=mean,
+        lower=lower,
+        upper=upper,
+        root_mean_square_error=errors,
+    )
 
 
 def _halves(n_responses: int, n_splits: int, seed: int) -> Floats:

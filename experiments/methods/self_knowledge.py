@@ -21,11 +21,8 @@ from pydantic import Field
 from calibration.figures.positions import label_panels, position_figure
 from calibration.intervals import IntervalMethod
 from calibration.self_knowledge import (
-    Association,
-    Balance,
     ClaimRecord,
     IntervalSettings,
-    OutOfSample,
     PositionTable,
     Setting,
     association,
@@ -36,6 +33,7 @@ from calibration.self_knowledge import (
 from calibration.self_knowledge import (
     self_knowledge as self_knowledge_table,
 )
+from calibration.tabular import Frame
 from experiments.analyses.positions import TITLES, position_table
 from experiments.asking.ledger_table import ledger_table
 from experiments.asking.session import asking
@@ -184,8 +182,8 @@ class _Group:
     condition: str
     records: Sequence[ClaimRecord]
     tables: ModelTables
-    balances: Mapping[Setting, Balance]
-    predictions: Mapping[Setting, OutOfSample]
+    balances: Mapping[Setting, Frame]
+    predictions: Mapping[Setting, Frame]
 
     @property
     def name(self) -> str:
@@ -563,7 +561,7 @@ def _tests(groups: Sequence[_Group], said: Mapping[Setting, str]) -> Table:
         {"of": _of(group, said[setting]), **row, "reading": _reading(row)}
         for group in groups
         for setting, balance in group.balances.items()
-        for row in (balance.rows()[-1:] if len(balance.positions) <= 2 else balance.rows())
+        for row in (balance.rows()[-1:] if len(balance) <= 2 else balance.rows())
     ]
     columns = (
         Column("position", "position"),
@@ -604,7 +602,7 @@ def _predictions(groups: Sequence[_Group], said: Mapping[Setting, str]) -> Table
         {"of": _of(group, said[setting]), **row}
         for group in groups
         for setting, found in group.predictions.items()
-        for row in (found.rows()[-1:] if len(found.positions) <= 2 else found.rows())
+        for row in (found.rows()[-1:] if len(found) <= 2 else found.rows())
     ]
     if not rows:
         return None
@@ -637,7 +635,7 @@ def _predictions(groups: Sequence[_Group], said: Mapping[Setting, str]) -> Table
 
 def _associations(
     groups: Sequence[_Group], table: JudgedTable, bins: int, settings: SelfKnowledgeSettings
-) -> dict[Setting, Association]:
+) -> dict[Setting, Frame]:
     found = {}
     for setting in table.settings:
         with_it = {
@@ -652,12 +650,12 @@ def _associations(
             neither=settings.neither,
             intervals=settings.intervals,
         )
-        if one.over:
+        if len(one):
             found[setting] = one
     return found
 
 
-def _association_table(found: Mapping[Setting, Association], said: Mapping[Setting, str]) -> Table:
+def _association_table(found: Mapping[Setting, Frame], said: Mapping[Setting, str]) -> Table:
     titles = {
         "self_known": "Self-Known and factuality",
         "self_unknown": "Self-Unknown and unsupported claims",
@@ -683,7 +681,7 @@ def _association_table(found: Mapping[Setting, Association], said: Mapping[Setti
     )
 
 
-def _association_sentence(found: Association, setting: str) -> str:
+def _association_sentence(found: Frame, setting: str) -> str:
     """What the widest choice of cells says, in words."""
     row = found.rows()
     widest = row[-1]["over"] if row[-1]["over"] != "models" else row[-3]["over"]

@@ -131,20 +131,20 @@ def prediction_row(claims: Claims, setting: str, splits: int, seed: int) -> dict
     """
     balance = in_sample_balance(claims, setting, n_positions=1)
     held_out = out_of_sample(claims, setting, n_positions=1, n_splits=splits, seed=seed)
-    factuality = float(balance.factuality[-1])
-    wrong_yes, wrong_no = int(balance.false_positives[-1]), int(balance.false_negatives[-1])
+    factuality = float(balance["factuality"][-1])
+    wrong_yes, wrong_no = int(balance["false_positives"][-1]), int(balance["false_negatives"][-1])
     odds = factuality * wrong_yes, (1 - factuality) * wrong_no
     return {
-        "n_responses": int(balance.n_responses[-1]),
-        "n_claims": int(balance.n_claims[-1]),
-        "sigma": float(balance.sigma[-1]),
+        "n_responses": int(balance["n_responses"][-1]),
+        "n_claims": int(balance["n_claims"][-1]),
+        "sigma": float(balance["sigma"][-1]),
         "factuality": factuality,
         "identity": odds[0] / sum(odds) if sum(odds) else np.nan,
         "false_positives": wrong_yes,
         "false_negatives": wrong_no,
-        "p_value": float(balance.clustered[-1]),
-        "gap": float(held_out.difference[-1]),
-        "lower": float(held_out.lower[-1]),
-        "upper": float(held_out.upper[-1]),
-        **{f"rmse_{name}": float(held_out.root_mean_square_error[name][-1]) for name in NAMES},
+        "p_value": float(balance["clustered"][-1]),
+        "gap": float(held_out["difference"][-1]),
+        "lower": float(held_out["lower"][-1]),
+        "upper": float(held_out["upper"][-1]),
+        **{f"rmse_{name}": float(held_out[f"rmse_{name}"][-1]) for name in NAMES},
     }

@@ -20,11 +20,11 @@ def test_correlations_are_scipys_over_the_cells_of_the_tables() -> None:
 
     groups = {name: random_records(seed, 30) for seed, name in enumerate("xyz")}
     found = association(groups, intervals=QUICK)
-    assert found.over[::2] == (
+    assert found["over"][::2].tolist() == [
         *(f"positions of {name}" for name in groups),
         "positions and models",
         "models",
-    )
+    ]
     tables = {name: self_knowledge(records, intervals=QUICK) for name, records in groups.items()}
 
     def cells(quantity: str, over: str) -> list[float]:
@@ -53,9 +53,9 @@ def test_a_response_is_redrawn_in_all_groups_at_once() -> None:
     alone = association({"": same}, intervals=QUICK)
     twice = association({"x": same, "y": same}, intervals=QUICK)
     # Two copies of the same cells have the same correlation in every replicate.
-    both = twice.over.index("positions and models")
-    np.testing.assert_allclose(twice.lower[both : both + 2], alone.lower, atol=1e-12)
-    np.testing.assert_allclose(twice.upper[both : both + 2], alone.upper, atol=1e-12)
+    both = twice["over"].tolist().index("positions and models")
+    np.testing.assert_allclose(twice["lower"][both : both + 2], alone["lower"], atol=1e-12)
+    np.testing.assert_allclose(twice["upper"][both : both + 2], alone["upper"], atol=1e-12)
 
 
 def test_too_few_cells_and_no_spread_are_told_from_numbers() -> None:

@@ -21,12 +21,18 @@ from tests.refusals import refused
 def test_sigma_and_factuality_are_those_of_the_table() -> None:
     records = random_records(0)
     balance, table = in_sample_balance(records), self_knowledge(records)
-    np.testing.assert_allclose(balance.sigma, table["sigma"].estimate, atol=1e-15)
-    np.testing.assert_allclose(balance.factuality, table["factuality"].estimate, atol=1e-15)
-    odds = balance.sigma / (1 - balance.sigma) / (balance.factuality / (1 - balance.factuality))
-    np.testing.assert_allclose(odds, balance.false_positives / balance.false_negatives, rtol=1e-12)
-    assert balance.positions[-1] == "overall"
-    assert balance.n_claims[-1] == balance.n_claims[:-1].sum()
+    np.testing.assert_allclose(balance["sigma"], table["sigma"].estimate, atol=1e-15)
+    np.testing.assert_allclose(balance["factuality"], table["factuality"].estimate, atol=1e-15)
+    odds = (
+        balance["sigma"]
+        / (1 - balance["sigma"])
+        / (balance["factuality"] / (1 - balance["factuality"]))
+    )
+    np.testing.assert_allclose(
+        odds, balance["false_positives"] / balance["false_negatives"], rtol=1e-12
+    )
+    assert balance["position"][-1] == "overall"
+    assert balance["n_claims"][-1] == balance["n_claims"][:-1].sum()
 
 
 def test_p_values_agree_with_statsmodels_and_the_clustered_test() -> None:
@@ -41,16 +47,16 @@ def test_p_values_agree_with_statsmodels_and_the_clustered_test() -> None:
     labels = [record.label == "S" for record in records]
     judged = [record.none_of_the_above == "true" for record in records]
     both = np.histogram2d(labels, judged, bins=2)[0]
-    for exact, value in ((True, balance.exact[-1]), (False, balance.asymptotic[-1])):
+    for exact, value in ((True, balance["exact"][-1]), (False, balance["asymptotic"][-1])):
         reference = mcnemar(both, exact=exact, correction=False).pvalue
         assert value == pytest.approx(min(1.0, reference), abs=1e-12)
     responses = [record.response for record in records]
     for method in ("obuchowski", "durkalski", "wald"):
-        overall = in_sample_balance(records, n_positions=2, method=method).clustered[-1]
+        overall = in_sample_balance(records, n_positions=2, method=method)["clustered"][-1]
         reference = clustered_mcnemar(labels, judged, responses, method=method).p_value
         assert overall == pytest.approx(reference, abs=1e-12)
-    np.testing.assert_allclose(balance.corrected[:2], adjust(balance.p_value[:2]))
-    assert balance.corrected[-1] == balance.p_value[-1]
+    np.testing.assert_allclose(balance["corrected"][:2], adjust(balance["p_value"][:2]))
+    assert balance["corrected"][-1] == balance["p_value"][-1]
 
 
 def test_few_responses_are_tested_exactly_by_all_their_signs() -> None:
@@ -69,10 +75,10 @@ def test_few_responses_are_tested_exactly_by_all_their_signs() -> None:
     ]
     expected = np.mean([total >= abs(sum(net.values())) for total in sums])
     # Halves of counts of at most 2^9 choices: exact in binary.
-    assert balance.p_value[-1] == balance.by_response[-1] == expected
+    assert balance["p_value"][-1] == balance["by_response"][-1] == expected
     many = in_sample_balance(random_records(2, 90), n_positions=1)
-    assert math.isnan(many.by_response[-1])
-    assert many.p_value[-1] == many.clustered[-1]
+    assert math.isnan(many["by_response"][-1])
+    assert many["p_value"][-1] == many["clustered"][-1]
 
 
 def test_counts_by_hand() -> None:
@@ -99,10 +105,10 @@ def test_empty_bins_and_balance_without_errors() -> None:
     ]
     balance = in_sample_balance(records)
     # No error of either kind: nothing speaks against sigma, which is not defined.
-    assert balance.clustered[-1] == balance.exact[-1] == 1.0
-    assert balance.status[-1] is SigmaStatus.PERFECT
-    assert math.isnan(balance.sigma[-1])
-    assert balance.status[0] is SigmaStatus.EMPTY
-    assert math.isnan(balance.clustered[0])
+    assert balance["clustered"][-1] == balance["exact"][-1] == 1.0
+    assert balance["status"][-1] == SigmaStatus.PERFECT
+    assert math.isnan(balance["sigma"][-1])
+    assert balance["status"][0] == SigmaStatus.EMPTY
+    assert math.isnan(balance["clustered"][0])
     assert len(balance.rows()) == 6
     refused("method is 'yates'", in_sample_balance, records, method="yates")

@@ -20,7 +20,7 @@ from calibration.self_knowledge import (
 )
 from calibration.self_knowledge.balance import judged_counts
 from calibration.self_knowledge.claims import as_claims
-from calibration.self_knowledge.prediction import out_of_sample_counts
+from calibration.self_knowledge.prediction import PREDICTORS, out_of_sample_counts
 from calibration.self_knowledge.simulation import simulate_counts
 from factormodels.errors import InputError
 from factormodels.io.claim_records import Setting
@@ -46,10 +46,10 @@ def test_the_mean_difference_is_over_halves() -> None:
         pooled(counts[half])[0] - pooled(np.delete(counts, half, axis=0))[1] for half in halves
     ]
     # 4,000 splits of 20 equally likely ones: the mean is off by about a hundredth of the spread.
-    assert result.difference[0] == pytest.approx(
+    assert result["difference"][0] == pytest.approx(
         np.mean(differences), abs=0.06 * float(np.std(differences))
     )
-    assert result.root_mean_square_error["sigma"][0] == pytest.approx(
+    assert result["rmse_sigma"][0] == pytest.approx(
         np.sqrt(np.mean(np.square(differences))), rel=0.05
     )
 
@@ -66,10 +66,10 @@ def test_contributions_are_those_of_reweighted_responses() -> None:
             weights = np.ones(12)
             weights[response] += sign * step
             moved = out_of_sample_counts(counts * weights[:, None, None, None], n_splits=30, seed=3)
-            shifted.append(moved.difference[0])
+            shifted.append(moved["difference"][0])
         slopes.append((shifted[0] - shifted[1]) / (2 * step))
     expected = np.sqrt(12 / 10 * np.square(slopes).sum())
-    assert result.standard_error[0] == pytest.approx(expected, rel=1e-6)
+    assert result["standard_error"][0] == pytest.approx(expected, rel=1e-6)
 
 
 def test_the_table_has_every_position_and_all_predictors() -> None:
@@ -77,29 +77,29 @@ def test_the_table_has_every_position_and_all_predictors() -> None:
     rows = result.rows()
     assert [row["position"] for row in rows][-1] == "overall"
     assert {"rmse_sigma", "rmse_rogan_gladen", "rmse_emq", "rmse_factuality"} <= set(rows[0])
-    assert result.lower[-1] < result.difference[-1] < result.upper[-1]
+    assert result["lower"][-1] < result["difference"][-1] < result["upper"][-1]
     again = out_of_sample(random_records(2, 40), n_splits=50)
-    np.testing.assert_array_equal(result.difference, again.difference)
+    np.testing.assert_array_equal(result["difference"], again["difference"])
 
 
 def test_errors_of_all_predictors_are_those_of_the_splits_with_jackknife_ends() -> None:
     counts = simulate_counts(Truth(n_responses=14), 1, 3)[0].reshape(14, 1, 2, 2)
     split = {"n_splits": 25, "seed": 4}
     found = prediction_errors(counts, **split)  # type: ignore[arg-type]
-    errors = out_of_sample_counts(counts, **split).root_mean_square_error  # type: ignore[arg-type]
-    for name, value in errors.items():
-        assert found.values[f"rmse_{name}"][0] == pytest.approx(value[0], abs=1e-14)
+    errors = out_of_sample_counts(counts, **split)  # type: ignore[arg-type]
+    for name in PREDICTORS:
+        assert found[f"rmse_{name}"][0] == pytest.approx(errors[f"rmse_{name}"][0], abs=1e-14)
     # The jackknife, from its definition: without a response the halves lack it.
     (row,) = found.rows()
     name = "sigma_less_emq"
     without = []
     for response in range(14):
         less = counts * (np.arange(14) != response)[:, None, None, None]
-        each = out_of_sample_counts(less, **split).root_mean_square_error  # type: ignore[arg-type]
-        without.append(each["sigma"][0] - each["emq"][0])
+        each = out_of_sample_counts(less, **split)  # type: ignore[arg-type]
+        without.append(each["rmse_sigma"][0] - each["rmse_emq"][0])
     spread = np.sqrt(13 / 14 * np.square(np.array(without) - np.mean(without)).sum())
     half = float(student_quantile(0.95, 12)) * spread
-    assert row[name] == pytest.approx(errors["sigma"][0] - errors["emq"][0], abs=1e-14)
+    assert row[name] == pytest.approx(errors["rmse_sigma"][0] - errors["rmse_emq"][0], abs=1e-14)
     assert row[f"{name}_upper"] - row[name] == pytest.approx(half, rel=1e-9)
     assert row["rmse_sigma_lower"] >= 0
 
@@ -133,16 +133,16 @@ def test_halves_without_sigma_are_left_out_and_counted() -> None:
         *in_sentence("d", 1, 1, "IR"),
     ]
     result = out_of_sample(records, n_positions=1, n_splits=300)
-    assert result.n_undefined[-1] > 300
-    assert np.isnan(result.standard_error[-1])
-    assert np.isnan(result.p_value[-1])
+    assert result["n_undefined"][-1] > 300
+    assert np.isnan(result["standard_error"][-1])
+    assert np.isnan(result["p_value"][-1])
 
 
 @pytest.mark.slow
 def test_the_test_holds_its_level_and_finds_imbalance() -> None:
     def p_value(counts: np.ndarray) -> float:
         shaped = counts.reshape(counts.shape[0], 1, 2, 2)
-        return float(out_of_sample_counts(shaped, n_splits=10).p_value[0])
+        return float(out_of_sample_counts(shaped, n_splits=10)["p_value"][0])
 
     assert BALANCED.sigma == pytest.approx(BALANCED.factuality, abs=1e-15)
     tests = {"out of sample": p_value}
@@ -158,19 +158,24 @@ def test_sigma_stays_where_it_is_under_label_shift_and_the_others_follow() -> No
     records = random_records(3, 150, missing=0.0)
     grid = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
     shift = label_shift(records, prevalences=grid, n_splits=100)
-    assert np.ptp(shift.mean["sigma"]) == 0
-    assert np.ptp(shift.mean["factuality"]) == 0
+
+    def of(column: str, name: str) -> np.ndarray:
+        values: np.ndarray = shift[column][shift["predictor"] == name]
+        return values
+
+    assert np.ptp(of("mean", "sigma")) == 0
+    assert np.ptp(of("mean", "factuality")) == 0
     for name in ("rogan_gladen", "emq"):
         # The law of judgements is known to about 0.1 from half of 150 responses.
-        np.testing.assert_allclose(shift.mean[name], grid, atol=0.08)
-        assert (shift.root_mean_square_error[name] < 0.3).all()
-    far = shift.root_mean_square_error["sigma"]
+        np.testing.assert_allclose(of("mean", name), grid, atol=0.08)
+        assert (of("root_mean_square_error", name) < 0.3).all()
+    far = of("root_mean_square_error", "sigma")
     assert far[0] > 0.3
     assert far[-1] > 0.3
-    assert (shift.lower["emq"] <= shift.mean["emq"]).all()
-    assert (shift.mean["emq"] <= shift.upper["emq"]).all()
+    assert (of("lower", "emq") <= of("mean", "emq")).all()
+    assert (of("mean", "emq") <= of("upper", "emq")).all()
     assert len(shift.rows()) == 4 * 5
-    assert label_shift(records, n_splits=2).prevalence.size == 19
+    assert len(label_shift(records, n_splits=2)) == 4 * 19
 
 
 def test_shift_to_the_factuality_of_the_half_is_no_shift() -> None:
@@ -181,8 +186,8 @@ def test_shift_to_the_factuality_of_the_half_is_no_shift() -> None:
     shifted = label_shift(records, prevalences=[factuality], n_splits=200)
     plain = out_of_sample(records, n_positions=1, n_splits=200)
     # The same splits; that each half has another factuality of its own moves the error a little.
-    assert shifted.root_mean_square_error["emq"][0] == pytest.approx(
-        plain.root_mean_square_error["emq"][-1], rel=0.3
+    assert shifted.to_frame().set_index("predictor").root_mean_square_error["emq"] == pytest.approx(
+        plain["rmse_emq"][-1], rel=0.3
     )
 
 
@@ -203,6 +208,12 @@ def test_the_interval_of_the_difference_stays_where_resamples_reach() -> None:
     counts[:, 0, 0] = [[0, 0], [2, 2], [1, 0], [2, 0]]
     counts[:, 0, 1] = [[9, 1], [2, 0], [1, 9], [2, 0]]
     found = out_of_sample_counts(counts, n_splits=20)
-    half = student_quantile(0.95, 2) * found.standard_error
-    assert float((found.difference + half)[0]) > 1
-    assert -1 <= float(found.lower[0]) <= float(found.difference[0]) <= float(found.upper[0]) <= 1
+    half = student_quantile(0.95, 2) * found["standard_error"]
+    assert float((found["difference"] + half)[0]) > 1
+    assert (
+        -1
+        <= float(found["lower"][0])
+        <= float(found["difference"][0])
+        <= float(found["upper"][0])
+        <= 1
+    )
