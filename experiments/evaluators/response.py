@@ -12,8 +12,8 @@ import numpy as np
 from calibration.scores.measures import entropy_warnings, recall_of_counts, verdicts
 from calibration.scores.response_measures import measure_responses
 from experiments.evaluators.evidence import ContextEvidence, context_removals, evidence_of_atoms
+from experiments.evaluators.measured import measured
 from experiments.evaluators.open_relations import ANYTHING, Range, open_measures, open_posteriors
-from experiments.study.measured import measured
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.extraction.pipeline import STAGE_KEYS
 from factormodels.extraction.relation_models.lexical import LexicalRelations
@@ -302,8 +302,8 @@ class Compared:
     """Summaries over the same claims.
 
     Attributes:
-        summaries: by name of the variant or assessor, a row as `experiments.study.measured` makes
-            it; None of one that judged no claim at all.
+        summaries: by name of the variant or assessor, a row as `measured` makes it; None of one that
+            judged no claim at all.
         left_out: number of claims that one of the others judged, and not all.
         in_sample: number of the passages to which the lexical model, that read them, was fitted;
             scores then flatter what comes of it.

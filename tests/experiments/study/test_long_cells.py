@@ -14,11 +14,11 @@ import pytest
 
 from calibration.curves.reliability_bins import reliability_bins
 from calibration.scoring import DEFAULT_INTERVALS
+from experiments.evaluators.measured import measured
 from experiments.study import rows as tidy_rows
 from experiments.study.agreement import agreeing_cells
 from experiments.study.diagrams import distinct_curves
 from experiments.study.judgements import read_judgements
-from experiments.study.measured import measured
 from experiments.study.rows import SCHEMA, RowsFile, write_rows
 from experiments.study.summary import summarise_study
 from factormodels.io import long_columns

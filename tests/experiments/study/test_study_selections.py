@@ -12,10 +12,10 @@ import pytest
 
 from calibration.self_knowledge import IntervalSettings
 from calibration.significance import paired_permutation
+from experiments.evaluators.measured import measured
 from experiments.evaluators.robustness import CoreChoices
 from experiments.evaluators.selection_study import selection_study
 from experiments.study import selections
-from experiments.study.measured import measured
 from experiments.study.reading import load_study
 from experiments.study.rows import read_rows
 from experiments.study.runner import Execution, StudyDesign, design, run_study
