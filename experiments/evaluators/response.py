@@ -302,8 +302,8 @@ class Compared:
     """Summaries over the same claims.
 
     Attributes:
-        summaries: by name of the variant or assessor, a row as `measured` makes it; None of one that
-            judged no claim at all.
+        summaries: by name of the variant or assessor, a row of `measured`; None of one that judged
+            no claim at all.
         left_out: number of claims that one of the others judged, and not all.
         in_sample: number of the passages to which the lexical model, that read them, was fitted;
             scores then flatter what comes of it.
