@@ -126,7 +126,7 @@ differences = pd.DataFrame(
         {
             "priors": name,
             "score": TITLES[score],
-            "difference": test.estimate,
+            "difference": test.value,
             "lower": test.lower,
             "upper": test.upper,
             "p_value": test.p_value,
@@ -231,7 +231,7 @@ weak_scores = pd.DataFrame(
             "rival": name,
             "brier": np.mean((p - weak.labels) ** 2),
             "learned": np.mean((weak.p - weak.labels) ** 2),
-            "difference": test.estimate,
+            "difference": test.value,
             "lower": test.lower,
             "upper": test.upper,
         }
