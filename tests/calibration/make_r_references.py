@@ -46,11 +46,6 @@ v <- suppressWarnings(val.prob(with_ends, d$y, pl = FALSE))
 put("left_out", unlist(v[c("Intercept", "Slope", "Brier", "C (ROC)")]))
 
 section("stats", as.character(getRversion()))
-first <- tapply((d$p - d$y)^2, d$response, mean)
-second <- tapply((d$q - d$y)^2, d$response, mean)
-lower <- t.test(first, second, paired = TRUE, mu = -0.05, alternative = "greater")$p.value
-upper <- t.test(first, second, paired = TRUE, mu = 0.05, alternative = "less")$p.value
-put("equivalence", c(lower, upper))
 logit <- qlogis(d$p)
 put("temperature", 1 / coef(glm(y ~ logit - 1, data = d, family = binomial,
                                 control = list(epsilon = 1e-15))))
