@@ -10,7 +10,7 @@ from calibration.intervals import Estimates, IntervalMethod, IntervalSettings
 from calibration.self_knowledge.association import association
 from calibration.self_knowledge.balance import in_sample_balance
 from calibration.self_knowledge.claims import Average, Claims, Neither, as_claims
-from calibration.self_knowledge.comparison import ConditionComparison, compare_conditions
+from calibration.self_knowledge.comparison import compare_conditions
 from calibration.self_knowledge.formula import (
     SigmaStatus,
     clipped,
@@ -56,7 +56,6 @@ __all__ = [
     "ClaimLabel",
     "ClaimRecord",
     "Claims",
-    "ConditionComparison",
     "Estimates",
     "IntervalMethod",
     "IntervalSettings",

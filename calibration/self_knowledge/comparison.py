@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -25,59 +23,13 @@ from calibration.self_knowledge.claims import (
 from calibration.self_knowledge.positions import DEFAULT_INTERVALS, N_POSITIONS, OVERALL
 from calibration.self_knowledge.quantities import judgement_estimands, label_estimands
 from calibration.significance.corrections import adjust
-from calibration.tabular import Tabular
+from calibration.tabular import Frame
 from calibration.validation import Floats
 from factormodels.errors import InputError
 from factormodels.io.claim_records import ClaimRecord, Setting, setting_named
 
 JUDGED = "judged_"
 """What precedes the names of quantities that both tables have: those over judged claims alone."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ConditionComparison(Tabular):
-    """A second condition against a first, quantity by quantity and position by position.
-
-    Attributes:
-        positions: names of the bins, and last "overall".
-        first: estimates of the first condition by quantity.
-        second: estimates of the second.
-        difference: the second less the first, with intervals paired over responses.
-        p_value: by quantity, (n_cells,), of the difference over its standard error clustered by
-            response, by Student's t; nan where it cannot be computed.
-        corrected: the same by Holm: in the bins over all quantities and bins, overall over all
-            quantities.
-        n_responses: number of responses that both conditions have.
-        n_dropped: number of responses that one of them alone has.
-    """
-
-    positions: tuple[str, ...]
-    first: Mapping[str, Estimates]
-    second: Mapping[str, Estimates]
-    difference: Mapping[str, Estimates]
-    p_value: Mapping[str, Floats]
-    corrected: Mapping[str, Floats]
-    n_responses: int
-    n_dropped: int
-
-    def rows(self) -> list[dict[str, Any]]:
-        """One row per quantity and position."""
-        return [
-            {
-                "quantity": name,
-                "position": position,
-                "first": float(self.first[name].estimate[cell]),
-                "second": float(self.second[name].estimate[cell]),
-                "difference": float(difference.estimate[cell]),
-                "lower": float(difference.lower[cell]),
-                "upper": float(difference.upper[cell]),
-                "p_value": float(self.p_value[name][cell]),
-                "corrected": float(self.corrected[name][cell]),
-                "n_responses": self.n_responses,
-            }
-            for name, difference in self.difference.items()
-            for cell, position in enumerate(self.positions)
-        ]
 
 
 def compare_conditions(
@@ -91,8 +43,15 @@ def compare_conditions(
     judgement_average: str = Average.CLAIM,
     neither: str = Neither.INCORRECT,
     intervals: IntervalSettings = DEFAULT_INTERVALS,
-) -> ConditionComparison:
+) -> Frame:
     """How the quantities of the paper differ between two conditions (its section 5.3).
+
+    Columns, a row per quantity and position: quantity; position, last "overall"; first and second,
+    what each condition has; difference, the second less the first, with lower and upper, ends of
+    its interval paired over responses; p_value, of the difference over its standard error clustered
+    by response, by Student's t, nan where it cannot be computed; corrected, the same by Holm: in
+    the bins over all quantities and bins, overall over all quantities; n_responses that both
+    conditions have; n_dropped, responses that one of them alone has.
 
     Responses of the same id answer the same prompt; their claims and sentences may differ.
     Quantities are those of `label_positions`, and those of `self_knowledge` unless `setting` is
@@ -128,22 +87,31 @@ def compare_conditions(
 
     pairs = list(zip(estimands(one), estimands(other), strict=True))
     keys = _keys([each.name for each, _ in pairs])
-    made = [
-        dict(zip(keys, estimate_all(group, intervals), strict=True))
+    before, after, difference = (
+        estimate_all(group, intervals)
         for group in (
             tuple(each for each, _ in pairs),
             tuple(each for _, each in pairs),
             tuple(PairedDifference(each, against) for each, against in pairs),
         )
-    ]
-    p_value = {key: _p_values(estimates) for key, estimates in made[2].items()}
-    return ConditionComparison(
-        positions=(*names, OVERALL),
-        first=made[0],
-        second=made[1],
-        difference=made[2],
-        p_value=p_value,
-        corrected=_corrected(p_value),
+    )
+    p_value = np.stack([_p_values(each) for each in difference])
+    cells = (*names, OVERALL)
+
+    def joined(made: Sequence[Estimates], part: str = "estimate") -> Floats:
+        """What every quantity has in every cell, quantity by quantity."""
+        return np.concatenate([getattr(each, part) for each in made])
+
+    return Frame(
+        quantity=np.repeat(keys, len(cells)),
+        position=cells * len(keys),
+        first=joined(before),
+        second=joined(after),
+        difference=joined(difference),
+        lower=joined(difference, "lower"),
+        upper=joined(difference, "upper"),
+        p_value=p_value.ravel(),
+        corrected=_corrected(p_value).ravel(),
         n_responses=one.n_responses,
         n_dropped=n_dropped,
     )
@@ -198,8 +166,7 @@ def _p_values(difference: Estimates) -> Floats:
     return np.where(defined, 2 * stdtr(degrees, -statistic), np.nan)
 
 
-def _corrected(p_value: Mapping[str, Floats]) -> dict[str, Floats]:
-    table = np.stack(list(p_value.values()))
-    bins = adjust(table[:, :-1].ravel()).reshape(table[:, :-1].shape)
-    overall = adjust(table[:, -1])
-    return {name: np.append(bins[row], overall[row]) for row, name in enumerate(p_value)}
+def _corrected(p_value: Floats) -> Floats:
+    """P-values (n_quantities, n_cells) corrected: those of the bins, and those overall."""
+    bins = adjust(p_value[:, :-1].ravel()).reshape(p_value[:, :-1].shape)
+    return np.append(bins, adjust(p_value[:, -1])[:, np.newaxis], axis=1)

@@ -15,6 +15,7 @@ from calibration.self_knowledge import (
     self_knowledge,
 )
 from calibration.significance import adjust
+from calibration.tabular import Frame
 from factormodels.errors import InputError
 from tests.calibration.self_knowledge.claims import in_sentence, random_records
 from tests.refusals import refused
@@ -22,23 +23,29 @@ from tests.refusals import refused
 DELTA = IntervalSettings("delta")
 
 
+def part(found: Frame, column: str, quantity: str) -> np.ndarray:
+    """Return a column of one quantity, (n_cells,)."""
+    values: np.ndarray = found[column][found["quantity"] == quantity]
+    return values
+
+
 def test_each_condition_is_what_its_own_tables_say() -> None:
     first, second = random_records(0, 20), random_records(1, 20)
     result = compare_conditions(first, second[::-1], intervals=DELTA)
-    for records, made in ((first, result.first), (second, result.second)):
+    names = dict.fromkeys(result["quantity"].tolist())
+    for records, column in ((first, "first"), (second, "second")):
         labels = label_positions(records, intervals=DELTA)
         knowledge = self_knowledge(records, intervals=DELTA)
-        for name, estimates in made.items():
+        for name in names:
             table = knowledge if name in knowledge.quantities else labels
             if name == "factuality":
                 table = labels
             own = knowledge["factuality"] if name == "judged_factuality" else table[name]
-            np.testing.assert_allclose(estimates.estimate, own.estimate, atol=1e-12)
-    for name, difference in result.difference.items():
-        expected = result.second[name].estimate - result.first[name].estimate
-        np.testing.assert_allclose(difference.estimate, expected, atol=1e-12)
-    assert result.n_responses == 20
-    assert result.n_dropped == 0
+            np.testing.assert_allclose(part(result, column, name), own.estimate, atol=1e-12)
+    expected = result["second"] - result["first"]
+    np.testing.assert_allclose(result["difference"], expected, atol=1e-12)
+    assert (result["n_responses"] == 20).all()
+    assert not result["n_dropped"].any()
 
 
 def test_a_paired_mean_difference_is_students_t() -> None:
@@ -57,11 +64,12 @@ def test_a_paired_mean_difference_is_students_t() -> None:
     )
     result = compare_conditions(first, second, None, n_positions=1, intervals=DELTA)
     reference = ttest_rel(counts[1], counts[0])
-    assert result.p_value["unsupported_number"][-1] == pytest.approx(reference.pvalue, abs=1e-12)
+    assert part(result, "p_value", "unsupported_number")[-1] == pytest.approx(
+        reference.pvalue, abs=1e-12
+    )
     interval = reference.confidence_interval(0.95)
-    difference = result.difference["unsupported_number"]
-    assert difference.lower[-1] == pytest.approx(interval.low, abs=1e-12)
-    assert difference.upper[-1] == pytest.approx(interval.high, abs=1e-12)
+    for column, end in (("lower", interval.low), ("upper", interval.high)):
+        assert part(result, column, "unsupported_number")[-1] == pytest.approx(end, abs=1e-12)
 
 
 def test_pairing_narrows_the_interval_of_conditions_that_go_together() -> None:
@@ -78,23 +86,21 @@ def test_pairing_narrows_the_interval_of_conditions_that_go_together() -> None:
         result = compare_conditions(
             condition(0), condition(3), None, n_positions=1, intervals=settings
         )
-        difference = result.difference["supported_number"]
-        assert difference.estimate[-1] == pytest.approx(3.0, abs=1e-12)
+        difference = part(result, "difference", "supported_number")
+        assert difference[-1] == pytest.approx(3.0, abs=1e-12)
         # Every response has exactly three more: nothing varies, and no interval is claimed.
-        assert math.isnan(difference.lower[-1])
-        single = result.first["supported_number"]
-        assert single.upper[-1] - single.lower[-1] > 5
+        assert math.isnan(part(result, "lower", "supported_number")[-1])
+        own = label_positions(condition(0), n_positions=1, intervals=settings)["supported_number"]
+        assert own.upper[-1] - own.lower[-1] > 5
 
 
 def test_p_values_are_corrected_apart_for_bins_and_overall() -> None:
     result = compare_conditions(random_records(4, 30), random_records(5, 30), intervals=DELTA)
-    table = np.array([result.p_value[name] for name in result.difference])
-    overall = np.array([result.corrected[name][-1] for name in result.difference])
-    np.testing.assert_allclose(overall, adjust(table[:, -1]))
-    bins = np.array([result.corrected[name][:-1] for name in result.difference])
-    np.testing.assert_allclose(bins.ravel(), adjust(table[:, :-1].ravel()))
+    overall = result["position"] == "overall"
+    for cells in (overall, ~overall):
+        np.testing.assert_allclose(result["corrected"][cells], adjust(result["p_value"][cells]))
     rows = result.rows()
-    assert len(rows) == len(result.difference) * 6
+    assert len(rows) == overall.sum() * 6
     assert rows[0]["n_responses"] == 30
 
 
@@ -104,7 +110,7 @@ def test_unpaired_responses_are_refused_or_dropped_and_counted() -> None:
     with pytest.raises(InputError, match="response 'x' is in one condition alone, as are 2 in all"):
         compare_conditions(first, second)
     result = compare_conditions(first, second, None, unpaired="drop", intervals=DELTA)
-    assert (result.n_responses, result.n_dropped) == (1, 2)
+    assert (result["n_responses"][0], result["n_dropped"][0]) == (1, 2)
     with pytest.raises(InputError, match="no response in common"):
         compare_conditions(first, in_sentence("w", 1, 1, "S"), unpaired="drop")
     refused("unpaired is 'keep'", compare_conditions, first, second, unpaired="keep")
