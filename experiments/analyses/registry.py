@@ -35,6 +35,7 @@ _OF_OURS = (
     "sigma-on-labels",
     "few-labels",
     "few-calls",
+    "claim-coherence",
 )
 """Names of the analyses; each is a module of `papers` or `ours`, spelt there with underscores."""
 

@@ -190,7 +190,7 @@ def consensus(responses: Responses, settings: ConsensusSettings) -> Findings:
             told = f"{counted(len(known.pairs), 'pair')}: {calls:,} calls of {model.name}, at most."
             return Findings(COMMAND, source, (told, "Nothing was sent."), {}, _plain(settings))
         tell(f"{len(known.pairs):,} pairs, each asked {settings.samples + len(ways)} times")
-        answers, others = _asked(known.pairs, votes, ways, model, session.calls)
+        answers, others = asked_of(known.pairs, votes, ways, model, session.calls)
         name = model.name
     kept = np.array([bool(own) for own in answers])
     for judged in others.values():
@@ -200,7 +200,7 @@ def consensus(responses: Responses, settings: ConsensusSettings) -> Findings:
     known = known.of(kept)
     sampled = [own for own, there in zip(answers, kept, strict=True) if there]
     columns = np.stack([votes.columns(own) for own in sampled])
-    law, learned = _learned(known, columns, settings)
+    law, learned = learned_in_folds(known, columns, settings)
     forecasts = {LEARNED: learned} | _free_ways(sampled, columns, votes)
     for way, judged in others.items():
         chosen = [one for one, there in zip(judged, kept, strict=True) if there]
@@ -298,7 +298,7 @@ def known_pairs(
     )
 
 
-def _asked(
+def asked_of(
     pairs: Sequence[TextPair],
     votes: ConsensusLaw,
     ways: Sequence[Any],
@@ -322,7 +322,7 @@ def _asked(
     return answers, others
 
 
-def _learned(
+def learned_in_folds(
     known: KnownPairs, columns: Floats, settings: ConsensusSettings
 ) -> tuple[RelationLaw, Floats]:
     """The law of all, and the probabilities of each pair by that of the other folds."""

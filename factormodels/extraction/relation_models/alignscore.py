@@ -67,7 +67,7 @@ def load_alignscore(
             f"{path}: transformers finds no configuration and tokenizer there ({reason}); save "
             "those of the RoBERTa that the checkpoint was trained from"
         ) from None
-    weights = _weights(torch, found[0])
+    weights = checkpoint_weights(found[0])
     head = torch.nn.Linear(config.hidden_size, _OUTPUTS)
     for part, module in ((_BODY, body), (_HEAD, head)):
         own = {
@@ -84,8 +84,15 @@ def load_alignscore(
     )
 
 
-def _weights(torch: Any, path: Path) -> Mapping[str, Any]:
-    """Tensors of a checkpoint by name; no code of it is run."""
+def checkpoint_weights(path: Path) -> Mapping[str, Any]:
+    """Tensors of a checkpoint by name; no code of it is run.
+
+    Raises:
+        InputError: if it holds more than tensors and plain values, is damaged, or is no checkpoint
+            of AlignScore's.
+        MissingDependencyError: if torch is not installed.
+    """
+    torch = optional_module("torch", "nli")
     try:
         # Of torch's own choosing since 2.6, and here whatever its release.
         loaded = torch.load(str(path), map_location="cpu", weights_only=True)

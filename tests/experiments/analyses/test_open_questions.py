@@ -26,6 +26,7 @@ KEPT = {
     "sigma-on-labels",
     "few-labels",
     "few-calls",
+    "claim-coherence",
 }
 """Studies that take minutes: docs/findings.md shows them, from results that are kept."""
 

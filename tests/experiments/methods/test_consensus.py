@@ -10,9 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 
+from calibration.folds import response_folds
+from calibration.recalibration.relation_law import fit_relations
 from experiments import consensus
+from experiments.methods.consensus import (
+    ConsensusSettings,
+    asked_of,
+    known_pairs,
+    learned_in_folds,
+)
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind
-from factormodels.extraction.relation_models.consensus import ConsensusLaw, read_consensus
+from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
+from factormodels.extraction.relation_models.consensus import (
+    ConsensusLaw,
+    read_consensus,
+    relation_probabilities,
+)
 from factormodels.io.fact_graph_json import write_fact_graphs
 from tests.experiments.conftest import invoke
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
@@ -83,6 +96,10 @@ def asked(server: ScriptedServer, *more: str, code: int = 0) -> dict[str, Any]:
     printed = invoke("consensus", "graphs.jsonl", *options, code=code).stdout
     found: dict[str, Any] = json.loads(printed)
     return found
+
+
+def model_at(server: ScriptedServer) -> LitellmModel:
+    return LitellmModel(LitellmSettings("openai/test", api_base=server.url))
 
 
 def test_it_learns_which_temperatures_to_trust(labelled: Path, server: ScriptedServer) -> None:
@@ -175,3 +192,21 @@ def test_a_law_of_other_samples_is_its_own(tmp_path: Path) -> None:
     )
     assert built.law == law
     assert built.answers_per_pair == 4
+
+
+def test_it_is_judged_on_responses_that_it_has_not_seen(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Probabilities of a response are those of a law of the other folds, fitted by hand."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    known = known_pairs(responses(30), ConsensusSettings(), "here")
+    votes = ConsensusSettings().votes
+    answers, _ = asked_of(known.pairs, votes, [], model_at(server), 8)
+    columns = np.stack([votes.columns(own) for own in answers])
+    _, p = learned_in_folds(known, columns, ConsensusSettings(folds=3))
+    fold = response_folds(known.responses, 3, 0)
+    assert known.kinds is not None
+    for one in range(3):
+        law = fit_relations(columns[fold != one], known.kinds[fold != one])
+        expected = relation_probabilities(columns[fold == one], law.coefficients)
+        np.testing.assert_allclose(p[fold == one], expected, atol=1e-4)

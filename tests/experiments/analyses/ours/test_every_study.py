@@ -400,3 +400,16 @@ def test_a_wrong_setting_is_one_sentence(
 def test_a_study_of_texts_starts_on_embedded_ones(study: str, monkeypatch: Any) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
     assert DATA_FILE in invoke("run", study).stdout
+
+
+def test_readouts_of_coherence_are_compared_on_what_was_planted(folder: Path) -> None:
+    fewer = ("settings.responses=60", "settings.timed=[8]", "settings.encodings=[conditional]")
+    invoke("run", "ours/claim-coherence", "--out", "out", *fewer)
+    found = pd.read_csv(folder / "out" / "readouts.csv")
+    assert found["prior"].tolist() == [0.5, 0.99]
+    # Only conflicts move the agreement; entailments and sizes move the others.
+    for other in ("mean_marginal", "no_active_conflict", "reified", "position", "consistency"):
+        assert (found["agreement"] < found[other] - 0.05).all()
+    times = pd.read_csv(folder / "out" / "times.csv")
+    assert times["claims"].tolist() == [8]
+    assert (times["milliseconds"] > 0).all()

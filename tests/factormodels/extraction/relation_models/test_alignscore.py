@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
@@ -17,30 +16,11 @@ from experiments.asking.relation_models import relation_model
 from factormodels import RelationKind
 from factormodels.extraction.relation_models.alignscore import load_alignscore
 from factormodels.extraction.relation_models.base import Judgement, TextPair
+from tests.factormodels.extraction.relation_models.test_checkpoints import checkpoint
 from tests.factormodels.extraction.relation_models.test_minicheck import PAIRS, tokenizer
 from tests.refusals import refused
 
 transformers = pytest.importorskip("transformers", reason="the extra nli is not installed")
-
-
-class Runs:
-    """What a pickle would run."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return print, ("run",)
-
-
-def checkpoint(**further: Any) -> dict[str, Any]:
-    """The state of the model in memory, and what a training leaves beside it."""
-    return {
-        "epoch": 2,
-        "global_step": 30,
-        "pytorch-lightning_version": "1.9.5",
-        "hyper_parameters": {"model": "roberta-base", "adam_epsilon": 1e-6, "args": ()},
-        "optimizer_states": [{"state": {}, "param_groups": [{"lr": 1e-5}]}],
-        "callbacks": {},
-        **further,
-    }
 
 
 @pytest.fixture
@@ -113,13 +93,6 @@ def test_it_has_a_name_among_relation_models(folder: Path, tmp_path: Path) -> No
     assert model.name == "alignscore:AlignScore-tiny"
     assert len(facts["alignscore_sha256"]) == 64
     refused("no such folder", relation_model, f"alignscore:{tmp_path / 'none'}")
-
-
-def test_what_would_be_run_is_refused(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = folder / "AlignScore-tiny.ckpt"
-    torch.save(checkpoint(state_dict={}, callbacks=Runs()), path)
-    refused("more than tensors and plain values", load_alignscore, folder)
-    assert capsys.readouterr().out == ""
 
 
 def test_what_does_not_fit_is_refused(folder: Path, tmp_path: Path) -> None:
