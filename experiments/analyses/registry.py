@@ -36,6 +36,7 @@ _OF_OURS = (
     "few-labels",
     "few-calls",
     "claim-coherence",
+    "relation-consensus",
 )
 """Names of the analyses; each is a module of `papers` or `ours`, spelt there with underscores."""
 
