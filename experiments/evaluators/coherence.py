@@ -155,6 +155,13 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
             "no response has claims; list them with `factormodels assess`, and give its graphs"
         )
     relations = settings.relations or _default_relations(graphs, settings)
+    if relations != GIVEN and not any(
+        atom.text.strip() for graph in graphs for atom in graph.atoms
+    ):
+        raise InputError(
+            "the claims have no texts, so that nobody can say how they stand to each other; give "
+            "responses with the texts of their claims, or with relations between them"
+        )
     ledger, prompts = Ledger(), read_prompts(settings.prompts)
     model = (
         None

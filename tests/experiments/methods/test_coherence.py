@@ -109,6 +109,7 @@ def test_what_does_not_fit_is_refused() -> None:
     refused("no response has claims", coherence, [FactGraph("r", ())])
     refused("senses needs a language model", coherence, [graph()], relations="senses")
     refused("unknown", coherence, [graph()], relations="psychic")
+    refused("claims have no texts", coherence, [FactGraph("r", (Atom("a"), Atom("b")))])
     with pytest.raises(InputError, match="encoding"):
         coherence([graph()], encoding="tables")
 
