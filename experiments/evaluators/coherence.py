@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from calibration.intervals import mean_interval
-from experiments.asking.ledger_table import ledger_table
+from experiments.asking.ledger_table import ledger_table, planned_findings
 from experiments.asking.relation_models import relation_model
-from experiments.asking.session import answering
-from experiments.asking.settings import AnswerSettings, Model
+from experiments.asking.session import asking
+from experiments.asking.settings import AskingSettings, Model
 from experiments.evaluators.inputs import load_responses
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns
@@ -27,8 +27,6 @@ from experiments.settings import Option, Settings, front_door
 from factormodels.claims import Atom
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
-from factormodels.extraction.language_model.accounting import Ledger
-from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
 from factormodels.extraction.stages.claim_relations import (
     METADATA_KEY,
     claim_pairs,
@@ -71,7 +69,7 @@ _SHOWN = 30
 """Conflicts that are printed; more are in the files."""
 
 
-class CoherenceSettings(AnswerSettings):
+class CoherenceSettings(AskingSettings):
     """How claims are related to each other."""
 
     relations: Annotated[str | None, Option("NAME")] = None
@@ -162,23 +160,20 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
             "the claims have no texts, so that nobody can say how they stand to each other; give "
             "responses with the texts of their claims, or with relations between them"
         )
-    ledger, prompts = Ledger(), read_prompts(settings.prompts)
-    model = (
-        None
-        if settings.model is None
-        else WithPrompts(answering(settings.model, settings, ledger), prompts)
-    )
-    relate = _relating(relations, model, settings)
     found: list[_Found] = []
-    for place, graph in enumerate(graphs, 1):
-        tell(f"response {place} of {len(graphs)}")
-        found.append(_readouts(relate(graph), settings))
+    with asking(settings) as session:
+        relate = _relating(relations, session.model, settings)
+        for place, graph in enumerate(graphs, 1):
+            tell(f"response {place} of {len(graphs)}")
+            found.append(_readouts(relate(graph), settings))
+    if settings.dry_run:
+        return planned_findings(COMMAND, loaded.source, session.ledger, settings)
     conflicts = _conflicts(found)
     tables = {"responses": _responses(found)}
     if len(conflicts.frame):
         tables["conflicts"] = conflicts
-    if ledger.stages:
-        tables["cost"] = ledger_table(ledger)
+    if session.ledger.stages:
+        tables["cost"] = ledger_table(session.ledger)
     failed = [own.failure for own in found if own.failure]
     missing = sum(len(own.graph.metadata.get(METADATA_KEY, {}).get("missing", ())) for own in found)
     n_conflicts, empty = len(conflicts.frame), len(loaded.graphs) - len(graphs)

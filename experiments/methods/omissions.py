@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from calibration.intervals import mean_interval
-from experiments.asking.ledger_table import ledger_table
+from experiments.asking.ledger_table import ledger_table, planned_findings
 from experiments.asking.relation_models import relation_model
-from experiments.asking.session import answering
-from experiments.asking.settings import AnswerSettings, Model
+from experiments.asking.session import asking
+from experiments.asking.settings import AskingSettings, Model
 from experiments.evaluators.inputs import load_responses
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns
@@ -22,8 +22,6 @@ from experiments.progress import tell
 from experiments.settings import Option, front_door
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import Failure, LanguageModel
-from factormodels.extraction.language_model.accounting import Ledger
-from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.safe import (
     IRRELEVANT,
@@ -46,7 +44,7 @@ _SHOWN = 30
 """Omitted facts that are printed; more are in the files."""
 
 
-class OmissionSettings(AnswerSettings):
+class OmissionSettings(AskingSettings):
     """How facts are found and compared."""
 
     model: Model = None
@@ -140,20 +138,20 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
             "no response has both its text and passages with texts, so nothing can be missed; give "
             "the graphs of `factormodels assess`"
         )
-    ledger, prompts = Ledger(), read_prompts(settings.prompts)
-    model: LanguageModel | None = None
-    if settings.model is not None:
-        model = WithPrompts(answering(settings.model, settings, ledger), prompts)
-    relations = settings.relations or ("lexical" if model is None else "model")
-    judge, _ = relation_model(relations, model)
     found = []
-    for place, graph in enumerate(graphs, 1):
-        tell(f"response {place} of {len(graphs)}")
-        found.append(_coverage(graph, settings, model, judge))
+    with asking(settings) as session:
+        model = session.model
+        relations = settings.relations or ("lexical" if model is None else "model")
+        judge, _ = relation_model(relations, model)
+        for place, graph in enumerate(graphs, 1):
+            tell(f"response {place} of {len(graphs)}")
+            found.append(_coverage(graph, settings, model, judge))
+    if settings.dry_run:
+        return planned_findings(COMMAND, loaded.source, session.ledger, settings)
     facts = _facts(found)
     tables = {"responses": _responses(found), "omitted": facts}
-    if ledger.stages:
-        tables["cost"] = ledger_table(ledger)
+    if session.ledger.stages:
+        tables["cost"] = ledger_table(session.ledger)
     missing = sum(len(own.facts) - len(own.known) for own in found)
     failures = sum(len(own.failures) for own in found)
     left_out = len(loaded.graphs) - len(graphs)

@@ -14,10 +14,10 @@ import numpy as np
 from pydantic import Field
 
 from calibration.intervals import Scale, mean_interval
-from experiments.asking.ledger_table import ledger_table
+from experiments.asking.ledger_table import ledger_table, planned_findings
 from experiments.asking.relation_models import relation_model
-from experiments.asking.session import answering
-from experiments.asking.settings import AnswerSettings, Model
+from experiments.asking.session import asking
+from experiments.asking.settings import AskingSettings, Model
 from experiments.evaluators.inputs import load_responses
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, interval_column, text_columns
@@ -27,8 +27,6 @@ from experiments.settings import Option, front_door
 from factormodels.claims import Atom, Relation, RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
-from factormodels.extraction.language_model.accounting import Ledger
-from factormodels.extraction.prompts.replaced import WithPrompts, read_prompts
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.sentences import split_sentences
 from factormodels.extraction.stages.corrections import corrections, relations_to
@@ -51,7 +49,7 @@ HEDGE = "It is not certain whether this is so: "
 """What a hedged claim begins with."""
 
 
-class ReviseSettings(AnswerSettings):
+class ReviseSettings(AskingSettings):
     """What becomes of doubtful claims."""
 
     keep: Annotated[float, Field(ge=0, le=1), Option("P")] = 0.5
@@ -138,27 +136,27 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
             "no response has claims and relations, so nothing says which are doubtful; give the "
             "graphs of `factormodels assess`"
         )
-    ledger, prompts = Ledger(), read_prompts(settings.prompts)
-    model: LanguageModel | None = None
-    if settings.model is not None:
-        model = WithPrompts(answering(settings.model, settings, ledger), prompts)
-    elif settings.relations is not None:
+    if settings.model is None and settings.relations is not None:
         raise InputError("--relations judges corrected claims; name who corrects with --model")
-    judge = None if model is None else relation_model(settings.relations or "model", model)[0]
     changes: dict[str, list[Change]] = {}
     revised: list[FactGraph] = []
     failures: list[str] = []
-    for place, graph in enumerate(graphs, 1):
-        tell(f"response {place} of {len(graphs)}")
-        new, own, lost = revised_response(graph, settings, model, judge)
-        changes[graph.id] = own
-        revised.append(new)
-        failures += [f"{graph.id}, {atom}: {reason}" for atom, reason in lost]
+    with asking(settings) as session:
+        model = session.model
+        judge = None if model is None else relation_model(settings.relations or "model", model)[0]
+        for place, graph in enumerate(graphs, 1):
+            tell(f"response {place} of {len(graphs)}")
+            new, own, lost = revised_response(graph, settings, model, judge)
+            changes[graph.id] = own
+            revised.append(new)
+            failures += [f"{graph.id}, {atom}: {reason}" for atom, reason in lost]
+    if settings.dry_run:
+        return planned_findings(COMMAND, loaded.source, session.ledger, settings)
     tables = {"responses": _responses(changes), "changes": _changes(changes)}
     if any(atom.label is not None for graph in graphs for atom in graph.atoms):
         tables["labels"] = _labels(changes)
-    if ledger.stages:
-        tables["cost"] = ledger_table(ledger)
+    if session.ledger.stages:
+        tables["cost"] = ledger_table(session.ledger)
     left_out = len(loaded.graphs) - len(graphs)
     remarks = list(loaded.remarks)
     if left_out:

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 OUTPUTS = ["--out DIR", "--report FILE", "--venue NAME", "--show COLUMN,...", "--json"]
 
-MOST = 480
+MOST = 504
 """Parameters of all commands together, of which every command has five for its output."""
 
 ASKED = {

@@ -1,0 +1,52 @@
+"""Commands about claims ask in one session: a dry run sends nothing, and a limit stops them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from experiments import coherence, omissions, revise
+from factormodels.errors import LimitReachedError
+from factormodels.extraction.language_model import Request
+from factormodels.extraction.language_model.litellm_model import LitellmSettings
+from tests.experiments.methods.test_omissions import bridge
+from tests.factormodels.extraction.models import AnsweringModel
+from tests.factormodels.extraction.server import Reply, ScriptedServer
+
+COMMANDS = {
+    "coherence": (coherence, 1, {}),
+    "omissions": (omissions, 2, {}),
+    "revise": (revise, 1, {"drop": 0.5}),
+}
+"""By name the command, the calls about a response that do not hang on answers, and settings."""
+
+
+def nothing(_: Request) -> str:
+    return json.dumps({"relation": "none", "confidence": 0.9})
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_dry_run_counts_calls_and_asks_nobody(name: str) -> None:
+    call, least, own = COMMANDS[name]
+    model = AnsweringModel(nothing)
+    found: Any = call([bridge()], model=model, dry_run=True, **own)
+    assert model.asked == []
+    assert found["calls"]["calls"].sum() >= least
+    assert found.sentences == ("Nothing was sent; what is asked of answers is not counted.",)
+
+
+@pytest.mark.service
+@pytest.mark.slow
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_limit_on_calls_stops_it(name: str, tmp_path: Any) -> None:
+    call: Callable[..., object]
+    call, _, own = COMMANDS[name]
+    with ScriptedServer(lambda *_: Reply(nothing(None))) as server:  # type: ignore[arg-type]
+        model = LitellmSettings("openai/test", server.url)
+        settings = {"model": model, "cache": tmp_path / "answers.sqlite", "max_calls": 0, **own}
+        with pytest.raises(LimitReachedError):
+            call([bridge()], **settings)
+        assert server.requests == []
