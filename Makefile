@@ -106,8 +106,9 @@ $(VENV)/core: requirements-core.lock setup.cfg pyproject.toml
 $(VENV)/installed: $(VENV)/core requirements.lock
 	@echo 'Installing every optional library into $(VENV): some minutes, and done at once the next time'
 	sed -n 's/^\([^ #]*==[^ ]*\).*/\1/p' requirements.lock > $(VENV)/pins
-	$(VENV)/bin/python -m pip install --quiet -c $(VENV)/pins $(TORCH)
-	$(VENV)/bin/python -m pip install --quiet --no-deps --require-hashes -r requirements.lock
+	$(VENV)/bin/python -m pip install --quiet --no-compile -c $(VENV)/pins $(TORCH)
+	$(VENV)/bin/python -m pip install --quiet --no-compile --no-deps --require-hashes \
+	    -r requirements.lock
 	touch $@
 
 # A test opens a report in a browser: in one that is installed, or, where that can be done without
@@ -129,7 +130,8 @@ browser:
 # -recommended, pgf, which beamer takes, in -pictures.
 LATEX := texlive-latex-recommended texlive-pictures
 
-latex:
+# After the browser: apt-get runs once at a time.
+latex: | browser
 	@if command -v pdflatex > /dev/null \
 	    && kpsewhich beamer.cls > /dev/null \
 	    && kpsewhich pgfmath.sty > /dev/null && kpsewhich booktabs.sty > /dev/null; then exit 0; fi; \
@@ -157,7 +159,8 @@ $(VENV)/kernels: $(VENV)/installed $(VENV)/core-kernels $(KERNELS)
 $(CORE)/installed: requirements-core.lock
 	@$(call check_python,$(PYTHON))
 	$(PYTHON) -m venv --clear $(CORE)
-	$(CORE)/bin/python -m pip install --quiet --no-deps --require-hashes -r requirements-core.lock
+	$(CORE)/bin/python -m pip install --quiet --no-compile --no-deps --require-hashes \
+	    -r requirements-core.lock
 	touch $@
 
 sbom: install ## Write the bill of materials of .venv (CycloneDX): results/sbom.cdx.json
