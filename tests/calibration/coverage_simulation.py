@@ -1,6 +1,6 @@
 """How often the interval of every score holds a known truth, where claims of a response are alike.
 
-    python -m tests.calibration.coverage_simulation 20 50 92    # numbers of responses: a quarter hour
+    python -m tests.calibration.coverage_simulation 20 50 92    # responses: a quarter of an hour
     python -m tests.calibration.coverage_simulation             # what was found, into the guide
 
 A test runs a short one, and another holds the guide and `calibration.scores.coverage` to
