@@ -154,18 +154,32 @@ def _kept(path: Path, seed: int) -> Tally:
 
 def _started(folder: Path, chosen: Callable[[Path], Sequence[Target]]) -> Child:
     child = Child()
-    child.call(_prepare, folder / "begun", chosen, limit=600.0)
+    refused = child.call(_prepare, folder / "begun", chosen, limit=600.0)
+    if refused:
+        child.close()
+        raise SystemExit(f"no whole input is taken by {', '.join(refused)}; mend its seeds")
     # Everything is loaded by now, so that what is allowed is growth alone.
     child.call(limit_memory, 2 * MOST_GROWTH)
     return child
 
 
-def _prepare(kept: dict[str, Any], begun: Path, chosen: Callable[[Path], Sequence[Target]]) -> None:
+def _prepare(
+    kept: dict[str, Any], begun: Path, chosen: Callable[[Path], Sequence[Target]]
+) -> list[str]:
+    """Load libraries by whole inputs before the first mutant is measured.
+
+    Returns:
+        Names of targets that take none of theirs: mutants of these would show nothing.
+    """
     kept["targets"] = {one.name: one for one in chosen(begun)}
     with tempfile.TemporaryDirectory() as scratch:
-        # Libraries are loaded by whole inputs before the first mutant is measured.
-        for target in kept["targets"].values():
-            _tried(kept, target.name, target.seeds[0], scratch)
+        return [
+            target.name
+            for target in kept["targets"].values()
+            if not any(
+                _tried(kept, target.name, whole, scratch)[0] == ACCEPTED for whole in target.seeds
+            )
+        ]
 
 
 def _tried(
