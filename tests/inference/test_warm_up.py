@@ -52,6 +52,18 @@ def test_what_a_kernel_calls_is_part_of_its_own_time() -> None:
     assert "9.50" in stream.getvalue()
 
 
+def test_what_to_expect_is_said_before_the_waiting_and_of_nothing_else() -> None:
+    stream = io.StringIO()
+    kernels = logging.getLogger(inference.kernels.compiled.__name__)
+    inference.kernels.compiled._announce.cache_clear()
+    with announced(Console(file=stream, force_terminal=True, color_system=None, width=200)):
+        inference.kernels.compiled._announce()
+        kernels.warning("compiled kernels cannot be kept on disk")
+    first, second = stream.getvalue().splitlines()
+    assert "compiling kernels: once, for they are kept on disk; a backend takes 20 to 40" in first
+    assert "20 to 40" not in second
+
+
 def test_where_nothing_is_compiled_nothing_is_said() -> None:
     stream = io.StringIO()
     with announced(Console(file=stream, force_terminal=True)):
