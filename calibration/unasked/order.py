@@ -42,7 +42,7 @@ def values(
     """What asking each pair is worth, (n,): the chance that its answer turns its claim's verdict.
 
     Of claims whose verdict no single answer turns, a thousandth of the expected change of the
-    posterior, so that they come later, and the nearest to a turn first. AskablePairs asked have -1.
+    posterior, so that they come later, and the nearest to a turn first. What was asked has -1.
 
     Args:
         law: the law of answers.
