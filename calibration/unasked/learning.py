@@ -8,6 +8,7 @@ from itertools import islice
 from math import ceil
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.scores.logistic import sigmoid
 from calibration.unasked.fields import AskablePairs, learn_variances
@@ -91,7 +92,7 @@ def learn_law(
     return replace(law, risk=ridge_logistic(columns, truth > 0))
 
 
-def ridge_logistic(columns: Floats, true: Floats) -> Floats:
+def ridge_logistic(columns: Floats, true: NDArray[np.bool_]) -> Floats:
     """Coefficients of a logistic regression with a small quadratic penalty, by Newton's method.
 
     Args:

@@ -38,6 +38,7 @@ from experiments.evaluators.estimate import estimate
 from experiments.evaluators.inputs import LoadedResponses, ResponseSettings
 from experiments.evaluators.response import Compared, summarise_judged, with_core
 from experiments.evaluators.setup import AssessmentPlan, Stride, make_plan
+from experiments.evaluators.spending import frontier_table, on_budget, risk_sentences
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table
 from experiments.findings.text import counted, in_sample_remark, interval
@@ -91,6 +92,12 @@ class JudgementSettings(AlgorithmSettings):
 
     least: Annotated[float, Field(ge=0, le=1), Option("P")] = LEAST_PROBABILITY
     """Smallest probability at which a relation counts."""
+
+    spend: Annotated[str | None, Option("CALLS")] = None
+    """Ask only for the relations that are worth most: so many calls, or so much as 'US$ 2' buys."""
+
+    stop: Annotated[float | None, Field(ge=0, le=1), Option("RISK")] = None
+    """Ask no more of a response once no verdict is more likely than this to change."""
 
     variant: Annotated[Words, Option("NAME")] = ("FR2",)
     """FR1, FR2 or FR3; repeatable."""
@@ -156,6 +163,7 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
         factormodels assess demonstration --retriever local --core \\
             --domain things --no-faithfulness
         factormodels assess demonstration --coherence --claim-window 8
+        factormodels assess demonstration --spend 20 --stop 0.02
 
     Args:
         texts: Responses: a text; a table with a row per response (CSV, TSV, JSON, JSON Lines,
@@ -180,6 +188,8 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
     graphs = loaded.graphs
     with asking(settings) as session, ExitStack() as places:
         plan = make_plan(graphs, settings, session)
+        if settings.spend is not None or settings.stop is not None:
+            plan = on_budget(graphs, plan)
         if settings.dry_run:
             return _bound(loaded, plan, settings)
         local = plan.asks_nobody
@@ -256,6 +266,7 @@ def _findings(
             *(line for graph in found[: int(alone)] for line in stage_remarks(graph)),
             *_of_measures(compared, batch, settings, len(misordered)),
             *_of_asking(batch, plan, settings),
+            *risk_sentences(found, batch.responses),
             *_of_missing(batch, plan, lost, incomplete),
             *(() if agreeing is None else agreeing.sentences),
         ),
@@ -388,6 +399,8 @@ def _bound(loaded: LoadedResponses, plan: AssessmentPlan, settings: AssessSettin
     tables: dict[str, Table] = {"calls": call_table(rows)}
     if any(row.inference for row in rows):
         tables["inference"] = inference_table(rows, plan.views[0].backend)
+    if settings.spend is not None or settings.stop is not None:
+        tables |= frontier_table(loaded.graphs, plan)
     thinks = (
         "Thoughts: what the model may spend on reasoning before its answers, if it uses all the "
         "room that it is given; mostly it takes a small part of it."

@@ -64,7 +64,8 @@ def claim_table(graphs: Sequence[FactGraph]) -> Table:
     Columns: response, atom, text, label (of a human, where there is one), p (of being true; missing
     where the backend had no answer, or every relation of the claim is missing), variant, supporting
     and contradicting (ids of contexts, those that change p most first), verdict, for every assessor
-    its p by its name and its label by NAME_label, and with Core `counts`: whether the claim counts.
+    its p by its name and its label by NAME_label, with Core `counts`: whether the claim counts, and
+    where not all was asked `risk`: how likely the verdict would change if all were.
     """
     rows = [
         row
@@ -81,6 +82,7 @@ def claim_table(graphs: Sequence[FactGraph]) -> Table:
         Column("atom", "claim"),
         Column("p", "P(true)", digits=3),
         Column("verdict", "verdict"),
+        *([Column("risk", "risk", digits=3)] if "risk" in names else []),
         *said,
         *([Column("label", "label", show=_text)] if frame["label"].notna().any() else []),
         *([Column("counts", "counts", show=_text)] if "counts" in names else []),
@@ -93,6 +95,7 @@ def claim_table(graphs: Sequence[FactGraph]) -> Table:
 def _claims(graph: FactGraph, variant: str, view: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     assessors = graph.metadata.get(ASSESSORS_KEY, {})
     kept = kept_claims(graph)
+    risks = graph.metadata.get(RELATIONS_KEY, {}).get("risk")
     for atom, same in every_atom(graph):
         p = None if same in view.get("unanswered", (same,)) else view["atoms"][same]["p"]
         sides: dict[bool, list[str]] = {True: [], False: []}
@@ -114,6 +117,7 @@ def _claims(graph: FactGraph, variant: str, view: Mapping[str, Any]) -> Iterator
                 for name, facts in assessors.items()
             },
             **({} if kept is None else {"counts": atom.id in kept}),
+            **({} if risks is None else {"risk": risks[same]}),
         }
 
 
@@ -207,7 +211,7 @@ def response_table(batch: Batch, names: Sequence[str]) -> Table:
         "In brackets: Pr over all claims of a response, whatever the missing answers would have "
         "been."
     )
-    ranged = any(response.missing or response.unjudged for response in batch.responses)
+    ranged = any(one.missing or one.unjudged or one.unasked for one in batch.responses)
     return Table(frame, columns, "Responses.", note=note if ranged else "")
 
 
@@ -416,6 +420,7 @@ def stage_remarks(graph: FactGraph) -> list[str]:
         lines.append(
             f"{asked['model']}: {asked['asked']} pairs asked, {kinds} ({asked['made_neutral']} "
             f"of them for a probability below {asked['least']:g}), {len(asked['missing'])} missing"
+            + (f", {len(asked['unasked'])} pairs not asked" if asked.get("unasked") else "")
         )
     for name, found in facts.get(ASSESSORS_KEY, {}).items():
         # Those that were recorded elsewhere do not say which model gave them.

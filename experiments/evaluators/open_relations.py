@@ -43,7 +43,7 @@ _BETWEEN_CONTEXTS = (*_ANSWERS, RelationKind.EQUIVALENCE)
 def open_posteriors(
     asked: FactGraph, seen: FactGraph, encoding: str, p: Mapping[str, float]
 ) -> dict[str, Range]:
-    """Bounds on the posteriors of the atoms that missing relations may have moved.
+    """Bounds on the posteriors of the atoms that relations missing, or not asked, may have moved.
 
     A missing relation could have been an entailment or a contradiction with any probability that
     counts (`least` of the relations, up to 1), or neutral; of two contexts also an equivalence, in
@@ -61,7 +61,7 @@ def open_posteriors(
         (lower, upper) by id of atom; atoms that no missing relation bears on are left out.
     """
     told = asked.metadata.get(METADATA_KEY, {})
-    missing = told.get("missing", ())
+    missing = (*told.get("missing", ()), *told.get("unasked", ()))
     if not missing:
         return {}
     from inference.tasks import open_marginals

@@ -190,6 +190,7 @@ class AssessedResponse:
             an assessor drops the atom.
         errors: why a view had no answer, by variant.
         answered_by: the algorithm that answered, by variant.
+        unasked: relations that were not asked for, since others were worth more.
     """
 
     response: str
@@ -206,6 +207,7 @@ class AssessedResponse:
     ranges: Mapping[str, tuple[Range | None, ...]] = field(default_factory=dict)
     errors: Mapping[str, str] = field(default_factory=dict)
     answered_by: Mapping[str, str] = field(default_factory=dict)
+    unasked: int = 0
 
     @property
     def lacking(self) -> int:
@@ -247,6 +249,7 @@ def judged(graph: FactGraph) -> AssessedResponse:
             {name: view[key] for name, view in assessment.items() if key in view}
             for key in ("error", "answered_by")
         ),
+        unasked=len(graph.metadata.get("relations", {}).get("unasked", ())),
     )
 
 
@@ -369,7 +372,7 @@ def summarise_judged(
         if one is not None
     }
     ranges: Mapping[str, Mapping[str, Range]] = {}
-    if rows and any(response.missing or response.unjudged for response in responses):
+    if rows and any(one.missing or one.unjudged or one.unasked for one in responses):
         own_k = next(one["k"] for one in summaries.values() if one is not None)
         told = [{name: r.ranges[name] for name in judging if name in r.ranges} for r in responses]
         ranges = open_measures([one for one in told if len(one) == len(judging)], own_k)

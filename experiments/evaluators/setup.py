@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,6 +68,8 @@ class AssessmentPlan:
         relations: where relations come from, one of `RELATIONS`.
         judge: the relation model.
         model: the language model; None if there is none.
+        relation_place: which of the stages asks for relations.
+        relation_facts: what their answers depend on.
     """
 
     settings: AssessSettings
@@ -81,6 +83,8 @@ class AssessmentPlan:
     relations: str
     judge: RelationModel
     model: LanguageModel | None
+    relation_place: int
+    relation_facts: Mapping[str, Any]
 
     @property
     def asks_nobody(self) -> bool:
@@ -180,7 +184,11 @@ def make_plan(
         method, _ = method_and_law(settings.method)
         asked = prompts_of(session.model)
         told = own | relation_model_facts("prompted", method=method, prompts=asked)
+    relation_place = len(stages)
     stages.append(relation_stage(shared, widest, least, told))
+    for name in ("spend", "stop"):
+        if (limit := getattr(settings, name)) is not None:
+            facts[name] = limit
     if settings.assessors:
         if len(set(settings.assessors)) < len(settings.assessors):
             given = ", ".join(settings.assessors)
@@ -204,6 +212,7 @@ def make_plan(
     return AssessmentPlan(
         *(settings, tuple(stages), views, facts, atoms, revise),
         *(retriever, searcher, relations, model, session.model),
+        *(relation_place, told),
     )
 
 

@@ -54,8 +54,8 @@ def askable(graph: FactGraph, variant: str = "FR2", more: Sequence[Column] = ())
     found_for = [[place[atom] for atom in context.retrieved_for] for context in graph.contexts]
     sentence = np.array([atom.sentence or 0 for atom in graph.atoms], dtype=np.int64)
     own = np.zeros((len(graph.atoms), len(graph.contexts)), dtype=np.bool_)
-    for passage, claims in enumerate(found_for):
-        own[claims, passage] = True
+    for passage, those in enumerate(found_for):
+        own[those, passage] = True
     rank = np.minimum(np.cumsum(own, axis=1) - 1, _NO_RANK) * own
     everywhere = own if variant == "FR1" else np.ones(own.shape, dtype=np.bool_)
     passages, claims = np.nonzero(everywhere.T)

@@ -21,7 +21,7 @@ from calibration.unasked import (
     replay,
     stated_risk,
 )
-from calibration.validation import Floats, Integers
+from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
 from experiments.evaluators.unasked import Askable, answers_of, askable, with_asked
 from experiments.findings.artefacts import Artefacts, PaperFigure
@@ -132,7 +132,7 @@ def rivals(
     own, distance, rank = columns[:, 1] > 0, np.expm1(columns[:, 4]), columns[:, 7]
     drawn = generator.random(pair.size)
 
-    def by(*keys: Floats | Integers) -> Asked:
+    def by(*keys: NDArray[np.generic]) -> Asked:
         order = np.lexsort((drawn, *reversed(keys)))
         return Asked(response[order], pair[order])
 

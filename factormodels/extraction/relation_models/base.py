@@ -70,6 +70,10 @@ class Missing:
     reason: str
 
 
+class NotAsked(Missing):
+    """A pair that nobody was asked about, because other pairs were worth more: no failure."""
+
+
 class RelationModel(Protocol):
     """Anything that judges pairs of texts."""
 

@@ -13,6 +13,7 @@ from factormodels.evidence_source import RELATIONS_KEY
 from factormodels.extraction.relation_models.base import (
     Judgement,
     Missing,
+    NotAsked,
     RelationModel,
     TextPair,
 )
@@ -80,12 +81,17 @@ def only_asked(graph: FactGraph, variant: str) -> FactGraph:
 
     told = graph.metadata.get(METADATA_KEY, {})
     relations = tuple(one for one in graph.relations if asked(one.source, one.target))
-    missing = [one for one in told.get("missing", ()) if asked(one[0], one[1])]
-    if len(relations) == len(graph.relations) and len(missing) == len(told.get("missing", ())):
+    lacking = {
+        key: [one for one in told[key] if asked(one[0], one[1])]
+        for key in ("missing", "unasked")
+        if key in told
+    }
+    same = all(len(kept) == len(told[key]) for key, kept in lacking.items())
+    if len(relations) == len(graph.relations) and same:
         return graph
     metadata = dict(graph.metadata)
-    if "missing" in told:
-        metadata[METADATA_KEY] = {**told, "missing": missing}
+    if lacking:
+        metadata[METADATA_KEY] = {**told, **lacking}
     return replace(graph, relations=relations, metadata=metadata)
 
 
@@ -114,8 +120,8 @@ def with_relations(
     probable of the two.
     `metadata["relations"]` holds the model's name, the variant, the number of pairs asked, of
     relations of each kind (before those of two contexts are united), of answers of each origin, of
-    those made neutral for being less probable than `least`, and the pairs that are missing, as
-    [source, target, reason].
+    those made neutral for being less probable than `least`, the pairs that are missing, as
+    [source, target, reason], and, where some were not asked, these as `unasked`.
 
     Args:
         graph: atoms and contexts, equal contexts merged.
@@ -138,10 +144,15 @@ def with_relations(
     relations = [relation_of(pair, answer, least) for pair, answer in judged]
     kinds = Counter(str(relation.kind) for relation in relations)
     origins = Counter(str(answer.origin) for _, answer in judged)
+    unasked = [
+        [pair.source, pair.target, answer.reason]
+        for pair, answer in zip(pairs, answers, strict=True)
+        if isinstance(answer, NotAsked)
+    ]
     counts = {
         "model": model.name,
         "variant": variant,
-        "asked": len(pairs),
+        "asked": len(pairs) - len(unasked),
         **{str(kind): kinds[kind] for kind in (*_KINDS, RelationKind.NEUTRAL)},
         "origins": dict(sorted(origins.items())),
         "least": least,
@@ -149,8 +160,9 @@ def with_relations(
         "missing": [
             [pair.source, pair.target, answer.reason]
             for pair, answer in zip(pairs, answers, strict=True)
-            if isinstance(answer, Missing)
+            if isinstance(answer, Missing) and not isinstance(answer, NotAsked)
         ],
+        **({"unasked": unasked} if unasked else {}),
     }
     contexts = set(graph.context_ids)
     return replace(

@@ -1,0 +1,343 @@
+"""Relations on a budget: of the pairs of a response, those that are worth most are asked."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calibration.unasked import AnswerLaw, Answers, play, replay, stated_risk
+from calibration.unasked.order import tell, values
+from experiments.evaluators.estimate import estimate
+from experiments.evaluators.threads import LocalRelations
+from experiments.evaluators.unasked import Askable, answer_of, askable
+from experiments.findings.table import Column, Table, data_frame
+from experiments.findings.text import counted
+from factormodels.errors import InputError
+from factormodels.extraction.pipeline import Stage, relation_stage
+from factormodels.extraction.relation_models.base import (
+    Judgement,
+    Missing,
+    NotAsked,
+    RelationModel,
+    TextPair,
+)
+from factormodels.extraction.stages.relations import METADATA_KEY, relation_of, relation_pairs
+from factormodels.fact_graph import FactGraph
+from factormodels.variants import merge_duplicate_contexts
+
+if TYPE_CHECKING:
+    from experiments.evaluators.response import AssessedResponse
+    from experiments.evaluators.setup import AssessmentPlan
+
+AT_ONCE = 8
+"""Pairs of a response that are asked side by side; their claims are different ones."""
+
+NEAR_DUPLICATE = 0.9
+"""Two passages are one where they share so many of their words, of all that either has."""
+
+_NOT_ASKED = NotAsked("not asked: others were worth more")
+_SHARES = (0.0, 0.1, 0.2, 0.3, 0.42, 0.6, 0.8, 1.0)
+
+_LAW = Path(__file__).with_name("answer_law.json")
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much is asked.
+
+    Attributes:
+        calls: pairs of each response by its id; None for all.
+        stop: ends where no claim's verdict is more likely to change than this.
+    """
+
+    calls: Mapping[str, int] | None
+    stop: float | None
+
+
+def limits(
+    graphs: Sequence[FactGraph],
+    spend: str | None,
+    stop: float | None,
+    price: float | None,
+    calls_a_pair: float,
+) -> Limits:
+    """The limits of each response: the budget is shared out by their claims, or by their length.
+
+    Args:
+        graphs: the responses.
+        spend: a number of calls, or `US$` and an amount; None for no limit.
+        stop: see `Limits`.
+        price: of one call in US dollars; None where it is not known.
+        calls_a_pair: calls that a pair takes.
+
+    Raises:
+        InputError: for a budget that is neither, or an amount where no price is known.
+    """
+    if spend is None:
+        return Limits(None, stop)
+    amount = re.fullmatch(r"US\$\s*(\d+(?:\.\d+)?)", spend.strip())
+    if amount:
+        if not price:
+            raise InputError(
+                f"--spend {spend!r}: the price of a call is not known; give --price-in and "
+                "--price-out, or a number of calls"
+            )
+        calls = int(float(amount[1]) / price)
+    elif spend.strip().isdecimal():
+        calls = int(spend)
+    else:
+        raise InputError(
+            f"--spend {spend!r} is no budget; give a number of calls, such as 200, or an amount, "
+            "such as 'US$ 2'"
+        )
+    sizes = np.array([len(graph.atoms) or len(graph.response) for graph in graphs], dtype=float)
+    # Each has the whole calls of its share; what is left goes to the largest remainders.
+    shares = int(calls / calls_a_pair) * sizes / max(1.0, sizes.sum())
+    whole = np.floor(shares).astype(np.int64)
+    more = np.argsort(whole - shares, kind="stable")[: round(float(shares.sum() - whole.sum()))]
+    whole[more] += 1
+    return Limits(dict(zip((one.id for one in graphs), whole.tolist(), strict=True)), stop)
+
+
+def on_budget(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> AssessmentPlan:
+    """The plan with relations asked in order of value, within `--spend` and `--stop`.
+
+    Raises:
+        InputError: as `limits`.
+    """
+    settings = plan.settings
+    row = next(row for row in estimate(graphs, plan) if row.stage == f"relations {plan.widest}")
+    price = None if row.cost is None else row.cost / max(1, row.calls)
+    # Windows and samples make several calls of a pair; they are in the estimate.
+    free = plan.relations != "model"
+    pairs = sum(len(relation_pairs(merge_duplicate_contexts(one), plan.widest)) for one in graphs)
+    calls_a_pair = max(1.0, row.calls / pairs) if row.exact and pairs and not free else 1.0
+    stage = spending_stage(
+        LocalRelations(plan.judge) if free else plan.judge,
+        plan.widest,
+        float(plan.facts["least"]),
+        settings.encoding,
+        limits(graphs, settings.spend, settings.stop, price, calls_a_pair),
+        plan.relation_facts,
+    )
+    stages = list(plan.stages)
+    stages[plan.relation_place] = stage
+    return replace(plan, stages=tuple(stages))
+
+
+def risk_sentences(
+    graphs: Sequence[FactGraph], responses: Sequence[AssessedResponse]
+) -> Iterator[str]:
+    """What was not asked, and how many verdicts would change if it were."""
+    told = [graph.metadata.get(METADATA_KEY, {}) for graph in graphs]
+    risks = [risk for one in told for risk in one.get("risk", {}).values()]
+    if not risks:
+        return
+    unasked = sum(one.unasked for one in responses)
+    asked = sum(one.asked for one in responses)
+    yield (
+        f"{asked:,} of {counted(asked + unasked, 'pair')} asked, in order of what they are worth. "
+        f"If all were, {sum(risks):.1f} of {counted(len(risks), 'verdict')} would be expected to "
+        f"change; the most doubtful with {max(risks):.1%}. The law behind that is of lexical "
+        "answers on biographies: of another relation model it is a guess."
+    )
+
+
+def frontier_table(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> dict[str, Table]:
+    """Calls against stated risk, as the law expects before any answer; nothing is sent.
+
+    Of responses whose claims and passages are known; answers are drawn from the law.
+    """
+    law, rows = default_law(), []
+    known = [graph for graph in map(near_duplicates_merged, graphs) if graph.contexts]
+    if plan.retriever != "given" or plan.atoms != "given" or not known:
+        return {}
+    asked = [askable(graph, plan.widest) for graph in known]
+    drawn = [drawn_answers(law, each, number) for number, each in enumerate(asked)]
+    pairs = [each.pairs for each in asked]
+    order = play([law] * len(known), pairs, drawn)
+    for share in _SHARES:
+        count = round(share * order.pair.size)
+        risks = []
+        for number, (each, told) in enumerate(zip(pairs, drawn, strict=True)):
+            own = order.pair[:count][order.response[:count] == number]
+            state, odds = replay(law, each, told, own)
+            risks.append(stated_risk(law, each, state, odds, told.weight))
+        every = np.concatenate(risks)
+        rows.append({"calls": count, "share": share, "risk": float(every.mean()),
+                     "largest": float(every.max())})  # fmt: skip
+    columns = (
+        *(Column("calls", "calls", digits=0), Column("share", "share of all", digits=2)),
+        *(Column("risk", "mean risk", digits=3), Column("largest", "largest risk", digits=3)),
+    )
+    title = "Calls for relations against the risk that a verdict changes, as the law expects."
+    return {"frontier": Table(data_frame(rows), columns, title)}
+
+
+def drawn_answers(law: AnswerLaw, asked: Askable, seed: int) -> Answers:
+    """Answers to all pairs of a response, drawn from the law before anything is asked."""
+    pairs, state = asked.pairs, law.start(asked.pairs)
+    normal = state.draw(1, seed)[0]
+    none = np.zeros(pairs.size)
+    support, contradiction = law.chances(pairs, state, none)
+    from scipy.special import ndtr
+
+    uniform = ndtr(normal)
+    weight = np.where(uniform > 1 - support, law.strengths[0], 0.0)
+    weight -= np.where(uniform < contradiction, law.strengths[1], 0.0)
+    return Answers(state.mean + normal * np.sqrt(state.variance + state.noise), weight)
+
+
+def spending_stage(
+    model: RelationModel,
+    variant: str,
+    least: float,
+    encoding: str,
+    allowed: Limits,
+    facts: Mapping[str, Any],
+) -> Stage:
+    """Stage that asks for the relations of a variant in order of value, within limits.
+
+    Near-duplicate passages are merged before. `metadata["relations"]` also holds `unasked`, the
+    pairs that were not asked, and `risk`, by id of claim how likely its verdict is to change if
+    all pairs were.
+    """
+
+    def stage(graph: FactGraph) -> FactGraph:
+        merged = near_duplicates_merged(graph)
+        calls = None if allowed.calls is None else allowed.calls.get(graph.id, 0)
+        chosen = _Chosen(model, merged, variant, least, encoding, calls, allowed.stop)
+        found = relation_stage(chosen, variant, least, facts)(merged)
+        told = {**found.metadata[METADATA_KEY], "risk": chosen.risk}
+        return replace(found, metadata={**found.metadata, METADATA_KEY: told})
+
+    return stage
+
+
+@dataclass
+class _Chosen:
+    """A relation model that asks another for the pairs of one response that are worth it."""
+
+    model: RelationModel
+    graph: FactGraph
+    variant: str
+    least: float
+    encoding: str
+    calls: int | None
+    stop: float | None
+    risk: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.model.name
+
+    def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+        """Answers to the pairs that were asked; `NotAsked` for the others."""
+        law, asked = default_law(), askable(self.graph, self.variant)
+        place = {name: number for number, name in enumerate(asked.names)}
+        numbered = {place.get((pair.source, pair.target)): pair for pair in pairs}
+        # Pairs of two passages, of FR3, hardly move a claim: they come last, in order.
+        between = [p for p in pairs if (p.source, p.target) not in place]
+        numbered.pop(None, None)
+        size = asked.pairs.size
+        state, odds = law.start(asked.pairs), asked.pairs.prior.copy()
+        told = Answers(np.zeros(size), np.zeros(size))
+        answers: dict[TextPair, Judgement | Missing] = {}
+        # A pair with an empty text cannot be asked, and nothing will change by it.
+        state.asked[[number for number in range(size) if number not in numbered]] = True
+        left = len(pairs) if self.calls is None else self.calls
+        while left > 0 and not state.asked.all():
+            if self.stop is not None:
+                risk = stated_risk(law, asked.pairs, state, odds, told.weight)
+                if not risk.size or risk.max() <= self.stop:
+                    break
+            batch = self._next(law, asked, state, odds, told.weight, min(left, AT_ONCE))
+            given = self.model.judge([numbered[number] for number in batch])
+            for number, answer in zip(batch, given, strict=True):
+                answers[numbered[number]] = answer
+                self._learn(law, asked, state, odds, told, number, answer)
+            left -= len(batch)
+        last = between[:left] if self.stop is None else []
+        answers.update(zip(last, self.model.judge(last) if last else [], strict=True))
+        risks = stated_risk(law, asked.pairs, state, odds, told.weight)
+        self.risk = dict(zip(self.graph.atom_ids, risks.tolist(), strict=True))
+        return [answers.get(pair, _NOT_ASKED) for pair in pairs]
+
+    def _next(
+        self, law: AnswerLaw, asked: Askable, state: Any, odds: Any, weight: Any, most: int
+    ) -> list[int]:
+        worth = values(law, asked.pairs, state, odds, weight)
+        order = np.argsort(-worth, kind="stable")
+        order = order[~state.asked[order]]
+        _, first = np.unique(asked.pairs.claim[order], return_index=True)
+        chosen: list[int] = order[np.sort(first)][:most].tolist()
+        return chosen
+
+    def _learn(
+        self,
+        law: AnswerLaw,
+        asked: Askable,
+        state: Any,
+        odds: Any,
+        told: Answers,
+        number: int,
+        answer: Judgement | Missing,
+    ) -> None:
+        if isinstance(answer, Missing):
+            # It was asked in vain: nothing is learned, and it is not asked again.
+            state.asked[number] = True
+            return
+        source, target = asked.names[number]
+        relation = relation_of(TextPair("", "", source, target), answer, self.least)
+        context = next(one.prior for one in self.graph.contexts if one.id == source)
+        atom = self.graph.atoms[int(asked.pairs.claim[number])].prior
+        told.score[number], told.weight[number] = answer_of(relation, context, atom, self.encoding)
+        tell(law, asked.pairs, state, odds, number, told)
+
+
+@cache
+def default_law() -> AnswerLaw:
+    """What was learned of the answers of the embedded biographies, by `learn_law`.
+
+    Relations that are held less probable than 1/2 count as neutral there. How strong answers are is
+    that of Factcheck-Bench's stances, to which a language model's are nearer than lexical ones.
+    """
+    numbers = json.loads(_LAW.read_text("utf-8"))
+    return AnswerLaw(**{name: np.array(value) for name, value in numbers.items()})
+
+
+def near_duplicates_merged(graph: FactGraph, threshold: float = NEAR_DUPLICATE) -> FactGraph:
+    """The graph with passages merged into the first that they share nearly all words with.
+
+    Args:
+        graph: claims and passages.
+        threshold: shared words, of all words of both, from which two passages are one.
+    """
+    graph = merge_duplicate_contexts(graph)
+    words = [frozenset(re.findall(r"\w+", one.content.casefold())) for one in graph.contexts]
+    first: list[int] = []
+    contexts = list(graph.contexts)
+    for number, own in enumerate(words):
+        alike = (k for k in first if own and _alike(own, words[k]) >= threshold)
+        same = next(alike, None)
+        if same is None:
+            first.append(number)
+            continue
+        # What has the same key is merged.
+        key = contexts[same].key or f"near:{contexts[same].id}"
+        contexts[same] = replace(contexts[same], key=key)
+        contexts[number] = replace(contexts[number], key=key)
+    if len(first) == len(contexts):
+        return graph
+    return merge_duplicate_contexts(replace(graph, contexts=tuple(contexts)))
+
+
+def _alike(one: frozenset[str], other: frozenset[str]) -> float:
+    return len(one & other) / len(one | other)
