@@ -306,8 +306,9 @@ class _Chosen:
 def default_law() -> AnswerLaw:
     """What was learned of the answers of the embedded biographies, by `learn_law`.
 
-    Relations that are held less probable than 1/2 count as neutral there. How strong answers are is
-    that of Factcheck-Bench's stances, to which a language model's are nearer than lexical ones.
+    Relations that are held less probable than 1/2 count as neutral there. Chances of contradiction,
+    of which lexical relations have hardly any, and how strong answers are come from the stances of
+    Factcheck-Bench, to which a language model's answers are nearer.
     """
     numbers = json.loads(_LAW.read_text("utf-8"))
     return AnswerLaw(**{name: np.array(value) for name, value in numbers.items()})
