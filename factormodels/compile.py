@@ -1,4 +1,4 @@
-"""From a fact graph to arrays, once: its factor graph under any priors, probabilities, encoding.
+"""From columns of facts to arrays, once: a factor graph under any priors, probabilities, encoding.
 
     facts = fact_graph.compiled
     facts.to_factor_graph(probabilities=0.9 * facts.probabilities, encoding="conditional")
@@ -11,10 +11,10 @@ neutral relations too, where their distribution says more: its factor graphs hav
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,8 +34,8 @@ from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph, positions
 from factormodels.validation import check_probabilities
 
-if TYPE_CHECKING:
-    from factormodels.fact_graph import FactGraph
+RELATION_COLUMNS = ("source", "target", "kind", "probability", "distribution")
+"""Fields of relations that make factors."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,13 +237,25 @@ _ARRAYS = {
 }
 
 
-def compile_fact_graph(graph: FactGraph, encoding: str = DEFAULT_ENCODING) -> CompiledFacts:
-    """Fact graph as arrays for an encoding; `FactGraph.compiled_for` keeps them."""
-    names = graph.atom_ids + graph.context_ids
+def compile_columns(
+    atoms: tuple[str, ...],
+    contexts: tuple[str, ...],
+    priors: Sequence[float],
+    relations: Mapping[str, Sequence[Any]],
+    encoding: str = DEFAULT_ENCODING,
+) -> CompiledFacts:
+    """Columns of a valid fact graph as arrays for an encoding; `FactGraph.compiled_for` keeps them.
+
+    Args:
+        atoms, contexts: their ids.
+        priors: those of the atoms, then of the contexts.
+        relations: their values by name of the field, for all of `RELATION_COLUMNS`.
+        encoding: whose relations are read.
+    """
+    names = atoms + contexts
     position = dict(zip(names, range(len(names)), strict=True))
     sources, targets, kinds, probabilities, distributions = (
-        graph.column("relations", name)
-        for name in ("source", "target", "kind", "probability", "distribution")
+        relations[name] for name in RELATION_COLUMNS
     )
     codes = [ALL_CODES[kind] for kind in kinds]
     numbers = list(range(len(codes)))
@@ -268,8 +280,7 @@ def compile_fact_graph(graph: FactGraph, encoding: str = DEFAULT_ENCODING) -> Co
         )
     ends = [position[end] for pair in zip(sources, targets, strict=True) for end in pair]
     is_atom = np.zeros(len(names), dtype=np.bool_)
-    is_atom[: len(graph.atom_ids)] = True
-    priors = [*graph.column("atoms", "prior"), *graph.column("contexts", "prior")]
+    is_atom[: len(atoms)] = True
     arrays = {
         "is_atom": is_atom,
         "priors": np.array(priors, dtype=np.float64),
@@ -281,7 +292,7 @@ def compile_fact_graph(graph: FactGraph, encoding: str = DEFAULT_ENCODING) -> Co
     }
     for array in arrays.values():
         array.setflags(write=False)
-    # The fact graph was validated: its arrays are right by construction.
+    # Columns of a valid fact graph make arrays that are right by construction.
     facts = object.__new__(CompiledFacts)
     facts.__dict__.update(names=names, **arrays, n_left_out=left_out)
     return facts

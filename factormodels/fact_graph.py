@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from factormodels.claims import Atom, Context, Relation, RelationKind
-from factormodels.compile import CompiledFacts, compile_fact_graph
+from factormodels.compile import RELATION_COLUMNS, CompiledFacts, compile_columns
 from factormodels.encodings import DEFAULT_ENCODING, MIXTURE
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
@@ -146,7 +146,7 @@ class FactGraph(Previewed):
 
         Neutral relations are left out; `compiled_for` has those that an encoding reads.
         """
-        return compile_fact_graph(self)
+        return self._compile(DEFAULT_ENCODING)
 
     def compiled_for(self, encoding: str) -> CompiledFacts:
         """This graph as arrays with the relations that an encoding reads."""
@@ -154,7 +154,12 @@ class FactGraph(Previewed):
 
     @cached_property
     def _compiled_with_neutral(self) -> CompiledFacts:
-        return compile_fact_graph(self, MIXTURE) if self.compiled.n_left_out else self.compiled
+        return self._compile(MIXTURE) if self.compiled.n_left_out else self.compiled
+
+    def _compile(self, encoding: str) -> CompiledFacts:
+        priors = [*self.column("atoms", "prior"), *self.column("contexts", "prior")]
+        relations = {name: self.column("relations", name) for name in RELATION_COLUMNS}
+        return compile_columns(self.atom_ids, self.context_ids, priors, relations, encoding)
 
     def with_priors(
         self,

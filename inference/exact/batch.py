@@ -7,23 +7,20 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, chain
-from typing import TYPE_CHECKING
 
 from factormodels.errors import FactormodelsError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Result
+from inference.exact.planner import Planner, Way
 from inference.exact.plans import MOST_KEPT, Plan, by_structure, results_of, runs_of
 from inference.stacked_graphs import end_of_range
 from inference.thread_team import SECONDS_AT_MOST, run_in_ranges
-
-if TYPE_CHECKING:
-    from inference.exact.backend import Exact, Way
 
 _FEWEST_ALIKE = 8
 """Graphs of one structure that are worth a plan of their own."""
 
 
-def solve_each(exact: Exact, graphs: Sequence[FactorGraph], workers: int) -> list[Result]:
+def solve_each(exact: Planner, graphs: Sequence[FactorGraph], workers: int) -> list[Result]:
     """Posteriors of graphs without evidence, or the errors.
 
     A graph whose tables are too large to share the memory or the threads with others is solved
@@ -66,7 +63,7 @@ class _Batch:
         results: of the graphs, by number; None as long as there is none.
     """
 
-    def __init__(self, exact: Exact, graphs: Sequence[FactorGraph], workers: int) -> None:
+    def __init__(self, exact: Planner, graphs: Sequence[FactorGraph], workers: int) -> None:
         self.groups = [_Group(numbers, []) for numbers in by_structure(graphs)]
         self.order: Sequence[int] = range(len(graphs))
         self.results: list[Result | None] = [None] * len(graphs)

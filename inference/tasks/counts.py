@@ -100,15 +100,12 @@ def _eliminated(
     counted = np.full(graph.n_variables, -1, dtype=np.int64)
     counted[wanted[free]] = states[free]
     calibrated = exact.calibrate(graph)
-    absorbed = calibrated.graph
     below = subtrees(calibrated.tree, (counted >= 0).astype(np.int64), 1)
     require_memory(8.0 * below.room, exact.allowance(), "the distribution of the count")
     found = count_states(
-        absorbed.cardinalities,
-        absorbed.scope_starts,
-        absorbed.scope_variables,
-        absorbed.table_starts,
+        calibrated.graph.cardinalities,
         calibrated.tree,
+        calibrated.program,
         calibrated.tables,
         counted,
         below,

@@ -67,15 +67,13 @@ def _pairs(
     wanted: NDArray[np.int64],
 ) -> NDArray[np.float64]:
     """(n, n) probabilities of two states, those of the wanted one after another."""
-    graph, tree = calibrated.graph, calibrated.tree
+    graph = calibrated.graph
     total = int(weights.sum())
     pairs = np.zeros((total, total))
     pair_states(
         graph.cardinalities,
-        graph.scope_starts,
-        graph.scope_variables,
-        graph.table_starts,
-        tree,
+        calibrated.tree,
+        calibrated.program,
         calibrated.tables,
         weights,
         below,

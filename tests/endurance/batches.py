@@ -19,7 +19,7 @@ from unittest.mock import patch
 
 import numpy as np
 
-import inference.exact.backend
+import inference.exact.planner
 from factormodels import FactorGraph, datasets, variant
 from factormodels.synthetic import fr1_forest, fr2
 from inference import infer, infer_batch
@@ -63,7 +63,7 @@ def measured(graphs: list[FactorGraph], backend: str, threads: int, rounds: int)
     for number in range(rounds):
         for way in np.roll(np.arange(len(ways)), number).tolist():
             gc.collect()
-            with patch.object(inference.exact.backend, "KEPT", KeptPlans()):
+            with patch.object(inference.exact.planner, "KEPT", KeptPlans()):
                 start = time.perf_counter()
                 answers = ways[way]()
                 taken[number, way] = time.perf_counter() - start

@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-import inference.exact.backend
 import inference.exact.batch
+import inference.exact.planner
 import inference.exact.plans
 import inference.exact.workspaces
 from factormodels import FactorGraph
@@ -34,7 +34,7 @@ from tests.inference.graphs import odd_graph
 @pytest.fixture
 def kept(monkeypatch: pytest.MonkeyPatch) -> KeptPlans:
     plans = KeptPlans()
-    monkeypatch.setattr(inference.exact.backend, "KEPT", plans)
+    monkeypatch.setattr(inference.exact.planner, "KEPT", plans)
     return plans
 
 
@@ -192,7 +192,7 @@ def test_a_large_plan_that_is_kept_is_refused_when_memory_is_short(
     graph = fr2(6, 2, density=0.5, seed=0)
     infer(graph, "exact")
     short = MemoryAllowance(1000, "a test")
-    monkeypatch.setattr(inference.exact.backend, "allowance", lambda _: short)
+    monkeypatch.setattr(inference.exact.planner, "allowance", lambda _: short)
     with pytest.raises(TooLargeError, match="a test"):
         infer(graph, "exact")
 

@@ -85,6 +85,32 @@ def offset_in_block(program, k, j):
 
 
 @kernel
+def rows_of_children(program, c, h, rows):
+    """Write which entry of each child's message the entries of block `h` of cluster `c` meet.
+
+    Args:
+        rows: int64 (children, entries of a block) or larger, out; counted over all messages.
+    """
+    steps, inputs = program.steps, program.inputs
+    first = steps[c, CHILDREN]
+    for k in range(first, steps[c + 1, INPUTS]):
+        at = inputs[k, TARGET] + program.offsets[inputs[k, HIGH] + h]
+        for j in range(steps[c, BLOCK]):
+            rows[k - first, j] = at + offset_in_block(program, k, j)
+
+
+@kernel
+def room_for_rows(program):
+    """Array that `rows_of_children` can write to for every cluster."""
+    steps = program.steps
+    most, longest = 1, 1
+    for c in range(len(steps) - 1):
+        most = max(most, steps[c + 1, INPUTS] - steps[c, CHILDREN])
+        longest = max(longest, steps[c, BLOCK])
+    return np.empty((most, longest), dtype=np.int64)
+
+
+@kernel
 def _write_product(states, one, two, row):
     """Write a row of `products`, if inputs with these strides make a product of matrices."""
     last = len(states) - 1

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.exact.kernels.layout import advance, prepare, workspace_sizes
+from inference.exact.kernels.program import BLOCK, GROUP, room_for_rows, rows_of_children
 from inference.kernels.compiled import kernel
 
 
 @kernel
-def count_states(
-    cardinalities, scope_starts, scope_variables, table_starts, tree, tables, counted, below
-):
+def count_states(cardinalities, tree, program, tables, counted, below):
     """Probability of each number of variables in their counted states.
 
     Each separator state has a row: the distribution of the count at and below its cluster given
@@ -31,22 +29,12 @@ def count_states(
     first = np.empty(n_counted + 1, dtype=np.float64)
     second = np.empty(n_counted + 1, dtype=np.float64)
     stack = np.empty(np.int64(below.room), dtype=np.float64)
-    axes, inputs, size = workspace_sizes(cardinalities, tree)
-    strides = np.zeros((inputs, axes), dtype=np.int64)
-    offsets = np.empty(size, dtype=np.int32)
-    kinds = np.empty(inputs, dtype=np.int64)
-    positions = np.empty(inputs, dtype=np.int64)
-    digits = np.empty(axes, dtype=np.int64)
-    axis_of = np.zeros(len(cardinalities), dtype=np.int64)
+    rows = room_for_rows(program)
     for c in below.order:
-        n_inputs, outer, block = prepare(
-            c, False, cardinalities, scope_starts, scope_variables, table_starts, tree,
-            0, axis_of, strides, offsets, kinds, positions,
-        )  # fmt: skip
+        block, group = program.steps[c, BLOCK], program.steps[c, GROUP]
         variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
         start = tree.table_starts[c]
         length = tree.message_starts[c + 1] - tree.message_starts[c]
-        group = (tree.table_starts[c + 1] - start) // length
         shifts = np.zeros(group, dtype=np.int64)
         inner = 1
         for axis in range(len(variables) - 1, tree.separator_sizes[c] - 1, -1):
@@ -61,8 +49,9 @@ def count_states(
         width = below.sizes[c] + 1
         top = below.tops[c]
         stack[top : top + length * width] = 0.0
-        digits[:outer] = 0
+        children = tree.children[tree.child_starts[c] : tree.child_starts[c + 1]]
         for base in range(start, tree.table_starts[c + 1], block):
+            rows_of_children(program, c, (base - start) // block, rows)
             for j in range(block):
                 belief = tables[base + j]
                 if belief == 0.0:
@@ -70,12 +59,12 @@ def count_states(
                 i = (base + j - start) // group
                 first[0] = belief / totals[i]
                 degree = 0
-                for k in range(n_inputs):
-                    child = tree.children[tree.child_starts[c] + k]
+                for k in range(len(children)):
+                    child = children[k]
                     more = below.sizes[child]
                     if more == 0:
                         continue
-                    row = positions[k] + offsets[k * block + j] - tree.message_starts[child]
+                    row = rows[k, j] - tree.message_starts[child]
                     row = below.places[child] + row * (more + 1)
                     second[: degree + more + 1] = 0.0
                     for x in range(degree + 1):
@@ -86,8 +75,6 @@ def count_states(
                 out = top + i * width + shifts[(base + j - start) % group]
                 for x in range(degree + 1):
                     stack[out + x] += first[x]
-            if outer > 0:
-                advance(digits, cardinalities, variables, outer, strides, positions, n_inputs)
         for x in range(length * width):
             stack[below.places[c] + x] = stack[top + x]
         if tree.parents[c] < 0:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.exact.kernels.layout import advance, prepare, workspace_sizes
+from inference.exact.kernels.program import BLOCK, GROUP, room_for_rows, rows_of_children
 from inference.kernels.compiled import kernel
 
 
 @kernel
-def pair_states(
-    cardinalities, scope_starts, scope_variables, table_starts, tree, tables, weights, below, pairs
-):
+def pair_states(cardinalities, tree, program, tables, weights, below, pairs):
     """Add up the joint probabilities of every two targets of one tree.
 
     Each separator state has a row: the probabilities of the states of the targets at and below
@@ -27,22 +25,12 @@ def pair_states(
     """
     stack = np.empty(np.int64(below.room), dtype=np.float64)
     row = np.empty(len(pairs), dtype=np.float64)
-    axes, inputs, size = workspace_sizes(cardinalities, tree)
-    strides = np.zeros((inputs, axes), dtype=np.int64)
-    offsets = np.empty(size, dtype=np.int32)
-    kinds = np.empty(inputs, dtype=np.int64)
-    positions = np.empty(inputs, dtype=np.int64)
-    digits = np.empty(axes, dtype=np.int64)
-    axis_of = np.zeros(len(cardinalities), dtype=np.int64)
+    rows = room_for_rows(program)
     for c in below.order:
-        n_inputs, outer, block = prepare(
-            c, False, cardinalities, scope_starts, scope_variables, table_starts, tree,
-            0, axis_of, strides, offsets, kinds, positions,
-        )  # fmt: skip
+        block, group = program.steps[c, BLOCK], program.steps[c, GROUP]
         variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
         start = tree.table_starts[c]
         length = tree.message_starts[c + 1] - tree.message_starts[c]
-        group = (tree.table_starts[c + 1] - start) // length
         totals = np.zeros(length, dtype=np.float64)
         for i in range(length):
             for at in range(start + i * group, start + (i + 1) * group):
@@ -51,19 +39,20 @@ def pair_states(
         top = below.tops[c]
         first = below.firsts[c]
         stack[top : top + length * width] = 0.0
-        digits[:outer] = 0
+        children = tree.children[tree.child_starts[c] : tree.child_starts[c + 1]]
         for base in range(start, tree.table_starts[c + 1], block):
+            rows_of_children(program, c, (base - start) // block, rows)
             for j in range(block):
                 belief = tables[base + j]
                 if belief == 0.0:
                     continue
                 filled = 0
-                for k in range(n_inputs):
-                    child = tree.children[tree.child_starts[c] + k]
+                for k in range(len(children)):
+                    child = children[k]
                     more = below.sizes[child]
                     if more == 0:
                         continue
-                    source = positions[k] + offsets[k * block + j] - tree.message_starts[child]
+                    source = rows[k, j] - tree.message_starts[child]
                     source = below.places[child] + source * more
                     for y in range(more):
                         row[filled + y] = stack[source + y]
@@ -86,7 +75,5 @@ def pair_states(
                 i = (base + j - start) // group
                 for x in range(filled):
                     stack[top + i * width + x] += row[x] * (belief / totals[i])
-            if outer > 0:
-                advance(digits, cardinalities, variables, outer, strides, positions, n_inputs)
         for x in range(length * width):
             stack[below.places[c] + x] = stack[top + x]

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pytest
+from scipy.special import entr
 
 from inference import tasks
+from tests.inference.tasks.cases import case
 from tests.processes import run_python
 
 
@@ -31,3 +38,18 @@ def test_importing_the_package_compiles_nothing(module: str) -> None:
     heavy = "{'numba', 'scipy', 'torch', 'jax'}"
     found, _ = run_python(f"import sys, {module}; print({heavy} & sys.modules.keys())")
     assert found.strip() == "set()"
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_task_that_newcomers_are_shown_is_right(seed: int) -> None:
+    text = (Path(__file__).parents[3] / "CONTRIBUTING.md").read_text()
+    (block,) = re.findall(r"```python\n(.*?def clique_entropies.*?)```", text, re.DOTALL)
+    example: dict[str, Any] = {}
+    exec(block, example)
+    graph, truth = case(seed)
+    cliques, separators = example["clique_entropies"](graph)
+    probabilities = np.array(truth.probabilities)
+    entropy = entr(probabilities / probabilities.sum()).sum()
+    # Sums of the same terms in doubles.
+    assert cliques.sum() - separators.sum() == pytest.approx(entropy, abs=1e-10)
+    assert (cliques >= separators - 1e-12).all()

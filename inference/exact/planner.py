@@ -1,0 +1,231 @@
+"""How `exact` solves a graph: which of its ways, by which plan, and what is refused."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from factormodels.errors import InputError
+from factormodels.factor_graph import FactorGraph
+from inference.backend import TooLargeError
+from inference.exact.clamping import Clamped, clamping
+from inference.exact.conditioning import Conditioning, condition, conditioning
+from inference.exact.kernels.propagation import DONE, ZERO
+from inference.exact.orders import plan
+from inference.exact.plans import KEPT, Key, Plan, Run
+from inference.exact.prediction import (
+    BYTES_PER_ENTRY,
+    SECONDS_PER_OPERATION,
+    STEPS_PER_SECOND,
+    Prediction,
+)
+from inference.memory import MemoryAllowance, allowance, check_limit, memory_size
+
+_WORTH_A_SEARCH = 0.1
+
+_CLAMPED_SECONDS = 600.0
+"""What a sum over clamped variables may be predicted to take where no limit is given."""
+
+
+@dataclass(frozen=True, eq=False)
+class Conditioned:
+    """Conditioning where elimination costs more: how it goes, and what it costs."""
+
+    prediction: Prediction
+    conditioning: Conditioning
+
+
+Way = Plan | Conditioned | Clamped
+"""How graphs of one structure are solved."""
+
+
+@dataclass(frozen=True)
+class Planner:
+    """The settings of `exact`, and what they decide of a graph before anything is summed.
+
+    Attributes:
+        seed, restarts, search_seconds, memory_limit, seconds_limit, threads: as `Exact` says.
+    """
+
+    seed: int = 0
+    restarts: int = 1000
+    search_seconds: float = 2.0
+    memory_limit: int | None = None
+    seconds_limit: float | None = None
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.seed < 0:
+            raise InputError(f"the seed {self.seed} of 'exact' is negative; give one from 0 up")
+        if self.restarts < 0:
+            raise InputError(f"{self.restarts} restarts were requested of 'exact'; give 0 or more")
+        if not self.search_seconds >= 0.0:
+            raise InputError(
+                f"search_seconds of 'exact' is {self.search_seconds}; give 0 or more seconds"
+            )
+        check_limit("exact", self.memory_limit)
+        if self.seconds_limit is not None and not self.seconds_limit > 0.0:
+            raise InputError(
+                f"seconds_limit of 'exact' is {self.seconds_limit}; give more than 0 seconds"
+            )
+        if self.threads is not None and self.threads < 1:
+            raise InputError(f"{self.threads} threads were requested of 'exact'; give 1 or more")
+
+    def method(self, graph: FactorGraph) -> Way:
+        """How graphs of this graph's structure are solved; plans are kept.
+
+        Raises:
+            TooLargeError: if it would not fit the limits of memory and time.
+        """
+        kept = self.kept(graph)
+        if kept is not None:
+            return kept
+        cheaper = self._cheaper(graph)
+        if cheaper is not None:
+            if self.takes_too_long(cheaper.prediction):
+                raise self._refusal(cheaper.prediction, self.allowance())
+            return cheaper
+        plan = self.cluster_plan(graph, refuse=False)
+        if not plan.fits or self.takes_too_long(plan.prediction):
+            clamped = self._clamped(graph, plan.prediction)
+            if clamped is None:
+                raise self._refusal(plan.prediction, self.allowance())
+            return clamped
+        KEPT.keep(self._key(graph), plan)
+        return plan
+
+    def run_by(self, method: Way, graph: FactorGraph) -> tuple[Prediction, Run]:
+        """What a run finds, and what was predicted, by what `method` returns for the structure.
+
+        Raises:
+            TooLargeError: as `solve`.
+        """
+        if isinstance(method, Conditioned):
+            sums = condition(graph, method.conditioning, self._threads())
+            if sums is not None:
+                code = ZERO if sums[0] == -np.inf else DONE
+                return method.prediction, Run(code, *sums, scaled=True)
+            method = self.cluster_plan(graph)
+        if isinstance(method, Clamped):
+            return method.prediction, method.run(graph, self._threads)
+        return method.prediction, method.run(graph.log_values, self._threads)
+
+    def cluster_plan(self, graph: FactorGraph, *, refuse: bool = True) -> Plan:
+        """Cluster tree of a graph without evidence by the best order found, and what it costs.
+
+        Raises:
+            TooLargeError: if it would not fit the limits of memory and time, unless `refuse` is
+                false: the plan may have no tree then.
+        """
+        allowed = self.allowance()
+        max_entries = self.most_entries(allowed.bytes)
+        plan = Plan.of(graph, self.seed, self.restarts, self.effort(), max_entries)
+        if refuse and (not plan.fits or self.takes_too_long(plan.prediction)):
+            raise self._refusal(plan.prediction, allowed)
+        return plan
+
+    def kept(self, graph: FactorGraph) -> Plan | None:
+        """The plan of this graph's structure, if it is kept and may be run."""
+        kept = KEPT.get(self._key(graph))
+        if kept is None or self.takes_too_long(kept.prediction):
+            return None
+        return kept if kept.small or kept.prediction.bytes <= self.allowed_bytes() else None
+
+    def asked_before(self, graph: FactorGraph) -> bool:
+        """Whether a batch had this graph's structure before, so that its plan is worth keeping."""
+        return KEPT.asked_before(self._key(graph))
+
+    def _key(self, graph: FactorGraph) -> Key:
+        searched = (self.seed, self.restarts, self.search_seconds)
+        return (graph.structure, *searched, self.memory_limit)
+
+    def most_entries(self, memory: float) -> float:
+        """Entries beyond which tables do not fit so many bytes, or take longer than the limit."""
+        entries = memory / BYTES_PER_ENTRY
+        if self.seconds_limit is None:
+            return entries
+        # Of each entry there are two operations at least.
+        return min(entries, self.seconds_limit / SECONDS_PER_OPERATION / 2.0)
+
+    def refuses(self, prediction: Prediction) -> bool:
+        """Whether what is predicted passes a limit."""
+        return self.takes_too_long(prediction) or prediction.bytes > self.allowed_bytes()
+
+    def takes_too_long(self, prediction: Prediction) -> bool:
+        """Whether what is predicted passes the limit of time."""
+        return self.seconds_limit is not None and prediction.seconds > self.seconds_limit
+
+    def allowed_bytes(self) -> int:
+        """Bytes that the tables may take."""
+        return self.allowance().bytes
+
+    def allowance(self) -> MemoryAllowance:
+        """What the tables may take, and what sets that."""
+        return allowance(self.memory_limit)
+
+    def effort(self) -> float:
+        """Steps that the search for an elimination order may take."""
+        return self.search_seconds * STEPS_PER_SECOND
+
+    def _threads(self) -> int:
+        return self.threads if self.threads is not None else os.cpu_count() or 1
+
+    def _cheaper(self, graph: FactorGraph) -> Conditioned | None:
+        """What conditioning would cost and how it goes, where elimination costs more."""
+        plan = conditioning(graph)
+        if plan is None:
+            return None
+        limit = self.allowed_bytes()
+        if plan.bytes > limit:
+            return None
+        found = self._elimination(graph, restarts=0)
+        # The search for a better order may take longer than conditioning does.
+        if plan.seconds > _WORTH_A_SEARCH * found.seconds:
+            found = self._elimination(graph, self.restarts)
+        if plan.seconds >= found.seconds and found.bytes <= limit:
+            return None
+        prediction = replace(found, bytes=plan.bytes, seconds=plan.seconds, method="conditioning")
+        return Conditioned(prediction, plan)
+
+    def _clamped(self, graph: FactorGraph, whole: Prediction) -> Clamped | None:
+        """How to clamp a few variables where tables miss the memory by little; None if not."""
+        allowed = self.allowed_bytes()
+        limit = _CLAMPED_SECONDS if self.seconds_limit is None else self.seconds_limit
+        # Less work than elimination itself it never is; no few variables are worth more memory.
+        if whole.bytes <= allowed or whole.seconds > limit:
+            return None
+        entries = self.most_entries(allowed)
+
+        def make_plan(rest: FactorGraph) -> Plan:
+            return Plan.of(rest, self.seed, self.restarts, self.effort(), entries)
+
+        found = clamping(graph, make_plan, entries, self.effort(), self.seed)
+        return found if found is not None and found.prediction.seconds <= limit else None
+
+    def _elimination(self, graph: FactorGraph, restarts: int) -> Prediction:
+        *_, cost = plan(
+            graph.cardinalities,
+            graph.scope_starts,
+            graph.scope_variables,
+            self.seed,
+            restarts,
+            self.effort(),
+        )
+        return Prediction.of(cost)
+
+    def _refusal(self, prediction: Prediction, allowed: MemoryAllowance) -> TooLargeError:
+        seconds = prediction.seconds
+        duration = f"{seconds:,.0f} s" if seconds < 1e7 else "more than 100 days"
+        limit, setting = str(allowed), "memory_limit (in bytes)"
+        if prediction.bytes <= allowed.bytes:
+            limit, setting = f"seconds_limit is {self.seconds_limit:g} s", "seconds_limit"
+        return TooLargeError(
+            f"the best elimination order found has induced width {prediction.induced_width}: its "
+            f"largest table has 2^{prediction.log2_largest_table:.1f} entries, all tables "
+            f"{memory_size(prediction.bytes)}, and the run takes about {duration}, but {limit}; "
+            "use backend 'auto' or 'wmb' for certified bounds or 'lbp' for an estimate, observe "
+            f"variables, or raise {setting}",
+            prediction,
+        )
