@@ -20,6 +20,12 @@ def page() -> str:
         "done, but lacks posteriors, or answers of a model that its result needs, ends with exit "
         "code 1; one that reaches a limit on calls or costs, with exit code 3. "
         "`factormodels --install-completion` lets the shell complete commands and options.\n",
+        "What belongs together is one option with keys: `--retriever local,top-k=5` is the same "
+        "as `--retriever local --retriever top-k=5`, and a key that is there or not stands alone, "
+        "as in `--retriever queries`; `queries=no` takes it back. `--set` takes every setting by "
+        "its name, also those without an option, and files of them in YAML: `--set paper.yaml` "
+        "with the lines `venue: acl` and `show: [brier, auroc]`. What stands on the command line "
+        "goes before what stands in a file.\n",
         *_prose(HELP),
     ]
     for name in sorted(COMMANDS):
@@ -48,8 +54,14 @@ def _prose(help_text: str) -> list[str]:
 
 
 def _rows(taken: Iterable[tuple[str, str]]) -> list[str]:
-    rows = [f"| `{name}` | {' '.join(_escaped(meaning).split())} |" for name, meaning in taken]
+    rows = [
+        f"| `{name}` | {'<br>'.join(map(_cell, meaning.splitlines()))} |" for name, meaning in taken
+    ]
     return ["| | |\n| --- | --- |\n" + "\n".join(rows) + "\n"]
+
+
+def _cell(line: str) -> str:
+    return " ".join(_escaped(line).split())
 
 
 def _escaped(text: str) -> str:

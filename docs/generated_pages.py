@@ -168,7 +168,7 @@ def analyses_page() -> str:
         "# Analyses\n\n"
         "What a study with the key `analysis` can ask for, and the keys of its `settings`. "
         "[Studies](../guide/studies.md) says how such a study is written; "
-        "`factormodels run --list` shows the embedded ones.\n\n" + analysis_keys()
+        "`factormodels list studies` shows the embedded ones.\n\n" + analysis_keys()
     )
 
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from experiments.evaluators.assess import assess
     from experiments.evaluators.coherence import coherence
     from experiments.evaluators.fastfact import fastfact
-    from experiments.methods.align import align
     from experiments.methods.apply import apply
     from experiments.methods.consensus import consensus
     from experiments.methods.convert import convert
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from experiments.study.rows import read_rows
 
 __all__ = [
-    "align",
     "apply",
     "assess",
     "coherence",
@@ -71,7 +69,6 @@ __all__ = [
 ]
 
 _MODULES = {
-    "align": "experiments.methods.align",
     "apply": "experiments.methods.apply",
     "assess": "experiments.evaluators.assess",
     "coherence": "experiments.evaluators.coherence",

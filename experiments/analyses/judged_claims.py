@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from calibration.claims.agreement import LABEL_TYPES
 from calibration.claims.counts import ClaimCounts
+from experiments.evaluators.annotated import VERDICTS, verdict_of
 from experiments.evaluators.gaming import subject_of
-from factormodels.claims import Atom
 from factormodels.fact_graph import FactGraph
-
-VERDICTS: Mapping[str, str] = MappingProxyType(
-    {
-        "conflicting": "conflicting evidence",
-        "insufficient": "not enough evidence",
-        "undecided": "not enough evidence",
-        "contradicted": "refuted",
-        "true": "supported",
-        "false": "non-supported",
-        "unsupported": "non-supported",
-    }
-)
-"""What FaStfact's table 2 calls the verdicts of assessors."""
 
 
 @dataclass(frozen=True)
@@ -69,14 +55,6 @@ def judged_graphs(graphs: Iterable[FactGraph]) -> list[JudgedResponse]:
             )
         )
     return found
-
-
-def verdict_of(atom: Atom) -> str | None:
-    """What people said of an atom, a key of `LABEL_TYPES`; None where they said nothing."""
-    known = VERDICTS.get(atom.annotation or "", atom.annotation)
-    if known in LABEL_TYPES:
-        return known
-    return None if atom.label is None else "supported" if atom.label else "non-supported"
 
 
 def recorded_verdicts(graphs: Iterable[FactGraph]) -> list[tuple[str, str]]:

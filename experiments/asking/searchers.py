@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainSerializer
 
@@ -73,6 +73,8 @@ DocumentSource = Annotated[
 
 class EvidenceSettings(Settings):
     """Evidence."""
+
+    together: ClassVar[Mapping[str, str]] = {"retriever": "*", "": "documents"}
 
     retriever: Annotated[str | None, Option("NAME")] = None
     """Evidence: given (as recorded), local (--documents, or the input's own passages), dense (the

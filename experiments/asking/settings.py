@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PlainSerializer
 
@@ -28,6 +29,8 @@ methods of `LanguageModel`."""
 class AnswerSettings(Settings):
     """Answers of language models."""
 
+    together: ClassVar[Mapping[str, str]] = {"model": "*"}
+
     api_base: Annotated[str | None, Option("URL")] = None
     """Address of a server with a compatible API."""
 
@@ -47,6 +50,8 @@ class AnswerSettings(Settings):
 
 class AskingSettings(AnswerSettings):
     """Language model."""
+
+    together: ClassVar[Mapping[str, str]] = {"model": "*", "": "dry_run"}
 
     model: Model = None
     """Language model as litellm spells it, such as openai/NAME; its key comes from the
@@ -95,6 +100,8 @@ class AskingSettings(AnswerSettings):
 
 class WebSettings(Settings):
     """Requests to the web."""
+
+    together: ClassVar[Mapping[str, str]] = {"retriever": "*"}
 
     search_base: Annotated[str | None, Option("URL")] = None
     """Address of your own search server, with the same API as the service."""

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from keyword import iskeyword
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from types import new_class
+from typing import Annotated, Any, ClassVar, get_args
 
 from cyclopts import App, CycloptsError, Group, Parameter
 from docstring_parser import parse
 from docstring_parser.common import DocstringStyle
+from pydantic import BeforeValidator, Field
 from rich.console import Console
 
 from experiments.cli.console import (
@@ -26,33 +30,56 @@ from experiments.cli.console import (
     show_written,
     write_json,
 )
+from experiments.cli.options import (
+    TakenOption,
+    fields_set,
+    options_of,
+    set_option,
+    spelled_as_options,
+)
 from experiments.cli.progress import TerminalWatcher, announced
 from experiments.findings.findings import Findings
-from experiments.findings.venues import DEFAULT_VENUE, VENUES, venue_named
+from experiments.findings.venues import DEFAULT_VENUE, venue_named
 from experiments.progress import watched
-from experiments.settings import Settings, declared_in, option_of, settings_of
-from factormodels.errors import InputError
+from experiments.settings import SET, Names, Option, Settings, settings_of
+from factormodels.errors import FactormodelsError, InputError
 
-_OUTPUT = {
-    "out": (
-        "DIR",
-        "Write tables (CSV, LaTeX, Typst, Markdown), figures and findings.json to this folder; "
-        "responses alone to a file ending in .jsonl, where there are any.",
-    ),
-    "report": ("FILE", "Write everything as one page for a browser."),
-}
-_VENUE = (
-    f"What LaTeX tables and figures of --out fit: {', '.join(VENUES)}, or widths of a column and "
-    f"of the text in points, such as 219x455. [default: {DEFAULT_VENUE}]"
-)
+
+def _by_name(value: Any) -> Any:
+    """Texts NAME=TEXT as a mapping."""
+    return dict(each.split("=", 1) for each in value) if isinstance(value, list) else value
+
+
+class Output(Settings):
+    """Output."""
+
+    together: ClassVar[Mapping[str, str]] = {"show": "naming venue"}
+
+    out: Annotated[Path | None, Option("DIR")] = None
+    """Write tables (CSV, LaTeX, Typst, Markdown), figures and findings.json to this folder;
+    responses alone to a file ending in .jsonl, where there are any."""
+
+    report: Annotated[Path | None, Option("FILE")] = None
+    """Write everything as one page for a browser."""
+
+    show: Annotated[Names, Option("COLUMN,...")] = ()
+    """Columns of numbers to show, in this order, by name or title: --show brier,auroc."""
+
+    naming: Annotated[dict[str, str], Option("NAME=TEXT", rest=True), BeforeValidator(_by_name)] = (
+        Field(default_factory=dict)
+    )
+    """What stands in place of a name: --show gpt-4o=GPT-4o."""
+
+    venue: Annotated[str, Option("NAME")] = DEFAULT_VENUE
+    """What LaTeX tables and figures of --out fit: article, acl, icml, neurips, iclr, aaai, slides,
+    or widths of a column and of the text in points, such as 219x455."""
+
+    json_: bool = False
+    """Print one JSON object and nothing else."""
+
+
 _HYPHEN = "\0-"
 """In place of a hyphen that stands alone, standard input, which is no option."""
-
-_SHOW = (
-    "Columns of numbers to show, in this order, by name or title; and NAME=TEXT for what stands in "
-    "place of a name: --show brier,auroc --show gpt-4o='GPT-4o'."
-)
-_JSON = "Print one JSON object and nothing else."
 
 
 def run_command(function: Callable[..., Findings], arguments: Sequence[str]) -> int:
@@ -67,7 +94,16 @@ def run_command(function: Callable[..., Findings], arguments: Sequence[str]) -> 
         return int(command(tokens, result_action="return_value") or 0)
     except CycloptsError as error:
         error.verbose = False
-        raise InputError(f"{' '.join(str(error).split())} (see {command.name[0]} --help)") from None
+        said = " ".join(str(error).split())
+        wrong = re.match(r"Unknown option: (--[a-z-]+)", said)
+        meant = spelled_as_options(_with_output(settings_of(function)), wrong[1]) if wrong else ""
+        if wrong and meant != wrong[1]:
+            raise InputError(f"{wrong[1]} is a key of another option: {meant}") from None
+        raise InputError(f"{said} (see {command.name[0]} --help)") from None
+    except FactormodelsError as error:
+        sentence = spelled_as_options(settings_of(function), str(error))
+        error.args = (sentence, *error.args[1:])
+        raise
 
 
 def command_of(function: Callable[..., Findings]) -> App:
@@ -81,34 +117,42 @@ def command_of(function: Callable[..., Findings]) -> App:
     }
     parameters = inspect.signature(plain).parameters.values()
     places = [each for each in parameters if each.name != "settings"]
-    panels = {each: Group(_title(each), sort_key=place) for place, each in enumerate(_panels(kind))}
+    both = _with_output(kind)
+    options = _arranged(both)
+    panels = {
+        each: Group(_title(Further if each is Settings else each), sort_key=place)
+        for place, each in enumerate(dict.fromkeys(option.panel for option in options))
+    }
     signature = [
         *(_argument(each, meant.get(each.name, "")) for each in places),
-        *(_option(kind, field, panels[declared_in(kind, field)]) for field in _fields(kind)),
-        *_outputs(),
+        *(_parameter(option, panels[option.panel]) for option in options),
     ]
+    takes = {
+        each.name: option for each, option in zip(signature[len(places) :], options, strict=True)
+    }
 
     def call(*typed: Any, **named: Any) -> int:
         arguments = [_as_typed(each) for each in typed]
-        given = {field: _as_typed(value) for field, value in named.items()}
-        out, report = given.pop("out", None), given.pop("report", None)
-        as_json = given.pop("json", False)
-        venue = given.pop("venue", None)
-        names, chosen = _shown(given.pop("show", None) or ())
+        given: dict[str, Any] = {}
+        for name, value in named.items():
+            option = takes[name]
+            if option.name == SET or value is None:
+                continue
+            given |= {option.head: value} if option.is_flag else option.fields(_as_typed(value))
+        settings = both.of({**fields_set(both, named.get(SET) or ()), **given})
         # Before anything is computed.
-        venue_named(venue or DEFAULT_VENUE)
-        _check_places(out, report)
-        if "out" in kind.model_fields:
-            # What goes on where it was stopped writes as it goes.
-            given["out"] = out
-        if "venue" in kind.model_fields:
-            given["venue"] = venue
+        venue_named(settings.venue)
+        _check_places(settings.out, settings.report)
         watcher = TerminalWatcher(messages())
+        own = {name: getattr(settings, name) for name in settings.model_fields_set}
+        asked = kind(**{name: value for name, value in own.items() if name in kind.model_fields})
         with announced(messages()), watcher.shown(), watched(watcher):
-            findings = plain(*_gathered(places, arguments), settings=kind.of(given))
-        if names or chosen:
-            findings = findings.presented(names, chosen)
-        deliver(findings, out=out, report=report, venue=venue or DEFAULT_VENUE, as_json=as_json)
+            findings = plain(*_gathered(places, arguments), settings=asked)
+        told = (spelled_as_options(kind, each) for each in findings.sentences)
+        findings = replace(findings, sentences=tuple(told))
+        if settings.naming or settings.show:
+            findings = findings.presented(settings.naming, settings.show)
+        deliver(findings, settings)
         return INCOMPLETE if findings.incomplete else 0
 
     call.__signature__ = inspect.Signature(signature)  # type: ignore[attr-defined]
@@ -116,7 +160,7 @@ def command_of(function: Callable[..., Findings]) -> App:
     call.__name__ = plain.__name__
     app = App(
         name=f"factormodels {name}",
-        help=_help(told),
+        help=_help(told, kind),
         help_format="plaintext",
         version_flags=[],
         exit_on_error=False,
@@ -156,14 +200,26 @@ def _as_typed(value: Any) -> Any:
     return type(value)("-") if str(value) == _HYPHEN else value
 
 
-def _fields(kind: type[Settings]) -> list[str]:
-    return [name for name in kind.model_fields if option_of(kind, name).command_line]
+def _with_output(kind: type[Settings]) -> type[Output]:
+    """The settings of a command and those of its output, which go before, in one class."""
+    both: type[Output] = new_class(kind.__name__, (Output, kind))
+    return both
 
 
-def _panels(kind: type[Settings]) -> list[type[Settings]]:
-    """The classes that declare options, in the order of the help: what is nearest comes first."""
-    declaring = {declared_in(kind, name) for name in _fields(kind)}
-    return [each for each in kind.__mro__ if each in declaring]
+class Further(Settings):
+    """All settings."""
+
+
+def _arranged(kind: type[Settings]) -> list[TakenOption]:
+    """Options in the order of the help: what is nearest comes first, and output last."""
+    order = [*(each for each in kind.__mro__ if each is not Output), Output]
+
+    def place_of(option: TakenOption) -> tuple[int, int]:
+        return order.index(option.panel), list(option.panel.model_fields).index(option.first)
+
+    options = sorted(options_of(kind), key=place_of)
+    place = next(i for i, option in enumerate(options) if option.panel is Output)
+    return [*options[:place], set_option(kind), *options[place:]]
 
 
 def _title(kind: type[Settings]) -> str:
@@ -173,10 +229,10 @@ def _title(kind: type[Settings]) -> str:
 _SECTION = re.compile(r"^(Args|Raises|Returns|Examples)::?\n((?:^(?: .*)?\n?)*)", re.MULTILINE)
 
 
-def _help(docstring: str) -> str:
+def _help(docstring: str, kind: type[Settings]) -> str:
     """A docstring's prose and, behind it, its examples as lines of a shell."""
     sections = dict(_SECTION.findall(docstring))
-    prose = unwrapped(_SECTION.sub("", docstring).strip())
+    prose = spelled_as_options(kind, unwrapped(_SECTION.sub("", docstring).strip()))
     examples = sections.get("Examples", "").strip("\n")
     return f"{prose}\n\nExamples\n\n{examples}" if examples else prose
 
@@ -214,74 +270,22 @@ def _argument(parameter: inspect.Parameter, meant: str) -> inspect.Parameter:
     )
 
 
-def _option(kind: type[Settings], field: str, panel: Group) -> inspect.Parameter:
-    info, option = kind.model_fields[field], option_of(kind, field)
-    hint = info.annotation
-    many = get_origin(hint) in (tuple, list, frozenset, dict)
-    is_flag = hint is bool or hint == bool | None
-    given_as: Any = bool if is_flag else list[str] if many else str
-    default = info.get_default(call_default_factory=True)
+def _parameter(option: TakenOption, panel: Group) -> inspect.Parameter:
     note = Parameter(
         name=f"--{option.name}",
-        help=_meaning(info.description or "", hint, default),
-        metavar="" if is_flag else option.metavar or _word(hint),
+        help=option.help,
+        metavar=option.metavar,
         group=panel,
-        negative=f"--no-{option.name}" if is_flag and default is not False else (),
+        negative=f"--no-{option.name}" if option.is_flag and option.default is not False else (),
         show_default=False,
         # What stands behind an option is its value, whatever it begins with.
         allow_leading_hyphen=True,
     )
+    given_as: Any = bool if option.is_flag else list[str]
     noted = Annotated[given_as | None, note]
-    return inspect.Parameter(field, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=noted)
-
-
-def _word(hint: Any) -> str:
-    """What stands in the place of a value of a type."""
-    kinds = [each for each in (get_args(hint) or (hint,)) if each is not type(None)]
-    if get_origin(hint) is Literal:
-        return "NAME"
-    first = kinds[0] if kinds else str
-    return {int: "N", float: "X", Path: "FILE"}.get(first, "TEXT")
-
-
-def _meaning(description: str, hint: Any, default: Any) -> str:
-    """The help of an option: what it means, what may be chosen, and the default."""
-    text = " ".join(description.split())
-    choices = get_args(hint) if get_origin(hint) is Literal else ()
-    if choices:
-        text += f" One of {', '.join(map(str, choices))}."
-    if default or type(default) in (int, float):
-        shown = ", ".join(map(str, default)) if isinstance(default, tuple) else default
-        text += f" [default: {shown}]"
-    return text
-
-
-def _outputs() -> list[inspect.Parameter]:
-    """The options of every command, which say where findings go."""
-    group = Group("Output", sort_key=9)
-    notes: dict[str, Any] = {
-        name: Annotated[
-            Path | None, Parameter(name=f"--{name}", help=text, metavar=word, group=group)
-        ]
-        for name, (word, text) in _OUTPUT.items()
-    }
-    notes["venue"] = Annotated[
-        str | None, Parameter(name="--venue", help=_VENUE, metavar="NAME", group=group)
-    ]
-    show = Parameter(name="--show", help=_SHOW, metavar="COLUMN,...", group=group)
-    notes["show"] = Annotated[list[str] | None, show]
-    notes["json"] = Annotated[bool | None, Parameter(name="--json", help=_JSON, group=group)]
-    return [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=note)
-        for name, note in notes.items()
-    ]
-
-
-def _shown(given: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """What stands in place of names, and the columns to show, in order."""
-    pairs = dict(text.split("=", 1) for text in given if "=" in text)
-    columns = [name.strip() for text in given if "=" not in text for name in text.split(",")]
-    return pairs, list(filter(None, columns))
+    # A keyword of Python's is no name of a parameter.
+    name = option.name.replace("-", "_") + "_" * iskeyword(option.name)
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=noted)
 
 
 def _check_places(out: Path | None, report: Path | None) -> None:
@@ -294,17 +298,17 @@ def _check_places(out: Path | None, report: Path | None) -> None:
         raise InputError(f"--report {report}: name a file in an existing folder")
 
 
-def deliver(
-    found: Findings, *, out: Path | None, report: Path | None, venue: str, as_json: bool
-) -> None:
+def deliver(found: Findings, settings: Output) -> None:
     """Write findings where they are asked for, and print them."""
     from experiments.findings.terminal import show_findings
 
     # A run has written what it found, and a dry run has nothing to keep.
-    written = [] if out is None or found.written is not None else found.save(out, venue=venue)
-    if report is not None:
-        written.append(found.report(report))
-    if as_json:
+    written: list[Path] = []
+    if settings.out is not None and found.written is None:
+        written = found.save(settings.out, venue=settings.venue)
+    if settings.report is not None:
+        written.append(found.report(settings.report))
+    if settings.json_:
         write_json(found.as_json())
         return
     console = output()

@@ -45,7 +45,7 @@ TERMINATED = 143
 
 COMMANDS = (
     *("infer", "assess", "fastfact", "self-knowledge", "score", "fit", "apply", "estimate", "keep"),
-    *("select", "align", "draw", "explore", "coherence", "omissions", "revise", "run"),
+    *("select", "draw", "explore", "coherence", "omissions", "revise", "run"),
     *("consensus", "report", "diff", "datasets", "convert", "list"),
 )
 """Names of the commands in the order of the help, each a function of the front door."""
@@ -77,6 +77,11 @@ If you have
 
   factormodels COMMAND --help             each command, with examples
 
+Options
+
+  --retriever local,top-k=5               what belongs together is one option, with keys
+  --set top-k=5 --set paper.yaml          any setting by name, and files of them (YAML)
+
 Exit codes
 
   0     done
@@ -85,7 +90,7 @@ Exit codes
   2     refused, with the reason
   3     a limit on calls or costs is reached; the same command goes on
   130   interrupted
-  143   stopped by the system (SIGTERM); --cache keeps the answers so far
+  143   stopped by the system (SIGTERM); --model cache keeps the answers so far
 """
 
 

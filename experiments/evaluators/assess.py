@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
@@ -42,7 +42,7 @@ from experiments.evaluators.spending import frontier_table, on_budget, risk_sent
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table
 from experiments.findings.text import counted, in_sample_remark, interval
-from experiments.settings import Option, Settings, Words, front_door
+from experiments.settings import SET, Option, Settings, Words, front_door
 from experiments.settings.backend_settings import AlgorithmSettings
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.extraction.retrieval.web import WebRetriever
@@ -63,6 +63,8 @@ MOST_MISSING = 0.05
 class ClaimSettings(Settings):
     """Claims."""
 
+    together: ClassVar[Mapping[str, str]] = {"atoms": "*"}
+
     atoms: Annotated[str | None, Option("NAME")] = None
     """Claims: given (as recorded), model (listed by the language model), or sentences (each
     sentence one claim)."""
@@ -77,6 +79,12 @@ class ClaimSettings(Settings):
 
 class JudgementSettings(AlgorithmSettings):
     """Relations and judgement."""
+
+    together: ClassVar[Mapping[str, str]] = {
+        "relations": "method window least",
+        "variant": "encoding",
+        SET: "dask spend stop",
+    }
 
     relations: Annotated[str | None, Option("NAME")] = None
     """Relation model: lexical, model, recorded:FILE, nli:FOLDER, minicheck:FOLDER or
@@ -152,7 +160,7 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
             --retriever local
         factormodels assess answer.txt --query "Who was she?" --documents notes
         factormodels assess answers.jsonl --documents notes --out assessed
-        factormodels assess answers.csv --response answer --question prompt \\
+        factormodels assess answers.csv --response answer,question=prompt \\
             --documents notes --out assessed
         factormodels assess answers.jsonl --model openai/NAME \\
             --retriever wikipedia --dry-run
@@ -160,10 +168,10 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
             --retriever wikipedia --out assessed
         factormodels assess demonstration --variant FR1 --variant FR2 --variant FR3
         factormodels assess demonstration --model openai/NAME --assessor factscore
-        factormodels assess demonstration --retriever local --core \\
-            --domain things --no-faithfulness
-        factormodels assess demonstration --coherence --claim-window 8
-        factormodels assess demonstration --spend 20 --stop 0.02
+        factormodels assess demonstration --retriever local \\
+            --set core,domain=things,faithfulness=no
+        factormodels assess demonstration --set coherence,claim-window=8
+        factormodels assess demonstration --set spend=20,stop=0.02
 
     Args:
         texts: Responses: a text; a table with a row per response (CSV, TSV, JSON, JSON Lines,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -20,7 +20,7 @@ from experiments.evaluators.response import (
     judged,
 )
 from experiments.evaluators.threads import OneAtATime, as_ready
-from experiments.settings import Option, Settings
+from experiments.settings import SET, Option, Settings
 from factormodels.errors import InputError
 from factormodels.extraction.language_model.accounting import Account, charged_to
 from factormodels.extraction.pipeline import Stage, StageError, run_stages
@@ -140,6 +140,8 @@ class BatchOptions:
 
 class BatchSettings(Settings):
     """How a batch is run."""
+
+    together: ClassVar[Mapping[str, str]] = {SET: "retry_failed partial"}
 
     out: Annotated[Path | None, Field(exclude=True), Option("DIR", command_line=False)] = None
     """Folder of what is written; an interrupted batch goes on from the store in it."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.text import counted, interval, number
 from experiments.progress import tell
-from experiments.settings import Option, Settings, front_door
+from experiments.settings import SET, Option, Settings, front_door
 from factormodels.claims import Atom
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
@@ -52,6 +52,8 @@ COMMAND = "coherence"
 class ClaimCoherenceSettings(Settings):
     """Coherence."""
 
+    together: ClassVar[Mapping[str, str]] = {SET: "*"}
+
     coherence: bool = False
     """Also say how well the claims of each response agree with each other, as `coherence` does."""
 
@@ -71,6 +73,11 @@ _SHOWN = 30
 
 class CoherenceSettings(AskingSettings):
     """How claims are related to each other."""
+
+    together: ClassVar[Mapping[str, str]] = {
+        "relations": "window most by least",
+        SET: "encoding prior evidence",
+    }
 
     relations: Annotated[str | None, Option("NAME")] = None
     """Where the relations between claims come from: given (those of the graphs), lexical, model or
@@ -132,8 +139,9 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
     Examples::
 
         factormodels coherence graphs.jsonl
-        factormodels coherence answers.jsonl --model openai/NAME --window 8
-        factormodels coherence demonstration --relations lexical --most 40 \\
+        factormodels coherence answers.jsonl --model openai/NAME \\
+            --relations window=8
+        factormodels coherence demonstration --relations lexical,most=40 \\
             --out results/coherence
 
     Args:

@@ -5,14 +5,14 @@ Source: Core, section 3: a decorator between decomposition and score.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from experiments.asking.relation_models import relation_model
 from experiments.evaluators.response import CORE_KEY
 from experiments.evaluators.threads import LocalRelations
-from experiments.settings import Option, Settings
+from experiments.settings import SET, Option, Settings
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.pipeline import Stage
@@ -32,6 +32,8 @@ from factormodels.selection import (
 
 class CoreSettings(Settings):
     """Claims that count."""
+
+    together: ClassVar[Mapping[str, str]] = {SET: "*"}
 
     core: bool = False
     """Also score only the claims that count: informative, not repeated, faithful."""

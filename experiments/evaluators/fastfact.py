@@ -5,12 +5,15 @@ Source: FaStfact, sections 4 and 5.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from calibration.intervals import IntervalSettings
 from experiments.asking.searchers import (
     RETRIEVERS,
     DocumentSource,
@@ -22,6 +25,7 @@ from experiments.asking.searchers import (
 )
 from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, WebSettings
+from experiments.evaluators.annotated import aligned, counts_figure
 from experiments.evaluators.batch import Batch, BatchSettings, assess_responses, responses_under_way
 from experiments.evaluators.core import CoreSettings, core_stage
 from experiments.evaluators.costs import CLAIMS_PER_SENTENCE, Load
@@ -44,7 +48,7 @@ from experiments.evaluators.setup import Stride, stride_of
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, data_frame
 from experiments.findings.text import counted, number
-from experiments.settings import ColumnNames, Option, front_door
+from experiments.settings import SET, ColumnNames, Option, front_door
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.claim_failures import claim_failures_stage
 from factormodels.extraction.fastfact import FastFactSettings, fastfact_stage
@@ -69,6 +73,12 @@ DEFAULT_K_PRIME = "k_prime"
 
 class FastFactRun(ResponseSettings, AskingSettings, WebSettings, CoreSettings, BatchSettings):
     """FaStfact."""
+
+    together: ClassVar[Mapping[str, str]] = {
+        "retriever": "pages pieces words overlap",
+        "": "documents",
+        SET: "*",
+    }
 
     stride: Stride = "all"
     """Sentences per call that lists claims, or all."""
@@ -121,6 +131,13 @@ class FastFactRun(ResponseSettings, AskingSettings, WebSettings, CoreSettings, B
     by: ColumnNames = ("model", "benchmark")
     """Column to group by; repeatable."""
 
+    annotated: bool = False
+    """Ask nothing: show what annotators made of a pipeline's claims and verdicts, as the file
+    records it (the paper's table 2)."""
+
+    n_bootstrap: Annotated[int, Field(ge=1), Option(command_line=False)] = 1000
+    """Replicates of the intervals over annotated responses."""
+
     @property
     def pipeline(self) -> FastFactSettings:
         """How the pipeline runs."""
@@ -142,16 +159,19 @@ def fastfact(texts: Texts, settings: FastFactRun) -> Findings:
 
         factormodels fastfact answers.jsonl --model openai/NAME --documents notes
         factormodels fastfact answers.jsonl --model openai/NAME \\
-            --retriever google --k-prime 22 --out judged
+            --retriever google --set k-prime=22 --out judged
         factormodels fastfact answers.jsonl --model openai/NAME \\
-            --documents notes --stride 10 --audit 0.2 --report judged.html
+            --documents notes --set stride=10,audit=0.2 --report judged.html
         factormodels fastfact answers.jsonl --model openai/NAME \\
             --documents notes --dry-run
+        factormodels fastfact annotated.jsonl --set annotated --out aligned
 
     Args:
         texts: Responses: a text, a table of any kind, a folder of texts, fact graphs, or an
             embedded dataset. Use - for standard input. In Python a path, or texts, fact graphs
-            (whose texts are taken) or rows of a table themselves.
+            (whose texts are taken) or rows of a table themselves. With --annotated a file of
+            FaStfact-Bench's annotation tool, or of labels with recorded verdicts, such as
+            FactReasoner's outputs.
         settings: how; in Python the fields may be named instead. `documents` are then also texts,
             or texts by title, `model` also an object with the methods of `LanguageModel`, `k_prime`
             also K' by id of response. Without log-probabilities no claim is skipped.
@@ -161,6 +181,8 @@ def fastfact(texts: Texts, settings: FastFactRun) -> Findings:
         LimitReachedError: if no more may be asked; what was answered is kept.
         MissingDependencyError: if a library that is needed is not installed.
     """
+    if settings.annotated:
+        return _annotated(texts, settings)
     if settings.target_error is not None and settings.audit < 1:
         raise InputError("--target-error needs every skipped claim verified; add --audit 1")
     loaded = settings.load(texts)
@@ -198,6 +220,24 @@ def fastfact(texts: Texts, settings: FastFactRun) -> Findings:
         ),
         incomplete=bool(batch.failed),
         graphs=tuple(found),
+    )
+
+
+def _annotated(file: Texts, settings: FastFactRun) -> Findings:
+    """What annotators made of a pipeline's claims and verdicts; no model is asked."""
+    if not isinstance(file, str | os.PathLike):
+        raise InputError("--annotated reads a file; give its path")
+    intervals = IntervalSettings(n_bootstrap=settings.n_bootstrap, seed=settings.seed)
+    responses, tables, sentences = aligned(file, settings.gamma, intervals)
+    annotated = [response for response in responses if response.is_annotated]
+    return Findings(
+        command=COMMAND,
+        source=Path(file).name,
+        sentences=tuple(sentences),
+        tables=tables,
+        settings=settings.given(),
+        draw=lambda: counts_figure(annotated) if annotated else {},
+        unshown=("claims",),
     )
 
 

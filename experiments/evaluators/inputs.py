@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, cast
 
 from experiments.settings import ColumnName, Option, Settings, Words
 from experiments.settings.inputs import graphs_of, is_dataset, read_graphs
@@ -229,6 +229,8 @@ class LoadedResponses:
 
 class ResponseSettings(Settings):
     """Responses."""
+
+    together: ClassVar[Mapping[str, str]] = {"response": "topic question id take passages"}
 
     query: str | None = None
     """The question that was asked."""

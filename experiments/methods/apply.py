@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -15,7 +16,7 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.text import interval, number
 from experiments.methods.fit import ColumnSettings
-from experiments.settings import front_door
+from experiments.settings import SET, front_door
 from experiments.settings.inputs import graphs_of
 from factormodels.errors import InputError
 
@@ -40,6 +41,8 @@ _WHY = {
 
 class ApplySettings(ColumnSettings):
     """How the judge is used."""
+
+    together: ClassVar[Mapping[str, str]] = {SET: "*"}
 
     adapt: bool = False
     """Move the posteriors to the share of true claims that the evidence here determines, where it
@@ -69,7 +72,7 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
 
         factormodels apply judge.json new.jsonl --out new.judged.jsonl
         factormodels score new.judged.jsonl
-        factormodels apply judge.json new.jsonl --adapt --report new.html
+        factormodels apply judge.json new.jsonl --set adapt --report new.html
 
     Args:
         judge: The file of the judge.

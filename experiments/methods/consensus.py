@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
 from calibration.folds import response_folds
 from calibration.intervals import IntervalSettings
-from calibration.recalibration.relation_law import PENALTY, RelationLaw, fit_claims, fit_relations
 from experiments.asking.ledger_table import ledger_table
 from experiments.asking.relation_models import known_window
 from experiments.asking.session import asking
@@ -24,7 +23,7 @@ from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.text import counted
 from experiments.methods.fit import score_rows
 from experiments.progress import tell
-from experiments.settings import Option, front_door
+from experiments.settings import SET, Option, front_door
 from experiments.settings.inputs import graphs_of
 from factormodels.errors import InputError
 from factormodels.extraction.concurrency import each, run_until_done
@@ -43,6 +42,7 @@ from factormodels.extraction.relation_models.prompted import WINDOW, PromptedRel
 from factormodels.extraction.stages.relations import relation_pairs
 
 if TYPE_CHECKING:
+    from calibration.recalibration.relation_law import RelationLaw
     from calibration.validation import Floats, Integers
     from experiments.settings.inputs import Responses
     from factormodels.fact_graph import FactGraph
@@ -55,6 +55,8 @@ _SUREST = 1e-6
 
 class ConsensusSettings(AskingSettings):
     """What is asked, and what is learned from it."""
+
+    together: ClassVar[Mapping[str, str]] = {"": "save", SET: "*"}
 
     labels: Literal["relations", "claims"] | None = None
     """What is known: the relations of the responses, or which claims are true. By default relations
@@ -73,7 +75,7 @@ class ConsensusSettings(AskingSettings):
     """How alike two answers are: longest common subsequence of words, shared words, or all
     alike, so that every answer has one vote."""
 
-    penalty: Annotated[float, Field(ge=0), Option("X")] = PENALTY
+    penalty: Annotated[float, Field(ge=0), Option("X")] = 1.0
     """Weight of half the squared distance of the law from the votes as they are."""
 
     folds: Annotated[int, Field(ge=2)] = 5
@@ -132,6 +134,9 @@ class KnownPairs:
 
     def fit(self, columns: Floats, penalty: float) -> RelationLaw:
         """The law that fits what is known."""
+        # It loads libraries that the help does without.
+        from calibration.recalibration.relation_law import fit_claims, fit_relations
+
         if self.kinds is not None:
             return fit_relations(columns, self.kinds, penalty=penalty)
         known = self.claims, self.truth, self.log_odds, self.trust
@@ -167,8 +172,9 @@ def consensus(responses: Responses, settings: ConsensusSettings) -> Findings:
     Examples::
 
         factormodels consensus labelled.csv --model openai/NAME --save law.json
-        factormodels consensus graphs.jsonl --labels claims --model openai/NAME
-        factormodels consensus demonstration --complete --model openai/NAME --dry-run
+        factormodels consensus graphs.jsonl --set labels=claims --model openai/NAME
+        factormodels consensus demonstration --set complete \\
+            --model openai/NAME --dry-run
 
     Args:
         responses: Responses with texts, and with labelled claims or known relations of passages to

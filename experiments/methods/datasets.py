@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, text_columns
 from experiments.findings.text import counted
-from experiments.settings import Option, Settings, front_door
+from experiments.settings import SET, Option, Settings, front_door
 from experiments.settings.inputs import is_dataset
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError, unknown_name
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 class DatasetsSettings(Settings):
     """How files are checked."""
+
+    together: ClassVar[Mapping[str, str]] = {SET: "format"}
 
     format: Annotated[str | None, Option("NAME")] = None
     """Format of the files; recognised by content if not given."""
@@ -44,7 +46,7 @@ def datasets(sources: Sequence[Path] = (), *, settings: DatasetsSettings) -> Fin
         factormodels datasets
         factormodels datasets factcheck-bench
         factormodels datasets longfact wiki_factor.csv
-        factormodels datasets longfact --format longfact
+        factormodels datasets longfact --set format=longfact
         factormodels run compare datasets='[demonstration]'
 
     Args:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -15,7 +15,7 @@ from experiments.findings.diff import difference
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.text import ABSENT, counted, small
-from experiments.settings import Settings, front_door
+from experiments.settings import SET, Settings, front_door
 from experiments.study.cell_names import CELL, cell_words
 
 if TYPE_CHECKING:
@@ -27,6 +27,8 @@ _MOST_VALUES = 6
 
 class DiffSettings(Settings):
     """How differences are estimated."""
+
+    together: ClassVar[Mapping[str, str]] = {SET: "*"}
 
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the bootstrap."""

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -42,7 +42,7 @@ from experiments.methods.probability_table import (
     truth,
 )
 from experiments.progress import tell
-from experiments.settings import Names, Numbers, Option, Words, front_door
+from experiments.settings import SET, Names, Numbers, Option, Words, front_door
 from experiments.settings.columns import LABEL, Columns
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.claim_records import ClaimLabel
@@ -67,6 +67,12 @@ _PLANNED = (10, 20, 40, 80, 160, 320, 640)
 
 class EstimateSettings(ProbabilityColumns):
     """What is estimated, and what is labelled next."""
+
+    together: ClassVar[Mapping[str, str]] = {
+        "choose": "unit minutes sheet",
+        "": "labels",
+        SET: "*",
+    }
 
     labels: Annotated[Words, Option("FILE")] = ()
     """A sheet of labels, as --choose wrote it and a person filled it in; repeatable."""
@@ -149,9 +155,9 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
     Examples::
 
         factormodels estimate claims.csv
-        factormodels estimate claims.csv --choose 20 --sheet first.csv
+        factormodels estimate claims.csv --choose 20,sheet=first.csv
         factormodels estimate claims.csv --labels first.csv
-        factormodels estimate claims.csv --labels first.csv --choose 9 --sheet b.csv
+        factormodels estimate claims.csv --labels first.csv --choose 9,sheet=b.csv
         factormodels estimate assessed/graphs.jsonl --labels first.csv \\
             --labels b.csv
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -24,7 +24,7 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.text import counted
 from experiments.progress import tell
-from experiments.settings import ColumnNames, Names, Option, Settings, front_door
+from experiments.settings import SET, ColumnNames, Names, Option, Settings, front_door
 from experiments.settings.inputs import graphs_of
 from factormodels.errors import InputError
 from factormodels.io.tables import read_table
@@ -44,6 +44,8 @@ _SCORES = ("brier", "log_loss", "auroc")
 
 class ColumnSettings(Settings):
     """Columns of one's own."""
+
+    together: ClassVar[Mapping[str, str]] = {SET: "*"}
 
     table: Annotated[Path | None, Option("FILE")] = None
     """Table with columns of one's own: a row for every claim, with its response and claim."""
@@ -89,6 +91,8 @@ class ColumnSettings(Settings):
 
 class FitSettings(ColumnSettings):
     """What is learned, and how."""
+
+    together: ClassVar[Mapping[str, str]] = {"": "save", SET: "*"}
 
     save: Annotated[Path | None, Option("FILE")] = None
     """Write the judge to this file (JSON), for `factormodels apply`."""
@@ -150,10 +154,10 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     Examples::
 
         factormodels fit factscore --save judge.json
-        factormodels fit graphs.jsonl --potential small \\
-            --columns evidence,position,neighbours
-        factormodels fit graphs.jsonl --table mine.csv --numbers confidence \\
-            --causes sentence,response --save judge.json
+        factormodels fit graphs.jsonl --save judge.json \\
+            --set potential=small,columns=evidence,position,neighbours
+        factormodels fit graphs.jsonl --set table=mine.csv,numbers=confidence \\
+            --set causes=sentence,response --save judge.json
 
     Args:
         responses: Labelled responses, or the name of an embedded dataset.

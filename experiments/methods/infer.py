@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import Field
 
@@ -48,6 +48,8 @@ _SEARCH_SECONDS = 60.0
 class InferSettings(ModelSettings, AlgorithmSettings):
     """What is asked of a model."""
 
+    together: ClassVar[Mapping[str, str]] = {"backend": "seconds"}
+
     evidence: Path | dict[str, Any] | None = None
     """Evidence: a UAI evidence file, or a JSON object that gives names their states (or lists of
     likelihoods, one per state)."""
@@ -75,10 +77,10 @@ def infer(source: Models, settings: InferSettings) -> Findings:
     Examples::
 
         factormodels infer graph.json
-        factormodels infer graph.json --variant FR1 --encoding conditional
+        factormodels infer graph.json --variant FR1,encoding=conditional
         factormodels infer network.uai --evidence network.uai.evid --json
-        factormodels infer network.uai --backend lbp --set damping=0.5
-        factormodels infer network.uai --seconds 60
+        factormodels infer network.uai --backend lbp,damping=0.5
+        factormodels infer network.uai --backend seconds=60
         factormodels infer network.bif --evidence seen.json --map
         factormodels infer corpus.jsonl --out posteriors
         factormodels infer worked-examples --response factreasoner-example-1
@@ -158,7 +160,7 @@ def _algorithm(settings: InferSettings) -> Backend:
     if name != "auto":
         raise InputError(
             f"--seconds is for the backend auto, and --backend asks for {name}; leave one out, or "
-            "give the limit by --set seconds=S where a backend has it"
+            "give the limit by --backend seconds=S where a backend has it"
         )
     return build_backend("auto", {**parse_settings(settings.set_), "seconds": seconds})
 

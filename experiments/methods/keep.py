@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -17,7 +17,7 @@ from experiments.findings.text import counted, number, p_value
 from experiments.methods.inputs import judged_table, name_of, table_of
 from experiments.methods.probability_table import ProbabilityColumns, probability_frame
 from experiments.progress import tell
-from experiments.settings import Option, front_door
+from experiments.settings import SET, Option, front_door
 from experiments.settings.columns import Columns
 from factormodels.errors import InputError
 from factormodels.io.files import write_text
@@ -40,6 +40,12 @@ _SUSPECT = 0.05
 
 class KeepSettings(ProbabilityColumns):
     """What is promised of what is kept."""
+
+    together: ClassVar[Mapping[str, str]] = {
+        "precision": "confidence guarantee",
+        "answers": "dropped",
+        SET: "splits seed",
+    }
 
     precision: Annotated[float, Field(gt=0, le=1)] = 0.9
     """Least share of true claims among those that are kept of a response."""
@@ -95,8 +101,8 @@ def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
 
         factormodels keep labelled.csv new.csv
         factormodels keep labelled.jsonl new.jsonl --answers kept.html
-        factormodels keep labelled.csv new.csv --precision 0.8 --guarantee mean \\
-            --answers kept.txt --dropped remove
+        factormodels keep labelled.csv new.csv --precision 0.8,guarantee=mean \\
+            --answers kept.txt,dropped=remove
 
     Args:
         labelled: Responses with probabilities and labels, as `factormodels score` takes them.

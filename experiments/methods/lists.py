@@ -1,4 +1,4 @@
-"""What one may name: inference algorithms, prompts, formats."""
+"""What one may name: inference algorithms, prompts, studies, formats."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import typing
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, text_columns
-from experiments.settings import Option, Settings, front_door
+from experiments.settings import SET, Option, Settings, front_door
 from factormodels.errors import InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 class ListSettings(Settings):
     """What is listed."""
+
+    together: ClassVar[Mapping[str, str]] = {SET: "prompts"}
 
     prompts: Annotated[Path | None, Option("DIR")] = None
     """Of prompts: those with the changes in this folder."""
@@ -34,15 +36,18 @@ class ListSettings(Settings):
 
 @front_door
 def list_(what: str = "", name: str = "", *, settings: ListSettings) -> Findings:
-    """List what a command or a study may name: backends, prompts, schemas; or show one of them.
+    """List what a command or a study may name: backends, prompts, studies, schemas; or show one.
 
     backends are algorithms of inference: installed or not, kind of log Z, limits, settings; with a
     name the settings of that one, with their types, defaults and meaning. Give them to `infer` with
-    --set, and to a study under settings.
+    --backend, and to a study under settings.
 
     prompts are what language models are asked: what for, and which slots they have; a slot marked *
     must appear in the question. To replace some, write ours with --out, delete the others, edit,
     and give the folder to a command as --prompts or to a study as the key prompts.
+
+    studies are those that come with it, each with what it is for; with a name its YAML, to begin
+    one of your own from.
 
     schemas are JSON Schemas (draft 2020-12) of our own formats, for editors and for validators in
     other projects. Every file that we accept is valid. Rules about several values at once, such as
@@ -54,10 +59,11 @@ def list_(what: str = "", name: str = "", *, settings: ListSettings) -> Findings
         factormodels list backends lbp
         factormodels list prompts relation
         factormodels list prompts --out my-prompts
+        factormodels list studies
         factormodels list schemas study > study.schema.json
 
     Args:
-        what: backends, prompts or schemas.
+        what: backends, prompts, studies or schemas.
         name: Show this one.
         settings: how; in Python the fields may be named instead.
 
@@ -156,7 +162,7 @@ def _default(field: dataclasses.Field[Any]) -> str:
         value = field.default_factory()
     else:
         return "required"
-    # As YAML and --set spell it.
+    # As YAML and --backend spell it.
     return (
         "null" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
     )
@@ -246,6 +252,27 @@ def _prompts(name: str, settings: ListSettings) -> Findings:
     return _found("prompts", settings, {"prompts": Table(rows, columns)}, texts=texts)
 
 
+# --- Studies -------------------------------------------------------------------------------------
+
+
+def _studies(name: str, settings: ListSettings) -> Findings:
+    """The embedded studies with what each is for, or the text of one."""
+    from experiments.study.reading import embedded_studies
+    from factormodels.io.plain_yaml import parse_yaml
+
+    studies = embedded_studies()
+    if name and name not in studies:
+        raise InputError(unknown_name(f"the study {name!r}", name, studies))
+    if name:
+        return _found(name, settings, {}, texts={f"{name}.yaml": studies[name]})
+    rows = [
+        {"study": each, "description": parse_yaml(text, each).get("description", "")}
+        for each, text in studies.items()
+    ]
+    columns = (*text_columns("study"), Column("description", "what it is for"))
+    return _found("studies", settings, {"studies": Table(rows, columns)})
+
+
 # --- Schemas -------------------------------------------------------------------------------------
 
 
@@ -264,6 +291,7 @@ _KINDS: Mapping[str, tuple[str, Callable[[str, ListSettings], Findings]]] = Mapp
     {
         "backends": ("algorithms of inference, and their settings", _backends),
         "prompts": ("what language models are asked", _prompts),
+        "studies": ("embedded studies, which `factormodels run` takes by name", _studies),
         "schemas": ("JSON Schemas of our own formats", _schemas),
     }
 )

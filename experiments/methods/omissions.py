@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from calibration.intervals import mean_interval
 from experiments.asking.ledger_table import ledger_table, planned_findings
@@ -19,7 +19,7 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.text import counted, interval, number
 from experiments.progress import tell
-from experiments.settings import Option, front_door
+from experiments.settings import SET, Option, front_door
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import Failure, LanguageModel
 from factormodels.extraction.relation_models.base import RelationModel
@@ -46,6 +46,8 @@ _SHOWN = 30
 
 class OmissionSettings(AskingSettings):
     """How facts are found and compared."""
+
+    together: ClassVar[Mapping[str, str]] = {SET: "relations variant encoding"}
 
     model: Model = None
     """Language model that lists the facts of passages, says which bear on the question, and whether

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from pydantic import Field
 
@@ -54,6 +54,8 @@ _POINTS = 4
 
 class PaddingSettings(Settings):
     """Padding."""
+
+    together: ClassVar[Mapping[str, str]] = {"append": "verifier paraphrases templates_known"}
 
     append: Annotated[int, Field(ge=0)] = 0
     """Append up to this many true sentences that add nothing, and show whether scores rise."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import starmap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from experiments.findings.table import data_frame
 from experiments.settings import ColumnName, ColumnNames, Settings, Words
@@ -27,6 +27,8 @@ _CLAIM = ("claim id", "claim", "atom id", "atom")
 
 class ProbabilityColumns(Settings):
     """Columns of the table."""
+
+    together: ClassVar[Mapping[str, str]] = {"column": "*"}
 
     p: ColumnNames = ()
     """Probability of being true; repeat it for several models."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field
 
@@ -14,7 +14,7 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame
 from experiments.findings.text import counted
 from experiments.progress import watcher
-from experiments.settings import Option, Settings, Words, front_door
+from experiments.settings import SET, Option, Settings, Words, front_door
 from factormodels.errors import InputError
 
 
@@ -27,6 +27,8 @@ def _named(value: Any) -> Any:
 
 class ReportSettings(Settings):
     """What the pages show."""
+
+    together: ClassVar[Mapping[str, str]] = {SET: "*"}
 
     data: Annotated[Words, Option("NAME=PATH"), BeforeValidator(_named)] = ()
     """Where to find a data file that the run read; repeatable."""
@@ -59,8 +61,8 @@ def report(
     Examples::
 
         factormodels report results/compare
-        factormodels report results/mine report --data claims=claims.jsonl
-        factormodels report results/mine --response q17 --response q23
+        factormodels report results/mine report --set data=claims=claims.jsonl
+        factormodels report results/mine --set response=q17,response=q23
         factormodels report assessed/graphs.jsonl
 
     Args:

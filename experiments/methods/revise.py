@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
@@ -23,7 +23,7 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, interval_column, text_columns
 from experiments.findings.text import counted, interval, number
 from experiments.progress import tell
-from experiments.settings import Option, front_door
+from experiments.settings import SET, Option, front_door
 from factormodels.claims import Atom, Relation, RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
@@ -51,6 +51,11 @@ HEDGE = "It is not certain whether this is so: "
 
 class ReviseSettings(AskingSettings):
     """What becomes of doubtful claims."""
+
+    together: ClassVar[Mapping[str, str]] = {
+        "keep": "drop",
+        SET: "relations least variant encoding",
+    }
 
     keep: Annotated[float, Field(ge=0, le=1), Option("P")] = 0.5
     """Claims at least so probable stay as they are."""
@@ -114,7 +119,7 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
 
         factormodels revise assessed/graphs.jsonl --report revised.html
         factormodels revise assessed/graphs.jsonl --model openai/NAME --out revised
-        factormodels revise demonstration --keep 0.6 --drop 0.3
+        factormodels revise demonstration --keep 0.6,drop=0.3
 
     Args:
         responses: Responses with claims, passages and relations: the graphs of `assess`, fact

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -14,7 +14,7 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame
 from experiments.findings.text import ABSENT, counted, duration, in_sample_remark
 from experiments.progress import watcher
-from experiments.settings import Option, Settings, Words, front_door
+from experiments.settings import SET, Option, Settings, Words, front_door
 from factormodels.errors import InputError, LimitReachedError
 from factormodels.io.files import results_folder
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 class RunSettings(Settings):
     """How a study is run."""
+
+    together: ClassVar[Mapping[str, str]] = {"workers": "dask", SET: "retry_failed every_cell"}
 
     out: Annotated[Path | None, Option("DIR", command_line=False)] = None
     """Folder of the results; results/STUDY if not given."""
@@ -61,9 +63,6 @@ class RunSettings(Settings):
 
     every_cell: bool = False
     """Show a row for every cell, even if posteriors agree."""
-
-    listed: Annotated[bool, Option(name="list")] = False
-    """List the embedded studies, and what each is for."""
 
 
 @front_door
@@ -100,11 +99,11 @@ def run(
         factormodels run my-study.yaml --workers 8 --resume
         factormodels run my-study.yaml relation_models='[recorded, lexical]'
         factormodels run my-study.yaml --only backend=exact
-        factormodels run my-study.yaml --dask tcp://head:8786
+        factormodels run my-study.yaml --workers dask=tcp://head:8786
 
     Args:
-        config: A YAML file, or the name of an embedded study (--list shows them); in Python also a
-            dict with the keys of one, or what `load_study` gave.
+        config: A YAML file, or the name of an embedded study (`factormodels list studies` shows
+            them); in Python also a dict with the keys of one, or what `load_study` gave.
         overrides: KEY=VALUE replaces a value of the study, as in priors.context=0.95; in Python
             also a dict by place.
         settings: how it is run.
@@ -122,10 +121,10 @@ def run(
     """
     from experiments.study.reading import LoadedStudy, is_analysis, read_raw, validated
 
-    if settings.listed:
-        return _embedded()
     if config is None:
-        raise InputError("name a study: a YAML file or an embedded one; --list shows the latter")
+        raise InputError(
+            "name a study: a YAML file, or an embedded one, which `factormodels list studies` shows"
+        )
     # Options that contradict each other are refused before anything is read.
     if (settings.resume or settings.retry_failed) and settings.overwrite:
         wish = "--resume" if settings.resume else "--retry-failed"
@@ -148,21 +147,6 @@ def _by_place(overrides: Overrides) -> dict[str, Any]:
     if isinstance(overrides, dict):
         return dict(overrides)
     return dict(parse_assignment(text, f"override {text!r}") for text in overrides)
-
-
-def _embedded() -> Findings:
-    """The embedded studies with what each is for."""
-    from experiments.study.reading import embedded_studies
-    from factormodels.io.plain_yaml import parse_yaml
-
-    rows = [
-        {"study": name, "description": parse_yaml(text, name).get("description", "")}
-        for name, text in embedded_studies().items()
-    ]
-    columns = (Column("study", "study"), Column("description", "what it is for"))
-    return Findings(
-        "run", "embedded studies", (), {"studies": Table(data_frame(rows), columns)}, {}
-    )
 
 
 def _analysis(raw: RawStudy, settings: RunSettings) -> Findings:

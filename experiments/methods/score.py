@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -25,7 +25,7 @@ from experiments.methods.probability_table import (
     probability_frame,
 )
 from experiments.progress import tell
-from experiments.settings import Files, Names, Option, front_door
+from experiments.settings import SET, Files, Names, Option, front_door
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:
@@ -49,6 +49,11 @@ _REASONS = {
 
 class ScoreSettings(ProbabilityColumns):
     """How a table is scored."""
+
+    together: ClassVar[Mapping[str, str]] = {
+        "recalibrate": "folds",
+        SET: "reference resamples n_bootstrap seed",
+    }
 
     beside: Annotated[Files, Option("FILE", "with")] = ()
     """What another tool wrote of the same responses, or we: FactReasoner, FActScore, VeriScore,
@@ -111,10 +116,11 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
     Examples::
 
         factormodels score claims.csv
-        factormodels score claims.csv --p confidence --label truth --group answer \\
+        factormodels score claims.csv \\
+            --column p=confidence,label=truth,group=answer \\
             --recalibrate platt,isotonic,best
-        factormodels score results/compare/rows.parquet --by dataset \\
-            --by backend_label --out scores --report scores.html
+        factormodels score results/compare/rows.parquet \\
+            --column by=dataset,by=backend_label --out scores --report scores.html
         factormodels score labelled.jsonl --with factscore.json --with safe.json
 
     Args:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -30,7 +30,7 @@ from experiments.findings.text import counted
 from experiments.methods.padding import PaddingSettings, check_padding, pad
 from experiments.methods.select_tables import study_figures, study_tables, uncertain_table
 from experiments.progress import tell
-from experiments.settings import Names, Option, front_door
+from experiments.settings import SET, Names, Option, front_door
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import Failure, LanguageModel
 from factormodels.extraction.safe import (
@@ -59,6 +59,8 @@ PEOPLE = "people"
 
 class SelectSettings(PaddingSettings, AskingSettings):
     """How claims are selected."""
+
+    together: ClassVar[Mapping[str, str]] = {"relations": "labels", "": "model", SET: "*"}
 
     relations: Annotated[str | None, Option("NAME")] = None
     """What decides entailment: lexical, model (given by --model), recorded:FILE or nli:FOLDER. By
@@ -176,13 +178,13 @@ def select(responses: Responses, settings: SelectSettings) -> Findings:
     Examples::
 
         factormodels select ChatGPT.jsonl
-        factormodels select ChatGPT.jsonl --weights uniform --rule both \\
+        factormodels select ChatGPT.jsonl --set weights=uniform,rule=both \\
             --out results/select
-        factormodels select demonstration --domain things --samples 200
+        factormodels select demonstration --set domain=things,samples=200
         factormodels select answers.jsonl --model openai/NAME \\
-            --relevance openai/NAME
+            --set relevance=openai/NAME
         factormodels select demonstration --append 20 --out results/padding
-        factormodels select assessed/graphs.jsonl --append 4 --verifier FR2
+        factormodels select assessed/graphs.jsonl --append 4,verifier=FR2
 
     Args:
         responses: Responses with the texts of their claims, or as text: FActScore's JSON Lines,

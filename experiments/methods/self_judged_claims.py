@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -20,7 +20,7 @@ from experiments.asking.session import Session
 from experiments.asking.settings import AskingSettings, Model, WebSettings
 from experiments.evaluators.batch import BatchSettings, assess_responses, responses_under_way
 from experiments.evaluators.fastfact_tables import columns_of
-from experiments.settings import Option
+from experiments.settings import SET, Option
 from factormodels.claims import Atom
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import Failure
@@ -59,6 +59,8 @@ _JUDGED = ("S", "NS")
 
 class AskSettings(AskingSettings, BatchSettings):
     """Asking the model."""
+
+    together: ClassVar[Mapping[str, str]] = {"": "model", SET: "*"}
 
     model: Model = None
     """Ask this model for its judgements in the paper's three settings; the data are its responses

@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import Field
 
@@ -51,7 +51,7 @@ from experiments.methods.self_judged_claims import (
 )
 from experiments.methods.self_knowledge_figures import ModelTables, model_tables, paper_figure
 from experiments.progress import tell
-from experiments.settings import Numbers, Option, front_door
+from experiments.settings import SET, Numbers, Option, front_door
 from experiments.settings.inputs import is_dataset
 from experiments.settings.judged_claims import (
     ClaimColumns,
@@ -135,6 +135,8 @@ _PLACES = (
 class SelfKnowledgeSettings(ClaimColumns, AskSettings):
     """What is measured."""
 
+    together: ClassVar[Mapping[str, str]] = {SET: "*"}
+
     threshold: Annotated[float | None, Field(ge=0, le=1)] = None
     """Confidence or share of votes that counts as judged correct; by default 0.5, or a majority of
     votes."""
@@ -204,13 +206,13 @@ def self_knowledge(data: ClaimData, settings: SelfKnowledgeSettings) -> Findings
     Examples::
 
         factormodels self-knowledge claims.csv
-        factormodels self-knowledge claims.jsonl --confidence p --threshold 0.9 \\
-            --sweep 0.5,0.7,0.9 --true Y
-        factormodels self-knowledge sampled.jsonl --votes answers --in-order \\
+        factormodels self-knowledge claims.jsonl --column confidence=p,true=Y \\
+            --set threshold=0.9,sweep=0.5,0.7,0.9
+        factormodels self-knowledge sampled.jsonl --column votes=answers,in-order \\
             --out results/self-knowledge --report self-knowledge.html
         factormodels self-knowledge responses.jsonl --model openai/NAME \\
             --out results/self-knowledge
-        factormodels self-knowledge annotated.jsonl --bins 4
+        factormodels self-knowledge annotated.jsonl --set bins=4
 
     Args:
         data: Claims with a label and what the model says about each: CSV, TSV, Parquet, JSON Lines

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, text_columns
 from experiments.progress import watcher
-from experiments.settings import Option, Settings, front_door
+from experiments.settings import SET, Option, Settings, front_door
 from experiments.settings.inputs import graphs_of
 from factormodels.errors import InputError
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 class ExploreSettings(Settings):
     """The page."""
+
+    together: ClassVar[Mapping[str, str]] = {SET: "*"}
 
     response: Annotated[str | None, Option("ID")] = None
     """Which response the page begins with, if the file holds many."""
@@ -51,8 +54,8 @@ def explore(source: Responses, settings: ExploreSettings) -> Findings:
     Examples::
 
         factormodels explore graph.json
-        factormodels explore demonstration --response demo-01-marie-curie
-        factormodels explore results/compare --port 8080 --no-browser
+        factormodels explore demonstration --set response=demo-01-marie-curie
+        factormodels explore results/compare --set port=8080,browser=no
 
     Args:
         source: Fact graph JSON, an embedded dataset, or the folder of a finished run. In Python

@@ -147,7 +147,7 @@ def save(asked: Exploration, folder: Path) -> list[Path]:
         write_evidence(states, paths[-1])
         said = (
             "# Claims were observed, which a study cannot say; this command answers as the page "
-            f"did:\n# factormodels infer graph.json --variant {asked.variant} --encoding "
+            f"did:\n# factormodels infer graph.json --variant {asked.variant},encoding="
             f"{asked.encoding} --backend {asked.backend} --evidence observed.evid\n"
         )
     lines = (

@@ -11,10 +11,10 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Self, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
@@ -29,11 +29,17 @@ class Option:
         metavar: what stands in the place of its value; the type's word if empty.
         name: the option's name without hyphens, if it is not the field's.
         command_line: whether there is such an option; some things only a program can give.
+        rest: whether it takes the keys of its option that no other field has.
     """
 
     metavar: str = ""
     name: str = ""
     command_line: bool = True
+    rest: bool = False
+
+
+SET = "set"
+"""The option of which every setting is a key, and that takes files of settings."""
 
 
 class Settings(BaseModel):
@@ -42,6 +48,10 @@ class Settings(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", use_attribute_docstrings=True, validate_default=False
     )
+
+    together: ClassVar[Mapping[str, str]] = {}
+    """Options with the fields of this class that are keys of theirs, as top_k is in the option
+    --retriever local,top-k=5; * stands for all fields that neither are named nor name one."""
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
@@ -68,9 +78,16 @@ def option_of(kind: type[Settings], name: str) -> Option:
     """How a field is asked for on the command line, its name there filled in."""
     notes = [note for note in kind.model_fields[name].metadata if isinstance(note, Option)]
     option = notes[-1] if notes else Option()
-    return Option(
-        option.metavar, option.name or name.strip("_").replace("_", "-"), option.command_line
-    )
+    return replace(option, name=option.name or name.strip("_").replace("_", "-"))
+
+
+def key_of(kind: type[Settings], name: str) -> str:
+    """The option of which a field is a key; empty for what is an option itself."""
+    together = declared_in(kind, name).__dict__.get("together", {})
+    found = {field: option for option, fields in together.items() for field in fields.split()}
+    own = option_of(kind, name).name
+    option = found.get(name, "" if own in together else found.get("*", ""))
+    return "" if option == own else option
 
 
 def declared_in(kind: type[Settings], name: str) -> type[Settings]:

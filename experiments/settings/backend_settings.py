@@ -6,7 +6,7 @@ import dataclasses
 import json
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, PlainSerializer
 
@@ -32,10 +32,14 @@ def _backend_name(backend: Any) -> str:
 class AlgorithmSettings(Settings):
     """Inference."""
 
+    together: ClassVar[Mapping[str, str]] = {"backend": "set_"}
+
     backend: Annotated[Any, Option("NAME"), PlainSerializer(_backend_name)] = "auto"
     """Inference algorithm; `factormodels list backends` names them."""
 
-    set_: Annotated[tuple[str, ...], Option("KEY=VALUE"), BeforeValidator(_assignments)] = ()
+    set_: Annotated[
+        tuple[str, ...], Option("KEY=VALUE", rest=True), BeforeValidator(_assignments)
+    ] = ()
     """A setting of the backend; repeatable."""
 
     @property
@@ -60,15 +64,15 @@ def parse_settings(assignments: Iterable[str]) -> dict[str, Any]:
     """
     settings: dict[str, Any] = {}
     for text in assignments:
-        key, value = parse_assignment(text, "--set")
+        key, value = parse_assignment(text, "--backend")
         if key in settings:
-            raise InputError(f"--set {text!r}: {key!r} is set twice; keep one")
+            raise InputError(f"--backend {text!r}: {key!r} is set twice; keep one")
         settings[key] = value
     return settings
 
 
 def build_backend(
-    name: str, settings: Mapping[str, Any], where: Callable[[str], str] = "--set {}".format
+    name: str, settings: Mapping[str, Any], where: Callable[[str], str] = "--backend {}".format
 ) -> Backend:
     """The backend called `name` with its settings checked against their declared types.
 

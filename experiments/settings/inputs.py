@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from experiments.settings import Option, Settings
 from factormodels.encodings import DEFAULT_ENCODING
@@ -28,6 +28,8 @@ _SHOWN = 60
 
 class ModelSettings(Settings):
     """Model."""
+
+    together: ClassVar[Mapping[str, str]] = {"variant": "encoding"}
 
     response: Annotated[str | None, Option("ID")] = None
     """Which response to use, if the file holds many."""

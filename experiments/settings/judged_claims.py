@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import starmap
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from calibration.self_knowledge import ClaimLabel, ClaimRecord, ModelJudgement, Setting
 from experiments.settings import ColumnName, ColumnNames, Option, Settings, Words
@@ -52,6 +52,8 @@ _GRID = 1_000_000
 
 class ClaimColumns(Settings):
     """Columns of the table."""
+
+    together: ClassVar[Mapping[str, str]] = {"column": "*"}
 
     response: ColumnName = None
     """Id of the response."""

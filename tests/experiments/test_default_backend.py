@@ -97,7 +97,7 @@ def test_a_view_tells_who_answered_it_or_why_nobody_did() -> None:
 @pytest.mark.usefixtures("folder")
 def test_a_refused_view_ends_with_the_code_for_incomplete() -> None:
     asked = ["assess", "demonstration", "--retriever", "local", "--variant", "FR3"]
-    result = invoke(*asked, "--backend", "exact", "--set", "memory_limit=300", code=1)
+    result = invoke(*asked, "--backend", "exact,memory_limit=300", code=1)
     assert "FR3: no posterior of 14 responses, the first demo-01" in result.stdout
     assert "induced width" in result.stdout
     assert invoke(*asked, code=0).stdout.count("no posterior") == 0

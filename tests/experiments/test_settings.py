@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
 
 import pytest
 from pydantic import Field
@@ -12,6 +15,7 @@ from experiments.cli.front import command_of, run_command
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, data_frame, text_columns
 from experiments.settings import (
+    SET,
     ColumnName,
     Names,
     Numbers,
@@ -21,6 +25,7 @@ from experiments.settings import (
     declared_in,
     front_door,
 )
+from factormodels.errors import InputError
 from tests.refusals import refused
 
 
@@ -81,8 +86,6 @@ def measure(data: str, settings: Measure) -> Findings:
 
 
 def asked_for(*arguments: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    import json
-
     run_command(measure, ["t.csv", *arguments, "--json"])
     settings: dict[str, Any] = json.loads(capsys.readouterr().out)["settings"]
     return settings
@@ -159,3 +162,112 @@ def test_what_is_missing_is_the_exit_code(capsys: pytest.CaptureFixture[str]) ->
     assert "t.csv" in capsys.readouterr().out
     assert command_of(measure).name[0] == "factormodels measure"
     assert declared_in(Measure, "seed") is Common
+
+
+class Search(Settings):
+    """How it is searched."""
+
+    together: ClassVar[Mapping[str, str]] = {
+        "retriever": "top_k queries",
+        "backend": "more",
+        SET: "*",
+    }
+
+    retriever: str = "local"
+    """Where."""
+
+    top_k: Annotated[int, Field(ge=1)] = 3
+    """Passages. See also --seed and --retriever."""
+
+    queries: bool = False
+    """Whether a model writes them."""
+
+    backend: str = "auto"
+    """How."""
+
+    more: Annotated[tuple[str, ...], Option("KEY=VALUE", rest=True)] = ()
+    """A setting of it."""
+
+    seed: int = 0
+    """Seed of what is drawn."""
+
+    words: Words = ()
+    """Words that count."""
+
+
+@front_door
+def search(data: str, settings: Search) -> Findings:
+    """Search, with --top-k passages."""
+    if settings.seed < 0:
+        raise InputError("--seed is from 0; --no-queries and --retriever stay")
+    return Findings("search", data, ("Give --top-k.",), {}, settings.model_dump(mode="json"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "given"),
+    [
+        (("--retriever", "web,top-k=5,queries"), {"retriever": "web", "top_k": 5, "queries": True}),
+        (("--retriever", "top-k=5", "--retriever", "a,b"), {"retriever": "a,b", "top_k": 5}),
+        (("--retriever", "queries=no,top_k=2"), {"queries": False, "top_k": 2}),
+        (("--backend", "lbp,damping=0.5,n=1"), {"backend": "lbp", "more": ["damping=0.5", "n=1"]}),
+        (("--set", "words=a,b,words=c", "--set", "seed=4"), {"words": ["a,b", "c"], "seed": 4}),
+        (("--set", "kept.yaml"), {"top_k": 7, "words": ["x", "y"], "seed": 1}),
+        (("--set", "seed=2", "--set", "kept.yaml"), {"top_k": 7, "words": ["x", "y"], "seed": 2}),
+        (("--set", "kept.yaml,", "--retriever", "top-k=1"), None),
+        (("--set", "top-k=4,queries", "--retriever", "top-k=1"), {"top_k": 1, "queries": True}),
+    ],
+)
+def test_keys_of_options_and_files_give_fields(
+    arguments: Sequence[str],
+    given: Mapping[str, Any] | None,
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (folder / "kept.yaml").write_text("top-k: 7\nwords: [x, y]\nseed: 1\n")
+    if given is None:
+        refused("kept.yaml,: there is no such file", run_command, search, ["t", *arguments])
+        return
+    run_command(search, ["t", *arguments, "--json"])
+    found = json.loads(capsys.readouterr().out)["settings"]
+    assert found == {**Search().model_dump(mode="json"), **given}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--retriever", "web,top-k=0"], "--retriever top-k=0: give 1 or more"),
+        (["--retriever", "web,topk=2"], "the key 'topk' is unknown (did you mean 'top-k'?)"),
+        (["--retriever", "a", "--retriever", "b"], "--retriever: it is given 2 times; keep one"),
+        (["--set", "seed=-1"], "--set seed is from 0; --retriever queries=no and --retriever stay"),
+        (["--set", "sede=1"], "--set sede=1: the key 'sede' is unknown (did you mean 'seed'?)"),
+        (["--set", "bad.yaml"], "bad.yaml: the setting 'sede' is unknown (did you mean 'seed'?)"),
+        (["--set", "list.yaml"], "list.yaml: a file of settings is a mapping"),
+        (["--seed", "1"], "--seed is a key of another option: --set seed"),
+    ],
+)
+def test_what_is_wrong_with_a_key_is_one_sentence(
+    arguments: list[str], sentence: str, folder: Path
+) -> None:
+    (folder / "bad.yaml").write_text("sede: 1\n")
+    (folder / "list.yaml").write_text("- 1\n")
+    refused(re.escape(sentence), run_command, search, ["t", *arguments])
+
+
+def test_python_is_told_of_fields_whatever_option_they_are_keys_of() -> None:
+    refused("`top_k` 0: give 1 or more", search, "t", top_k=0)
+    assert search("t", top_k=2).sentences == ("Give --top-k.",)
+
+
+def test_help_and_sentences_name_keys(capsys: pytest.CaptureFixture[str]) -> None:
+    run_command(search, ["--help"])
+    told = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    for words in (
+        "Search, with --retriever top-k passages.",
+        "--retriever TEXT,KEY=VALUE Where. [default: local] top-k=N: Passages. See also --set seed "
+        "and --retriever. [default: 3] queries: Whether a model writes them.",
+        "KEY=VALUE: A setting of it.",
+        "--set KEY=VALUE Any of these settings",
+    ):
+        assert words in told, words
+    run_command(search, ["t"])
+    assert "Give --retriever top-k." in capsys.readouterr().out

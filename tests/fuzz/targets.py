@@ -256,7 +256,7 @@ def _commands(
         yield Target(name, "g.json", (models[0],), command(name, "FILE"), 3)
     few = FEW_LABELS.encode()
     yield Target("estimate", "t.csv", (few,), command("estimate", "FILE", "--choose", "1"), 3)
-    yield Target("fit", "g.jsonl", (lines,), command("fit", "FILE", "--folds", "0"), 2)
+    yield Target("fit", "g.jsonl", (lines,), command("fit", "FILE", "--set", "folds=0"), 2)
     yield Target(
         "assess", "r.txt", (TEXT.encode(),), command("assess", "FILE", "--documents", "d"), 1
     )
@@ -491,7 +491,7 @@ def _folder(command: str, finished: Path, name: str) -> Run:
         shutil.copytree(finished / "out", folder)
         path.replace(folder / name)
         shutil.copy(finished / "graph.json", path.parent)
-        files = ["--data", "graph=graph.json"] if command == "report" else []
+        files = ["--set", "data=graph=graph.json"] if command == "report" else []
         others = [str(finished / "out")] if command == "diff" else ["pages", *files]
         return _invoke(path.parent, command, "run", *others)
 

@@ -102,5 +102,5 @@ def test_a_study_must_be_named() -> None:
 
 
 def test_embedded_studies_are_listed() -> None:
-    result = invoke("run", "--list")
+    result = invoke("list", "studies")
     assert all(name in result.stdout for name in embedded_studies())

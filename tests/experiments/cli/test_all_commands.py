@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+import inspect
 import json
-from collections.abc import Callable
+import re
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterator
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
 
-from experiments.cli.front import described
+from experiments.cli.front import command_of, described
 from experiments.cli.main import COMMANDS, function_named
+from experiments.cli.options import fields_set, options_of
+from experiments.settings import settings_of
 from tests.experiments.conftest import EXAMPLE, invoke
 
 pytestmark = pytest.mark.slow
 
-OUTPUTS = ["--out DIR", "--report FILE", "--venue NAME", "--show COLUMN,...", "--json"]
+OUTPUTS = [
+    *("--set KEY=VALUE", "--out DIR", "--report FILE"),
+    *("--show COLUMN,...,KEY=VALUE", "--json"),
+]
 
-MOST = 504
+MOST = 200
 """Parameters of all commands together, of which every command has five for its output."""
 
 ASKED = {
     "infer": ("graph.json",),
     "assess": ("answer.txt", "--documents", "notes"),
     "coherence": ("graph.json",),
-    "score": ("claims.csv", "--bootstrap", "20", "--resamples", "20"),
-    "select": ("graph.json", "--domain", "things"),
+    "score": ("claims.csv", "--set", "bootstrap=20,resamples=20"),
+    "select": ("graph.json", "--set", "domain=things"),
     "self-knowledge": ("judged.jsonl",),
     "draw": ("graph.json",),
     "diff": ("first", "second"),
@@ -89,3 +99,44 @@ def test_a_command_gives_what_it_found_as_json_folder_and_page(name: str, given:
     page = (given / "page.html").read_text(encoding="utf-8")
     assert page.startswith("<!DOCTYPE html>") or page.startswith("<!doctype html>")
     assert "<script src" not in page
+
+
+FENCE = re.compile(r"^```(?:sh|console)\n(.*?)^```", re.M | re.S)
+SHOWN = re.compile(r"^(?: {4})?factormodels ((?:.*\\\n)*.*)$", re.M)
+
+
+def commands_shown() -> Iterator[list[str]]:
+    """Every command in the guide, the README and the help, as the shell takes it apart."""
+    root = Path(__file__).parents[3]
+    for page in (root / "README.md", *(root / "docs").rglob("*.md")):
+        for block in FENCE.findall(page.read_text(encoding="utf-8")):
+            for line in SHOWN.findall(block):
+                yield taken_apart(line)
+    for name in COMMANDS:
+        for line in SHOWN.findall(inspect.getdoc(function_named(name)) or ""):
+            yield taken_apart(line)
+
+
+def taken_apart(line: str) -> list[str]:
+    """The words of a command; none where an argument goes on over several lines."""
+    if line.partition(" #")[0].count("'") % 2:
+        return [""]
+    words = shlex.split(line.replace("\\\n", ""), comments=True)
+    return list(takewhile(lambda word: word not in ("|", "&&", ";", ">"), words))
+
+
+def test_every_command_that_we_show_takes_its_options() -> None:
+    shown = Counter[str]()
+    for name, *rest in commands_shown():
+        if name not in COMMANDS:
+            continue
+        function = function_named(name)
+        kind = settings_of(function)
+        _, bound, *_ = command_of(function).parse_args(rest, exit_on_error=False, print_error=False)
+        for option in options_of(kind):
+            given = bound.kwargs.get(option.name.replace("-", "_"))
+            if isinstance(given, list):
+                option.fields(given)
+        fields_set(kind, bound.kwargs.get("set") or ())
+        shown[name] += 1
+    assert shown.keys() == set(COMMANDS)

@@ -118,7 +118,7 @@ def test_a_bad_network_is_refused(folder: Path, command: str, fault: str) -> Non
 
 
 def test_an_unknown_encoding_of_relations_is_refused(graph_file: Path) -> None:
-    result = refuse("infer", graph_file, "--encoding", "implicatoin", "--out", "out.json")
+    result = refuse("infer", graph_file, "--variant", "encoding=implicatoin", "--out", "out.json")
     assert_refused(result, "'implicatoin'", "implication, conditional")
     assert not Path("out.json").exists()
 
@@ -178,19 +178,18 @@ def test_bad_evidence_is_refused(graph_file: Path, evidence: str, said: tuple[st
     ("arguments", "said"),
     [
         (["--backend", "exactt"], ("'exactt'", "did you mean 'exact'", "exact, lbp")),
-        (["--encoding", "conditonal"], ("did you mean 'conditional'",)),
-        (["--set", "dampin=0.5"], ("dampin", "'damping'")),
-        (["--set", "damping=half"], ("damping", "'half'", "number")),
-        (["--set", "damping='0.5'"], ("damping", "'0.5'", "number")),
-        (["--set", "damping=1.5"], ("1.5", "[0, 1)")),
-        (["--set", "damping=.nan"], ("damping",)),
-        (["--set", "max_iterations=1.5"], ("max_iterations", "1.5", "integer")),
-        (["--set", "max_iterations=true"], ("max_iterations", "True", "integer")),
-        (["--set", "schedule=radom"], ("schedule", "'radom'", "flooding")),
-        (["--set", "damping"], ("'damping'", "key=value")),
-        (["--set", "=1"], ("'=1'", "key=value")),
-        (["--set", "damping=0.1", "--set", "damping=0.2"], ("damping", "twice")),
-        (["--set", "damping=[1"], ("damping=[1", "YAML")),
+        (["--variant", "encoding=conditonal"], ("did you mean 'conditional'",)),
+        (["--backend", "dampin=0.5"], ("dampin", "'damping'")),
+        (["--backend", "damping=half"], ("damping", "'half'", "number")),
+        (["--backend", "damping='0.5'"], ("damping", "'0.5'", "number")),
+        (["--backend", "damping=1.5"], ("1.5", "[0, 1)")),
+        (["--backend", "damping=.nan"], ("damping",)),
+        (["--backend", "max_iterations=1.5"], ("max_iterations", "1.5", "integer")),
+        (["--backend", "max_iterations=true"], ("max_iterations", "True", "integer")),
+        (["--backend", "schedule=radom"], ("schedule", "'radom'", "flooding")),
+        (["--backend", "=1"], ("'=1'", "key=value")),
+        (["--backend", "damping=0.1,damping=0.2"], ("damping", "twice")),
+        (["--backend", "damping=[1"], ("damping=[1", "YAML")),
         (["--variant", "FR4"], ("'FR4'", "did you mean 'FR", "FR1, FR2, FR3")),
         (["--response", "r9"], ("'r9'", "figure-1")),
         (["--report", "absent/page.html"], ("absent/page.html", "existing folder")),
@@ -199,11 +198,13 @@ def test_bad_evidence_is_refused(graph_file: Path, evidence: str, said: tuple[st
 def test_bad_options_of_infer_are_refused(
     graph_file: Path, arguments: list[str], said: tuple[str, ...]
 ) -> None:
-    backend = [] if "--backend" in arguments else ["--backend", "lbp"]
+    backend = ["--backend", "lbp"] if "=" in arguments[1] and "--backend" in arguments else []
     assert_refused(refuse("infer", graph_file, *backend, *arguments), *said)
 
 
-@pytest.mark.parametrize("option", ["--variant=FR1", "--encoding=implication", "--response=r"])
+@pytest.mark.parametrize(
+    "option", ["--variant=FR1", "--variant=encoding=implication", "--response=r"]
+)
 def test_options_of_fact_graphs_are_refused_for_networks(network_file: Path, option: str) -> None:
     assert_refused(refuse("infer", network_file, option), "chain.uai", "leave")
 
@@ -241,7 +242,7 @@ def test_the_input_is_not_overwritten(graph_file: Path) -> None:
 
 
 def test_a_graph_that_is_too_large_is_one_sentence(graph_file: Path) -> None:
-    result = refuse("infer", graph_file, "--backend", "enumeration", "--set", "max_states=4")
+    result = refuse("infer", graph_file, "--backend", "enumeration,max_states=4")
     assert_refused(result, "2^3.0", "exact")
 
 

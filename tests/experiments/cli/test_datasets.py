@@ -94,10 +94,10 @@ def test_what_cannot_be_checked_is_one_sentence(folder: Path) -> None:
     result = invoke("datasets", "odd.jsonl", code=1)
     assert "of no known format" in result.stdout
     assert "the nearest is fastfact-bench, of which it lacks claims_lst" in result.stdout
-    forced = invoke("datasets", "odd.jsonl", "--format", "fastfact-bench", code=1)
+    forced = invoke("datasets", "odd.jsonl", "--set", "format=fastfact-bench", code=1)
     assert "the key" in forced.stdout
     for arguments, words in {
-        ("odd.jsonl", "--format", "fastfact"): "the format 'fastfact' is unknown",
+        ("odd.jsonl", "--set", "format=fastfact"): "the format 'fastfact' is unknown",
         ("absent.jsonl",): "absent.jsonl: there is no such file",
     }.items():
         result = invoke("datasets", *arguments, code=2)

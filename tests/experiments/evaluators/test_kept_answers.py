@@ -36,8 +36,8 @@ def slow_provider(request: dict[str, Any], number: int) -> Reply:
 
 
 def assess(folder: Path, url: str, *more: str) -> subprocess.Popen[str]:
-    options = ["--documents", "notes", "--model", "openai/scripted", "--api-base", url]
-    options += ["--concurrency", "8"]
+    options = ["--documents", "notes", "--model", f"openai/scripted,api-base={url}"]
+    options += ["--model", "concurrency=8"]
     command = [sys.executable, "-c", INTERRUPTIBLE, "assess", "batch.jsonl", *options, *more]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
@@ -71,7 +71,7 @@ def test_one_file_holds_every_answer_however_the_command_ends(
         assert asked - 8 * (sent is not None) <= len(kept) <= asked
         finished = len(kept)
         kept.close()
-        again = assess(keyed, server.url, "--out", "again", "--cache", "copied.sqlite")
+        again = assess(keyed, server.url, "--out", "again", "--model", "cache=copied.sqlite")
         _, errors = again.communicate(timeout=600)
         assert again.returncode == 0, errors
         whole = len(server.requests) - asked + finished

@@ -249,7 +249,7 @@ def test_the_command_asks_a_language_model_each_question_once(keyed: Path) -> No
         "--model",
     )
     with ScriptedServer(lambda *_: Reply("true")) as server:
-        result = invoke(*arguments, "openai/scripted", "--api-base", server.url)
+        result = invoke(*arguments, "openai/scripted", "--model", f"api-base={server.url}")
         asked = [json.dumps(request["messages"]) for request in server.requests]
     assert len(set(asked)) == len(asked) > 0
     found = json.loads(result.stdout)
@@ -262,7 +262,7 @@ def test_the_command_asks_a_language_model_each_question_once(keyed: Path) -> No
     told = [sentence.partition(":")[0] for sentence in found["findings"]]
     assert "veriscore" in told
     assert "factscore" not in told
-    again = json.loads(invoke(*arguments, "openai/scripted", "--replay").stdout)
+    again = json.loads(invoke(*arguments, "openai/scripted", "--model", "replay").stdout)
     assert again["tables"]["padding"] == rows
     assert all(row["calls"] == 0 for row in again["tables"]["cost"])
 
@@ -292,8 +292,9 @@ def test_the_command_writes_tables_and_figures(tmp_path: Path) -> None:
     table = csv.DictReader((out / "curves.csv").read_text().splitlines())
     own = [r for r in table if (r["assessor"], r["padding"]) == ("FR2, lexical", "repetitive")]
     assert [row["p4"] for row in own] == last
-    for option in ("--share", "--relevance"):
-        refusal = invoke("select", str(path), "--append", "4", option, "1", code=2)
+    for option in ("--set share", "--set relevance"):
+        given = f"{option.replace(' ', '=')}=1"
+        refusal = invoke("select", str(path), "--append", "4", given, code=2)
         assert f"{option} is" in refusal.stderr
 
 
@@ -403,8 +404,10 @@ def test_a_table_without_labels_needs_only_a_verifier(folder: Path) -> None:
     table = (folder / "out" / "padding.csv").read_text()
     assert "verdicts of FR2,False,normal,2.0," in table
     assert "human labels" not in table
-    unknown = invoke("select", "assessed/graphs.jsonl", "--append", 1, "--verifier", "FR9", code=2)
-    assert "--verifier 'FR9'" in unknown.stderr
+    unknown = invoke(
+        "select", "assessed/graphs.jsonl", "--append", 1, "--append", "verifier=FR9", code=2
+    )
+    assert "--append verifier 'FR9'" in unknown.stderr
 
 
 def test_the_ids_of_a_table_are_kept_wherever_it_is_read(folder: Path) -> None:

@@ -117,12 +117,12 @@ def test_the_biographies_of_factscore(shared_data: Path) -> None:
 def test_drawn_entailments_of_the_biographies_are_those_of_the_page(shared_data: Path) -> None:
     section = PAGE.partition("## Which claims count\n")[2].partition("\n## ")[0]
     told = re.search(
-        r"`--samples`\), (\S+) of (\S+) claims per response are expected to count \((\S+) are\s"
+        r"`--set samples`\), (\S+) of (\S+) claims per response are expected to count \((\S+) are\s"
         r"selected\s+if each entailment is decided\), with a precision of (\S+) \(plain (\S+)\)",
         section,
     )
     assert told is not None
-    assert "--samples 100\n" in section
+    assert "--set samples=100\n" in section
     # As the command runs: its seed and weights, so that the same entailments are drawn.
     found: Any = front_door.select(shared_data / "factscore_dev" / "ChatGPT.jsonl", samples=100)
     mean = found["uncertain"].set_index("response").loc["mean"]
@@ -150,7 +150,7 @@ def test_plain_and_uncertain_selection_stand_side_by_side(tmp_path: Path) -> Non
     assert again == [told]
     path = tmp_path / "in.jsonl"
     write_many([response("g"), response("h")], path)
-    result = invoke("select", str(path), "--weights", "uniform", "--samples", "20")
+    result = invoke("select", str(path), "--set", "weights=uniform,samples=20")
     assert "sampled redundancy graphs" in result.output
 
 
@@ -158,15 +158,15 @@ def test_the_command_writes_tables_and_a_figure(tmp_path: Path) -> None:
     path, own, out = tmp_path / "in.jsonl", tmp_path / "own.json", tmp_path / "out"
     write_many([response("g"), response("h")], path)
     own.write_text(json.dumps({"bridges": ["{topic} is a bridge."]}), encoding="utf-8")
-    options = ["--domain", "bridges", "--templates", str(own), "--out", str(out)]
+    options = ["--set", f"domain=bridges,templates={own}", "--out", str(out)]
     assert "of 8 claims of 2 responses count" in invoke("select", str(path), *options).output
     rows = list(csv.DictReader((out / "sentences.csv").read_text().splitlines()))
     assert [row["sentence"] for row in rows] == ["1", "2", "all"]
     assert (out / "selection.png").stat().st_size > 1000
-    result = invoke("select", str(path), "--templates", str(own), code=2)
+    result = invoke("select", str(path), "--set", f"templates={own}", code=2)
     assert "no bleached claims of the domain 'people'" in result.output
-    result = invoke("select", str(path), "--rule", "none", code=2)
-    assert "--rule none is unknown" in result.output
+    result = invoke("select", str(path), "--set", "rule=none", code=2)
+    assert "--set rule none is unknown" in result.output
 
 
 def test_what_is_kept_by_sentence_is_counted_with_paired_changes() -> None:

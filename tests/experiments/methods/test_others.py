@@ -231,7 +231,7 @@ def test_tools_are_scored_on_the_claims_that_all_judged(tmp_path: Path) -> None:
     poor = written(tmp_path, "poor.json", bad)
     result = invoke(
         *("score", str(tmp_path / "labelled.jsonl"), "--with", str(good), "--with", str(poor)),
-        *("--bootstrap", "20", "--resamples", "199", "--json"),
+        *("--set", "bootstrap=20,resamples=199", "--json"),
     )
     assert result.exit_code == 0, result.output
     document = json.loads(result.stdout)

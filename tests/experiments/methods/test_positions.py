@@ -82,7 +82,7 @@ def test_one_command_writes_tables_and_figure_and_the_same_bytes_again(biographi
 
 def test_records_with_judgements_give_self_knowledge_too(folder: Path) -> None:
     write_records(random_records(0), folder / "records.jsonl")
-    result = invoke("self-knowledge", "records.jsonl", "--interval", "delta", "--bins", "3")
+    result = invoke("self-knowledge", "records.jsonl", "--set", "interval=delta,bins=3")
     for name in ("direct asking", "none of the above", "Self-Known", "33.3-66.7%"):
         assert name in result.stdout
     write_records(in_sentence("x", 1, 2, "S NS IR"), folder / "labels.jsonl")
@@ -94,7 +94,7 @@ def test_bad_input_is_one_sentence(biographies: Path, folder: Path) -> None:
     for arguments, message in (
         (["unlabelled.jsonl"], "no atom has a human label"),
         (["absent.jsonl"], "there is no such file"),
-        ([str(biographies), "--interval", "wald"], "--interval wald is unknown"),
+        ([str(biographies), "--set", "interval=wald"], "--set interval wald is unknown"),
         ([str(biographies), "--out", "people.jsonl/x"], "cannot be made"),
     ):
         result = invoke("self-knowledge", *arguments, code=2)

@@ -34,13 +34,13 @@ def graph(*texts: str, response: str = TEXT) -> FactGraph:
 def test_a_text_is_taken_apart_and_repetitions_do_not_count(tmp_path: Path) -> None:
     path = tmp_path / "answer.txt"
     path.write_text(TEXT, encoding="utf-8")
-    result = invoke("select", str(path), "--weights", "uniform", "--out", str(tmp_path / "out"))
+    result = invoke("select", str(path), "--set", "weights=uniform", "--out", str(tmp_path / "out"))
     assert "2 of 3 claims of 1 response count" in result.stdout
     assert "each sentence is taken for one" in result.stdout
     rows = (tmp_path / "out" / "claims.csv").read_text("utf-8").splitlines()
     assert len(rows) == 4
     assert sum("related to" in row for row in rows) == 1
-    shown = invoke("select", str(path), "--weights", "uniform", "--json")
+    shown = invoke("select", str(path), "--set", "weights=uniform", "--json")
     tables = json.loads(shown.stdout)["tables"]
     assert [row["selected"] for row in tables["claims"]].count(True) == 2
 
@@ -164,9 +164,9 @@ def test_a_graded_model_gives_the_weights_and_the_other_caps() -> None:
 def test_options_of_labelled_tables_are_refused_without_them(tmp_path: Path) -> None:
     path = tmp_path / "answer.txt"
     path.write_text(TEXT, encoding="utf-8")
-    for option in ("--samples", "--bins", "--seed"):
-        result = invoke("select", str(path), option, "3", code=2)
-        assert f"{option} is about labelled claims" in " ".join(result.stderr.split())
+    for key in ("samples", "bins", "seed"):
+        result = invoke("select", str(path), "--set", f"{key}=3", code=2)
+        assert f"--set {key} is about labelled claims" in " ".join(result.stderr.split())
 
 
 LABELLED = FactGraph(
@@ -182,7 +182,7 @@ LABELLED = FactGraph(
 def test_labelled_responses_are_written_claim_by_claim_too(tmp_path: Path) -> None:
     write_fact_graphs([LABELLED], tmp_path / "own.jsonl")
     out = tmp_path / "out"
-    options = ("--weights", "uniform", "--bins", "2")
+    options = ("--set", "weights=uniform,bins=2")
     invoke("select", tmp_path / "own.jsonl", *options, "--out", out)
     written = {path.name for path in out.iterdir()}
     assert {"claims.csv", "responses.csv", "findings.json", "sentences.csv"} <= written

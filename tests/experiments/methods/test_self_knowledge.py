@@ -262,7 +262,7 @@ def test_findings_are_kept_as_files_one_page_and_json(tmp_path: Path) -> None:
     frame(sentences=2).to_csv(path, index=False)
     folder, page = tmp_path / "out", tmp_path / "page.html"
     result = invoke("self-knowledge", str(path), "--out", str(folder), "--report", str(page),
-                    "--json", "--interval", "delta")  # fmt: skip
+                    "--json", "--set", "interval=delta")  # fmt: skip
     document = json.loads(result.stdout)
     assert document["source"] == "claims.csv"
     rows = {row["quantity"]: row["estimate"] for row in document["tables"]["overall"]}
@@ -276,7 +276,7 @@ def test_findings_are_kept_as_files_one_page_and_json(tmp_path: Path) -> None:
     assert text.count("<svg") >= 3
     assert "//" not in text.replace("http://www.w3.org", "").split("<script>")[0]
     # The terminal shows the same.
-    shown = invoke("self-knowledge", str(path), "--interval", "delta").stdout
+    shown = invoke("self-knowledge", str(path), "--set", "interval=delta").stdout
     assert "Self-Known" in shown
     assert "0.714" in shown
 
@@ -341,8 +341,9 @@ def test_a_file_of_unknown_columns_names_them_and_the_options(tmp_path: Path) ->
     path = tmp_path / "claims.csv"
     frame().rename(columns={"judgement": "belief"}).to_csv(path, index=False)
     result = invoke("self-knowledge", str(path), code=2)
-    assert "--judgement, --confidence or --votes; it has response, sentence, label, belief" in (
-        result.stderr
+    assert (
+        "--column judgement, --column confidence or --column votes; it has response, sentence, "
+        "label, belief" in (result.stderr)
     )
     path.write_text(path.read_text().replace("belief", "model_score"))
     assert "'correct' is not a confidence" in invoke("self-knowledge", str(path), code=2).stderr

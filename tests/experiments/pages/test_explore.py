@@ -105,7 +105,16 @@ def test_what_is_saved_reproduces_it(tmp_path: Path) -> None:
 def served(*arguments: str) -> Iterator[str]:
     """The address of a page that is served while the block runs."""
     pytest.importorskip("nicegui")
-    command = [sys.executable, "-u", "-m", "factormodels", "explore", *arguments, "--no-browser"]
+    command = [
+        sys.executable,
+        "-u",
+        "-m",
+        "factormodels",
+        "explore",
+        *arguments,
+        "--set",
+        "browser=no",
+    ]
     # NiceGUI takes itself to be under test where it sees pytest's variables.
     own = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=own) as process:

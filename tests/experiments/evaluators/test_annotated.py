@@ -1,4 +1,4 @@
-"""`align`: what annotators did to a pipeline's claims, counted from what their tool records."""
+"""What annotators did to a pipeline's claims, counted from what their tool records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from calibration.claims import f1_at_k_prime
-from experiments import align
+from experiments import fastfact
 from factormodels.errors import InputError
 from tests.experiments.conftest import invoke
 from tests.refusals import refused
@@ -82,10 +82,10 @@ def test_two_unchanged_and_one_revised_are_two_and_one(tmp_path: Path) -> None:
         kept("supported", "agreed", revised="It is so there.", **searched("supported")),
     ]
     path = written(tmp_path, three, three, three)
-    found = statistics(align(path))
+    found = statistics(fastfact(path, annotated=True))
     assert (found["unchanged"], found["revised"]) == (2.0, 1.0)
     assert (found["removed"], found["added"]) == (0.0, 0.0)
-    shown = invoke("align", str(path)).stdout
+    shown = invoke("fastfact", str(path), "--set", "annotated").stdout
     lines = {line.split("  ")[0].strip(): line.split()[2:3] for line in shown.splitlines()}
     assert lines["# unchanged"] == ["2.00"]
     assert lines["# revised"] == ["1.00"]
@@ -93,7 +93,7 @@ def test_two_unchanged_and_one_revised_are_two_and_one(tmp_path: Path) -> None:
 
 
 def test_every_statistic_is_the_one_counted_by_hand(tmp_path: Path) -> None:
-    found = align(written(tmp_path, FIRST, SECOND), gamma=0.2)
+    found = fastfact(written(tmp_path, FIRST, SECOND), gamma=0.2, annotated=True)
     values = statistics(found)
     assert [values[name] for name in ("unchanged", "revised", "removed", "added")] == [
         (3 + 1) / 2, 1 / 2, 1 / 2, 2 / 2,
@@ -115,7 +115,7 @@ def test_every_statistic_is_the_one_counted_by_hand(tmp_path: Path) -> None:
 
 
 def test_verdicts_are_kept_apart_by_stage_and_texts_are_kept(tmp_path: Path) -> None:
-    found = align(written(tmp_path, FIRST, SECOND))
+    found = fastfact(written(tmp_path, FIRST, SECOND), annotated=True)
     rows: Any = found["verdicts"].set_index("stage")
     assert rows.loc["pre-verified", "claims"] == 3  # the removed one among them
     assert rows.loc["verified", "claims"] == 3
@@ -143,7 +143,7 @@ def test_recorded_verdicts_are_aligned_with_labels(tmp_path: Path) -> None:
     }
     path = tmp_path / "veriscore_output.json"
     path.write_text(json.dumps(record), encoding="utf-8")
-    found = align(path)
+    found = fastfact(path, annotated=True)
     values = statistics(found)
     assert (values["unchanged"], values["revised"]) == (4.0, 0.0)
     # Judged by both: three, of which the second differs, and the third in its word alone.
@@ -151,7 +151,7 @@ def test_recorded_verdicts_are_aligned_with_labels(tmp_path: Path) -> None:
     assert values["agreement_type"] == pytest.approx(200 / 3)
     assert found["responses"]["model"].tolist() == ["veriscore"]
     (tmp_path / "plain.json").write_text(json.dumps({**record, "results": {}}), encoding="utf-8")
-    refused("none with recorded verdicts", align, tmp_path / "plain.json")
+    refused("none with recorded verdicts", fastfact, tmp_path / "plain.json", annotated=True)
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
@@ -159,13 +159,13 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
     gone_again = {**ADDED, "annotator_label": "redundant",
                   "annotation_status_details": {"action": "removed", "origin": "new"}}  # fmt: skip
     none_left = {"claim": "None.", "annotation_status_details": {"status": "no_valid_claims"}}
-    found = align(written(tmp_path, FIRST, plain, [gone_again], [none_left]))
+    found = fastfact(written(tmp_path, FIRST, plain, [gone_again], [none_left]), annotated=True)
     text = " ".join(found.sentences)
     assert "3 annotated responses" in text
     assert "1 response without annotation" in text
     assert "1 claim whose verdict people left pending" in text
     assert statistics(found)["added"] == pytest.approx(2 / 3)
-    nobody = align(written(tmp_path, plain, plain))
+    nobody = fastfact(written(tmp_path, plain, plain), annotated=True)
     assert "Nobody annotated this file" in nobody.sentences[0]
     assert "alignment" not in nobody.tables
 
@@ -182,16 +182,16 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
 def test_a_mistake_is_one_sentence_with_its_place(tmp_path: Path, claims: Any, said: str) -> None:
     path = written(tmp_path, SECOND, claims)
     with pytest.raises(InputError) as caught:
-        align(path)
+        fastfact(path, annotated=True)
     assert said in str(caught.value)
     assert f"{path}, line 2" in str(caught.value)
     other = tmp_path / "other.jsonl"
     other.write_text('{"question": "q", "response": "r"}\n', encoding="utf-8")
-    refused("no response with claims_lst", align, other)
+    refused("no response with claims_lst", fastfact, other, annotated=True)
 
 
 def test_the_example_of_the_tool(shared_data: Path) -> None:
-    found = align(shared_data / "fastfact" / "trial.jsonl")
+    found = fastfact(shared_data / "fastfact" / "trial.jsonl", annotated=True)
     assert "Nobody annotated this file" in found.sentences[0]
     stages: Any = found["verdicts"].set_index("stage")
     # Of the first response one claim was searched for; of the other none was.

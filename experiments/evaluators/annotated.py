@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import Field
 
 from calibration.claims import ClaimCounts, f1_at_k_prime
 from calibration.claims.agreement import LABEL_TYPES
@@ -24,13 +23,11 @@ from calibration.intervals import (
     estimate_all,
     mean_interval,
 )
-from experiments.analyses.judged_claims import VERDICTS, verdict_of
 from experiments.findings.artefacts import PaperFigure
-from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.text import counted
 from experiments.progress import tell
-from experiments.settings import Option, Settings, front_door
+from factormodels.claims import Atom
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.files import read_text
@@ -52,7 +49,19 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
-COMMAND = "align"
+VERDICTS: Mapping[str, str] = MappingProxyType(
+    {
+        "conflicting": "conflicting evidence",
+        "insufficient": "not enough evidence",
+        "undecided": "not enough evidence",
+        "contradicted": "refuted",
+        "true": "supported",
+        "false": "non-supported",
+        "unsupported": "non-supported",
+    }
+)
+"""What FaStfact's table 2 calls the verdicts of assessors."""
+
 OVERALL = "Overall"
 
 _TYPES = ("supported", "non-supported", "irrelevant")
@@ -81,50 +90,36 @@ _SCORES = ("f1_human", "f1_pipeline")
 """Means over responses of F1@K'."""
 
 
-class AlignSettings(Settings):
-    """How alignment is measured."""
+def aligned(
+    file: str | os.PathLike[str], gamma: float, intervals: IntervalSettings
+) -> tuple[list[AnnotatedResponse], dict[str, Table], list[str]]:
+    """A pipeline's claims and verdicts beside people's (FaStfact, table 2).
 
-    gamma: Annotated[float, Field(gt=0)] = 0.1
-    """How fast recall falls in F1@K'; the paper does not print its own."""
-
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    """Seed of the bootstrap."""
-
-    n_bootstrap: Annotated[int, Field(ge=1), Option(command_line=False)] = 1000
-    """Replicates of the intervals over responses."""
-
-
-@front_door
-def align(file: str | os.PathLike[str], settings: AlignSettings) -> Findings:
-    """Align a pipeline's claims and verdicts with people's (FaStfact, table 2).
-
-    Shows, per response, overall and by benchmark: the claims that annotators removed, added,
-    revised and left unchanged; how often they agree with the pipeline's verdicts, separately for
-    verdicts at extraction and from evidence; and how far its counts and F1@K' are from theirs.
-    Everything comes from what the file records. --out saves every claim with its original and its
-    revised text.
-
-    Examples::
-
-        factormodels align annotated.jsonl
-        factormodels align annotated.jsonl --out results/align --report align.html
+    Per response, overall and by benchmark: the claims that annotators removed, added, revised and
+    left unchanged; how often they agree with the pipeline's verdicts, separately for verdicts at
+    extraction and from evidence; and how far its counts and F1@K' are from theirs. Everything comes
+    from what the file records.
 
     Args:
         file: Responses with claims, as FaStfact-Bench's annotation tool writes them, or with
             labels and recorded verdicts, such as FactReasoner's outputs.
-        settings: how; in Python the fields may be named instead.
+        gamma: how fast recall falls in F1@K'; the paper does not print its own.
+        intervals: how intervals over responses are made.
+
+    Returns:
+        The responses, tables by name, and what to say of them.
 
     Raises:
-        InputError: if the file cannot be read or is of another format, or an option is unknown.
+        InputError: if the file cannot be read or is of another format.
     """
     responses = read_annotations(file)
     annotated = [response for response in responses if response.is_annotated]
     tell(f"aligning {counted(len(responses), 'response')}")
     tables: dict[str, Table] = {}
     if annotated:
-        tables["alignment"] = _alignment(annotated, "benchmark", settings)
+        tables["alignment"] = _alignment(annotated, "benchmark", gamma, intervals)
         if len({response.model for response in annotated}) > 1:
-            tables["by-model"] = _alignment(annotated, "model", settings)
+            tables["by-model"] = _alignment(annotated, "model", gamma, intervals)
     tables["verdicts"] = _verdicts(responses)
     if annotated:
         tables["labels"] = _labels(annotated)
@@ -132,15 +127,7 @@ def align(file: str | os.PathLike[str], settings: AlignSettings) -> Findings:
     if any(response.tokens for response in responses):
         tables["tokens"] = _tokens(responses)
     tables["claims"] = _claims(responses)
-    return Findings(
-        command=COMMAND,
-        source=Path(file).name,
-        sentences=tuple(_sentences(responses, annotated)),
-        tables=tables,
-        settings=settings.model_dump(mode="json"),
-        draw=lambda: _figure(annotated) if annotated else {},
-        unshown=("claims",),
-    )
+    return responses, tables, list(_sentences(responses, annotated))
 
 
 def read_annotations(file: str | os.PathLike[str]) -> list[AnnotatedResponse]:
@@ -169,6 +156,14 @@ def read_annotations(file: str | os.PathLike[str]) -> list[AnnotatedResponse]:
     if not found:
         raise InputError(f"{file}: the file holds no response; name another")
     return found
+
+
+def verdict_of(atom: Atom) -> str | None:
+    """What people said of an atom, a key of `LABEL_TYPES`; None where they said nothing."""
+    known = VERDICTS.get(atom.annotation or "", atom.annotation)
+    if known in LABEL_TYPES:
+        return known
+    return None if atom.label is None else "supported" if atom.label else "non-supported"
 
 
 def _recorded(graph: FactGraph) -> Iterable[AnnotatedResponse]:
@@ -281,7 +276,9 @@ def _ratio(above: Any, below: Any) -> RatioSums:
     return RatioSums(*column)
 
 
-def _alignment(responses: Sequence[AnnotatedResponse], by: str, settings: AlignSettings) -> Table:
+def _alignment(
+    responses: Sequence[AnnotatedResponse], by: str, gamma: float, intervals: IntervalSettings
+) -> Table:
     groups = {OVERALL: list(responses)}
     for response in responses:
         groups.setdefault(getattr(response, by) or f"no {by}", []).append(response)
@@ -291,9 +288,8 @@ def _alignment(responses: Sequence[AnnotatedResponse], by: str, settings: AlignS
     rows: list[dict[str, Any]] = [
         {"statistic": name, "title": title} for name, title in _STATISTICS.items()
     ]
-    intervals = IntervalSettings(n_bootstrap=settings.n_bootstrap, seed=settings.seed)
     for group, members in groups.items():
-        ratios = _ratios(members, settings.gamma)
+        ratios = _ratios(members, gamma)
         estimates = estimate_all(
             [RatioEstimand(name, ratio, Scale.NUMBER) for name, ratio in ratios.items()], intervals
         )
@@ -321,7 +317,7 @@ def _alignment(responses: Sequence[AnnotatedResponse], by: str, settings: AlignS
         note=(
             f"Responses: {sizes}. In brackets: 95% intervals over responses. Verdicts are compared "
             "on the claims that both judged; F1@K' of both is against people's K', with gamma "
-            f"{settings.gamma:g}."
+            f"{gamma:g}."
         ),
     )
 
@@ -491,7 +487,7 @@ def _sentences(
         )
 
 
-def _figure(responses: Sequence[AnnotatedResponse]) -> dict[str, PaperFigure]:
+def counts_figure(responses: Sequence[AnnotatedResponse]) -> dict[str, PaperFigure]:
     """The pipeline's number of claims against people's, a point per response."""
     from calibration.figures.single_panel import panel_figure
 
