@@ -34,7 +34,7 @@ class Settings:
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
-    """A table of the sizes, and a figure of the number of atoms per response."""
+    """A table of the sizes, and a figure of the number of claims per response."""
     data = context.load(settings.datasets)
     frame = data_frame([_sizes(each) for each in data])
     counts = data_frame(
@@ -43,12 +43,18 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     )
     numbers = (
         Column(name, title, title.capitalize(), show="{:,}".format, right=True)
-        for name, title in ((name, name.removeprefix("n_")) for name in frame.columns[1:])
+        for name, title in ((name, _title(name)) for name in frame.columns[1:])
     )
     columns = (Column("dataset", "dataset", "Dataset"), *numbers)
     table = Table(frame, columns, "Sizes of the datasets; relations are those recorded.")
-    figure = PaperFigure(_figure(counts), counts, "Atoms per response")
-    return Artefacts({"datasets": table}, {"atoms-per-response": figure})
+    figure = PaperFigure(_figure(counts), counts, "Claims per response")
+    return Artefacts({"datasets": table}, {"claims-per-response": figure})
+
+
+def _title(column: str) -> str:
+    """What a number is called where a reader meets it."""
+    name = column.removeprefix("n_")
+    return {"atoms": "claims", "contexts": "passages"}.get(name, name)
 
 
 def _sizes(data: StudyData) -> dict[str, Any]:

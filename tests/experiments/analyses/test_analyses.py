@@ -52,7 +52,7 @@ def test_an_analysis_writes_tables_figures_and_a_manifest(folder: Path) -> None:
     assert sizes.loc["demonstration", "n_true"] == sum(
         atom.label is True for g in graphs for atom in g.atoms
     )
-    points = pd.read_csv(out / "atoms-per-response.csv")
+    points = pd.read_csv(out / "claims-per-response.csv")
     assert (
         points.groupby("dataset")["n_atoms"].sum()["demonstration"]
         == sizes.loc["demonstration", "n_atoms"]
