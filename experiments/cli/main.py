@@ -79,8 +79,8 @@ If you have
 
 Options
 
-  --retriever local,top-k=5               what belongs together is one option, with keys
-  --set top-k=5 --set paper.yaml          any setting by name, and files of them (YAML)
+  --retriever local,top-k=5               one option for what belongs together
+  --set top-k=5 --set paper.yaml          any setting, and files of them (YAML)
 
 Exit codes
 
