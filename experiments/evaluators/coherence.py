@@ -88,11 +88,11 @@ class CoherenceSettings(AskingSettings):
     """Ask only about claims that are at most so many apart."""
 
     most: Annotated[int | None, Field(ge=1), Option("PAIRS")] = None
-    """Ask only about so many pairs of each response, chosen by --by."""
+    """Ask only about so many pairs of each response."""
 
     by: Literal["related", "value"] = "related"
-    """Which pairs --most takes: those whose words say that they are likeliest related, or those
-    whose conflict would lower the consistency most, by their words and the posteriors."""
+    """Which pairs these are: those whose words say that they are likeliest related, or those whose
+    conflict would lower the consistency most, by their words and the posteriors."""
 
     least: Annotated[float, Field(ge=0, le=1), Option("P")] = LEAST_PROBABILITY
     """Least probability of a relation that counts."""

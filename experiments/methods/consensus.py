@@ -85,7 +85,7 @@ class ConsensusSettings(AskingSettings):
     """Seed of folds and bootstrap."""
 
     save: Annotated[Path | None, Option("FILE")] = None
-    """Write the law to this file (JSON), for --method consensus:FILE."""
+    """Write the law to this file (JSON), for --relations method=consensus:FILE."""
 
     @property
     def votes(self) -> ConsensusLaw:
@@ -167,7 +167,8 @@ def consensus(responses: Responses, settings: ConsensusSettings) -> Findings:
     temperatures, and once for its log-probabilities and its stated confidence. Shows how each way
     scores against what is known: the shares of votes, plain and weighed by how alike answers are,
     the mean likeness itself, log-probabilities, confidence, and the law that is learned, judged on
-    responses that it has not seen. --save writes it, for --method consensus:FILE.
+    responses that it has not seen. --save writes it, for
+    --relations method=consensus:FILE.
 
     Examples::
 
