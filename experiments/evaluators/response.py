@@ -245,10 +245,10 @@ def judged(graph: FactGraph) -> AssessedResponse:
         graph.metadata.get("relations", {}).get("asked", 0),
         sum(len(facts["verdicts"]) + len(facts["missing"]) for facts in assessors.values()),
         _ranges(graph, [atom for _, atom in atoms]),
-        *(
-            {name: view[key] for name, view in assessment.items() if key in view}
-            for key in ("error", "answered_by")
-        ),
+        errors={name: view["error"] for name, view in assessment.items() if "error" in view},
+        answered_by={
+            name: view["answered_by"] for name, view in assessment.items() if "answered_by" in view
+        },
         unasked=len(graph.metadata.get("relations", {}).get("unasked", ())),
     )
 
