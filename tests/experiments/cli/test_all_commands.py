@@ -121,7 +121,9 @@ def taken_apart(line: str) -> list[str]:
     """The words of a command; none where an argument goes on over several lines."""
     if line.partition(" #")[0].count("'") % 2:
         return [""]
-    words = shlex.split(line.replace("\\\n", ""), comments=True)
+    # Behind some spaces the help of the whole says what a command is for.
+    command = re.sub(r"\\\n *", " ", line).partition("   ")[0]
+    words = shlex.split(command, comments=True)
     return list(takewhile(lambda word: word not in ("|", "&&", ";", ">"), words))
 
 

@@ -109,10 +109,10 @@ def test_a_provider_s_model_on_this_machine_needs_no_key(
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
-    options = ("assess", "batch.jsonl", "--documents", "notes", "--out", "o")
     with web_server(lambda asked, _: anthropic(asked)) as server:
-        model = f"anthropic/claude-sonnet-4-5,api-base={server.url}"
-        result = invoke(*options, "--model", model)
+        model = ("--model", f"anthropic/claude-sonnet-4-5,api-base={server.url}")
+        options = ["assess", "batch.jsonl", "--documents", "notes", *model, "--out", "o"]
+        result = invoke(*options)
     told = "anthropic/claude-sonnet-4-5 takes no log-probabilities or seed: not sent"
     assert result.stderr.count(told) == 1
     assert "probabilities of relations: 4 verbalised" in result.stdout
