@@ -145,5 +145,6 @@ def softmax(scores: Floats) -> Floats:
 
 def drawn(p: Floats, rng: np.random.Generator) -> Integers:
     """One place of each row, drawn by its probabilities."""
-    places: Integers = (rng.random(len(p))[:, None] > p.cumsum(axis=1)).sum(axis=1)
-    return np.minimum(places, p.shape[1] - 1)
+    above = rng.random(len(p))[:, None] > p.cumsum(axis=1)
+    places: Integers = np.minimum(above.sum(axis=1), p.shape[1] - 1)
+    return places
