@@ -16,8 +16,7 @@ These are the names that one reaches for first; each folder exports the rest of 
     self_knowledge  what a model says of its own claims
     figures         what a paper shows of all these
     scoring         `score`: models on the same claims, with intervals and tests between them
-    learned_potentials  a judge learned from labels, on graphs as well
-    learned_priors  priors learned from labels: the one part that knows graphs
+    learned_potentials  what labels teach: the one part that knows graphs
 """
 
 from __future__ import annotations

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import cyclopts
 
+from calibration.figures.claim_parts import claim_parts_figure
 from experiments.analyses.ours import (
     core_on_biographies,
-    learned_strengths,
-    prior_transfer,
+    learned_potentials,
     real_graphs,
 )
 from experiments.analyses.ours.shared.fifths import decline_figure
@@ -82,14 +82,26 @@ class KeptResults:
         return hashed.hexdigest()
 
 
+def biographies(kept: KeptResults) -> pd.DataFrame:
+    """Scores of every method on the biographies."""
+    scores = kept.table("learned-potentials", "scores")
+    return scores[scores["data"] == "factscore"]
+
+
 def ladder(kept: KeptResults) -> Figure:
-    """Every method of learned priors."""
-    return learned_strengths.ladder_figure(kept.table("learned-priors", "scores"))
+    """Every method of learning from labels."""
+    return learned_potentials.ladder_figure(biographies(kept))
 
 
-def directions(kept: KeptResults) -> Figure:
-    """What is used on responses that nobody labelled."""
-    return prior_transfer.directions_figure(kept.table("prior-transfer", "transfer"))
+def curves(kept: KeptResults) -> Figure:
+    """What few labelled responses teach."""
+    return learned_potentials.curve_figure(kept.table("learned-potentials", "curve"))
+
+
+def one_biography(kept: KeptResults) -> Figure:
+    """One biography before and after."""
+    frame = kept.table("learned-potentials", "biography")
+    return claim_parts_figure(frame, tuple(frame.columns[4:]))
 
 
 def core(kept: KeptResults) -> Figure:
@@ -113,8 +125,9 @@ def by_encoding(kept: KeptResults) -> Figure:
 
 
 FIGURES: Mapping[str, Callable[[KeptResults], Figure]] = {
-    "learned-priors": ladder,
-    "prior-transfer": directions,
+    "learned-potentials": ladder,
+    "learning-curves": curves,
+    "one-biography": one_biography,
     "core-on-biographies": kept_by_sentence,
     "padding-gains": core,
     "real-graphs": decline,
@@ -131,21 +144,20 @@ def number(row: Mapping[str, Any], name: str, digits: int = 4) -> str:
 
 def artefacts(kept: KeptResults) -> Artefacts:
     """The tables and figures of the draft."""
-    scores = kept.table("learned-priors", "scores")
-    shares = kept.table("prior-transfer", "shares")
+    across = kept.table("learned-potentials", "across")
     gains = kept.table("core-on-biographies", "gains")
     gains = gains[gains["kind"].str.endswith("appended")]
     return Artefacts(
         tables={
-            "scores": learned_strengths.scores_table(scores),
-            "shares": prior_transfer.shares_table(shares),
+            "scores": learned_potentials.table_of("scores", biographies(kept)),
+            "across": learned_potentials.table_of("across", across),
             "gains": core_on_biographies.gains_table(gains, "153 biographies with a true claim."),
         },
         figures={
             name: PaperFigure(make(kept), kept.table(study, stem), title)
             for name, make, study, stem, title in (
-                ("ladder", ladder, "learned-priors", "scores", "Brier score of every method"),
-                ("directions", directions, "prior-transfer", "transfer", "transfer"),
+                ("ladder", ladder, "learned-potentials", "scores", "Brier score of every method"),
+                ("curves", curves, "learned-potentials", "curve", "learning curves"),
                 ("core", core, "core-on-biographies", "gains", "what padding gains"),
             )
         },
@@ -154,22 +166,24 @@ def artefacts(kept: KeptResults) -> Artefacts:
 
 def draft(kept: KeptResults, made: Artefacts) -> Paper:
     """The paper, each number in its text from the kept results."""
+    study = "learned-potentials"
     by = {
-        name: kept.row("learned-priors", "scores", method=name)
+        name: kept.row(study, "scores", data="factscore", method=name)
         for name in (
             "default",
             "Platt",
-            "six classes",
             "ranks, causes",
             "boosted trees, neighbours",
+            "with causes of biographies",
+            "linear, neighbours",
         )
     }
-    gain = kept.row("learned-priors", "differences", method="Platt", other="six classes")
-    ceiling = kept.row(
-        "learned-priors", "differences", method="ranks, causes", other="boosted trees, neighbours"
-    )
-    shares = kept.table("prior-transfer", "shares")
-    refused = int((shares["status"] == "other evidence").sum())
+    ahead = {
+        name: kept.row(
+            study, "differences", data="factscore", method=name, other="boosted trees, neighbours"
+        )
+        for name in ("with causes of biographies", "linear, neighbours")
+    }
     gains = {
         kind: kept.row(
             "core-on-biographies",
@@ -185,14 +199,14 @@ def draft(kept: KeptResults, made: Artefacts) -> Paper:
         f"Factor graphs of claims and passages are meant to say how probable each claim of a long "
         f"answer is. On 157 biographies of a language model with {n_atoms:,} claims that people "
         f"labelled, and relations of a model of words, posteriors as stated have a Brier score of "
-        f"{number(by['default'], 'brier')}; a learned prior and temperature do what Platt scaling "
-        f"does ({by['Platt']['brier']:.4f}), as they must on stars. Strengths of six classes of "
-        f"relations win {number(gain, 'brier')} more, and hidden causes of sentences reach "
-        f"{by['ranks, causes']['brier']:.4f}; no graph passes boosted trees that see the "
-        f"neighbours ({by['boosted trees, neighbours']['brier']:.4f}). The share of true claims "
-        f"can be estimated anew on responses that nobody labelled if evidence depends on truth as "
-        f"it did, which a test refuses in {refused} of {len(shares)} transfers between datasets "
-        f"and subjects. Selection by Core keeps "
+        f"{number(by['default'], 'brier')}; Platt scaling takes it to {by['Platt']['brier']:.4f}, "
+        f"and a prior and temperature of graphs can do no more on stars. Strengths of relations by "
+        f"class and rank with hidden causes of sentences and biographies reach "
+        f"{by['ranks, causes']['brier']:.4f}, and potentials linear in columns of evidence and "
+        f"position, with the same causes, "
+        f"{by['with causes of biographies']['brier']:.4f}. Boosted trees that see the neighbours' "
+        f"evidence have {by['boosted trees, neighbours']['brier']:.4f}; a field that sees it too "
+        f"has {by['linear, neighbours']['brier']:.4f}. Selection by Core keeps "
         f"{whole['kept']:.0%} of the claims; it takes the gain of repetition from "
         f"{gains['repetitive']['plain']:.3f} to {gains['repetitive']['core']:.3f} and that of true "
         f"claims about other topics from {gains['off-topic']['plain']:.3f} to "
@@ -206,17 +220,18 @@ def draft(kept: KeptResults, made: Artefacts) -> Paper:
         pages=4,
         sections=(
             PaperSection(
-                "1 Learning strengths",
+                "1 Learning potentials",
                 (
                     "Every method is judged on biographies that it has not seen: five folds of "
                     "whole biographies, the same for all, and intervals that redraw biographies. "
                     "In FR1 each claim has passages of its own, so that graphs are forests of "
-                    "stars and learned strengths are a logistic regression on counts of relations. "
-                    "What joins claims is either a shared passage (FR2, FR3) or a hidden cause of "
-                    "each sentence and each biography.",
-                    f"The best graph, ranks with causes, is behind boosted trees with neighbours "
-                    f"by {number(ceiling, 'brier')}, and level with those that see a claim's own "
-                    "relations alone.",
+                    "stars and learned strengths are a logistic regression on their relations. "
+                    "What joins claims is a hidden cause of each sentence and of each biography, "
+                    "summed out exactly, since the graph is a tree.",
+                    "Less boosted trees with neighbours the field has a Brier score of "
+                    f"{number(ahead['with causes of biographies'], 'brier')} without neighbours' "
+                    f"columns, and of {number(ahead['linear, neighbours'], 'brier')} with them, "
+                    "paired over biographies.",
                 ),
                 {"scores": tables["scores"]},
                 {
@@ -225,21 +240,17 @@ def draft(kept: KeptResults, made: Artefacts) -> Paper:
                 },
             ),
             PaperSection(
-                "2 Responses that nobody labelled",
+                "2 Few labels, and other data",
                 (
-                    "A prior and a temperature are learned on some responses and used on others. "
-                    "Strengths should transfer and the share of true claims should not: it is "
-                    "estimated anew on the unlabelled responses by expectation-maximisation over "
-                    "the marginals of their graphs.",
-                    "That rests on evidence which depends on truth as it did before. Then the new "
-                    "evidence is a mixture of that of true and of false claims, which is tested: "
-                    f"{refused} of {len(shares)} transfers are refused, and the learned prior "
-                    "stays in them.",
+                    "Learned on few biographies, every method is judged on those of the other "
+                    "folds. Learned on all responses of one dataset, it is used on the other, "
+                    "whose evidence another relation model made: nothing of that kind should be "
+                    "relied on, and a judge refuses it unless told otherwise.",
                 ),
-                {"shares": tables["shares"]},
+                {"across": tables["across"]},
                 {
-                    "directions": "Brier score of every method less that of no adaptation, in "
-                    "every direction of transfer."
+                    "curves": "Brier score by the number of labelled biographies, with 95% "
+                    "intervals over the biographies that are judged."
                 },
             ),
             PaperSection(

@@ -41,13 +41,12 @@ from calibration.curves import group_calibration
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, paper_style
 from calibration.intervals import IntervalSettings
-from calibration.learned_priors import (
-    ClassProbability,
-    Specification,
-    cross_validate,
-    fit,
-    stance_class,
-)
+from calibration.learned_potentials.graph_fitting import fit_potentials
+from calibration.learned_potentials.graph_folds import cross_fitting, cross_validate
+from calibration.learned_potentials.terms import Potentials, probability, stance_class
+from calibration.recalibration import PlattRecalibrator, cross_fit
+from calibration.scores.pointwise import LOSSES
+from calibration.significance import paired_bootstrap
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.notebook import fast, write_results
 from experiments.findings.table import Column, Table
@@ -60,13 +59,13 @@ REPLICATES = 300 if fast() else 5000
 FOLDS = 10
 
 graphs = datasets.load("factcheck-bench").graphs
-specifications = {
-    "prior": Specification(relations=None),
-    "prior, temperature": Specification(),
-    "prior, stances": Specification(relations=ClassProbability(stance_class())),
+potentials = {
+    "prior": Potentials(relations=None),
+    "prior, temperature": Potentials(),
+    "prior, stances": Potentials(relations=probability(stance_class())),
 }
 if fast():
-    del specifications["prior, temperature"]
+    del potentials["prior, temperature"]
 
 # %% [markdown]
 # ## What the labels teach
@@ -75,7 +74,7 @@ if fast():
 # convention. So few labels could hardly contradict it.
 
 # %%
-learned = fit(graphs, specifications["prior, stances"])
+learned = fit_potentials(graphs, potentials["prior, stances"])
 values = pd.DataFrame([vars(row) for row in learned.table()])
 values = values[["name", "start", "estimate", "standard_error", "lower", "upper"]]
 within = values.start.between(values.lower, values.upper)
@@ -87,8 +86,8 @@ values.round(3)
 
 # %%
 validated = {
-    name: cross_validate(graphs, chosen, n_folds=FOLDS, seed=SEED, n_bootstrap=REPLICATES)
-    for name, chosen in specifications.items()
+    name: cross_validate(cross_fitting(graphs, chosen, n_folds=FOLDS, seed=SEED))
+    for name, chosen in potentials.items()
 }
 reference = validated["prior"]
 posteriors = {"default": reference.default, **{name: v.p for name, v in validated.items()}}
@@ -121,6 +120,29 @@ scores.set_index("priors")[list(SCORES)].round(4)
 
 # %%
 TITLES = {"brier": "Brier score", "log_loss": "log loss", "log_likelihood": "-log P(labels)"}
+
+
+def compared(loss, p, other):
+    """Test of the first's mean loss less the second's, paired over responses."""
+    losses = [np.where(labels == 1, *LOSSES[loss](each)) for each in (p, other)]
+    return paired_bootstrap(*losses, responses, n_bootstrap=REPLICATES, seed=SEED)
+
+
+tests = {
+    (name, score): compared(score, each.p, each.default)
+    for name, each in validated.items()
+    for score in ("brier", "log_loss")
+}
+tests |= {
+    (name, "log_likelihood"): paired_bootstrap(
+        -each.log_likelihood,
+        -each.default_log_likelihood,
+        each.ids,
+        n_bootstrap=REPLICATES,
+        seed=SEED,
+    )
+    for name, each in validated.items()
+}
 differences = pd.DataFrame(
     [
         {
@@ -131,8 +153,7 @@ differences = pd.DataFrame(
             "upper": test.upper,
             "p_value": test.p_value,
         }
-        for name, each in validated.items()
-        for score, test in each.comparisons.items()
+        for (name, score), test in tests.items()
     ]
 )
 differences.round(4)
@@ -219,11 +240,15 @@ print(f"correlation of a fold's prior with its share of true claims: {correlatio
 # %%
 biographies = [variant(graph, "FR1") for graph in datasets.load("factscore").graphs]
 biographies = biographies[:30] if fast() else biographies
-weak = cross_validate(biographies, n_folds=5, seed=SEED, n_bootstrap=REPLICATES)
-rivals = [("default", weak.default, weak.comparisons["brier"])]
-rivals += [
-    (name.replace("_", " "), p, weak.rival_comparisons[name]["brier"])
-    for name, p in weak.rivals.items()
+weak = cross_validate(cross_fitting(biographies, Potentials(), n_folds=5, seed=SEED))
+labels, responses = weak.labels, weak.responses
+platt = cross_fit(PlattRecalibrator(), weak.default, labels, responses, n_folds=5, seed=SEED)
+in_fold = dict(zip(weak.ids, weak.fold, strict=True))
+folds = np.array([in_fold[response] for response in responses])
+rate = np.array([labels[folds != one].mean() for one in range(5)])[folds]
+rivals = [
+    (name, p, compared("brier", weak.p, p))
+    for name, p in (("default", weak.default), ("platt", platt.p), ("base rate", rate))
 ]
 weak_scores = pd.DataFrame(
     [

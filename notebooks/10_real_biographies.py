@@ -23,8 +23,8 @@
 # ../docs/theory.md)). One can do more by using everything that a relation says, and not only its
 # likeliest kind: if the model says *neutral with 0.6, entailment with 0.39*, that is evidence, but
 # treated as a neutral relation it is none. Six classes of P(entailment), each with a learned
-# strength, do this; so does the encoding *mixture*, which takes the stated distribution at face
-# value.
+# strength, do this. A field goes on: log odds that are linear in columns of a claim's evidence and
+# position, and hidden causes that join claims of a sentence and of a biography.
 #
 # Every method is judged on biographies that it has not seen, in the same five folds; no biography
 # is ever split. Intervals resample biographies. AUROC compares pairs within a fold, because the
@@ -37,7 +37,9 @@ import pandas as pd
 from calibration import corp_curve
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
-from experiments.analyses.ours import learned_strengths
+from calibration.learned_potentials.graphs import EDGES
+from calibration.learned_potentials.methods import METHODS, cross_fit_task
+from experiments.analyses.ours import learned_potentials
 from experiments.analyses.ours.shared.fifths import CHANGE, FIFTHS, mean_by_fifth
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.notebook import fast, write_results
@@ -52,9 +54,9 @@ REPLICATES = 200 if fast() else 2000
 
 dataset = datasets.load("factscore")
 graphs = dataset.graphs[:40] if fast() else dataset.graphs
-METHODS = ["default", "base rate", "Platt", "mixture, as stated", "six classes"]
+NAMES = ["default", "base rate", "Platt", "six classes", "with causes of biographies"]
 if not fast():
-    METHODS += ["ranks", "ranks, causes", "boosted trees", "boosted trees, neighbours"]
+    NAMES += ["ranks, causes", "boosted trees, neighbours", "linear, neighbours"]
 
 # %% [markdown]
 # ## One graph
@@ -100,21 +102,30 @@ for view in views:
         {"best": best[a.id], "true": a.label} for a in view.atoms if a.label is not None and best
     ]
 strongest = pd.DataFrame(strongest)
-strongest["class"] = np.digitize(strongest.best, learned_strengths.EDGES)
+strongest["class"] = np.digitize(strongest.best, EDGES)
 strongest.groupby("class").true.agg(["size", "mean"]).round(3)
 
 # %% [markdown]
 # ## Every method on biographies that it has not seen
 
 # %%
-task = learned_strengths.problem(graphs, 5, SEED, "factscore")
-found = {name: learned_strengths.METHODS[name](task) for name in METHODS}
-scores = pd.DataFrame(learned_strengths.score_rows(found, task))
+task = cross_fit_task(graphs, 5, SEED)
+atoms = learned_potentials.labelled(task)
+found = {name: METHODS[name](task) for name in NAMES}
+scores = pd.DataFrame(learned_potentials.score_rows(found, task, SEED))
 scores.set_index("method")[["brier", "log_loss", "auroc", "slope", "mean"]].round(4)
 
 # %%
-differences = pd.DataFrame(learned_strengths.difference_rows(found, task))
-to_default = differences[differences.method == "default"].set_index("other")
+differences = pd.DataFrame(
+    [
+        row
+        for name in NAMES[1:]
+        for row in learned_potentials.difference_rows(
+            {"default": found["default"], name: found[name]}, [name], task, SEED
+        )
+    ]
+)
+to_default = differences.set_index("other")
 to_default[["brier", "brier_lower", "brier_upper"]].round(4)
 
 # %% [markdown]
@@ -124,9 +135,9 @@ to_default[["brier", "brier_lower", "brier_upper"]].round(4)
 # same.
 
 # %%
-shown = {"true": task.atoms.labels}
-shown |= {f"FR1, {name}": found[name] for name in ("default", "six classes")}
-wide = mean_by_fifth(task.graphs, shown, task.atoms, SEED)
+shown = {"true": atoms.labels}
+shown |= {f"FR1, {name}": found[name][atoms.kept] for name in ("default", "six classes")}
+wide = mean_by_fifth(task.graphs, shown, atoms, SEED)
 wide.set_index("of")[[*FIFTHS, CHANGE]].round(3)
 
 # %% [markdown]
@@ -140,9 +151,9 @@ with paper_style():
     left.plot([0, 1], [0, 1], color="0.45", linewidth=0.7, linestyle=(0, (4, 3)))
     for at, (name, label) in enumerate(SHOWN.items()):
         curve = corp_curve(
-            found[name],
-            task.atoms.labels,
-            responses=task.atoms.responses,
+            found[name][atoms.kept],
+            atoms.labels,
+            responses=atoms.responses,
             band="consistency",
             n_bootstrap=REPLICATES,
             seed=SEED,
@@ -204,9 +215,8 @@ print(
 # ranking. Classes of P(entailment) correct both, because relations that are stated to be neutral
 # are evidence too. From the first sentences to the last, posteriors from stated probabilities fall
 # less than truth does, and learned ones follow more of the decline: most of it is in the evidence
-# and only had to be read correctly. All methods, all pairs of methods, and the ceiling that no
-# graph here passes are in
-# [findings](../docs/findings.md#what-labels-teach-and-what-no-graph-is-needed-for).
+# and only had to be read correctly. All methods, and what each column and each cause buys, are in
+# [findings](../docs/findings.md#what-labels-teach).
 
 # %%
 write_results(
@@ -222,7 +232,7 @@ write_results(
                     interval_column("auroc", "AUROC", 3),
                     interval_column("slope", "Slope", 2),
                 ),
-                f"{len(graphs)} biographies, {len(task.atoms.labels):,} labelled claims: scores on "
+                f"{len(graphs)} biographies, {len(atoms.labels):,} labelled claims: scores on "
                 "biographies that a method has not seen.",
                 note="95% intervals over biographies; AUROC of pairs within a fold.",
             ),

@@ -45,7 +45,6 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         *(("backend",), ("evidence", "stacked_graphs", "thread_team"), ("posterior", "stop")),
     ),
     "calibration": (
-        ("learned_priors",),
         ("learned_potentials",),
         ("scoring",),
         ("figures",),

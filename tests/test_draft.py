@@ -26,8 +26,10 @@ def test_the_draft_takes_four_pages_and_its_numbers_are_kept(
     pages = PdfReader(pdf).pages
     assert 2 < len(pages) <= 4
     text = " ".join(" ".join(page.extract_text() for page in pages).split()).replace("−", "-")
-    with (ROOT / "docs/results/learned-priors/scores.csv").open(encoding="utf-8") as file:
+    with (ROOT / "docs/results/learned-potentials/scores.csv").open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
+            if row["data"] != "factscore":
+                continue
             ends = (float(row[f"brier{end}"]) for end in ("", "_lower", "_upper"))
             assert "{:.4f} [{:.4f}, {:.4f}]".format(*ends) in text, row["method"]
     with (ROOT / "docs/results/core-on-biographies/gains.csv").open(encoding="utf-8") as file:
@@ -37,5 +39,5 @@ def test_the_draft_takes_four_pages_and_its_numbers_are_kept(
     taken = re.findall(r"\\(?:input|includegraphics)\{([^#}]+)\}", latex.read_text("utf-8"))
     assert len([name for name in taken if name.endswith(".tex")]) == 3
     assert len([name for name in taken if name.endswith(".pdf")]) == 3
-    with pytest.raises(InputError, match="run factormodels run ours/learned-priors"):
+    with pytest.raises(InputError, match="run factormodels run ours/learned-potentials"):
         make_draft.write_draft(make_draft.KeptResults(tmp_path), tmp_path / "other")

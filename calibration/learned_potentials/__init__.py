@@ -22,8 +22,8 @@ from calibration.learned_potentials.fitting import (
     Field,
     FieldObjective,
     FieldSettings,
-    cross_fit_fields,
     fit_field,
+    fit_fields,
 )
 from calibration.learned_potentials.judge import Judge, judged, learn_judge, read_judge
 from calibration.learned_potentials.shift import Shift, ShiftStatus, shift_of
@@ -41,8 +41,8 @@ __all__ = [
     "ShiftStatus",
     "UserColumns",
     "claim_table",
-    "cross_fit_fields",
     "fit_field",
+    "fit_fields",
     "judged",
     "learn_judge",
     "read_judge",

@@ -7,8 +7,9 @@ how much of the response its passages serve, which tells passages about the topi
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,6 +42,20 @@ the share of the response's claims that a passage serves; reached support: the m
 support; support elsewhere: the mean support that the strongest passage gives the response's claims;
 support of the widest: that of the passage with the largest reach."""
 
+COLUMN_GROUPS: Mapping[str, tuple[str, ...]] = {
+    "position": ("position", "log position"),
+    "the strongest passage": ("support 1", "support 1 above -2", "support 1 above 0"),
+    "other passages' ranks": tuple(f"support {rank}" for rank in range(2, _RANKS + 1)),
+    "mean support": ("mean support", "mean support above -2"),
+    "number of passages": ("passages",),
+    "contradiction": ("largest contradiction", "mean contradiction"),
+    "reach": (
+        *("largest reach", "mean reach", "reach of support 1", "reached support"),
+        *("support elsewhere", "support of the widest"),
+    ),
+}
+"""What belongs together among the columns of evidence and position."""
+
 POSITION = ("position", "log position")
 """Place among the response's claims from 0 to 1, and the logarithm of the place from 1 on."""
 
@@ -53,11 +68,18 @@ NEIGHBOURS = tuple(
 OTHERS = ("support of others", "mean support of others", "other passages")
 """Of passages that were not retrieved for the claim, where relations with them are recorded."""
 
+PASSAGES = ("topic match", "mean topic match", "word match", "mean word match")
+"""Of the passages' texts, where they are recorded, else 0. Topic match: the share of the words of
+the response's topic that a passage's title or text holds; word match: the share of the claim's
+words; of the strongest passage, and the mean. No retriever's own score is recorded in graphs, and
+those of different retrievers could not be compared."""
+
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "evidence": EVIDENCE,
     "position": POSITION,
     "neighbours": NEIGHBOURS,
     "others": OTHERS,
+    "passages": PASSAGES,
 }
 """Families of columns by name."""
 
@@ -83,6 +105,21 @@ class ClaimTable:
     groups: Mapping[str, Integers]
     ids: tuple[tuple[str, str], ...]
     n_responses: int
+
+    @property
+    def labelled(self) -> Integers:
+        """Positions of the claims with a label."""
+        return np.flatnonzero(~np.isnan(self.labels))
+
+    def of(self, names: Collection[str], causes: Sequence[str]) -> ClaimTable:
+        """The same claims with some of the columns and causes."""
+        kept = [place for place, name in enumerate(self.names) if name in names]
+        return replace(
+            self,
+            names=tuple(self.names[place] for place in kept),
+            values=self.values[:, kept],
+            groups={name: self.groups[name] for name in causes},
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +189,8 @@ def claim_table(
         parts["neighbours"] = np.stack(means, axis=1)
     if "others" in families:
         parts["others"] = np.concatenate([_others(graph, view) for graph in graphs])
+    if "passages" in families:
+        parts["passages"] = np.concatenate([_passages(variant(graph, view)) for graph in graphs])
     names = [name for family in families for name in FAMILIES[family]]
     columns = [parts[family] for family in families]
     if own is not None:
@@ -175,7 +214,8 @@ def stated(relation: Relation) -> tuple[float, float]:
     return relation.probability, rest
 
 
-def _logit(p: float) -> float:
+def log_odds_of(p: float) -> float:
+    """Log odds of a probability, which is read as a little inside 0 and 1."""
     inside = min(max(p, _INSIDE), 1.0 - _INSIDE)
     return float(np.log(inside) - np.log1p(-inside))
 
@@ -192,7 +232,7 @@ def _evidence(graph: FactGraph) -> Floats:
         if claim not in atoms or other not in passages:
             continue
         supports, contradicts = stated(relation)
-        support, against = _logit(supports), float(np.log(max(contradicts, _INSIDE)))
+        support, against = log_odds_of(supports), float(np.log(max(contradicts, _INSIDE)))
         of_claim.setdefault(claim, []).append((support, against, passages[other]))
         of_passage.setdefault(passages[other], []).append(support)
     reach = {name: len(values) / len(atoms) for name, values in of_passage.items()}
@@ -230,7 +270,7 @@ def _others(graph: FactGraph, view: str) -> Floats:
     found: dict[str, list[float]] = {}
     for relation in graph.relations:
         if relation.source in contexts and (relation.source, relation.target) not in own:
-            found.setdefault(relation.target, []).append(_logit(stated(relation)[0]))
+            found.setdefault(relation.target, []).append(log_odds_of(stated(relation)[0]))
     rows = []
     for atom in graph.atoms:
         values = found.get(atom.id, [])
@@ -238,6 +278,37 @@ def _others(graph: FactGraph, view: str) -> Floats:
         mean = float(np.mean(values)) if values else _ABSENT
         rows.append([strongest, mean, np.log1p(len(values))])
     return np.array(rows, np.float64).reshape(-1, len(OTHERS))
+
+
+def _passages(graph: FactGraph) -> Floats:
+    """The columns of passages' texts, (n, len(PASSAGES))."""
+    topic = _words(graph.topic)
+    texts = {c.id: _words(f"{c.title} {c.text or c.snippet}") for c in graph.contexts}
+    own: dict[str, list[tuple[float, str]]] = {}
+    for relation in graph.relations:
+        if relation.source in texts:
+            support = stated(relation)[0]
+            own.setdefault(relation.target, []).append((-support, relation.source))
+    rows = []
+    for atom in graph.atoms:
+        asked = topic, _words(atom.text)
+        # Strongest first.
+        found = [
+            [_shared(each, texts[name]) for each in asked]
+            for _, name in sorted(own.get(atom.id, ()))
+        ]
+        shares = np.array(found or [[0.0, 0.0]])
+        rows.append([shares[0, 0], shares[:, 0].mean(), shares[0, 1], shares[:, 1].mean()])
+    return np.array(rows, np.float64).reshape(-1, len(PASSAGES))
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.casefold()))
+
+
+def _shared(asked: set[str], there: set[str]) -> float:
+    """Share of words that are there too; 0 where there are none."""
+    return len(asked & there) / len(asked) if asked else 0.0
 
 
 def _groups(

@@ -194,29 +194,20 @@ def fit_field(table: ClaimTable, settings: FieldSettings | None = None) -> Field
     return _fit(table, [labelled], chosen, with_errors=True)[0]
 
 
-def cross_fit_fields(
-    table: ClaimTable, fold: Integers, settings: FieldSettings | None = None
-) -> tuple[Floats, tuple[Field, ...]]:
-    """Probability of each claim by a field of the other folds, (n,), and those fields.
+def fit_fields(
+    table: ClaimTable, parts: Sequence[Integers], settings: FieldSettings | None = None
+) -> list[Field]:
+    """A field of each part of the labelled claims, all searched for at once.
 
     Args:
         table: the claims.
-        fold: the fold of each, (n,), from 0 on.
+        parts: positions of the claims that each field learns from.
         settings: how each is fitted.
 
     Raises:
-        InputError: as `fit_field` does of any fold.
+        InputError: as `fit_field` does of any part.
     """
-    chosen = FieldSettings() if settings is None else settings
-    labelled = ~np.isnan(table.labels)
-    n_folds = int(fold.max()) + 1
-    fields = _fit(
-        table, [np.flatnonzero(labelled & (fold != one)) for one in range(n_folds)], chosen
-    )
-    p = np.empty(len(fold))
-    for one, field in enumerate(fields):
-        p[fold == one] = field.probabilities(table)[fold == one]
-    return p, tuple(fields)
+    return _fit(table, parts, FieldSettings() if settings is None else settings)
 
 
 def _fit(

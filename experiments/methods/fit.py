@@ -16,10 +16,19 @@ from calibration.learned_potentials import (
     FieldSettings,
     Judge,
     UserColumns,
-    cross_fit_fields,
     learn_judge,
 )
-from calibration.learned_potentials.rivals import base_rate, boosted_trees, logistic
+from calibration.learned_potentials.methods import claim_posteriors
+from calibration.learned_potentials.rivals import (
+    Learner,
+    base_rate,
+    boosted_trees,
+    cross_fitted,
+    field,
+    logistic,
+    of_posteriors,
+    recalibrated,
+)
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.text import counted
@@ -29,7 +38,6 @@ from experiments.settings.inputs import graphs_of
 from factormodels.errors import InputError
 from factormodels.io.tables import read_table
 from factormodels.variants import variant
-from inference import infer_batch
 
 if TYPE_CHECKING:
     from calibration.learned_potentials import ClaimTable
@@ -99,7 +107,8 @@ class FitSettings(ColumnSettings):
 
     columns: Names = ("evidence", "position")
     """Families of columns: evidence, position, neighbours (means over sentence and response),
-    others (passages that were not retrieved for the claim)."""
+    others (passages that were not retrieved for the claim), passages (how many words of the topic
+    and of the claim their texts hold)."""
 
     causes: Names = ("sentence", "response")
     """Hidden causes, from the finest group to the coarsest: sentence, response, a column of
@@ -219,15 +228,16 @@ def _out_of_fold(
     kept = ~np.isnan(table.labels)
     fold = labelled_folds(table, settings.folds, settings.seed)
     tell(f"cross-fits in {settings.folds} folds")
-    found = {FIELD: cross_fit_fields(table, fold, settings.field)[0]}
+    found = {FIELD: cross_fitted(field(settings.field), table, fold)}
     tell("cross-fits rivals")
-    given = given_posteriors(graphs, settings.variant)
+    given = claim_posteriors([variant(graph, settings.variant) for graph in graphs])
+    rivals: dict[str, Learner] = {"boosted trees": boosted_trees, "logistic regression": logistic}
+    found |= {name: cross_fitted(learner, table, fold) for name, learner in rivals.items()}
+    alone = of_posteriors(table, given)
     found |= {
-        "boosted trees": boosted_trees(table, fold),
-        "logistic regression": logistic(table, fold),
-        "Platt scaling of as given": _platt(given, table, fold),
+        "Platt scaling of as given": cross_fitted(recalibrated("platt"), alone, fold),
         GIVEN: given,
-        "base rate": base_rate(table, fold),
+        "base rate": cross_fitted(base_rate, table, fold),
     }
     labels, responses = table.labels[kept], table.responses[kept]
     intervals = IntervalSettings(n_bootstrap=500, seed=settings.seed)
@@ -254,16 +264,6 @@ def labelled_folds(table: ClaimTable, n_folds: int, seed: int) -> Integers:
     fold[labelled] = response_folds(labelled, n_folds, seed)
     found: Integers = fold[table.responses]
     return found
-
-
-def given_posteriors(graphs: Sequence[FactGraph], view: str) -> Floats:
-    """Posterior of each claim under the graphs as they are given, (n,)."""
-    factors = [variant(graph, view).to_factor_graph() for graph in graphs]
-    parts = [
-        answer.marginals.of_state(1)[: len(graph.atoms)]
-        for graph, answer in zip(graphs, infer_batch(factors, "auto"), strict=True)
-    ]
-    return np.concatenate(parts)
 
 
 def score_rows(
@@ -298,17 +298,6 @@ def score_rows(
             row |= {"less_upper": change.upper}
         rows.append({key: float(v) if isinstance(v, float) else v for key, v in row.items()})
     return rows
-
-
-def _platt(given: Floats, table: ClaimTable, fold: Integers) -> Floats:
-    from calibration.recalibration import PlattRecalibrator
-
-    labelled, p = ~np.isnan(table.labels), np.empty(len(fold))
-    for one in range(int(fold.max()) + 1):
-        taught = labelled & (fold != one)
-        scaled = PlattRecalibrator().fit(given[taught], table.labels[taught])
-        p[fold == one] = scaled.predict(given[fold == one])
-    return p
 
 
 def _scores_table(rows: Sequence[Mapping[str, Any]]) -> Table:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,16 +17,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.folds import response_folds
-from calibration.learned_priors import CrossFitting, LearnedPriors, Specification, cross_fitting
-from calibration.learned_priors.learned import apply
-from calibration.learned_priors.parameters import Parameter, Parameters, ParameterScale
+from calibration.learned_potentials.graph_folds import CrossFitting, cross_fitting
+from calibration.learned_potentials.learned import LearnedPotentials, apply
+from calibration.learned_potentials.terms import (
+    Parameter,
+    Parameters,
+    Potentials,
+    level,
+    probability,
+    stance_class,
+    temperature,
+)
 from experiments.findings.text import counted
 from experiments.settings.backend_settings import build_backend
 from experiments.study.cell_names import cell_words
 from experiments.study.config import Learned, PriorSetting
 from experiments.study.data import StudyData, related_graph
 from experiments.study.design import GraphView, StudyCell
-from experiments.study.learning import KEEP, LEARN, specification
 from experiments.study.reading import LoadedStudy
 from experiments.study.rows import FAILED
 from experiments.study.units import sentence
@@ -109,7 +116,7 @@ class PriorRequest:
         learned = self.learned
         return cross_fitting(
             graphs,
-            specification_of(self.prior, self.encoding),
+            potentials_of(self.prior, self.encoding),
             n_folds=learned.folds,
             seed=seed,
             objective=learned.objective,
@@ -124,16 +131,16 @@ class FoldFit:
     """What the responses outside one fold teach.
 
     Attributes:
-        parameters: the free numbers.
-        theta: their values on the scales without bounds, (k,).
-        table: rows of `calibration.learned_priors.LearnedValue`, as plain data.
+        parameters: the weights.
+        theta: their values, (k,).
+        table: rows of `calibration.learned_potentials.learned.LearnedValue`, as plain data.
         n_responses: number of responses that it was fitted to.
         n_labelled: number of their labelled atoms.
         status: how the search ended, or `FAILED`.
         error: why it failed.
     """
 
-    parameters: Parameters = field(default_factory=partial(Parameters, ()))
+    parameters: Parameters = ()
     theta: tuple[float, ...] = ()
     table: tuple[Mapping[str, Any], ...] = ()
     n_responses: int = 0
@@ -187,7 +194,7 @@ class CrossFittedPriors:
         fit = self.fits[self.fold[response]]
         if fit.error:
             raise FactormodelsError(f"its priors could not be learned: {fit.error}")
-        chosen = specification_of(self.prior, self.encoding)
+        chosen = potentials_of(self.prior, self.encoding)
         return apply(graph, chosen, fit.parameters, np.array(fit.theta))
 
 
@@ -314,24 +321,30 @@ def priors_table(fits: Sequence[CrossFittedPriors]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"fold": "Int64"})
 
 
-def specification_of(prior: PriorSetting, encoding: str) -> Specification:
+def potentials_of(prior: PriorSetting, encoding: str) -> Potentials:
     """What a setting of the priors makes free, what it sets, and what it leaves."""
     learned = prior.learned or Learned()
-    relations = [name for name in ("temperature", "probability") if name in learned.parameters]
-    atom, context = (
-        # In the words of the command line, which `specification` reads; repr keeps every bit of a
-        # float.
-        LEARN if f"{name}_prior" in learned.parameters else KEEP if value is None else repr(value)
-        for name, value in (("atom", prior.atom), ("context", prior.context))
+    by = stance_class() if learned.by == "stance" else learned.by
+    relations = None
+    if "temperature" in learned.parameters:
+        relations = temperature(by)
+    elif "probability" in learned.parameters:
+        relations = probability(by or "kind")
+    return Potentials(
+        level("atom_prior") if "atom_prior" in learned.parameters else prior.atom,
+        level("context_prior", "contexts")
+        if "context_prior" in learned.parameters
+        else prior.context,
+        relations,
+        encoding,
     )
-    return specification(atom, context, relations[0] if relations else KEEP, learned.by, encoding)
 
 
-def as_plain(learned: LearnedPriors) -> dict[str, Any]:
+def as_plain(learned: LearnedPotentials) -> dict[str, Any]:
     """A fit as plain JSON data."""
     return {
         "error": "",
-        "parameters": [asdict(item) for item in learned.parameters.items],
+        "parameters": [asdict(item) for item in learned.parameters],
         "theta": learned.theta.tolist(),
         "table": [asdict(value) for value in learned.table()],
         "n_responses": learned.n_responses,
@@ -344,13 +357,8 @@ def from_plain(value: Mapping[str, Any]) -> FoldFit:
     """The fit that plain data stand for; that of an error alone has failed."""
     if value["error"]:
         return FoldFit(error=value["error"])
-    # JSON has no tuples and no enumerations: they are made anew.
-    items = (
-        Parameter(**{**item, "key": tuple(item["key"]), "scale": ParameterScale(item["scale"])})
-        for item in value["parameters"]
-    )
     return FoldFit(
-        parameters=Parameters(tuple(items)),
+        parameters=tuple(Parameter(**item) for item in value["parameters"]),
         theta=tuple(value["theta"]),
         table=tuple(value["table"]),
         n_responses=value["n_responses"],

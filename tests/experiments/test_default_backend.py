@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibration.learned_priors import fit
+from calibration.learned_potentials.graph_fitting import fit_potentials
 from experiments import posteriors
 from experiments.evaluators.estimate import expected_inference
 from experiments.evaluators.response import AssessmentView, assess_graph
@@ -154,13 +154,13 @@ def test_a_dry_run_of_a_study_names_the_width_of_what_takes_longest(tmp_path: Pa
 
 def test_learning_goes_by_exact_where_it_can_and_says_if_it_cannot() -> None:
     graphs = [labelled(seed) for seed in range(4)]
-    chosen, exact = fit(graphs), fit(graphs, backend="exact")
+    chosen, exact = fit_potentials(graphs), fit_potentials(graphs, backend="exact")
     assert chosen.backend == "exact"
     np.testing.assert_array_equal(chosen.theta, exact.theta)
     np.testing.assert_array_equal(chosen.covariance, exact.covariance)
-    wide = fit(graphs, backend=Auto(memory_limit=200))
+    wide = fit_potentials(graphs, backend=Auto(memory_limit=200))
     assert wide.backend == "lbp"
-    np.testing.assert_array_equal(wide.theta, fit(graphs, backend="lbp").theta)
+    np.testing.assert_array_equal(wide.theta, fit_potentials(graphs, backend="lbp").theta)
 
 
 def labelled(seed: int) -> FactGraph:

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from calibration.learned_priors import Free, Objective, Specification, fit
-from calibration.learned_priors.objectives import problem
-from calibration.learned_priors.parameters import resolve
+from calibration.learned_potentials.graph_fitting import fit_potentials
+from calibration.learned_potentials.objectives import Objective, problem
+from calibration.learned_potentials.terms import Potentials, level, resolve
 from experiments.study.units import infer_many
 from factormodels import FactorGraph
 from inference import (
@@ -41,7 +41,7 @@ from inference.conformance.checks import (
 )
 from inference.exact.backend import Exact
 from inference.mini_buckets.wmb import WeightedMiniBuckets
-from tests.calibration.learned_priors.data import small_graphs
+from tests.calibration.learned_potentials.data import small_graphs
 from tests.inference.answers import uniform
 from tests.inference.graphs import forest
 
@@ -155,12 +155,12 @@ class Rounded(Summing):
 
 @pytest.mark.parametrize("objective", Objective)
 def test_it_learns_with_exact_gradients(objective: Objective) -> None:
-    specification = Specification(Free(), Free(), None)
+    potentials = Potentials(level("atom_prior"), level("context_prior", "contexts"), None)
     # All responses are one graph to a backend, whose assignments are summed one by one.
     graphs = small_graphs(1)[:2]
-    parameters = resolve(specification, graphs)
+    parameters = resolve(potentials, graphs)
     tasks = [
-        problem(graphs, specification, parameters, backend, objective)
+        problem(graphs, potentials, parameters, backend, objective)
         for backend in (Summing(), Exact())
     ]
     assert [task.exact_gradient for task in tasks] == [True, True]
@@ -169,14 +169,14 @@ def test_it_learns_with_exact_gradients(objective: Objective) -> None:
     assert one == pytest.approx(other, abs=1e-10)
     np.testing.assert_allclose(slopes, expected, atol=1e-10)
     # A backend without beliefs goes by differences.
-    bounds = problem(graphs, specification, parameters, WeightedMiniBuckets(), objective)
+    bounds = problem(graphs, potentials, parameters, WeightedMiniBuckets(), objective)
     assert not bounds.exact_gradient
 
 
 def test_a_fit_with_it_is_the_exact_one() -> None:
-    graphs, specification = small_graphs(1)[:2], Specification(Free(), None, None)
-    found = fit(graphs, specification, backend=Summing(), penalty=1.0)
-    exact = fit(graphs, specification, penalty=1.0)
+    graphs, potentials = small_graphs(1)[:2], Potentials(level("atom_prior"), None, None)
+    found = fit_potentials(graphs, potentials, backend=Summing(), penalty=1.0)
+    exact = fit_potentials(graphs, potentials, penalty=1.0)
     # Both searches end where gradients per label are below 1e-9.
     np.testing.assert_allclose(found.theta, exact.theta, atol=1e-6)
 

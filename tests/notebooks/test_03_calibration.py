@@ -15,7 +15,7 @@ pytestmark = pytest.mark.notebook
 def test_numbers(tmp_path: Path) -> None:
     folder = run("03_calibration", tmp_path)
     scores = pd.read_csv(folder / "scores.csv").set_index("priors")
-    # As tests/calibration/learned_priors/test_cross_validation.py, to the four digits given there.
+    # As tests/calibration/learned_potentials/test_graph_folds.py, to the four digits given there.
     assert scores.brier["default"] == pytest.approx(0.0967, abs=5e-5)
     assert scores.brier["prior"] == pytest.approx(0.0959, abs=5e-5)
     assert scores.log_loss["default"] == pytest.approx(0.3037, abs=5e-5)

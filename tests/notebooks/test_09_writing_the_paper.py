@@ -44,7 +44,7 @@ def brier_of(context: float, encoding: str) -> float:
 def test_numbers(folder: Path) -> None:
     summary = pd.read_csv(folder / "summary.csv", dtype={"prior": str})
     cells = summary.set_index(["encoding", "prior"])
-    # As tests/calibration/learned_priors/test_cross_validation.py, to the four digits given there.
+    # As tests/calibration/learned_potentials/test_graph_folds.py, to the four digits given there.
     assert cells.brier["implication", "0.99"] == pytest.approx(0.0967, abs=5e-5)
     assert cells.log_loss["implication", "0.99"] == pytest.approx(0.3037, abs=5e-5)
     # 1e-9: two exact algorithms.

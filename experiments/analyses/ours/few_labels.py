@@ -19,10 +19,10 @@ from calibration.estimation import (
 )
 from calibration.figures.panels import PAGE, nth_look, panels
 from calibration.grouping import Grouping
+from calibration.learned_potentials.methods import METHODS, cross_fit_task
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.ours.learned_strengths import METHODS, problem
-from experiments.analyses.posteriors import LabelledAtoms
+from experiments.analyses.posteriors import LabelledAtoms, labelled_atoms
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, data_frame
 from experiments.study.config import STRICT, DatasetChoice
@@ -49,7 +49,7 @@ class Settings:
         quantities: what is estimated.
         draws: how often labels are drawn.
         folds: folds from which the good posteriors are learned.
-        method: the method of `learned-strengths` that gives them.
+        method: the method of `learned-potentials` that gives them.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -66,12 +66,13 @@ class Settings:
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Coverage and width by design, posteriors, quantity and number of labels."""
     (data,) = context.load([settings.dataset], "dataset")
-    task = problem(data.graphs, settings.folds, context.seed, data.name)
-    good = METHODS[settings.method](task)
+    task = cross_fit_task(data.graphs, settings.folds, context.seed)
+    atoms = labelled_atoms(task.graphs, data.name)
+    good = METHODS[settings.method](task)[atoms.kept]
     shuffled = np.random.default_rng(context.seed).permutation(good)
     posteriors = {
         "good": good,
-        "another model's": task.default,
+        "another model's": task.default[atoms.kept],
         "biased": _BIAS * good,
         "useless": shuffled,
     }
@@ -79,7 +80,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     with context.track("designs", len(settings.designs) * len(settings.labels)) as step:
         for design in settings.designs:
             for n in settings.labels:
-                rows += coverage_rows(posteriors, task.atoms, design, n, settings, context.seed)
+                rows += coverage_rows(posteriors, atoms, design, n, settings, context.seed)
                 step()
     frame = data_frame(rows)
     figure = PaperFigure(_figure(frame), frame, "width of intervals against labels")

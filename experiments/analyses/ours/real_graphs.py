@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 from pydantic import Field
 
+from calibration.learned_potentials.methods import cross_fit_task, taught_classes
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import estimate_figure
 from experiments.analyses.interval_values import Value, named, tiny
-from experiments.analyses.ours.learned_strengths import problem, taught_classes
 from experiments.analyses.ours.shared.fifths import decline_figure, fifths_table, mean_by_fifth
 from experiments.analyses.ours.shared.known_posteriors import error_row, known_posteriors
 from experiments.analyses.posteriors import (
@@ -132,7 +132,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
                 place = f"{context.where}: settings.data[{at}].views[{number}].backends"
                 backends = built_backends(view.backends, place)
                 if view.learned:
-                    task = problem(graphs, FOLDS, context.seed, data.name)
+                    task = cross_fit_task(graphs, FOLDS, context.seed)
                     viewed = taught_classes(task, view.variant, view.encoding)
                 else:
                     viewed = [variant(graph, view.variant) for graph in graphs]

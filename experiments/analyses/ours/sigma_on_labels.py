@@ -18,7 +18,6 @@ from calibration.self_knowledge.balance import judged_counts
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import estimate_figure, line_figure
-from experiments.analyses.ours.prior_transfer import ENCODING, RARE
 from experiments.analyses.posteriors import atom_posteriors
 from experiments.analyses.user_data import DATA_FILE, hash_of, user_data
 from experiments.findings.artefacts import Artefacts, PaperFigure
@@ -37,6 +36,9 @@ from factormodels.variants import variant
 
 if TYPE_CHECKING:
     import pandas as pd
+
+RARE = frozenset({"rare", "very rare"})
+"""Categories of biographies of people of whom little is written."""
 
 ASKED = Setting.DIRECT_ASKING
 """What a claim's confidence or votes count as; the data do not say how the model was asked."""
@@ -222,7 +224,7 @@ def _embedded(settings: Settings, context: AnalysisContext) -> Named:
         (data,) = context.load((DatasetChoice(name=chosen.dataset),))
         sure: list[float] | None = None
         if chosen.judge == "posteriors":
-            sure = atom_posteriors([variant(g, "FR1") for g in data.graphs], ENCODING).tolist()
+            sure = atom_posteriors([variant(g, "FR1") for g in data.graphs], "implication").tolist()
         kinds = {
             graph.id: "rare" if set(graph.metadata["categories"]) & RARE else "others"
             for graph in data.graphs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -12,14 +13,16 @@ from calibration.learned_potentials import (
     ClaimTable,
     FieldSettings,
     ShiftStatus,
-    cross_fit_fields,
+    claim_table,
     fit_field,
+    fit_fields,
     learn_judge,
     read_judge,
 )
+from calibration.learned_potentials.rivals import cross_fitted, field
 from calibration.learned_potentials.shift import LawOfEvidence, shift_of
 from calibration.learned_potentials.trees import forest_of, log_partition, marginal_log_odds
-from factormodels import datasets
+from factormodels import Atom, Context, FactGraph, Relation, RelationKind, datasets
 from factormodels.errors import InputError
 
 torch = pytest.importorskip("torch")
@@ -65,6 +68,22 @@ def test_sums_over_causes_are_those_of_enumeration() -> None:
     assert float(found) == pytest.approx(np.log(sum(kept)), abs=1e-9)
 
 
+def test_passages_are_matched_with_topic_and_claim_by_their_words() -> None:
+    atoms = (Atom("a", "Ada wrote notes"), Atom("b", "Ada danced"))
+    contexts = (
+        Context("c", "She wrote notes on an engine", title="Ada Lovelace"),
+        Context("d", "Lovelace is a film"),
+    )
+    relations = (
+        Relation("c", "a", RelationKind.ENTAILMENT, 0.9),
+        Relation("d", "a", RelationKind.ENTAILMENT, 0.6),
+    )
+    graph = FactGraph("r", atoms, contexts, relations, topic="Ada Lovelace")
+    table = claim_table([graph], ["passages"], view="given")
+    assert table.values[0] == pytest.approx([1.0, 0.75, 1.0, 0.5])
+    assert table.values[1] == pytest.approx(np.zeros(4))
+
+
 def test_causes_that_are_not_nested_are_refused() -> None:
     with pytest.raises(InputError, match="are not nested"):
         forest_of([("a", np.array([0, 0, 1])), ("b", np.array([0, 1, 1]))])
@@ -93,28 +112,119 @@ def _drawn(n_responses: int, seed: int) -> ClaimTable:
 
 def test_what_drew_the_labels_is_recovered() -> None:
     settings = FieldSettings(objective="likelihood", penalty=0.0)
-    field = fit_field(_drawn(400, 0), settings)
-    assert field.converged
-    assert field.covariance is not None
-    weights = field.parameters[0, :2] / field.scale.spread
-    errors = np.sqrt(np.diag(field.covariance))[:2] / field.scale.spread
+    fitted = fit_field(_drawn(400, 0), settings)
+    assert fitted.converged
+    assert fitted.covariance is not None
+    weights = fitted.parameters[0, :2] / fitted.scale.spread
+    errors = np.sqrt(np.diag(fitted.covariance))[:2] / fitted.scale.spread
     # Four standard errors: it fails by chance once in ten thousand draws.
     assert np.all(np.abs(weights - [1.0, -0.5]) < 4 * errors)
-    assert 0.4 < field.couplings[0, 0] < 2.0
+    assert 0.4 < fitted.couplings[0, 0] < 2.0
 
 
 @pytest.mark.parametrize("objective", ["log_loss", "brier"])
 def test_marginals_alone_tell_what_columns_are_worth(objective: str) -> None:
-    field = fit_field(_drawn(400, 0), FieldSettings(objective=objective, penalty=0.0))
-    weights = field.parameters[0, :2] / field.scale.spread
+    fitted = fit_field(_drawn(400, 0), FieldSettings(objective=objective, penalty=0.0))
+    weights = fitted.parameters[0, :2] / fitted.scale.spread
     # Six standard errors of 4,800 labels; couplings are hardly known from marginals.
     assert np.all(np.abs(weights - [1.0, -0.5]) < 0.25)
+
+
+def _of_the_field(n_responses: int, seed: int) -> ClaimTable:
+    """Claims of which labels and causes are drawn from the field itself, given their columns."""
+    generator = np.random.default_rng(seed)
+    drawn = _drawn(n_responses, seed)
+    odds = (drawn.values @ [1.0, -0.5]).reshape(n_responses, 4, 3)
+    first, second = 1.5, 1.0
+
+    def flips(log_odds: np.ndarray) -> np.ndarray:
+        return (generator.random(log_odds.shape) < 1 / (1 + np.exp(-log_odds))).astype(float)
+
+    # What the claims of a sentence say of its cause, and the causes of sentences of that above.
+    of_sentence = 2 * np.arctanh(np.tanh(first / 2) * np.tanh(odds / 2)).sum(axis=2)
+    of_response = 2 * np.arctanh(np.tanh(second / 2) * np.tanh(of_sentence / 2)).sum(axis=1)
+    top = flips(of_response)
+    middle = flips(of_sentence + second * (2 * top[:, None] - 1))
+    labels = flips(odds + first * (2 * middle[:, :, None] - 1))
+    return replace(drawn, labels=labels.ravel())
+
+
+@pytest.mark.slow
+def test_intervals_hold_what_drew_the_labels() -> None:
+    held = []
+    for seed in range(24):
+        settings = FieldSettings(objective="likelihood", penalty=0.0)
+        fitted = fit_field(_of_the_field(80, 100 + seed), settings)
+        assert fitted.standard_errors is not None
+        weights = fitted.parameters[0, :2] / fitted.scale.spread
+        errors = fitted.standard_errors[:2] / fitted.scale.spread
+        held.append(np.abs(weights - [1.0, -0.5]) < 1.96 * errors)
+    # Of 48 intervals at 95 % fewer than 41 hold the truth once in 100 tries.
+    assert np.sum(held) >= 41
+
+
+def test_one_claim_in_a_sentence_does_not_tell_its_coupling() -> None:
+    log_odds = torch.randn(1, 5, generator=torch.manual_seed(0)).double()
+    alone = forest_of([("sentence", np.arange(5))])
+    free = torch.zeros(1, 1).double()
+
+    def posterior(coupling: float, bias: float) -> torch.Tensor:
+        joined = torch.full((1, 1), coupling, dtype=torch.float64)
+        return marginal_log_odds(log_odds, joined, free + bias, alone)
+
+    # Whatever the coupling, the cause adds one constant to the log odds of every claim.
+    for coupling, bias in ((0.3, 1.0), (2.0, -0.7)):
+        moved = posterior(coupling, bias) - log_odds
+        assert moved.numpy() == pytest.approx(float(moved[0, 0]), abs=1e-12)
+        assert abs(float(moved[0, 0])) > 0.1
+    # Below a second cause only the product of the hyperbolic tangents counts.
+    both = forest_of([("sentence", np.arange(5)), ("response", np.zeros(5, np.int64))])
+    first, second = 1.4, 0.9
+    product_of = np.tanh(first / 2) * np.tanh(second / 2)
+    other = 2 * np.arctanh(product_of / np.tanh(2.0 / 2))
+    pairs = [torch.from_numpy(np.array([each])) for each in ((first, second), (2.0, other))]
+    found = [marginal_log_odds(log_odds, pair, torch.zeros(1, 2).double(), both) for pair in pairs]
+    assert found[0].numpy() == pytest.approx(found[1].numpy(), abs=1e-12)
+    assert found[0].numpy() != pytest.approx(log_odds.numpy(), abs=1e-3)
+
+
+def test_causes_follow_a_share_that_a_fixed_prior_misses() -> None:
+    settings = FieldSettings(objective="likelihood", penalty=0.0)
+    known, plain = _drawn(300, 0), _drawn(300, 0)
+    causes = fit_field(known, settings)
+    without = fit_field(plain.of(plain.names, ()), settings)
+    # Of all responses that are drawn, those with the largest share of true claims.
+    others = _drawn(300, 5)
+    share = np.bincount(others.responses, others.labels) / 12
+    kept = share[others.responses] > 0.75
+    true = others.labels[kept].mean()
+    by_causes = causes.probabilities(others)[kept].mean()
+    by_prior = without.probabilities(others.of(others.names, ()))[kept].mean()
+    # Evidence of twelve claims moves the cause of a response by part of the way.
+    assert by_prior + 0.01 < by_causes < true
+
+
+def test_noise_of_labels_compresses_log_odds_and_keeps_the_order() -> None:
+    table = _drawn(400, 0).of(("a", "b"), ())
+    flipped = np.random.default_rng(1).random(len(table.labels)) < 0.15
+    noisy = replace(table, labels=np.where(flipped, 1 - table.labels, table.labels))
+    settings = FieldSettings(penalty=0.0)
+    clean, worse = fit_field(table, settings), fit_field(noisy, settings)
+    assert np.all(np.abs(worse.parameters[0, :2]) < 0.8 * np.abs(clean.parameters[0, :2]))
+    odds = clean.log_odds(table), worse.log_odds(table)
+    # Both are sums of two columns, whose weights shrink alike: four standard errors of their ratio.
+    assert np.corrcoef(*odds)[0, 1] > 0.99
+    # At log odds of 0, where noise takes a share of 2 * 0.15 of the slope, it takes that.
+    assert worse.parameters[0, 0] / clean.parameters[0, 0] == pytest.approx(0.7, abs=0.12)
 
 
 def test_cross_fitting_is_fitting_without_the_fold() -> None:
     table = _drawn(60, 1)
     fold = table.responses % 3
-    p, fields = cross_fit_fields(table, fold, FieldSettings(penalty=3.0))
+    settings = FieldSettings(penalty=3.0)
+    parts = [np.flatnonzero(fold != one) for one in range(3)]
+    fields = fit_fields(table, parts, settings)
+    p = cross_fitted(field(settings), table, fold)
     without = ClaimTable(
         table.names,
         table.values,

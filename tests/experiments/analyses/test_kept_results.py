@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.analyses.ours import learned_strengths
+from calibration.learned_potentials.methods import METHODS, cross_fit_task
 from experiments.analyses.study import load_analysis
 from experiments.study.reading import embedded_studies, read_raw
 from factormodels import datasets
@@ -95,8 +95,8 @@ def numbers_of(name: str) -> set[str]:
 def test_every_number_of_the_text_is_kept(name: str) -> None:
     command = f"    factormodels run ours/{name}\n"
     (section,) = (part for part in re.split(r"\n(?=##+ )", PAGE) if command in part)
-    # What is not of the study has a test of its own: an owner's file, other edges.
-    other = r"(?s)irrelevant claims are counted too.*?supported|with edges at.*?score is\s[\d.]+"
+    # What is not of the study has a test of its own: an owner's file.
+    other = r"(?s)irrelevant claims are counted too.*?supported"
     text = re.sub(other, "", text_of(section))
     # Whole numbers below a hundred tell of designs: i-bounds, thresholds, fifths.
     found = re.findall(r"(?<![\w.])\d+\.\d+%?|\d+%|\d+,\d{3}", text)
@@ -119,24 +119,16 @@ def test_what_padding_does_is_kept() -> None:
     assert set(found) <= numbers_of("core-padding")
 
 
-OTHER_EDGES = (0.2, 0.4, 0.6, 0.8, 0.9)
-
-
-def test_what_learns_fast_is_found_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    with (DOCS / "results" / "learned-priors" / "scores.csv").open(encoding="utf-8") as file:
-        kept = {row["method"]: row for row in csv.DictReader(file)}
-    task = learned_strengths.problem(datasets.load("factscore").graphs, 5, 0, "factscore")
+def test_what_learns_fast_is_found_again() -> None:
+    with (DOCS / "results" / "learned-potentials" / "scores.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["data"] == "factscore"]
+    kept = {row["method"]: row for row in rows}
+    task = cross_fit_task(datasets.load("factscore").graphs, 5, 0)
+    claims = task.table.labelled
     for method in ("default", "base rate", "Platt", "beta"):
-        p = learned_strengths.METHODS[method](task)
-        brier = float(np.mean((p - task.atoms.labels) ** 2))
+        p = METHODS[method](task)[claims]
+        brier = float(np.mean((p - task.table.labels[claims]) ** 2))
         assert float(kept[method]["brier"]) == pytest.approx(brier, abs=1e-6)
-    monkeypatch.setattr(learned_strengths, "EDGES", OTHER_EDGES)
-    p = learned_strengths.METHODS["six classes"](task)
-    told = re.search(r"edges at ([\d.,\sand]+) the Brier score is\s(0\.\d+)", PAGE)
-    assert told is not None
-    assert tuple(map(float, re.findall(r"0\.\d", told[1]))) == OTHER_EDGES
-    # It is the optimum of a smooth function: to the digits shown on any machine.
-    assert float(told[2]) == pytest.approx(np.mean((p - task.atoms.labels) ** 2), abs=6e-5)
 
 
 def test_every_study_of_ours_has_its_time() -> None:

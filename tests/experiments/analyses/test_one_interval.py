@@ -13,14 +13,15 @@ from calibration import score
 from calibration.estimate import Estimate
 from calibration.folds import response_folds
 from calibration.intervals import IntervalSettings
+from calibration.learned_potentials import ClaimTable
+from calibration.learned_potentials.methods import CrossFitTask
 from calibration.scoring import ScoreTable
 from calibration.significance import score_difference
 from experiments.analyses.interval_values import N_BOOTSTRAP
 from experiments.analyses.ours import (
     encoding_choice,
     inference_error,
-    learned_strengths,
-    prior_transfer,
+    learned_potentials,
     real_graphs,
 )
 from experiments.analyses.posteriors import LabelledAtoms, atom_posteriors, labelled_atoms
@@ -76,15 +77,19 @@ def test_real_graphs() -> None:
                 )
 
 
-def test_learned_strengths() -> None:
+def test_learned_potentials() -> None:
     scores = ("brier", "log_loss", "auroc")
-    task = learned_strengths.CrossFitTask((), (), ATOMS, FOLDS, FIRST, 5, 0)
+    labels, responses = np.asarray(Y, float), np.asarray(RESPONSES)
+    _, index = np.unique(responses, return_inverse=True)
+    ids = tuple((str(response), str(at)) for at, response in enumerate(responses.tolist()))
+    claims = ClaimTable((), np.empty((len(ids), 0)), labels, index, {}, ids, index.max() + 1)
+    task = CrossFitTask((), claims, FOLDS, FIRST, 5, 0)
     table = package_table(METHODS, ATOMS, scores, FOLDS)
     told = score(
         SECOND, Y, RESPONSES, folds=FOLDS, scores=[*scores, "calibration_slope"],
         intervals=SETTINGS,
     ).models[0].scores  # fmt: skip
-    for row in learned_strengths.score_rows(METHODS, task):
+    for row in learned_potentials.score_rows(METHODS, task, 0):
         for name in scores:
             cell, change = both(table, row["method"], name)
             assert same(ends(row, name), cell.value, cell.lower, cell.upper)
@@ -92,25 +97,12 @@ def test_learned_strengths() -> None:
                 assert same(ends(row, name), told[name].value, told[name].lower, told[name].upper)
     slope = told["calibration_slope"]
     assert same(ends(row, "slope"), slope.value, slope.lower, slope.upper)
-    (pair,) = learned_strengths.difference_rows(METHODS, task)
+    (pair,) = learned_potentials.difference_rows(METHODS, ["other"], task, 0)
     for name in scores:
         cell, change = both(table, "other", name)
         # The other way round it is the same but for its sign.
         turned = -change.value, -change.upper, -change.lower
         assert same(ends(pair, name), *turned)
-
-
-def test_prior_transfer() -> None:
-    table = package_table(METHODS, ATOMS, ["brier", "log_loss"])
-    for row in prior_transfer.score_rows(dict(METHODS), ATOMS, 0):
-        cell, change = both(table, row["method"], "brier")
-        assert same(ends(row, "brier"), cell.value, cell.lower, cell.upper)
-        assert row["log_loss"] == pytest.approx(table[row["method"], "log_loss"].value)
-        if row["method"] == "other":
-            assert same(
-                ends(row, "difference"),
-                *(change.value, change.lower, change.upper),
-            )
 
 
 def test_inference_error_and_encodings() -> None:

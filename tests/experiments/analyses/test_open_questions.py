@@ -18,8 +18,7 @@ PAGE = (Path(__file__).resolve().parents[3] / "docs" / "open-questions.md").read
 
 KEPT = {
     "learned-encodings",
-    "learned-priors",
-    "prior-transfer",
+    "learned-potentials",
     "real-graphs",
     "core-on-biographies",
     "relation-transfer",

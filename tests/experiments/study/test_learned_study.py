@@ -14,15 +14,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from calibration.learned_priors import (
-    ClassProbability,
+from calibration.learned_potentials.graph_fitting import fit_potentials
+from calibration.learned_potentials.graph_folds import (
     CrossFitting,
-    LearnedPriors,
-    Specification,
-    Temperature,
+    cross_fitting,
     cross_validate,
-    fit,
 )
+from calibration.learned_potentials.learned import LearnedPotentials
+from calibration.learned_potentials.terms import Potentials, probability, temperature
 from experiments.study.reading import load_study
 from experiments.study.rows import read_rows
 from experiments.study.runner import Execution, Progress, StudyDesign, design, run_study
@@ -95,8 +94,8 @@ def viewed(name: str) -> list[FactGraph]:
 @pytest.mark.parametrize("view", ["FR1", "FR2"])
 @pytest.mark.parametrize("encoding", ["implication", "conditional"])
 def test_the_numbers_are_those_of_cross_validation(run: Path, view: str, encoding: str) -> None:
-    chosen = Specification(relations=Temperature("kind"), encoding=encoding)
-    validated = cross_validate(viewed(view), chosen, n_folds=3, seed=4)
+    chosen = Potentials(relations=temperature("kind"), encoding=encoding)
+    validated = cross_validate(cross_fitting(viewed(view), chosen, n_folds=3, seed=4))
     cell = {"variant": view, "encoding": encoding}
     own = posteriors(run, prior="learned", **cell)
     places = list(zip(validated.responses, validated.atoms, strict=True))
@@ -123,7 +122,7 @@ def test_the_numbers_are_those_of_cross_validation(run: Path, view: str, encodin
 
 def test_responses_without_labels_learn_of_all_others(run: Path) -> None:
     graphs = viewed("FR2")
-    learned = fit(graphs, Specification(relations=Temperature("kind")))
+    learned = fit_potentials(graphs, Potentials(relations=temperature("kind")))
     own = posteriors(run, prior="learned", variant="FR2", encoding="implication")
     bare = [graph for graph in graphs if graph.atoms[0].label is None]
     assert len(bare) == 3
@@ -172,7 +171,7 @@ def test_no_response_sees_its_own_labels(run: Path, tmp_path: Path) -> None:
         assert np.array_equal(before[turned.id], after[turned.id])
         others = [graph.id for graph in graphs if graph.id != turned.id]
         moved = {name for name in others if not np.array_equal(before[name], after[name])}
-        folds = cross_validate(viewed(view), n_folds=3, seed=4)
+        folds = cross_validate(cross_fitting(viewed(view), Potentials(), n_folds=3, seed=4))
         own = dict(zip(folds.ids, folds.fold.tolist(), strict=True))
         same_fold = {name for name, fold in own.items() if fold == own[turned.id]}
         assert moved == set(others) - same_fold
@@ -182,8 +181,8 @@ def test_strengths_act_on_what_was_learned(tmp_path: Path) -> None:
     text = STUDY.replace("[FR1, FR2]", "[FR2]").replace("seed: 4", "seed: 4\nstrengths: [1, 3]")
     graphs = responses()
     run_study(planned(tmp_path, graphs, text), tmp_path / "out", Execution(workers=1))
-    chosen = Specification(relations=Temperature("kind"))
-    learned = fit(viewed("FR2"), chosen)
+    chosen = Potentials(relations=temperature("kind"))
+    learned = fit_potentials(viewed("FR2"), chosen)
     graph = learned.apply(next(g for g in viewed("FR2") if g.atoms[0].label is None))
     stronger = strengthened(np.array([r.probability for r in graph.relations]), 3.0)
     moved = replace(
@@ -221,8 +220,8 @@ def test_what_is_fixed_beside_what_is_learned(tmp_path: Path) -> None:
     rows = posteriors(
         tmp_path / "out", prior="learned atom=0.3", variant="FR1", encoding="implication"
     )
-    chosen = Specification(0.3, None, ClassProbability("kind"))
-    validated = cross_validate(viewed("FR1"), chosen, n_folds=5, seed=4)
+    chosen = Potentials(0.3, None, probability("kind"))
+    validated = cross_validate(cross_fitting(viewed("FR1"), chosen, n_folds=5, seed=4))
     places = list(zip(validated.responses, validated.atoms, strict=True))
     assert rows[places].to_numpy() == pytest.approx(validated.p, abs=1e-12)
 
@@ -249,7 +248,7 @@ def test_a_run_that_goes_on_fits_nothing_again(
     fitted = CrossFitting.without
     count = 0
 
-    def dying(self: CrossFitting, number: int) -> LearnedPriors:
+    def dying(self: CrossFitting, number: int) -> LearnedPotentials:
         nonlocal count
         count += 1
         if count == 4:
@@ -302,7 +301,7 @@ def test_a_fit_that_fails_costs_its_units_alone_and_can_be_tried_again(
     path = study_file(folder, STUDY)
     fitted = CrossFitting.without
 
-    def failing(self: CrossFitting, number: int) -> LearnedPriors:
+    def failing(self: CrossFitting, number: int) -> LearnedPotentials:
         if number == 1 and self.specification.encoding == "conditional":
             raise MemoryError("no room")
         return fitted(self, number)

@@ -25,7 +25,6 @@ from experiments.analyses.ours import (
     inference_error,
     misspecification,
 )
-from experiments.analyses.ours.prior_learning import truth
 from experiments.analyses.ours.shared.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.posteriors import (
     atom_posteriors,
@@ -316,20 +315,6 @@ def test_implication_lets_contexts_with_many_relations_fall() -> None:
     assert rows["conditional"]["contexts"] == pytest.approx(0.8, abs=0.1)
 
 
-# --------------------------------------------------------------------------- learned priors
-
-
-def test_the_truth_of_synthetic_arguments() -> None:
-    assert truth(None) == {}
-    assert truth({"truth_rate": 0.3, "context_prior": 0.9, "log_odds_factor": 2.0}) == {
-        "atom_prior": 0.3,
-        "context_prior": 0.9,
-        "temperature": 0.5,
-    }
-    assert "temperature" not in truth({"copied": 0.5})
-    assert "context_prior" not in truth({"context_prior": [0.5, 0.9]})
-
-
 # ------------------------------------------------------------------------- misspecification
 
 
@@ -383,7 +368,7 @@ def test_in_sample_sigma_is_the_factuality_reweighted_by_errors(folder: Path) ->
         ("ours/encodings", "settings.drawn=[{name: nowhere}]", "settings.drawn[0]"),
         ("ours/misspecification", "settings.copied=[2]", "settings.copied[0]"),
         ("ours/misspecification", "settings.synthetic={n_atom: 3}", "synthetic.n_atom"),
-        ("ours/prior-recovery", "settings.folds=1", "settings.folds"),
+        ("ours/learned-potentials", "settings.folds=1", "settings.folds"),
         ("ours/does-it-matter", "settings.backends=[{backend: lbq}]", "did you mean 'lbp'?"),
         ("ours/sigma-shift", "settings.populations={}", "settings.populations"),
     ],

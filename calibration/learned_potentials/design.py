@@ -1,0 +1,228 @@
+"""Design: responses as one factor graph, whose log tables are functions of the parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from calibration.learned_potentials.terms import Parameters, Potentials, items_of
+from calibration.scores.logistic import sigmoid
+from calibration.validation import Floats, Integers
+from factormodels.compile import CompiledFacts, side_by_side
+from factormodels.encodings import encode_many
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.factor_graph import FactorGraph
+
+_MOST = 20.0
+"""Log odds are held within this, where 1 - p has 8 digits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Responses side by side in one factor graph of n variables and m relations.
+
+    Responses share no variable, so that log Z of all is the sum of theirs, and the belief of a
+    factor is that within its response.
+
+    Attributes:
+        ids: ids of the r responses.
+        encoding: name of the encoding of relations.
+        facts: the responses, with priors and probabilities of relations where these stay.
+        prior_columns: float64 (n, k), columns of each prior; zeros where it stays.
+        relation_columns: float64 (m, k), columns of each relation.
+        owners: int64 (n,), the response of each variable.
+        relation_owners: int64 (m,), the response of each relation.
+        labelled: int64 (l,), positions of the labelled atoms.
+        labels: int64 (l,), 1 for true, 0 for false.
+    """
+
+    ids: tuple[str, ...]
+    encoding: str
+    facts: CompiledFacts
+    prior_columns: Floats
+    relation_columns: Floats
+    owners: Integers
+    relation_owners: Integers
+    labelled: Integers
+    labels: Integers
+
+    @property
+    def n_parameters(self) -> int:
+        """Number of weights, k."""
+        return int(self.prior_columns.shape[1])
+
+    @cached_property
+    def graph(self) -> FactorGraph:
+        """The factor graph with priors and relations as stated."""
+        return self.facts.to_factor_graph(encoding=self.encoding)
+
+    @property
+    def clamps(self) -> Integers:
+        """State that each variable is labelled with, int64 (n,), -1 where it has no label."""
+        states = np.full(len(self.owners), -1, dtype=np.int64)
+        states[self.labelled] = self.labels
+        return states
+
+    def prior_values(self, theta: Floats) -> Floats:
+        """Prior of each variable, (n,)."""
+        return _moved(self.facts.priors, self.prior_columns, theta)
+
+    def relation_values(self, theta: Floats) -> Floats:
+        """Probability of each relation, (m,)."""
+        return _moved(self.facts.probabilities, self.relation_columns, theta)
+
+    def log_values(self, theta: Floats) -> Floats:
+        """Log tables of `graph` at parameters (k,)."""
+        values = self.facts.log_values(
+            self.prior_values(theta), self.relation_values(theta), self.encoding
+        )
+        # As in every graph: no copy when one takes it over, and kernels are compiled for this.
+        values.flags.writeable = False
+        return values
+
+    def scores(self, theta: Floats, weights: Floats) -> Floats:
+        """Sums over each response of a weight times the derivative of a log table entry, (r, k).
+
+        Args:
+            theta: parameters, (k,).
+            weights: one for every log table entry, laid out as `graph.log_values`.
+        """
+        priors, p = self.prior_values(theta), self.relation_values(theta)
+        targets = self.facts.pairs[:, 1]
+        unary, pairwise = self.facts.split(weights)
+        # Tables are affine in a relation's probability and in its target's prior.
+        by_p, by_target = (
+            np.einsum("mij,mij->m", slopes, pairwise) for slopes in self._relative_slopes(priors, p)
+        )
+        by_prior = unary[:, 1] * (1.0 - priors) - unary[:, 0] * priors
+        by_target = by_target * priors[targets] * (1.0 - priors[targets])
+        by_prior += np.bincount(targets, weights=by_target, minlength=len(priors))
+        result = np.zeros((len(self.ids), self.n_parameters))
+        for columns, owners, values in (
+            (self.prior_columns, self.owners, by_prior),
+            (self.relation_columns, self.relation_owners, by_p * p * (1.0 - p)),
+        ):
+            if len(values):
+                # Responses follow each other: sums over each are sums between two places.
+                starts = np.flatnonzero(np.diff(owners, prepend=-1))
+                result[owners[starts]] += np.add.reduceat(columns * values[:, None], starts)
+        return result
+
+    def only(self, at: int) -> Design:
+        """Part of the design that is one response."""
+        # Responses follow each other, in variables as in relations.
+        variables = slice(*np.searchsorted(self.owners, [at, at + 1]).tolist())
+        relations = slice(*np.searchsorted(self.relation_owners, [at, at + 1]).tolist())
+        labelled = np.flatnonzero(self.owners[self.labelled] == at)
+        return replace(
+            self,
+            ids=(self.ids[at],),
+            facts=self.facts.part(variables, relations),
+            prior_columns=self.prior_columns[variables],
+            relation_columns=self.relation_columns[relations],
+            owners=np.zeros_like(self.owners[variables]),
+            relation_owners=np.zeros_like(self.relation_owners[relations]),
+            labelled=self.labelled[labelled] - variables.start,
+            labels=self.labels[labelled],
+        )
+
+    def _tables(self, p: Floats, target_priors: Floats) -> Floats:
+        """Potentials of the relations, (m, 2, 2)."""
+        made = encode_many(self.facts.kinds, p, target_priors, self.encoding, self.facts.rest)
+        return np.exp(made)
+
+    @cached_property
+    def _affine(self) -> tuple[Floats, Floats]:
+        """Tables at a probability of 0, and how far they are from those at 1, (m, 2, 2) each.
+
+        Of an encoding that no prior of a target enters.
+        """
+        zero = np.zeros(len(self.facts.kinds))
+        low = self._tables(zero, zero)
+        return low, self._tables(zero + 1.0, zero) - low
+
+    def _relative_slopes(self, priors: Floats, p: Floats) -> tuple[Floats, Floats]:
+        """Derivatives of relations' log tables by p and by the target's prior, (m, 2, 2) each."""
+        if self.encoding != "conditional":
+            low, step = self._affine
+            by_p = _divided(step, low + p[:, None, None] * step)
+            return by_p, np.zeros_like(by_p)
+        of_target = priors[self.facts.pairs[:, 1]]
+        tables, zero, one = self._tables(p, of_target), np.zeros_like(p), np.ones_like(p)
+        return (
+            _divided(self._tables(one, of_target) - self._tables(zero, of_target), tables),
+            _divided(self._tables(p, one) - self._tables(p, zero), tables),
+        )
+
+
+def _divided(step: Floats, tables: Floats) -> Floats:
+    # An entry that does not move may be 0, and so may one of a relation that stays.
+    return np.divide(step, tables, out=np.zeros_like(step), where=tables > 0.0)
+
+
+def design(graphs: Sequence[FactGraph], potentials: Potentials, parameters: Parameters) -> Design:
+    """Design of some responses.
+
+    Raises:
+        InputError: if a response holds a column that is none of the parameters, two responses have
+            one id, or there is none.
+    """
+    if not graphs:
+        raise InputError("there is no response; give at least one fact graph")
+    index = {(item.term, item.column): at for at, item in enumerate(parameters)}
+    compiled: dict[str, CompiledFacts] = {}
+    priors: list[float] = []
+    columns: tuple[list[Floats], list[Floats]] = ([], [])
+    labels: list[bool | None] = []
+    for graph in graphs:
+        if graph.id in compiled:
+            raise InputError(f"two responses have the id {graph.id!r}; give each its own")
+        compiled[graph.id] = graph.compiled_for(potentials.encoding)
+        for place in range(3):
+            items = items_of(potentials, graph, place)
+            rows = np.zeros((len(items), len(parameters)))
+            for row, (values, _) in zip(rows, items, strict=True):
+                for column, value in values.items():
+                    row[_position(index, place, column, graph)] = value
+            columns[place == 2].append(rows)
+            if place < 2:
+                given = (potentials.claims, potentials.contexts)[place]
+                priors += [given if isinstance(given, float | int) else p for _, p in items]
+        labels += [*(atom.label for atom in graph.atoms), *(None for _ in graph.contexts)]
+    labelled = [at for at, label in enumerate(labels) if label is not None]
+    parts, responses = compiled.values(), np.arange(len(graphs))
+    return Design(
+        ids=tuple(compiled),
+        encoding=potentials.encoding,
+        facts=replace(side_by_side(compiled), priors=np.array(priors, dtype=np.float64)),
+        prior_columns=np.concatenate(columns[0]),
+        relation_columns=np.concatenate(columns[1]),
+        owners=np.repeat(responses, [len(part.names) for part in parts]),
+        relation_owners=np.repeat(responses, [len(part.kinds) for part in parts]),
+        labelled=np.array(labelled, dtype=np.int64),
+        labels=np.array([labels[at] for at in labelled], dtype=np.int64),
+    )
+
+
+def _moved(stated: Floats, columns: Floats, theta: Floats) -> Floats:
+    """Probabilities by their columns; what has none stays."""
+    values = stated.copy()
+    free = columns.any(axis=1)
+    values[free] = sigmoid(np.clip(columns[free] @ theta, -_MOST, _MOST))
+    return values
+
+
+def _position(
+    index: Mapping[tuple[int, str], int], place: int, column: str, graph: FactGraph
+) -> int:
+    if (place, column) not in index:
+        what = ("claims", "contexts", "relations")[place]
+        raise InputError(
+            f"fact graph {graph.id!r} holds the column {column!r} of {what}, for which nothing was "
+            "learned; learn from data that hold it"
+        )
+    return index[place, column]

@@ -1,0 +1,49 @@
+"""What a linear field's log odds are made of: evidence, position, neighbours and causes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibration.learned_potentials.columns import FAMILIES, ClaimTable
+from calibration.learned_potentials.fitting import FieldSettings, fit_fields
+from calibration.validation import Floats, Integers
+
+
+@dataclass(frozen=True, eq=False)
+class FieldParts:
+    """Posteriors of claims with the parts of their log odds.
+
+    Attributes:
+        after: posterior of each claim by a field of the other folds, (n,).
+        log_odds: by name of a family of columns, or "causes", what it adds to the posterior log
+            odds beyond those of a claim whose columns are all at their means, (n,).
+    """
+
+    after: Floats
+    log_odds: Mapping[str, Floats]
+
+
+def field_parts(table: ClaimTable, fold: Integers) -> FieldParts:
+    """Posteriors of claims by linear fields of the other folds, and the parts of their log odds."""
+    labelled = table.labelled
+    parts = [labelled[fold[labelled] != one] for one in range(int(fold.max()) + 1)]
+    families = {
+        family: [place for place, name in enumerate(table.names) if name in names]
+        for family, names in FAMILIES.items()
+    }
+    families = {family: places for family, places in families.items() if places}
+    after = np.empty(len(fold))
+    log_odds = {name: np.empty(len(fold)) for name in (*families, "causes")}
+    for one, field in enumerate(fit_fields(table, parts, FieldSettings())):
+        own = fold == one
+        p = field.probabilities(table)
+        after[own] = p[own]
+        weighed = field.scale(table.values) * field.parameters[0, :-1]
+        for family, places in families.items():
+            log_odds[family][own] = weighed[own][:, places].sum(axis=1)
+        moved = np.log(p) - np.log1p(-p) - field.log_odds(table)
+        log_odds["causes"][own] = moved[own]
+    return FieldParts(after, log_odds)

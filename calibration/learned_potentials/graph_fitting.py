@@ -1,0 +1,269 @@
+"""Fitting: the parameters under which the labels cost least."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from calibration.learned_potentials.learned import FitStatus, LearnedPotentials
+from calibration.learned_potentials.objectives import LearningProblem, Objective, problem
+from calibration.learned_potentials.terms import Parameters, Potentials, resolve
+from calibration.learned_potentials.uncertainty import Uncertainty, uncertainty
+from calibration.validation import Floats, is_number, member_named, whole_number
+from factormodels.errors import InputError
+from factormodels.evidence_source import evidence_sources
+from factormodels.fact_graph import FactGraph
+from inference.backend import Backend
+from inference.registry import as_backend
+
+logger = logging.getLogger(__name__)
+
+_AT_BOUND = 1e-6
+_LENGTHS = (1.0, 0.5, 0.25, 0.1, 0.02)
+"""Lengths of a step that are tried, the first that helps is taken."""
+
+_GAIN = 1e-9
+"""Where a step wins less per label, scoring ends."""
+
+_SMALL_GRADIENT = {True: 1e-5, False: 2e-3}
+"""Gradient per labelled atom at convergence, of exact inference and of approximations: it leaves
+less than a thousandth, or a fifth, of a standard error, whose gradient is about 0.5 by the root of
+the number of labels."""
+
+
+def fit_potentials(
+    graphs: Sequence[FactGraph],
+    potentials: Potentials | None = None,
+    *,
+    objective: str = Objective.LIKELIHOOD,
+    backend: str | Backend = "auto",
+    penalty: float | None = None,
+    max_iterations: int = 500,
+) -> LearnedPotentials:
+    """Priors and reliabilities that suit the labels best.
+
+    L-BFGS-B of SciPy on weights of columns, which of levels are logits of probabilities, from what
+    the graphs state. Responses may be labelled in part; those without labels play no part.
+
+    Args:
+        graphs: the responses, with labels on atoms.
+        potentials: what is learned; None: one atom prior and one temperature.
+        objective: ``likelihood`` (of all labels of a response together), ``log_loss`` or ``brier``
+            (of each atom's posterior by itself).
+        backend: the inference backend, by name or built. ``auto`` is ``exact`` where one pass over
+            all responses is predicted to take 2 s at most, and ``lbp`` beyond. With another than
+            ``exact`` its log Z stands in for the model's.
+        penalty: None, or the standard deviation s of the penalty
+            (theta - start)^2 / (2 s^2) that is added for each parameter: a normal prior.
+        max_iterations: after this many, the search ends as not converged.
+
+    Raises:
+        InputError: for responses without labels or with labels that the model forbids, a relation
+            of probability 0 or 1 under a temperature, nothing to learn, or bad settings.
+        MissingDependencyError: if a library that the backend needs is not installed.
+        InferenceError: if the backend cannot answer for these responses.
+    """
+    chosen = Potentials() if potentials is None else potentials
+    return fit_parameters(
+        graphs,
+        chosen,
+        resolve(chosen, graphs),
+        backend=as_backend(backend),
+        objective=member_named(Objective, objective, "objective"),
+        penalty=checked_scale(penalty, "penalty"),
+        max_iterations=whole_number(max_iterations, "max_iterations", 1),
+    )
+
+
+def fit_parameters(
+    graphs: Sequence[FactGraph],
+    potentials: Potentials,
+    parameters: Parameters,
+    *,
+    backend: Backend,
+    objective: Objective,
+    penalty: float | None,
+    max_iterations: int,
+    quiet: bool = False,
+    with_errors: bool = True,
+) -> LearnedPotentials:
+    """`fit_potentials` for parameters that may be those of more responses than these.
+
+    Args:
+        graphs: the responses.
+        potentials: what is learned.
+        parameters: its free numbers; those that these responses do not hold stay at their start.
+        backend: the inference backend.
+        objective: what is made small.
+        penalty: as in `fit_potentials`.
+        max_iterations: as in `fit_potentials`.
+        quiet: whether to leave warnings out.
+        with_errors: whether the covariance is computed, which takes two gradients for each
+            parameter.
+    """
+    task = problem(graphs, potentials, parameters, backend, objective)
+    n_labelled = len(task.design.labelled)
+    weight = 0.0 if penalty is None else 1.0 / penalty**2
+    theta, gradient, iterations = _search(task, parameters, weight, max_iterations)
+    bounds = _bounds(parameters)
+    held = np.minimum(theta - bounds[:, 0], bounds[:, 1] - theta) <= _AT_BOUND
+    known = Uncertainty(np.full((len(theta),) * 2, np.nan), (), ())
+    if with_errors:
+        known = uncertainty(task, theta, held, np.full(len(theta), weight))
+    names = tuple(item.name for item in parameters)
+    labels = task.design.labels
+    small = gradient <= _SMALL_GRADIENT[task.engine.exact]
+    settled = task.posteriors(theta)[1]
+    if labels.min() == labels.max():
+        status = FitStatus.ONE_LABEL
+    elif not small or not (settled or not task.engine.exact):
+        status = FitStatus.NOT_CONVERGED
+    else:
+        status = FitStatus.BOUNDARY if held.any() else FitStatus.CONVERGED
+    result = LearnedPotentials(
+        potentials=potentials,
+        parameters=parameters,
+        theta=theta,
+        covariance=known.covariance,
+        objective=objective,
+        backend=task.engine.algorithm,
+        value=task.value(theta),
+        start_value=task.value(_start(parameters)),
+        n_responses=len(task.design.ids),
+        n_labelled=n_labelled,
+        iterations=iterations,
+        gradient=gradient,
+        status=status,
+        boundary=tuple(names[at] for at in np.flatnonzero(held)),
+        untouched=tuple(names[at] for at in known.untouched),
+        confounded=tuple(tuple(names[at] for at in part) for part in known.confounded),
+        penalty=penalty,
+        sources=evidence_sources(graphs),
+    )
+    if not quiet:
+        _warn(result)
+    return result
+
+
+def _start(parameters: Parameters) -> Floats:
+    return np.array([item.start for item in parameters], dtype=np.float64)
+
+
+def _bounds(parameters: Parameters) -> Floats:
+    ends = [(item.lower, item.upper) for item in parameters]
+    return np.array(ends, dtype=np.float64).reshape(-1, 2)
+
+
+def checked_scale(scale: float | None, name: str) -> float | None:
+    """Standard deviation, or None.
+
+    Raises:
+        InputError: if it is not a finite number above 0.
+    """
+    if scale is not None and not (is_number(scale) and 0.0 < scale < math.inf):
+        raise InputError(f"{name} is {scale!r}; give a standard deviation above 0, or None")
+    return scale
+
+
+def _search(
+    task: LearningProblem, parameters: Parameters, weight: float, max_iterations: int
+) -> tuple[Floats, float, int]:
+    """Optimum, its largest projected gradient per label, and the iterations."""
+    from scipy.optimize import minimize
+
+    start, bounds = _start(parameters), _bounds(parameters)
+    n_labelled = len(task.design.labelled)
+
+    def cost(theta: Floats) -> tuple[float, Floats]:
+        value, gradient = task.value_and_gradient(theta)
+        away = theta - start
+        value += 0.5 * weight * float(away @ away)
+        return value / n_labelled, (gradient + weight * away) / n_labelled
+
+    theta, iterations = start, 0
+    if task.engine.has_beliefs:
+        theta, iterations = _scored(task, start, bounds, weight, max_iterations)
+    # Beliefs of an approximation are as good as its tolerance, and no further search is.
+    if task.engine.exact or not task.engine.has_beliefs:
+        found = minimize(
+            cost,
+            theta,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=bounds,
+            options={
+                "maxiter": max(max_iterations - iterations, 1),
+                "ftol": 1e-14,
+                "gtol": 1e-9,
+                "maxls": 40,
+            },
+        )
+        theta = np.clip(np.asarray(found.x, dtype=np.float64), bounds[:, 0], bounds[:, 1])
+        iterations += int(found.nit)
+    gradient = cost(theta)[1]
+    projected = theta - np.clip(theta - gradient, bounds[:, 0], bounds[:, 1])
+    return theta, float(np.abs(projected).max()), iterations
+
+
+def _scored(
+    task: LearningProblem, start: Floats, bounds: Floats, weight: float, max_iterations: int
+) -> tuple[Floats, int]:
+    """Where steps by the outer product of the responses' scores lead (Berndt and others 1974).
+
+    It is about the curvature, and costs no more than a gradient: correlated columns, which searches
+    by gradients alone take a hundred runs of inference for, take a dozen.
+    """
+    n_labelled = len(task.design.labelled)
+    ridge = (weight + 1e-6 * n_labelled) * np.eye(len(start))
+
+    def at(theta: Floats) -> tuple[float, Floats, Floats]:
+        value, scores = task.value_and_scores(theta)
+        away = theta - start
+        gradient = scores.sum(axis=0) + weight * away
+        return value + 0.5 * weight * float(away @ away), gradient, scores.T @ scores + ridge
+
+    theta = start
+    value, gradient, curvature = at(theta)
+    for iteration in range(max_iterations):
+        step = np.linalg.solve(curvature, gradient)
+        for length in _LENGTHS:
+            moved = np.clip(theta - length * step, bounds[:, 0], bounds[:, 1])
+            found = at(moved)
+            if found[0] < value:
+                break
+        else:
+            return theta, iteration
+        gain, theta = value - found[0], moved
+        value, gradient, curvature = found
+        if gain < _GAIN * n_labelled:
+            return theta, iteration + 1
+    return theta, max_iterations
+
+
+def _warn(learned: LearnedPotentials) -> None:
+    for name in learned.untouched:
+        logger.warning("no label bears on %s: it stays at its start; fix it or drop it", name)
+    for names in learned.confounded:
+        logger.warning(
+            "the labels cannot tell %s apart: other values suit them as well; fix one of them, "
+            "share it, or give a penalty",
+            " and ".join(names),
+        )
+    for name in learned.boundary:
+        logger.warning(
+            "%s stands at the end of its range: the labels have no optimum inside; fix it or give "
+            "a penalty",
+            name,
+        )
+    if learned.status is FitStatus.ONE_LABEL:
+        logger.warning("all labels are alike, so that priors and reliabilities have no optimum")
+    elif learned.status is FitStatus.NOT_CONVERGED:
+        logger.warning(
+            "the search did not converge: the largest gradient per label is %.1e after %d "
+            "iterations",
+            learned.gradient,
+            learned.iterations,
+        )

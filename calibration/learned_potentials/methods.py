@@ -1,0 +1,287 @@
+"""Every way to learn from labelled responses, by name: recalibrated, on graphs, without, the field.
+
+All are cross-fitted in the same folds of responses; what a method chooses, it chooses inside the
+folds that it learns from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from dataclasses import field as field_of
+
+import numpy as np
+
+from calibration.folds import response_folds
+from calibration.learned_potentials.columns import (
+    FAMILIES,
+    RESPONSE,
+    SENTENCE,
+    ClaimTable,
+    claim_table,
+)
+from calibration.learned_potentials.fitting import FieldSettings
+from calibration.learned_potentials.graph_folds import cross_fitting
+from calibration.learned_potentials.graphs import (
+    PENALTY,
+    classes,
+    linear_potentials,
+    ranked,
+    shared_contexts,
+    view_of,
+    with_causes,
+)
+from calibration.learned_potentials.rivals import (
+    Learner,
+    as_given,
+    base_rate,
+    boosted_trees,
+    cross_fitted,
+    field,
+    logistic,
+    of_posteriors,
+    recalibrated,
+)
+from calibration.learned_potentials.terms import Potentials, level, probability
+from calibration.validation import Floats, Integers
+from factormodels.errors import InputError
+from factormodels.fact_graph import FactGraph
+from factormodels.variants import variant
+from inference import Backend, get_backend, infer_batch
+
+Make = Callable[[FactGraph], FactGraph]
+"""From a response as recorded to the graph that is learned on."""
+
+_LEARNED = ("evidence", "position", "neighbours")
+_MORE = ("evidence", "position", "others")
+
+
+@dataclass(frozen=True, eq=False)
+class CrossFitTask:
+    """Labelled responses in folds.
+
+    Attributes:
+        graphs: the responses as recorded, each with a label.
+        table: all columns and causes of their claims, n of them.
+        fold: int64 (n,), the fold of each claim.
+        default: posterior of each under its graph of FR1 as given, *implication*, (n,).
+        n_folds: number of folds.
+        seed: seed of the folds.
+    """
+
+    graphs: tuple[FactGraph, ...]
+    table: ClaimTable
+    fold: Integers
+    default: Floats
+    n_folds: int
+    seed: int
+
+    def columns(self, families: Sequence[str], causes: Sequence[str] = ()) -> ClaimTable:
+        """The claims with the columns of some families; of none: with their default alone."""
+        if not families:
+            return of_posteriors(self.table, self.default)
+        names = [name for family in families for name in FAMILIES[family]]
+        return self.table.of(names, causes)
+
+
+def cross_fit_task(graphs: Sequence[FactGraph], n_folds: int, seed: int) -> CrossFitTask:
+    """The task of some responses; those without a label play no part.
+
+    Raises:
+        InputError: if no claim has a label, or for more folds than labelled responses.
+    """
+    kept = tuple(g for g in graphs if any(atom.label is not None for atom in g.atoms))
+    if not kept:
+        raise InputError("no claim of any response has a label; give labelled responses")
+    table = claim_table(kept, (*_LEARNED, "others"))
+    fold = response_folds([graph.id for graph in kept], n_folds, seed)[table.responses]
+    default = claim_posteriors([variant(graph, "FR1") for graph in kept])
+    return CrossFitTask(kept, table, fold, default, n_folds, seed)
+
+
+def claim_posteriors(
+    graphs: Sequence[FactGraph], encoding: str = "implication", backend: str | Backend = "auto"
+) -> Floats:
+    """Posterior of each claim of graphs as they are, (n,)."""
+    answers = infer_batch([graph.to_factor_graph(encoding) for graph in graphs], backend)
+    parts = [
+        answer.marginals.of_state(1)[: len(graph.atoms)]
+        for graph, answer in zip(graphs, answers, strict=True)
+    ]
+    return np.concatenate(parts)
+
+
+@dataclass(frozen=True)
+class ColumnMethod:
+    """A learner of columns of claims.
+
+    Attributes:
+        learner: the learner.
+        families: families of columns that it sees; none: the default posterior alone.
+        causes: levels of hidden causes, of a field.
+    """
+
+    learner: Learner
+    families: tuple[str, ...] = ("evidence", "position")
+    causes: tuple[str, ...] = ()
+
+    def table(self, task: CrossFitTask) -> ClaimTable:
+        """What it sees of the claims."""
+        return task.columns(self.families, self.causes)
+
+    def suits(self, task: CrossFitTask) -> bool:  # noqa: ARG002
+        """Whether the responses state what it reads."""
+        return True
+
+    def __call__(self, task: CrossFitTask, parts: Sequence[Integers] | None = None) -> Floats:
+        """Cross-fitted probability of each claim, (n,)."""
+        return self.fitted(task, self.table(task), parts)
+
+    def fitted(
+        self, task: CrossFitTask, table: ClaimTable, parts: Sequence[Integers] | None = None
+    ) -> Floats:
+        """The same by a table of other columns or causes."""
+        return cross_fitted(self.learner, table, task.fold, parts)
+
+
+@dataclass(frozen=True)
+class GraphMethod:
+    """Potentials learned on whole graphs.
+
+    Attributes:
+        make: from a response to the graph.
+        potentials: what is learned of it.
+        backend: the inference backend.
+        settings: its settings.
+    """
+
+    make: Make
+    potentials: Callable[[CrossFitTask], Potentials]
+    backend: str = "auto"
+    settings: Mapping[str, float] = field_of(default_factory=dict)
+
+    def suits(self, task: CrossFitTask) -> bool:
+        """Whether the responses state the distributions that it reads."""
+        return all(r.distribution is not None for graph in task.graphs for r in graph.relations)
+
+    def graphs(self, task: CrossFitTask) -> list[FactGraph]:
+        """Every response's graph with what the folds without it teach, in order."""
+        crossing = cross_fitting(
+            [self.make(graph) for graph in task.graphs],
+            self.potentials(task),
+            n_folds=task.n_folds,
+            seed=task.seed,
+            backend=get_backend(self.backend, **self.settings),
+            penalty=PENALTY,
+            with_errors=False,
+        )
+        fits = [crossing.without(number) for number in range(task.n_folds)]
+        return [
+            fits[own].apply(graph)
+            for graph, own in zip(crossing.graphs, crossing.fold.tolist(), strict=True)
+        ]
+
+    def __call__(self, task: CrossFitTask, parts: Sequence[Integers] | None = None) -> Floats:
+        """Cross-fitted probability of each claim, (n,)."""
+        if parts is not None:
+            raise InputError("graphs are learned from all other folds; take a method of columns")
+        backend = get_backend(self.backend, **self.settings)
+        return claim_posteriors(self.graphs(task), self.potentials(task).encoding, backend)
+
+
+def taught_classes(task: CrossFitTask, view: str, encoding: str) -> list[FactGraph]:
+    """Every response's graph of a view with six classes' strengths from the folds without it.
+
+    Where relations state no distribution there is a strength for each kind instead. Strengths are
+    learned under the encoding, by which the graphs are to be encoded; what a learned relation is
+    not of its kind, *mixture* takes for neutral.
+    """
+    backend = "exact" if view == "FR1" else "lbp"
+    method = GraphMethod(lambda graph: view_of(graph, view), lambda _: classes(encoding), backend)
+    if method.suits(task):
+        return method.graphs(task)
+    kinds = Potentials(level("atom_prior"), None, probability("kind"), encoding)
+    return GraphMethod(lambda graph: variant(graph, view), lambda _: kinds, backend).graphs(task)
+
+
+_LOOSE = {"tolerance": 1e-5, "max_iterations": 100}
+"""Of belief propagation where contexts join all claims: what does not settle soon never does."""
+
+
+def _stars(graph: FactGraph) -> FactGraph:
+    return view_of(graph, "FR1")
+
+
+def _ranks() -> Potentials:
+    return Potentials(level("atom_prior"), None, ranked())
+
+
+def _linear(task: CrossFitTask) -> Potentials:
+    return linear_potentials(task.graphs, task.columns(("position",)))
+
+
+_LINEAR, _SMALL = FieldSettings(), FieldSettings("small")
+_BOTH = (SENTENCE, RESPONSE)
+
+RIVALS: Mapping[str, ColumnMethod] = {
+    "base rate": ColumnMethod(base_rate, ()),
+    "Platt": ColumnMethod(recalibrated("platt"), ()),
+    "beta": ColumnMethod(recalibrated("beta"), ()),
+    "logistic regression": ColumnMethod(logistic),
+    "boosted trees": ColumnMethod(boosted_trees),
+    "boosted trees, neighbours": ColumnMethod(boosted_trees, _LEARNED),
+}
+"""What learns without a graph."""
+
+CLASSES: Mapping[str, GraphMethod] = {
+    "six classes": GraphMethod(_stars, lambda _: classes()),
+    "ranks": GraphMethod(_stars, lambda _: _ranks()),
+    "ranks, causes": GraphMethod(lambda graph: with_causes(_stars(graph)), lambda _: _ranks()),
+    "six classes, FR2": GraphMethod(
+        lambda graph: view_of(graph, "FR2"), lambda _: classes(), "lbp"
+    ),
+    "contexts as variables": GraphMethod(
+        lambda graph: shared_contexts(graph, "FR1"), _linear, "lbp", _LOOSE
+    ),
+    "contexts as variables, FR2": GraphMethod(
+        lambda graph: shared_contexts(graph, "FR2"), _linear, "lbp", _LOOSE
+    ),
+}
+"""Graphs whose relations have a strength for each class of what they state."""
+
+FIELDS: Mapping[str, ColumnMethod] = {
+    "field: columns": ColumnMethod(field(_LINEAR), ("evidence",)),
+    "with position": ColumnMethod(field(_LINEAR)),
+    "with causes of sentences": ColumnMethod(field(_LINEAR), causes=(SENTENCE,)),
+    "with causes of biographies": ColumnMethod(field(_LINEAR), causes=_BOTH),
+    "with passages of other claims": ColumnMethod(field(_LINEAR), _MORE, _BOTH),
+    "with a module": ColumnMethod(field(_SMALL), causes=_BOTH),
+    "linear, neighbours": ColumnMethod(field(_LINEAR), _LEARNED, _BOTH),
+    "module, neighbours": ColumnMethod(field(_SMALL), _LEARNED, _BOTH),
+}
+"""The field, a step at a time."""
+
+METHODS: Mapping[str, ColumnMethod | GraphMethod] = {
+    "default": ColumnMethod(as_given, ()),
+    **dict(list(RIVALS.items())[:3]),
+    **CLASSES,
+    **dict(list(RIVALS.items())[3:]),
+    **FIELDS,
+}
+"""Every method: as given, recalibrated, learned on graphs, without any graph, and the field."""
+
+
+def learning_parts(task: CrossFitTask, size: int, seed: int) -> list[Integers]:
+    """Claims of so many responses outside each fold, at random; fewer if there are no more.
+
+    With a larger size the same responses are among them.
+    """
+    order = np.random.default_rng(seed).permutation(task.table.n_responses)
+    of_response = np.zeros(task.table.n_responses, np.int64)
+    of_response[task.table.responses] = task.fold
+    parts = []
+    for one in range(task.n_folds):
+        chosen = [response for response in order if of_response[response] != one][:size]
+        kept = np.isin(task.table.responses[task.table.labelled], chosen)
+        parts.append(task.table.labelled[kept])
+    return parts

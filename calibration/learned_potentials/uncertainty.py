@@ -1,0 +1,76 @@
+"""How far the parameters are known: curvature, errors clustered by response, what is confounded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.learned_potentials.objectives import LearningProblem
+from calibration.validation import Floats
+
+CONFOUNDED = 10.0
+"""Labels that leave a standard error as large in some direction, of weights, do not
+determine it: a 95 percent interval of a probability then runs from 1e-8 to 1 - 1e-8."""
+
+_TAKES_PART = 0.2
+"""A parameter takes part in a direction of length 1 if it makes up as much of it."""
+
+_UNTOUCHED = 1e-6
+"""Curvatures by weights are about 0.1 for every label that bears on a parameter."""
+
+
+@dataclass(frozen=True, eq=False)
+class Uncertainty:
+    """What the labels say of the parameters at the optimum.
+
+    Attributes:
+        covariance: float64 (k, k) clustered by response; nan in rows
+            and columns of parameters at a bound, untouched or confounded.
+        untouched: positions of parameters on which no label bears.
+        confounded: positions of parameters that move together without the objective noticing.
+    """
+
+    covariance: Floats
+    untouched: tuple[int, ...]
+    confounded: tuple[tuple[int, ...], ...]
+
+
+def uncertainty(
+    problem: LearningProblem, theta: Floats, held: NDArray[np.bool_], penalty: Floats
+) -> Uncertainty:
+    """Sandwich covariance H^-1 (sum of s s^T) H^-1 R/(R - 1), and what it cannot give.
+
+    H is the curvature of the objective with its penalty, s the derivative of what each of R
+    responses adds to it (Liang & Zeger 1986, "Longitudinal data analysis using generalized linear
+    models", equation 6; the factor for few clusters as in Cameron & Miller 2015, equation 12).
+
+    Args:
+        problem: the objective.
+        theta: the optimum, (k,).
+        held: bool (k,), parameters at a bound, where there is no curvature to go by.
+        penalty: (k,), curvature of the penalty.
+    """
+    k, n_responses = len(theta), len(problem.design.ids)
+    covariance = np.full((k, k), np.nan)
+    curvature = problem.hessian(theta)
+    scale = np.abs(curvature).max(axis=1)
+    untouched = np.flatnonzero(~held & (scale <= _UNTOUCHED))
+    inside = np.flatnonzero(~held & (scale > _UNTOUCHED))
+    values, vectors = np.linalg.eigh(curvature[np.ix_(inside, inside)])
+    flat = values < 1.0 / CONFOUNDED**2
+    parts = [np.flatnonzero(np.abs(vectors[:, at]) >= _TAKES_PART) for at in np.flatnonzero(flat)]
+    confounded = tuple(tuple(int(inside[place]) for place in part) for part in parts)
+    if n_responses > 1 and len(inside):
+        scores = problem.scores(theta)[:, inside]
+        if penalty.any():
+            bread = np.linalg.inv(curvature[np.ix_(inside, inside)] + np.diag(penalty[inside]))
+        else:
+            bread = (vectors[:, ~flat] / values[~flat]) @ vectors[:, ~flat].T
+        factor = n_responses / (n_responses - 1)
+        covariance[np.ix_(inside, inside)] = factor * bread @ (scores.T @ scores) @ bread
+        if not penalty.any():
+            unknown = sorted({place for part in confounded for place in part})
+            covariance[unknown, :] = covariance[:, unknown] = np.nan
+    return Uncertainty(covariance, tuple(untouched.tolist()), confounded)

@@ -1,0 +1,63 @@
+"""The posterior of potentials: held against the optimum, its curvature, and the truth."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from calibration.learned_potentials.graph_fitting import fit_potentials
+from calibration.learned_potentials.objectives import Objective, problem
+from calibration.learned_potentials.terms import Potentials, level
+from factormodels import Atom, FactGraph
+from inference import get_backend, infer
+from tests.calibration.learned_potentials.data import GENERATOR, TRUTH, generated
+from tests.refusals import refused
+
+pytest.importorskip("numpyro")
+
+from calibration.learned_potentials.posterior import sample_posterior
+
+pytestmark = pytest.mark.slow
+
+
+def test_draws_are_about_the_optimum_as_its_curvature_says() -> None:
+    # Priors of weights are about what graphs state: here the truth is well inside.
+    graphs = [graph.with_priors(contexts=0.75) for graph in generated(60, 1)]
+    found = sample_posterior(graphs, GENERATOR, scale=1.0, n_warmup=100, n_draws=200)
+    assert found.divergences == 0
+    fit = fit_potentials(graphs, GENERATOR, penalty=1.0)
+    exact = get_backend("exact")
+    task = problem(graphs, GENERATOR, fit.parameters, exact, Objective.LIKELIHOOD)
+    laplace = np.linalg.inv(task.hessian(fit.theta) + np.eye(len(fit.theta)))
+    errors = np.sqrt(np.diag(laplace))
+    # 200 draws, about half of them as good as independent: a mean errs by a tenth of a standard
+    # deviation, and a posterior of 240 labels is skewed by about as much.
+    assert np.all(np.abs(found.draws.mean(axis=0) - fit.theta) < 0.4 * errors)
+    np.testing.assert_allclose(found.draws.std(axis=0), errors, rtol=0.3)
+    for name, values in found.values.items():
+        # It fails by chance once in a hundred draws of responses.
+        low, high = np.quantile(values, [0.005, 0.995])
+        assert low < TRUTH[name] < high
+
+
+def test_lone_claims_have_the_posterior_that_can_be_integrated() -> None:
+    atoms = tuple(Atom(f"a{at}", label=at < 7) for at in range(10))
+    graph = FactGraph("r", atoms)
+    chosen = Potentials(level("atom_prior"), None, None)
+    found = sample_posterior([graph], chosen, scale=1.5, n_warmup=200, n_draws=800)
+    grid = np.linspace(-6, 6, 4001)
+    log_density = 7 * grid - 10 * np.logaddexp(0, grid) - grid**2 / (2 * 1.5**2)
+    weights = np.exp(log_density - log_density.max())
+    mean = float(weights @ grid / weights.sum())
+    spread = math.sqrt(float(weights @ (grid - mean) ** 2 / weights.sum()))
+    # Five standard errors of the mean of draws, a third of them as good as independent.
+    assert found.draws.mean() == pytest.approx(mean, abs=5 * spread / math.sqrt(800 / 3))
+    assert found.draws.std() == pytest.approx(spread, rel=0.25)
+    under = [infer(g.to_factor_graph()).marginals["a0"][1] for g in found.graphs(graph, 3)]
+    assert under == pytest.approx(found.values["atom_prior"][[0, 400, 799]], abs=1e-9)
+
+
+def test_a_bound_has_no_posterior() -> None:
+    refused("'wmb' has no beliefs", sample_posterior, generated(3, 0), GENERATOR, backend="wmb")
