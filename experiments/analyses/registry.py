@@ -35,6 +35,7 @@ _OF_OURS = (
     "few-calls",
     "claim-coherence",
     "relation-consensus",
+    "claims-relations",
 )
 """Names of the analyses; each is a module of `papers` or `ours`, spelt there with underscores."""
 

@@ -26,6 +26,7 @@ KEPT = {
     "few-labels",
     "few-calls",
     "claim-coherence",
+    "claims-relations",
 }
 """Studies that take minutes: docs/findings.md shows them, from results that are kept."""
 

@@ -1,0 +1,158 @@
+"""Relations between the claims of a response beside its evidence: whether they help to judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, ClassVar, Literal
+
+import numpy as np
+from pydantic import Field
+
+from calibration.folds import folds_of
+from calibration.learned_potentials.graph_folds import cross_fitting
+from calibration.learned_potentials.graphs import PENALTY, six_classes, view_of, with_causes
+from calibration.learned_potentials.methods import claim_posteriors
+from calibration.learned_potentials.terms import Potentials, level, probability
+from calibration.validation import Floats
+from experiments.analyses.context import AnalysisContext
+from experiments.analyses.figures import estimate_figure
+from experiments.analyses.interval_values import named
+from experiments.analyses.posteriors import labelled_atoms, score_change, scores_with_intervals
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import Column, Table, data_frame, interval_column, text_columns
+from experiments.study.config import STRICT
+from factormodels import datasets
+from factormodels.claims import Context, Relation, RelationKind
+from factormodels.fact_graph import FactGraph
+from factormodels.variants import between_claims
+
+ALONE, RELATED, CAUSES = "evidence alone", "relations between claims", "hidden causes"
+_SURE = 0.6
+"""Relations between claims have a strength for each kind, below and from this probability on."""
+
+Make = Callable[[FactGraph], FactGraph]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """On what.
+
+    Attributes:
+        data: embedded responses with labels and with relations between their claims.
+        folds: folds of responses in which strengths are learned.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    data: tuple[Literal["factscore", "selfcheck"], ...] = ("factscore", "selfcheck")
+    folds: Annotated[int, Field(ge=2)] = 5
+
+
+def run(settings: Settings, context: AnalysisContext) -> Artefacts:
+    """Scores of each graph, and their differences from those of the evidence alone."""
+    rows: list[dict[str, Any]] = []
+    with context.track("graphs", 3 * len(settings.data)) as step:
+        for name in settings.data:
+            graphs = datasets.with_claim_relations(datasets.load(name))
+            rows += score_rows(name, graphs, settings.folds, context.seed, step)
+    frame = data_frame(rows)
+    columns = (
+        *text_columns("graph"),
+        Column("relations", "relations of claims", digits=0),
+        interval_column("brier", "Brier", 4),
+        interval_column("less", "Brier less that of evidence alone", 4),
+        interval_column("auroc", "AUROC", 3),
+    )
+    note = (
+        "Strengths are learned on other folds of responses. Differences are paired over responses; "
+        "95 % intervals. AUROC within folds."
+    )
+    caption = "Labelled claims judged with and without relations between them"
+    figure = estimate_figure(frame, "graph", {"brier": "Brier"}, by="data")
+    return Artefacts(
+        {"relations": Table(frame, columns, caption, group="data", note=note)},
+        {"scores": PaperFigure(figure, frame, "Brier score of each graph")},
+    )
+
+
+def score_rows(
+    name: str, graphs: Sequence[FactGraph], folds: int, seed: int, step: Callable[[], None]
+) -> Iterator[dict[str, Any]]:
+    """Yield a row for each graph that is learned on."""
+    kept = [graph for graph in graphs if any(atom.label is not None for atom in graph.atoms)]
+    atoms = labelled_atoms(kept, name)
+    fold = folds_of(atoms.grouping, folds, seed)
+    alone: Floats | None = None
+    for title, make in MAKES.items():
+        made = [make(graph) for graph in kept]
+        p = learned_posteriors(made, folds, seed)[atoms.kept]
+        row: dict[str, Any] = {"data": name, "graph": title, "n_atoms": len(p)}
+        row["relations"] = sum(len(between_claims(graph)) for graph in made)
+        row |= scores_with_intervals(p, atoms, ("brier", "auroc"), seed, fold)
+        nothing = np.nan, np.nan, np.nan
+        row |= named(
+            "less", nothing if alone is None else score_change("brier", p, alone, atoms, seed)
+        )
+        alone = p if alone is None else alone
+        step()
+        yield row
+
+
+def learned_posteriors(graphs: Sequence[FactGraph], folds: int, seed: int) -> Floats:
+    """Posterior of each claim with the strengths that the folds without its response teach."""
+    crossing = cross_fitting(
+        graphs,
+        Potentials(level("atom_prior"), None, probability(strength_class)),
+        n_folds=folds,
+        seed=seed,
+        backend="exact",
+        penalty=PENALTY,
+        with_errors=False,
+    )
+    fits = [crossing.without(number) for number in range(folds)]
+    applied = [
+        fits[own].apply(graph)
+        for graph, own in zip(crossing.graphs, crossing.fold.tolist(), strict=True)
+    ]
+    return claim_posteriors(applied, backend="exact")
+
+
+def strength_class(graph: FactGraph, relation: Relation) -> str:
+    """What of a relation's strength is learned together: the kind and half of it between claims."""
+    if relation.source in graph.atom_ids:
+        return f"{relation.kind} {'sure' if relation.probability >= _SURE else 'unsure'}"
+    return six_classes(graph, relation)
+
+
+def evidence_alone(graph: FactGraph) -> FactGraph:
+    """The relations of each claim's own passages as entailments; votes, where it has these, as one.
+
+    A vote is an answer whether a sample supports the claim; their share is the probability.
+    """
+    votes = graph.metadata.get("votes")
+    if votes is None:
+        return view_of(graph, "FR1")
+    told = {atom: said.count("Y") / len(said) for atom, said in votes.items() if said}
+    return replace(
+        graph,
+        contexts=tuple(Context(f"votes {atom}", retrieved_for=(atom,)) for atom in told),
+        relations=tuple(
+            Relation(f"votes {atom}", atom, RelationKind.ENTAILMENT, share)
+            for atom, share in told.items()
+        ),
+    )
+
+
+def with_related_claims(graph: FactGraph) -> FactGraph:
+    """The same, with the relations between claims."""
+    alone = evidence_alone(graph)
+    return replace(alone, relations=(*alone.relations, *between_claims(graph)))
+
+
+MAKES: Mapping[str, Make] = {
+    ALONE: evidence_alone,
+    RELATED: with_related_claims,
+    CAUSES: lambda graph: with_causes(evidence_alone(graph)),
+}
+"""Graphs that are learned on, by what tables call them."""

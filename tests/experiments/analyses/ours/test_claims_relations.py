@@ -1,0 +1,79 @@
+"""Relations between claims beside evidence: graphs that are learned on, and what comes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.analyses.ours.claims_relations import (
+    evidence_alone,
+    learned_posteriors,
+    strength_class,
+    with_related_claims,
+)
+from factormodels import Atom, FactGraph, Relation, RelationKind, datasets
+from factormodels.variants import between_claims, variant
+from tests.experiments.conftest import invoke
+
+pytestmark = pytest.mark.slow
+
+
+def test_votes_are_evidence_by_their_share() -> None:
+    claims = (Atom("a1", label=True), Atom("a2", label=False))
+    related = Relation("a1", "a2", RelationKind.EQUIVALENCE, 0.7)
+    graph = FactGraph("r", claims, (), (related,), metadata={"votes": {"a1": "YYN", "a2": "NNN"}})
+    alone = evidence_alone(graph)
+    assert [(one.target, one.probability) for one in alone.relations] == [
+        ("a1", 2 / 3),
+        ("a2", 0.0),
+    ]
+    both = with_related_claims(graph)
+    assert both.relations == (*alone.relations, related)
+    assert strength_class(both, related) == "equivalence sure"
+    assert strength_class(both, both.relations[0]) == "p4"
+
+
+def test_passages_are_those_of_each_claim() -> None:
+    graph = datasets.with_claim_relations(datasets.load("factscore"))[0]
+    alone = evidence_alone(graph)
+    assert len(alone.relations) == len(variant(graph, "FR1").relations)
+    both = with_related_claims(graph)
+    assert between_claims(both) == between_claims(graph)
+
+
+def test_what_claims_say_of_each_other_is_learned_from_labels() -> None:
+    """Where claims agree in pairs and nothing else is known, one's evidence tells of the other."""
+    rng = np.random.default_rng(0)
+    graphs = []
+    for number in range(60):
+        truth = bool(rng.random() < 0.5)
+        share = 0.9 if truth else 0.1
+        vote = "Y" * int(20 * share) + "N" * (20 - int(20 * share))
+        graphs.append(
+            FactGraph(
+                f"r{number}",
+                (Atom("a1", label=truth), Atom("a2", label=truth)),
+                relations=(Relation("a1", "a2", RelationKind.EQUIVALENCE, 0.7),),
+                metadata={"votes": {"a1": vote}},
+            )
+        )
+    truth = np.array([atom.label for graph in graphs for atom in graph.atoms], float)
+    alone = learned_posteriors([evidence_alone(graph) for graph in graphs], 3, 0)
+    both = learned_posteriors([with_related_claims(graph) for graph in graphs], 3, 0)
+    second = np.arange(1, 120, 2)
+    assert np.ptp(alone[second]) < 0.2
+    assert np.mean((both[second] - truth[second]) ** 2) < 0.05
+
+
+def test_the_study_gives_differences_from_evidence_alone(folder: Path) -> None:
+    fewer = ("settings.data=[selfcheck]", "settings.folds=2")
+    invoke("run", "ours/claims-relations", "--out", "out", *fewer)
+    found = pd.read_csv(folder / "out" / "relations.csv").set_index("graph")
+    assert found["relations"].tolist() == [0, 10, 0]
+    change = found.loc["hidden causes", "brier"] - found.loc["evidence alone", "brier"]
+    assert found.loc["hidden causes", "less"] == pytest.approx(change, abs=1e-12)
+    # What claims of a passage have in common is their writer.
+    assert found.loc["hidden causes", "less_upper"] < 0
