@@ -114,6 +114,8 @@ def test_a_long_compilation_is_announced_once(caplog: pytest.LogCaptureFixture) 
     # Python shows warnings on standard error where nobody has set logging up.
     assert record.levelno == logging.WARNING
     assert "compiling kernels: once" in record.getMessage()
+    # How long one may have to wait, before the waiting.
+    assert "20 to 40 seconds of processor time" in record.getMessage()
 
 
 @pytest.mark.usefixtures("impatient")
