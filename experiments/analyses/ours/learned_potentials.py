@@ -112,7 +112,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
             used = across(tasks[source], tasks[target], names)
             atoms = labelled(tasks[target])
             for name, p in used.items():
-                row = {"where": f"{source} to {target}", "method": name}
+                row: dict[str, Any] = {"where": f"{source} to {target}", "method": name}
                 row |= scores_with_intervals(p, atoms, ("brier", "log_loss", "auroc"), context.seed)
                 if TREES in used:
                     change = score_change("brier", p, used[TREES], atoms, context.seed)
