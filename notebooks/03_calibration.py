@@ -45,7 +45,7 @@ from calibration.learned_potentials.graph_fitting import fit_potentials
 from calibration.learned_potentials.graph_folds import cross_fitting, cross_validate
 from calibration.learned_potentials.terms import Potentials, probability, stance_class
 from calibration.recalibration import PlattRecalibrator, cross_fit
-from calibration.scores.pointwise import LOSSES
+from calibration.scores.families.pointwise import LOSSES
 from calibration.significance import paired_bootstrap
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.notebook import fast, write_results
