@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -138,7 +139,7 @@ def _of_the_field(n_responses: int, seed: int) -> ClaimTable:
     first, second = 1.5, 1.0
 
     def flips(log_odds: np.ndarray) -> np.ndarray:
-        return (generator.random(log_odds.shape) < 1 / (1 + np.exp(-log_odds))).astype(float)
+        return np.where(generator.random(log_odds.shape) < 1 / (1 + np.exp(-log_odds)), 1.0, 0.0)
 
     # What the claims of a sentence say of its cause, and the causes of sentences of that above.
     of_sentence = 2 * np.arctanh(np.tanh(first / 2) * np.tanh(odds / 2)).sum(axis=2)
@@ -168,7 +169,7 @@ def test_one_claim_in_a_sentence_does_not_tell_its_coupling() -> None:
     alone = forest_of([("sentence", np.arange(5))])
     free = torch.zeros(1, 1).double()
 
-    def posterior(coupling: float, bias: float) -> torch.Tensor:
+    def posterior(coupling: float, bias: float) -> Any:
         joined = torch.full((1, 1), coupling, dtype=torch.float64)
         return marginal_log_odds(log_odds, joined, free + bias, alone)
 

@@ -140,8 +140,8 @@ def test_the_value_of_a_pair_is_the_chance_that_its_answer_turns_the_verdict(odd
 
 def test_the_risk_of_a_claim_is_that_of_all_its_answers_enumerated() -> None:
     """Scores without anything in common: then answers are independent."""
-    pairs = AskablePairs(*(np.array(x) for x in ([0, 0, 0, 1], [0, 1, 2, 0], [0, 0, 0, 0])),
-                  np.ones((4, 1)), np.zeros(2))  # fmt: skip
+    claim, passage, sentence = np.array([[0, 0, 0, 1], [0, 1, 2, 0], [0, 0, 0, 0]])
+    pairs = AskablePairs(claim, passage, sentence, np.ones((4, 1)), np.zeros(2))
     coefficients = np.zeros(5), np.zeros(5)
     coefficients[0][2], coefficients[1][2] = -0.5, -1.0
     alone = AnswerLaw(np.zeros(1), np.array([0.0] * 6 + [1.0]), *coefficients,

@@ -382,7 +382,7 @@ def test_the_biographies_with_the_lexical_baseline(folder: Path, shared_data: Pa
     data = shared_data / "factscore_dev"
     options = [
         "--response",
-        f"passages={data}" / "passages_bm25.jsonl",
+        f"passages={data / 'passages_bm25.jsonl'}",
         "--variant",
         "FR1",
         "--variant",

@@ -287,7 +287,7 @@ def test_what_each_cost_is_told_where_a_file_says_it(tmp_path: Path) -> None:
         for place, graph in enumerate(graphs)
     ]  # fmt: skip
     marginals = [{"variable": f"a{i}", "probabilities": [0.3, 0.7]} for i in range(1, 6)]
-    theirs = [
+    theirs: list[dict[str, Any]] = [
         {
             "input": graph.query,
             "output": "",

@@ -302,7 +302,7 @@ def test_a_fit_that_fails_costs_its_units_alone_and_can_be_tried_again(
     fitted = CrossFitting.without
 
     def failing(self: CrossFitting, number: int) -> LearnedPotentials:
-        if number == 1 and self.specification.encoding == "conditional":
+        if number == 1 and self.potentials.encoding == "conditional":
             raise MemoryError("no room")
         return fitted(self, number)
 

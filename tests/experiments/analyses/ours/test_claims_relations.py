@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -60,18 +61,18 @@ def test_what_claims_say_of_each_other_is_learned_from_labels() -> None:
                 metadata={"votes": {"a1": vote}},
             )
         )
-    truth = np.array([atom.label for graph in graphs for atom in graph.atoms], float)
+    labels = np.array([atom.label for graph in graphs for atom in graph.atoms], float)
     alone = learned_posteriors([evidence_alone(graph) for graph in graphs], 3, 0)
     both = learned_posteriors([with_related_claims(graph) for graph in graphs], 3, 0)
     second = np.arange(1, 120, 2)
     assert np.ptp(alone[second]) < 0.2
-    assert np.mean((both[second] - truth[second]) ** 2) < 0.05
+    assert np.mean((both[second] - labels[second]) ** 2) < 0.05
 
 
 def test_the_study_gives_differences_from_evidence_alone(folder: Path) -> None:
     fewer = ("settings.data=[selfcheck]", "settings.folds=2")
     invoke("run", "ours/claims-relations", "--out", "out", *fewer)
-    found = pd.read_csv(folder / "out" / "relations.csv").set_index("graph")
+    found: Any = pd.read_csv(folder / "out" / "relations.csv").set_index("graph")
     assert found["relations"].tolist() == [0, 10, 0]
     change = found.loc["hidden causes", "brier"] - found.loc["evidence alone", "brier"]
     assert found.loc["hidden causes", "less"] == pytest.approx(change, abs=1e-12)
