@@ -36,6 +36,7 @@ from experiments.cli.options import (
     options_of,
     set_option,
     spelled_as_options,
+    with_keys_in_options,
 )
 from experiments.cli.progress import TerminalWatcher, announced
 from experiments.findings.findings import Findings
@@ -90,15 +91,12 @@ def run_command(function: Callable[..., Findings], arguments: Sequence[str]) -> 
     """
     command = command_of(function)
     try:
-        tokens = [_HYPHEN if each == "-" else each for each in arguments]
+        words = with_keys_in_options(_with_output(settings_of(function)), arguments)
+        tokens = [_HYPHEN if each == "-" else each for each in words]
         return int(command(tokens, result_action="return_value") or 0)
     except CycloptsError as error:
         error.verbose = False
         said = " ".join(str(error).split())
-        wrong = re.match(r"Unknown option: (--[a-z-]+)", said)
-        meant = spelled_as_options(_with_output(settings_of(function)), wrong[1]) if wrong else ""
-        if wrong and meant != wrong[1]:
-            raise InputError(f"{wrong[1]} is a key of another option: {meant}") from None
         raise InputError(f"{said} (see {command.name[0]} --help)") from None
     except FactormodelsError as error:
         sentence = spelled_as_options(settings_of(function), str(error))

@@ -2,7 +2,8 @@
 
 `--retriever local,top-k=5` gives two fields, `retriever` and `top_k`. Every field is a key of --set
 too, which also reads files of settings; what stands in an option goes before what --set says, and
-what stands on the command line before what stands in a file.
+what stands on the command line before what stands in a file. A key may be written as an option of
+its own: `--top-k 5` is `--retriever top-k=5`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from factormodels.io.plain_yaml import parse_yaml
 
 _SET = (
     "Any of these settings, as KEY=VALUE, or a file of them in YAML; what stands in an option goes "
-    "before it."
+    "before it. Every key may also be written as an option of its own: --KEY VALUE."
 )
 _OPTION = re.compile(r"(?<![\w-])--(no-)?([a-z][a-z-]*)(?: (?=[^\s:]+:))?")
 
@@ -181,6 +182,30 @@ def _mapping(file: str) -> Mapping[Any, Any]:
     found = parse_yaml(read_text(Path(file)), file)
     if not isinstance(found, Mapping):
         raise InputError(f"{file}: a file of settings is a mapping; write KEY: VALUE in each line")
+    return found
+
+
+def with_keys_in_options(kind: type[Settings], tokens: Sequence[str]) -> list[str]:
+    """Words of a command line, with `--OPTION KEY=VALUE` in place of `--KEY VALUE`."""
+    keys = {
+        option_of(kind, field).name: (option, _is_flag(kind, field))
+        for field in _fields(kind)
+        if (option := key_of(kind, field)) and not option_of(kind, field).rest
+    }
+    for name in (SET, *(option.name for option in options_of(kind))):
+        keys.pop(name, None)
+    found: list[str] = []
+    words = iter(tokens)
+    for word in words:
+        name, sign, value = word.removeprefix("--").partition("=")
+        key = name if name in keys else name.removeprefix("no-")
+        of, is_flag = keys.get(key, ("", False))
+        if not word.startswith("--") or not of or (key != name and not is_flag):
+            found.append(word)
+            continue
+        if not sign:
+            value = ("yes" if key == name else "no") if is_flag else next(words, "")
+        found += [f"--{of}", f"{key}={value}"]
     return found
 
 

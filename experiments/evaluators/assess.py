@@ -170,8 +170,8 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
         factormodels assess demonstration --model openai/NAME --assessor factscore
         factormodels assess demonstration --retriever local \\
             --set core,domain=things,faithfulness=no
-        factormodels assess demonstration --set coherence,claim-window=8
-        factormodels assess demonstration --set spend=20,stop=0.02
+        factormodels assess demonstration --coherence --claim-window 8
+        factormodels assess demonstration --spend 20 --stop 0.02
 
     Args:
         texts: Responses: a text; a table with a row per response (CSV, TSV, JSON, JSON Lines,

@@ -214,6 +214,14 @@ def search(data: str, settings: Search) -> Findings:
         (("--set", "kept.yaml"), {"top_k": 7, "words": ["x", "y"], "seed": 1}),
         (("--set", "seed=2", "--set", "kept.yaml"), {"top_k": 7, "words": ["x", "y"], "seed": 2}),
         (("--set", "kept.yaml,", "--retriever", "top-k=1"), None),
+        (
+            ("--top-k", "5", "--retriever", "web", "--queries"),
+            {"retriever": "web", "top_k": 5, "queries": True},
+        ),
+        (
+            ("--no-queries", "--seed=4", "--words", "a"),
+            {"queries": False, "seed": 4, "words": ["a"]},
+        ),
         (("--set", "top-k=4,queries", "--retriever", "top-k=1"), {"top_k": 1, "queries": True}),
     ],
 )
@@ -242,7 +250,8 @@ def test_keys_of_options_and_files_give_fields(
         (["--set", "sede=1"], "--set sede=1: the key 'sede' is unknown (did you mean 'seed'?)"),
         (["--set", "bad.yaml"], "bad.yaml: the setting 'sede' is unknown (did you mean 'seed'?)"),
         (["--set", "list.yaml"], "list.yaml: a file of settings is a mapping"),
-        (["--seed", "1"], "--seed is a key of another option: --set seed"),
+        (["--seed", "-1"], "--set seed is from 0; --retriever queries=no and --retriever stay"),
+        (["--seed"], "--set seed : give a whole number"),
     ],
 )
 def test_what_is_wrong_with_a_key_is_one_sentence(
