@@ -91,9 +91,7 @@ def run_command(function: Callable[..., Findings], arguments: Sequence[str]) -> 
     """
     command = command_of(function)
     try:
-        words = with_keys_in_options(_with_output(settings_of(function)), arguments)
-        tokens = [_HYPHEN if each == "-" else each for each in words]
-        return int(command(tokens, result_action="return_value") or 0)
+        return int(command(tokens_of(function, arguments), result_action="return_value") or 0)
     except CycloptsError as error:
         error.verbose = False
         said = " ".join(str(error).split())
@@ -102,6 +100,12 @@ def run_command(function: Callable[..., Findings], arguments: Sequence[str]) -> 
         sentence = spelled_as_options(settings_of(function), str(error))
         error.args = (sentence, *error.args[1:])
         raise
+
+
+def tokens_of(function: Callable[..., Findings], arguments: Sequence[str]) -> list[str]:
+    """What `command_of` a function is called with for the words of a command line."""
+    words = with_keys_in_options(_with_output(settings_of(function)), arguments)
+    return [_HYPHEN if each == "-" else each for each in words]
 
 
 def command_of(function: Callable[..., Findings]) -> App:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.cli.front import command_of, described
+from experiments.cli.front import command_of, described, tokens_of
 from experiments.cli.main import COMMANDS, function_named
 from experiments.cli.options import fields_set, options_of
 from experiments.settings import settings_of
@@ -134,7 +134,9 @@ def test_every_command_that_we_show_takes_its_options() -> None:
             continue
         function = function_named(name)
         kind = settings_of(function)
-        _, bound, *_ = command_of(function).parse_args(rest, exit_on_error=False, print_error=False)
+        words = tokens_of(function, rest)
+        command = command_of(function)
+        _, bound, *_ = command.parse_args(words, exit_on_error=False, print_error=False)
         for option in options_of(kind):
             given = bound.kwargs.get(option.name.replace("-", "_"))
             if isinstance(given, list):
