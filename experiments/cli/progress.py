@@ -333,10 +333,6 @@ def announced(console: Console) -> Iterator[None]:
 
 _WORTH_SAYING = 1.0
 
-_TO_EXPECT = "; a backend takes 20 to 40 seconds of a processor"
-"""Of `exact` and of `auto` on a graph that it cannot answer exactly, as measured with nothing kept;
-how long it took here is said at the end."""
-
 
 class _Compilations(logging.Handler):
     """Adds up how long kernels are compiled.
@@ -357,8 +353,7 @@ class _Compilations(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.levelno >= logging.WARNING:
             if self._console.is_terminal:
-                told = record.getMessage()
-                self._console.print(told + _TO_EXPECT * told.startswith("compiling kernels"))
+                self._console.print(record.getMessage())
             return
         taken = float(vars(record)["seconds"])
         start = record.created - taken

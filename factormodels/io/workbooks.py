@@ -135,7 +135,7 @@ def _refuse_pickle(content: bytes, source: Source) -> None:
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             pickled = any(name.endswith("data.pkl") for name in archive.namelist())
-    except zipfile.BadZipFile:
+    except Exception:  # What is wrong with an archive is said where it is read as a workbook.
         return
     if pickled:
         raise InputError(

@@ -25,6 +25,7 @@ STOPPED: tuple[tuple[BaseException, int], ...] = (
 NOT_FINDING_ALL = {
     "assess",
     "coherence",
+    "consensus",
     "datasets",
     "fastfact",
     "omissions",

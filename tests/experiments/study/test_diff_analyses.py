@@ -62,12 +62,12 @@ def test_rows_columns_and_tables_of_one_run_alone(two: tuple[Path, Path]) -> Non
     frame.to_csv(path, index=False)
     manifest = two[1] / "manifest.json"
     facts = json.loads(manifest.read_text())
-    del facts["files"]["atoms-per-response.csv"]
+    del facts["files"]["claims-per-response.csv"]
     manifest.write_text(json.dumps(facts))
     found = diff(*two)
     assert [list(row.values())[2:] for row in found.tables["rows"].records()] == [[1, 0]]
     assert "changes" not in found.tables
-    assert "Only before: atoms-per-response." in found.sentences
+    assert "Only before: claims-per-response." in found.sentences
     assert "datasets: only one has n_atoms, added." in found.sentences
 
 

@@ -237,7 +237,7 @@ def test_what_is_of_no_format_is_told_with_the_nearest(tmp_path: Path) -> None:
     assert "looked for the keys or columns of fact-graph, factreasoner" in problem.message
     assert "the nearest is fastfact-bench, of which it lacks response" in problem.message
     for text, words in {
-        "one,two\n1,2\n": "it has ['one', 'two']; choose a format with --set format",
+        "one,two\n1,2\n": "it has ['one', 'two']; choose a format with --format",
         "just a text": "it has ['just a text']",
         "[1, 2]": "none was found",
         "": "the file is empty",

@@ -362,7 +362,7 @@ def test_in_sample_sigma_is_the_factuality_reweighted_by_errors(folder: Path) ->
 @pytest.mark.parametrize(
     ("study", "override", "said"),
     [
-        ("ours/frontier", "settings.densities=[0]", "did you mean 'density'?"),
+        ("ours/frontier", "settings.budgets=[0]", "did you mean 'budget'?"),
         ("ours/frontier", "settings.base.atoms=0", "settings.base.atoms"),
         ("ours/i-bound", "settings.i_bounds=[0]", "settings.i_bounds[0]"),
         ("ours/encodings", "settings.drawn=[{name: nowhere}]", "settings.drawn[0]"),
