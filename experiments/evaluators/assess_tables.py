@@ -19,7 +19,7 @@ from experiments.evaluators.response import (
     by_strength,
     summarise_judged,
 )
-from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.table import Column, Table, data_frame, interval_column, text_columns
 from experiments.findings.text import ABSENT, counted, duration, verdict
 from factormodels.claims import RelationKind
 from factormodels.extraction.pipeline import STAGE_KEYS
@@ -201,10 +201,7 @@ def response_table(batch: Batch, names: Sequence[str]) -> Table:
     columns = (
         Column("response", "response"),
         Column("claims", "claims", digits=0),
-        *(
-            Column(name, f"Pr {name}", digits=3, lower=f"{name}_lower", upper=f"{name}_upper")
-            for name in names
-        ),
+        *(interval_column(name, f"Pr {name}", 3) for name in names),
         Column("missing", "missing", digits=0),
     )
     note = (

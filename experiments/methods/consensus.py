@@ -19,7 +19,7 @@ from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings
 from experiments.evaluators.relation_quality import distribution, labelled_pairs
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.table import Column, Table, data_frame, interval_column, text_columns
 from experiments.findings.text import counted
 from experiments.methods.fit import score_rows
 from experiments.progress import tell
@@ -408,18 +408,15 @@ def _sentence(rows: Sequence[Mapping[str, Any]], what: str) -> str:
 
 
 def _scores_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    def score(name: str, title: str, digits: int) -> Column:
-        return Column(name, title, digits=digits, lower=f"{name}_lower", upper=f"{name}_upper")
-
     return Table(
         data_frame([dict(row) for row in rows]),
         (
             *text_columns("model"),
-            score("brier", "Brier", 4),
-            score("corp_brier_miscalibration", "MCB", 4),
-            score("log_loss", "log loss", 3),
-            score("auroc", "AUROC", 3),
-            score("less", "learned less it, Brier", 4),
+            interval_column("brier", "Brier", 4),
+            interval_column("corp_brier_miscalibration", "MCB", 4),
+            interval_column("log_loss", "log loss", 3),
+            interval_column("auroc", "AUROC", 3),
+            interval_column("less", "learned less it, Brier", 4),
         ),
         "Probabilities of relations, by where they come from.",
         note="In brackets: 95 % over responses. What is learned is judged on responses that it has "

@@ -30,7 +30,7 @@ from calibration.learned_potentials.rivals import (
     recalibrated,
 )
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.table import Column, Table, data_frame, interval_column, text_columns
 from experiments.findings.text import counted
 from experiments.progress import tell
 from experiments.settings import SET, ColumnNames, Names, Option, Settings, front_door
@@ -301,17 +301,14 @@ def score_rows(
 
 
 def _scores_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    def score(name: str, title: str, digits: int) -> Column:
-        return Column(name, title, digits=digits, lower=f"{name}_lower", upper=f"{name}_upper")
-
     return Table(
         data_frame([dict(row) for row in rows]),
         (
             *text_columns("model"),
-            score("brier", "Brier", 4),
-            score("log_loss", "log loss", 3),
-            score("auroc", "AUROC", 3),
-            score("less", "field less it, Brier", 4),
+            interval_column("brier", "Brier", 4),
+            interval_column("log_loss", "log loss", 3),
+            interval_column("auroc", "AUROC", 3),
+            interval_column("less", "field less it, Brier", 4),
         ),
         "On responses that it has not seen.",
         note="In brackets: 95 % over responses; AUROC within folds; rivals learn in the same "
