@@ -49,18 +49,56 @@ class AskablePairs:
         return int(self.claim.size)
 
 
-def shared(pairs: AskablePairs) -> list[Floats]:
-    """For each of `EFFECTS`, (n, n): how much of it two pairs have in common."""
-    claim, passage, sentence = (
-        each[:, None] == each[None] for each in (pairs.claim, pairs.passage, pairs.sentence)
-    )
-    distance = np.abs(pairs.sentence[:, None] - pairs.sentence[None])
-    ones = np.ones(claim.shape, dtype=np.bool_)
-    parts: list[NDArray[np.generic]] = [ones, claim, passage, sentence, sentence & passage]
-    return [
-        *(part.astype(np.float64) for part in parts),
-        passage * np.exp(-distance / REACH),
-    ]
+def covariance(pairs: AskablePairs, variances: Floats, one: Integers, other: Integers) -> Floats:
+    """(n, m): covariances, without noise, of the scores of n pairs with those of m.
+
+    Args:
+        pairs: the pairs.
+        variances: float64 (7,), of `EFFECTS` and of noise.
+        one: int64 (n,), numbers of the first pairs.
+        other: int64 (m,), numbers of the others.
+    """
+    distance = np.abs(pairs.sentence[one][:, None] - pairs.sentence[other])
+    same = distance == 0
+    found: Floats = variances[2] + variances[4] * same + variances[5] * np.exp(-distance / REACH)
+    found *= pairs.passage[one][:, None] == pairs.passage[other]
+    found += variances[0] + variances[3] * same
+    found += variances[1] * (pairs.claim[one][:, None] == pairs.claim[other])
+    return found
+
+
+def _sums_of_products(pairs: AskablePairs, weights: Floats) -> Floats:
+    """(8,): sums of weights' products over any two pairs, by how much of each of `EFFECTS` they
+    have in common; then over each pair with itself; then as nearness, the last effect, squared."""
+    passages, sentences = int(pairs.passage.max()) + 1, np.unique(pairs.sentence)
+    sentence = np.searchsorted(sentences, pairs.sentence)
+    both = np.bincount(
+        sentence * passages + pairs.passage, weights, sentences.size * passages
+    ).reshape(sentences.size, passages)
+    near = np.exp(-np.abs(sentences[:, None] - sentences) / REACH)
+    return np.array([
+        weights.sum() ** 2,
+        (np.bincount(pairs.claim, weights) ** 2).sum(),
+        (both.sum(axis=0) ** 2).sum(),
+        (both.sum(axis=1) ** 2).sum(),
+        (both**2).sum(),
+        (both * (near @ both)).sum(),
+        weights @ weights,
+        (both * (near**2 @ both)).sum(),
+    ])  # fmt: skip
+
+
+_MEET = np.array([
+    [0, 1, 2, 3, 4, 5, 6],
+    [1, 1, 6, 1, 6, 6, 6],
+    [2, 6, 2, 4, 4, 5, 6],
+    [3, 1, 4, 3, 4, 4, 6],
+    [4, 6, 4, 4, 4, 4, 6],
+    [5, 6, 5, 4, 4, 7, 6],
+    [6, 6, 6, 6, 6, 6, 6],
+])  # fmt: skip
+"""The product of what two pairs share by two effects, or noise, as a place of `_sums_of_products`:
+a claim stands in one sentence, and a claim and a passage are one pair."""
 
 
 def learn_variances(
@@ -87,9 +125,8 @@ def learn_variances(
         if not pairs.size:
             continue
         rest = score - pairs.columns @ mean
-        flat = np.stack([part.ravel() for part in (*shared(pairs), np.eye(pairs.size))])
-        products += flat @ flat.T / pairs.size
-        right += flat @ np.outer(rest, rest).ravel() / pairs.size
+        products += _sums_of_products(pairs, np.ones(pairs.size))[_MEET] / pairs.size
+        right += _sums_of_products(pairs, rest)[:size] / pairs.size
     # Where responses have one sentence or passage each, effects cannot be told apart.
     products += 1e-9 * np.trace(products) / size * np.eye(size)
     root = np.linalg.cholesky(products)
@@ -101,6 +138,10 @@ def learn_variances(
 class FieldState:
     """The field of one response, conditioned on the answers so far.
 
+    The joint covariance is never formed: each answer leaves one row, the covariances with its
+    score over the root of its variance, and what all of them explain is the sum of their products
+    (a Cholesky factor of what was asked, grown row by row).
+
     Attributes:
         mean: float64 (n,), expected score of every pair.
         variance: float64 (n,), its variance without noise.
@@ -110,27 +151,31 @@ class FieldState:
 
     def __init__(self, pairs: AskablePairs, mean: Floats, variances: Floats) -> None:
         self.mean: Floats = pairs.columns @ mean
-        self._live = np.arange(pairs.size)
-        self._joint: Floats = np.asfortranarray(
-            sum(v * part for v, part in zip(variances, shared(pairs), strict=False))
-        )
-        self.variance: Floats = self._joint.diagonal().copy()
+        self.variance: Floats = np.full(pairs.size, variances[:-1].sum())
         self.noise = float(variances[-1])
         self.asked = np.zeros(pairs.size, dtype=np.bool_)
+        self._pairs, self._variances = pairs, variances
+        self._live = np.arange(pairs.size)
+        self._told = 0
+        self._rows: Floats = np.empty((16, pairs.size))
 
     def tell(self, pair: int, score: float) -> None:
         """Condition on the score that a pair was answered with."""
-        from scipy.linalg.blas import dger
-
         place = int(np.searchsorted(self._live, pair))
         self.asked[pair] = True
         if place == self._live.size or self._live[place] != pair:
             return
-        row = self._joint[:, place].copy()
-        spread = row[place] + self.noise
+        before = self._rows[: self._told]
+        row = covariance(self._pairs, self._variances, np.array([pair]), self._live)[0]
+        row -= before[:, place] @ before
+        spread = max(float(row[place]), 0.0) + self.noise
         self.mean[self._live] += row * ((score - self.mean[pair]) / spread)
-        self._joint = dger(-1.0 / spread, row, row, a=self._joint, overwrite_a=True)
-        self.variance[self._live] = np.maximum(self._joint.diagonal(), 0.0)
+        row /= np.sqrt(spread)
+        self.variance[self._live] = np.maximum(self.variance[self._live] - row**2, 0.0)
+        if self._told == len(self._rows):
+            self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
+        self._rows[self._told] = row
+        self._told += 1
 
     def follow(self, wanted: NDArray[np.bool_]) -> None:
         """Leave pairs that nothing hangs on as they are from now on: answers move the others alone.
@@ -140,19 +185,19 @@ class FieldState:
         """
         kept = wanted[self._live] & ~self.asked[self._live]
         if kept.sum() <= 0.8 * kept.size:
-            places = np.flatnonzero(kept)
-            self._joint = np.asfortranarray(self._joint[np.ix_(places, places)])
-            self._live = self._live[places]
+            self._rows = self._rows[:, kept]
+            self._live = self._live[kept]
 
     def draw(self, count: int, seed: int) -> Floats:
         """(count, n) standard normal numbers, correlated as the scores of the pairs now are."""
         generator = np.random.default_rng(seed)
         drawn: Floats = generator.standard_normal((count, self.mean.size))
-        kept = np.flatnonzero(~self.asked[self._live])
-        if kept.size:
-            joint = self._joint[np.ix_(kept, kept)] + self.noise * np.eye(kept.size)
+        kept = ~self.asked[self._live]
+        live, told = self._live[kept], self._rows[: self._told, kept]
+        if live.size:
+            joint = covariance(self._pairs, self._variances, live, live) - told.T @ told
+            joint += self.noise * np.eye(live.size)
             scale = np.sqrt(joint.diagonal())
             root = np.linalg.cholesky(joint / np.outer(scale, scale))
-            live = self._live[kept]
             drawn[:, live] = drawn[:, live] @ root.T
         return drawn

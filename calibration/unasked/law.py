@@ -69,13 +69,16 @@ class AnswerLaw:
             state: their field, conditioned on the answers so far.
             weight: (n,), weights of answers; those of pairs that were not asked play no part.
         """
-        seen = evidence(pairs, state, weight, self.shares)
-        return sigmoid(seen @ self.support), sigmoid(seen @ self.contradiction)
+        moving = moving_evidence(state, weight, self.shares)
+        by, moves = np.column_stack([self.support, self.contradiction]), moving.shape[1]
+        # Columns stay as they are, so that they are never copied.
+        found = sigmoid(moving @ by[:moves] + pairs.columns @ by[moves:])
+        return found[:, 0], found[:, 1]
 
 
-def evidence(pairs: AskablePairs, state: FieldState, weight: Floats, shares: Floats) -> Floats:
-    """(n, d + 4): the score in standard deviations above 0, what is above -2 of it, the columns,
-    and how often pairs of the response so far were answered with support, and contradiction."""
+def moving_evidence(state: FieldState, weight: Floats, shares: Floats) -> Floats:
+    """(n, 4): the score in standard deviations above 0, what is above -2 of it, and how often
+    pairs of the response so far were answered with support, and contradiction."""
     standard = state.mean / np.sqrt(state.variance + state.noise)
     told = weight[state.asked]
     found = np.array([(told > 0).sum(), (told < 0).sum()])
@@ -84,7 +87,11 @@ def evidence(pairs: AskablePairs, state: FieldState, weight: Floats, shares: Flo
         [
             np.maximum(standard, -6.0),
             np.maximum(standard + 2.0, 0.0),
-            pairs.columns,
-            np.broadcast_to(often, (pairs.size, 2)),
+            np.broadcast_to(often, (standard.size, 2)),
         ]
     )
+
+
+def evidence(pairs: AskablePairs, state: FieldState, weight: Floats, shares: Floats) -> Floats:
+    """(n, 4 + d): what moves with the answers (see `moving_evidence`), and the columns."""
+    return np.column_stack([moving_evidence(state, weight, shares), pairs.columns])

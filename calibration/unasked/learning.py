@@ -53,7 +53,7 @@ def learn_law(
     start = np.zeros(width)
     start[0] = 1.7  # the logistic function is nearly the normal one of 1.7 times its argument
     none = np.zeros(width)
-    none[2] = np.log(shares[1] / (1 - shares[1]))
+    none[4] = np.log(shares[1] / (1 - shares[1]))
     law = AnswerLaw(mean, variances, start, none, strengths, shares, np.array([0.0, 1.0]))
     seen: list[Floats] = []
     true: list[Integers] = []

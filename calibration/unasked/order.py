@@ -52,12 +52,15 @@ def values(
         weight: (n,), weights of answers; those of pairs that were not asked play no part.
     """
     support, contradiction = law.chances(pairs, state, weight)
-    now = odds[pairs.claim]
-    up, down = now + law.strengths[0], now - law.strengths[1]
-    turns = support * ((now <= TIE) & (up > TIE)) + contradiction * ((now > TIE) & (down <= TIE))
-    p = sigmoid(now)
-    change = support * np.abs(sigmoid(up) - p) + contradiction * np.abs(sigmoid(down) - p)
-    return np.where(state.asked, -1.0, turns + _CHANGE * change)
+    up, down = odds + law.strengths[0], odds - law.strengths[1]
+    p = sigmoid(odds)
+    true = odds > TIE
+    by_support = (~true & (up > TIE)) + _CHANGE * np.abs(sigmoid(up) - p)
+    by_contradiction = (true & (down <= TIE)) + _CHANGE * np.abs(sigmoid(down) - p)
+    worth = support * by_support[pairs.claim] + contradiction * by_contradiction[pairs.claim]
+    worth[state.asked] = -1.0
+    found: Floats = worth
+    return found
 
 
 def ask_in_order(law: AnswerLaw, pairs: AskablePairs, answers: Answers) -> Iterator[Step]:

@@ -19,12 +19,23 @@ from calibration.unasked import (
     replay,
     stated_risk,
 )
-from calibration.unasked.fields import FieldState, shared
+from calibration.unasked.fields import EFFECTS, REACH, FieldState, covariance
 from calibration.unasked.law import evidence
 from calibration.unasked.learning import ridge_logistic
 from calibration.unasked.order import change_of_verdicts, values
 
 VARIANCES = np.array([0.1, 0.3, 0.2, 0.1, 0.2, 0.1, 0.4])
+
+
+def shared(pairs: AskablePairs) -> list[np.ndarray]:
+    """For each of `EFFECTS`, (n, n): how much of it two pairs have in common."""
+    claim, passage, sentence = (
+        each[:, None] == each[None] for each in (pairs.claim, pairs.passage, pairs.sentence)
+    )
+    near = np.exp(-np.abs(pairs.sentence[:, None] - pairs.sentence[None]) / REACH)
+    ones = np.ones(claim.shape)
+    return [ones, 1.0 * claim, 1.0 * passage, 1.0 * sentence, 1.0 * (sentence & passage),
+            passage * near]  # fmt: skip
 
 
 def grid(claims: int = 4, passages: int = 3, per_sentence: int = 2) -> AskablePairs:
@@ -46,11 +57,42 @@ def drawn(pairs: AskablePairs, seed: int, variances: np.ndarray = VARIANCES) -> 
 def law(support: float = 1.7, contradiction: float = -4.0) -> AnswerLaw:
     """A law whose chance of support follows the score alone."""
     of_support, of_contradiction = np.zeros(6), np.zeros(6)
-    of_support[0], of_contradiction[2] = support, contradiction
+    of_support[0], of_contradiction[4] = support, contradiction
     mean = np.array([-1.2, 0.5])
     ones = np.ones(2)
     shares, risk = np.array([0.2, 0.05]), np.array([0.0, 1.0])
     return AnswerLaw(mean, VARIANCES, of_support, of_contradiction, ones, shares, risk)
+
+
+def test_covariances_are_sums_of_what_pairs_share() -> None:
+    pairs = grid(6, 3)
+    some, every = np.array([4, 0, 17]), np.arange(pairs.size)
+    joint = sum(v * part for v, part in zip(VARIANCES, shared(pairs), strict=False))
+    np.testing.assert_allclose(covariance(pairs, VARIANCES, some, every), joint[some])
+
+
+def test_variances_solve_the_regression_of_products_of_residuals() -> None:
+    """Written out with a matrix a response and effect; sentences with gaps, pairs in any order."""
+    generator = np.random.default_rng(5)
+    pairs = []
+    for number in range(4):
+        one = grid(8, 5)
+        kept = generator.permutation(one.size)[: 30 + number]
+        pairs.append(AskablePairs(one.claim[kept], one.passage[kept], 3 * one.sentence[kept],
+                                  one.columns[kept], one.prior))  # fmt: skip
+    scores = [drawn(each, number, 4 * VARIANCES).score for number, each in enumerate(pairs)]
+    mean, found = learn_variances(pairs, scores)
+    size = len(EFFECTS) + 1
+    products, right = np.zeros((size, size)), np.zeros(size)
+    for each, score in zip(pairs, scores, strict=True):
+        rest = score - each.columns @ mean
+        flat = np.stack([part.ravel() for part in (*shared(each), np.eye(each.size))])
+        products += flat @ flat.T / each.size
+        right += flat @ np.outer(rest, rest).ravel() / each.size
+    free = found > 0
+    slope = products @ found - right
+    np.testing.assert_allclose(slope[free], 0, atol=1e-5 * np.abs(right).max())
+    assert (slope[~free] > -1e-5 * np.abs(right).max()).all()
 
 
 def test_the_field_is_the_normal_law_conditioned_on_all_answers_at_once() -> None:
@@ -143,7 +185,7 @@ def test_the_risk_of_a_claim_is_that_of_all_its_answers_enumerated() -> None:
     claim, passage, sentence = np.array([[0, 0, 0, 1], [0, 1, 2, 0], [0, 0, 0, 0]])
     pairs = AskablePairs(claim, passage, sentence, np.ones((4, 1)), np.zeros(2))
     coefficients = np.zeros(5), np.zeros(5)
-    coefficients[0][2], coefficients[1][2] = -0.5, -1.0
+    coefficients[0][4], coefficients[1][4] = -0.5, -1.0
     alone = AnswerLaw(np.zeros(1), np.array([0.0] * 6 + [1.0]), *coefficients,
                       np.array([1.0, 2.0]), np.array([0.2, 0.2]), np.array([0.0, 1.0]))  # fmt: skip
     state, odds, none = alone.start(pairs), np.zeros(2), np.zeros(4)
