@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from calibration.grouping import Grouping
 from calibration.intervals import (
+    IntervalMethod,
     IntervalSettings,
     PairedDifference,
     RatioEstimand,
@@ -20,6 +22,7 @@ from calibration.intervals import (
     replicates,
     response_weights,
 )
+from calibration.scores.registry import REGISTRY
 from experiments.findings.table import data_frame
 from experiments.findings.text import ABSENT
 
@@ -45,6 +48,18 @@ def mean_of_clusters(totals: ArrayLike, sizes: ArrayLike, seed: int) -> Value:
         seed: seed of the bootstrap over clusters.
     """
     return _estimated(_ratio(totals, sizes), seed)
+
+
+def mean_loss_of_clusters(losses: ArrayLike, grouping: Grouping) -> Value:
+    """The mean of losses of 0 or more, with its 95 % interval over responses, as of the log loss.
+
+    Args:
+        losses: of each claim or pair, (n,).
+        grouping: their responses.
+    """
+    losses = np.asarray(losses, dtype=np.float64)
+    mean = _ratio(grouping.sums(losses), grouping.sizes, REGISTRY["log_loss"].scale)
+    return _of_one(mean, IntervalSettings(IntervalMethod.DELTA, level=LEVEL))
 
 
 def means_of_clusters(
@@ -146,13 +161,16 @@ def interval_text(frame: pd.DataFrame, name: str, sign: str = "") -> list[str]:
     return texts
 
 
-def _ratio(totals: ArrayLike, sizes: ArrayLike) -> RatioEstimand:
+def _ratio(totals: ArrayLike, sizes: ArrayLike, scale: Scale = Scale.NUMBER) -> RatioEstimand:
     above, below = (np.asarray(each, dtype=np.float64)[:, np.newaxis] for each in (totals, sizes))
-    return RatioEstimand("mean", RatioSums(above, below), Scale.NUMBER)
+    return RatioEstimand("mean", RatioSums(above, below), scale)
 
 
 def _estimated(estimand: RatioEstimand | PairedDifference, seed: int) -> Value:
-    settings = IntervalSettings(n_bootstrap=N_BOOTSTRAP, seed=seed, level=LEVEL)
+    return _of_one(estimand, IntervalSettings(n_bootstrap=N_BOOTSTRAP, seed=seed, level=LEVEL))
+
+
+def _of_one(estimand: RatioEstimand | PairedDifference, settings: IntervalSettings) -> Value:
     (found,) = estimate_all((estimand,), settings)
     return float(found.estimate[0]), float(found.lower[0]), float(found.upper[0])
 

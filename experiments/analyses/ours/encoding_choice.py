@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import Any, ClassVar
@@ -99,8 +99,8 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
 
 def comparison(
     graphs: Sequence[FactGraph], seed: int, where: str = "the data"
-) -> list[dict[str, Any]]:
-    """The scores of exact posteriors under every encoding, a row for each.
+) -> Iterator[dict[str, Any]]:
+    """Yield the scores of exact posteriors under every encoding, a row for each.
 
     `difference` is the Brier score less that under the first encoding, with its paired bootstrap
     interval over responses, `distance` the mean |Δp| from the first. `best` says that the Brier
@@ -121,24 +121,20 @@ def comparison(
         (name, other): score_change("brier", p[name], p[other], atoms, seed)
         for name, other in permutations(ENCODINGS, 2)
     }
-    rows = []
     for name in ENCODINGS:
         contexts = context_posteriors(graphs, name)
-        rows.append(
-            {
-                "encoding": name,
-                "n_responses": len(atoms.grouping.responses),
-                "n_atoms": len(atoms.labels),
-                "relations": _relations_per_context(graphs),
-                # Exact posteriors are not certain: their log loss is theirs, however large.
-                **scores_with_intervals(p[name], atoms, SCORES, seed, least=0.0),
-                **named("difference", changes.get((name, ENCODINGS[0]), (0.0, np.nan, np.nan))),
-                "distance": float(np.abs(p[name] - p[ENCODINGS[0]]).mean()),
-                "best": all(changes[name, each][2] < 0.0 for each in ENCODINGS if each != name),
-                "contexts": float(contexts.mean()) if contexts.size else np.nan,
-            }
-        )
-    return rows
+        yield {
+            "encoding": name,
+            "n_responses": len(atoms.grouping.responses),
+            "n_atoms": len(atoms.labels),
+            "relations": _relations_per_context(graphs),
+            # Exact posteriors are not certain: their log loss is theirs, however large.
+            **scores_with_intervals(p[name], atoms, SCORES, seed, least=0.0),
+            **named("difference", changes.get((name, ENCODINGS[0]), (0.0, np.nan, np.nan))),
+            "distance": float(np.abs(p[name] - p[ENCODINGS[0]]).mean()),
+            "best": all(changes[name, each][2] < 0.0 for each in ENCODINGS if each != name),
+            "contexts": float(contexts.mean()) if contexts.size else np.nan,
+        }
 
 
 def _relations_per_context(graphs: Sequence[FactGraph]) -> float:

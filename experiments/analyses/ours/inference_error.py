@@ -126,11 +126,8 @@ def effects(
     atoms = labelled_atoms(graphs, where)
     exact = atom_posteriors(graphs, encoding)[atoms.kept]
     scores = scores_with_intervals(exact, atoms, tuple(SCORES.values()), seed)
-    baseline: dict[str, Any] = {
-        "n_responses": len(atoms.grouping.responses),
-        "n_atoms": len(exact),
-        **{name.replace("precision_mae", "mae"): value for name, value in scores.items()},
-    }
+    baseline: dict[str, Any] = {"n_responses": len(atoms.grouping.responses), "n_atoms": len(exact)}
+    baseline |= {name.replace("precision_mae", "mae"): value for name, value in scores.items()}
     rows = []
     for label, backend in backends:
         p = atom_posteriors(graphs, encoding, backend)[atoms.kept]
@@ -139,18 +136,15 @@ def effects(
     return baseline, rows
 
 
-def _moved(p: Floats, exact: Floats, atoms: LabelledAtoms, seed: int) -> dict[str, Any]:
-    errors = np.abs(p - exact)
+def _moved(p: Floats, exact: Floats, atoms: LabelledAtoms, seed: int) -> dict[str, float]:
     supported = [verdicts(each) > 0 for each in (p, exact)]  # their mean over a response is Pr
-    row: dict[str, Any] = {
-        "error": float(errors.mean()),
+    row = {
+        "error": float(np.abs(p - exact).mean()),
         "verdicts": float((supported[0] != supported[1]).mean()),
     }
     for name, score in SCORES.items():
         row |= named(name, score_change(score, p, exact, atoms, seed))
     # Pr takes few values, which ties most responses; the mean posterior ties hardly any.
-    ranks: dict[str, list[Any]] = {"tau": supported, "tau_mean": [p, exact]}
-    for name, measures in ranks.items():
-        approximate, true = (atoms.grouping.means(each) for each in measures)
-        row |= named(name, kendall(approximate, true, seed))
+    for name, measures in ("tau", supported), ("tau_mean", [p, exact]):
+        row |= named(name, kendall(*map(atoms.grouping.means, measures), seed))
     return row

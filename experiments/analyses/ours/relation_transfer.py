@@ -10,18 +10,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calibration.grouping import group_by_response
-from calibration.intervals import (
-    IntervalMethod,
-    IntervalSettings,
-    RatioEstimand,
-    RatioSums,
-    estimate_all,
-)
-from calibration.scores import REGISTRY
 from calibration.validation import Floats, Integers
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import estimate_figure
-from experiments.analyses.interval_values import named
+from experiments.analyses.interval_values import mean_loss_of_clusters, named
 from experiments.analyses.posteriors import LabelledAtoms, scores_with_intervals
 from experiments.analyses.user_data import DATA_FILE, user_data
 from experiments.evaluators.relation_quality import LabelledPair, fit_lexical, labelled_pairs
@@ -137,15 +129,10 @@ def _scores(
     shares: Floats, folds: Integers | None, pairs: Sequence[LabelledPair], seed: int
 ) -> dict[str, float]:
     responses = np.array([item.response for item in pairs])
-    grouping = group_by_response(responses)
     codes = np.array([KINDS.index(item.kind) for item in pairs])
     losses = -np.log(np.clip(shares[np.arange(len(codes)), codes], 1e-6, 1.0))
     # Of three relations; the interval is that of the log loss of two.
-    sums = RatioSums(grouping.sums(losses)[:, None], grouping.sizes.astype(np.float64)[:, None])
-    mean = RatioEstimand("log_loss", sums, REGISTRY["log_loss"].scale)
-    (found,) = estimate_all([mean], IntervalSettings(IntervalMethod.DELTA))
-    ends = (float(found.estimate[0]), float(found.lower[0]), float(found.upper[0]))
-    row = named("log_loss", ends)
+    row = named("log_loss", mean_loss_of_clusters(losses, group_by_response(responses)))
     everything = np.ones(len(codes), dtype=np.bool_)
     for column, kind in enumerate(KINDS[:2]):
         atoms = LabelledAtoms((codes == column).astype(np.float64), responses, everything)

@@ -119,7 +119,7 @@ def test_inference_error_and_encodings() -> None:
         cell, moved = table["exact", own], table.difference("cavi", own)
         assert same(ends(exact, name), cell.value, cell.lower, cell.upper)
         assert same(ends(row, name), moved.value, moved.lower, moved.upper)
-    compared = encoding_choice.comparison(graphs, 0)[1]
+    _, compared, _ = encoding_choice.comparison(graphs, 0)
     assert compared["encoding"] == "conditional"
     found = score_difference(
         "brier", p["conditional"], p["exact"], atoms.labels, atoms.responses,

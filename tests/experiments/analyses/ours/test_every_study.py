@@ -253,7 +253,7 @@ def test_small_numbers_as_text() -> None:
 
 def test_without_relations_all_encodings_agree() -> None:
     graphs = labelled_responses(4, n_atoms=3, contexts_per_atom=0, seed=0)
-    rows = encoding_choice.comparison(graphs, seed=0)
+    rows = list(encoding_choice.comparison(graphs, seed=0))
     assert [row["encoding"] for row in rows] == list(encoding_choice.ENCODINGS)
     for row in rows:
         assert row["distance"] == row["difference"] == 0.0
