@@ -6,7 +6,7 @@ what was learned from some evidence is not used on other evidence without a word
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,6 +14,9 @@ from factormodels.fact_graph import FactGraph
 
 RELATIONS_KEY, RETRIEVAL_KEY = "relations", "retrieval"
 """Where in a graph's metadata the stages of relations and of retrieval say what they did."""
+
+EVIDENCE_KEY = "evidence"
+"""Where a graph says it whose evidence no stage made, by the names of `EvidenceSource`."""
 
 
 @dataclass(frozen=True)
@@ -48,30 +51,18 @@ def evidence_sources(graphs: Iterable[FactGraph]) -> tuple[EvidenceSource, ...]:
     return tuple(dict.fromkeys(map(_source, graphs)))
 
 
-def other_sources(learned: Sequence[EvidenceSource], here: Sequence[EvidenceSource]) -> str:
-    """Sentence that evidence here was made otherwise than that learned from; empty if it was not.
-
-    Args:
-        learned: what made the evidence that was learned from.
-        here: what made the evidence that it is used on.
-    """
-    strange = [source for source in here if source not in learned]
-    if not strange:
-        return ""
-    known = "; ".join(map(str, learned))
-    return (
-        f"the evidence here was made otherwise ({'; '.join(map(str, strange))}) than that learned "
-        f"from ({known}); make both in the same way"
-    )
-
-
 def _source(graph: FactGraph) -> EvidenceSource:
-    relations, retrieval = (_facts(graph, key) for key in (RELATIONS_KEY, RETRIEVAL_KEY))
+    told, relations, retrieval = (
+        _facts(graph, key) for key in (EVIDENCE_KEY, RELATIONS_KEY, RETRIEVAL_KEY)
+    )
+    # A stage that made its part anew goes before what was recorded of it.
+    made = relations if "model" in relations else {**told, "model": told.get("relation_model")}
+    found = retrieval if "retriever" in retrieval else told
     return EvidenceSource(
-        _typed(relations.get("model"), str),
-        _typed(relations.get("least"), int, float),
-        _typed(retrieval.get("retriever"), str),
-        _typed(retrieval.get("top_k"), int),
+        _typed(made.get("model"), str),
+        _typed(made.get("least"), int, float),
+        _typed(found.get("retriever"), str),
+        _typed(found.get("top_k"), int),
     )
 
 

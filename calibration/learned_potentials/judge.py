@@ -99,6 +99,24 @@ class Judge:
             return ""
         return f"the evidence here was made otherwise than that learned from: {'; '.join(told)}"
 
+    def unrecorded(self, graphs: Sequence[FactGraph]) -> str:
+        """Sentence on evidence, there or here, of which nobody recorded what made it; or empty."""
+        here = evidence_sources(graphs)
+        lacking = [
+            words
+            for words, sources in (
+                ("the evidence learned from", self.sources),
+                ("the evidence here", here),
+            )
+            if any(None in (source.relation_model, source.retriever) for source in sources)
+        ]
+        if not lacking:
+            return ""
+        return (
+            f"What made {' and '.join(lacking)} is not all recorded: whether both were made in the "
+            "same way is not known"
+        )
+
     def shift(self, table: ClaimTable, *, n_bootstrap: int = 1000, seed: int = 0) -> Shift:
         """Whether the evidence of other claims is a mixture of what was learned."""
         new = _law(self.field, table, np.arange(len(table.labels)))

@@ -105,8 +105,8 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
     )
     if strange:
         sentences.append(f"Note: {strange}.")
-    elif not any(map(str, known.sources)) or "not recorded" in map(str, known.sources):
-        sentences.append("What made the evidence learned from is not recorded.")
+    elif unknown := known.unrecorded(graphs):
+        sentences.append(f"{unknown}.")
     return Findings(
         command=COMMAND,
         source=str(responses) if isinstance(responses, str | Path) else "the responses",
@@ -137,10 +137,14 @@ def _checked(shift: Shift) -> str:
         f"p = {number(shift.p_value)}: "
     )
     if shift.status is ShiftStatus.OTHER_EVIDENCE:
-        told += "the learned law of evidence does not reproduce it, and posteriors may be wrong."
+        told += (
+            "the learned law of evidence does not reproduce it, and posteriors may be wrong; make "
+            "the evidence as that learned from was made, or label claims of some responses here "
+            "and learn from them."
+        )
     else:
         told += "nothing says that the learned law of evidence does not hold here."
-    if shift.n_responses < FEW:
+    if shift.status is not ShiftStatus.OTHER_EVIDENCE and shift.n_responses < FEW:
         told += (
             f" With {shift.n_responses} responses the test has little power: it would miss most "
             "changes."

@@ -19,10 +19,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from factormodels.claims import Atom, Context, Relation, RelationKind
+from factormodels.evidence_source import EVIDENCE_KEY
 from factormodels.fact_graph import FactGraph
 from factormodels.io.published.factscore import LABELS
 
 _UNITS = 10_000
+
+_SOURCE = {"relation_model": "lexical", "retriever": "BM25 on Wikipedia", "top_k": 5}
+"""What made the evidence: `derive_factscore`, and the owner of the passages."""
+
 _KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL)
 
 
@@ -71,7 +76,11 @@ def graph_from_object(obj: Mapping[str, Any]) -> FactGraph:
         others = [other for other in context_ids if other != name]
         relations += _relations(name, atom_ids, evidence)
         relations += _relations(name, others, between)
-    metadata = {"categories": obj["categories"], "sentences": obj["sentences"]}
+    metadata = {
+        "categories": obj["categories"],
+        "sentences": obj["sentences"],
+        EVIDENCE_KEY: _SOURCE,
+    }
     return FactGraph(obj["id"], atoms, contexts, tuple(relations), metadata=metadata)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from experiments import apply, fit, score
-from factormodels import datasets
+from factormodels import Relation, RelationKind, datasets
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io import read_many, write_many
@@ -67,6 +67,47 @@ def test_evidence_made_otherwise_is_refused_unless_asked(tmp_path: Path) -> None
     assert apply(judge, other, other_evidence=True, n_bootstrap=20)["responses"].shape[0] == 10
     same = made_by(biographies(20, 30), "lexical")
     assert apply(judge, same, n_bootstrap=20)["responses"].shape[0] == 10
+
+
+def test_evidence_of_which_nobody_says_what_made_it_is_said_to_be_so(tmp_path: Path) -> None:
+    judge = tmp_path / "judge.json"
+    new = biographies(20, 30)
+    fit(biographies(0, 20), penalty=30.0, folds=0, save=judge)
+    assert not any("recorded" in text for text in apply(judge, new, n_bootstrap=20).sentences)
+    strangers = [replace(graph, metadata={}) for graph in new]
+    told = apply(judge, strangers, n_bootstrap=20).sentences[-1]
+    assert told.startswith("What made the evidence here is not all recorded")
+
+
+def test_other_evidence_is_told_with_what_to_do_and_never_moves_the_prior(tmp_path: Path) -> None:
+    # Passages say a tenth of what they say for claims, as those of another topic would.
+    def fainter(graph: FactGraph) -> FactGraph:
+        relations = []
+        for one in graph.relations:
+            for_it, against, same, _ = one.distribution or ()
+            rest = 1.0 - 0.1 * for_it - against - same
+            relations.append(
+                Relation(
+                    one.source,
+                    one.target,
+                    RelationKind.NEUTRAL,
+                    rest,
+                    (0.1 * for_it, against, same, rest),
+                )
+            )
+        return replace(graph, relations=tuple(relations))
+
+    judge = tmp_path / "judge.json"
+    fit(biographies(0, 60), penalty=30.0, folds=0, save=judge)
+    new = [fainter(graph) for graph in biographies(60, 85)]
+    found = apply(judge, new, adapt=True, n_bootstrap=200)
+    assert found["shift"]["status"].tolist() == ["other evidence"]
+    assert "label claims of some responses here and learn from them" in found.sentences[0]
+    # A test that objects has had the power to.
+    assert "little power" not in found.sentences[0]
+    assert found.sentences[1].startswith("The learned prior stays")
+    as_learned = apply(judge, new, n_bootstrap=20)
+    assert found["responses"]["mean"].equals(as_learned["responses"]["mean"])
 
 
 def test_few_responses_are_said_to_tell_little(tmp_path: Path) -> None:

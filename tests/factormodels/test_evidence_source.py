@@ -1,13 +1,14 @@
-"""What made evidence is written with it, read back, and compared."""
+"""What made evidence is written with it and read back."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from factormodels import Atom, FactGraph, read_many, write_many
-from factormodels.evidence_source import EvidenceSource, evidence_sources, other_sources
+from factormodels import Atom, FactGraph, datasets, read_many, write_many
+from factormodels.evidence_source import EvidenceSource, evidence_sources
 from factormodels.extraction.pipeline import relation_stage, retrieval_stage, run_stages
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.extraction.retrieval.bm25 import build_collection
@@ -27,15 +28,20 @@ def test_a_graph_says_what_made_its_evidence(top_k: int, tmp_path: Path) -> None
     assert made == (EvidenceSource("lexical", 0.4, "local", top_k),)
 
 
-def test_a_sentence_says_what_differs() -> None:
-    one = EvidenceSource("lexical", 0.5, "local", 5)
-    other = EvidenceSource("lexical", 0.5, "wikipedia", 3)
-    assert other_sources([one, other], [other]) == ""
-    told = other_sources([one], [one, other])
-    assert "retriever wikipedia, passages per query 3" in told
-    assert "retriever local, passages per query 5" in told
-    assert "not recorded" in other_sources([EvidenceSource()], [one])
-    assert other_sources([EvidenceSource()], [EvidenceSource()]) == ""
+def test_evidence_that_no_stage_made_says_it_itself_until_a_stage_makes_a_part_anew() -> None:
+    told = {"relation_model": "lexical", "retriever": "Lucene", "top_k": 5}
+    graph = FactGraph("r", (), metadata={"evidence": told})
+    assert evidence_sources([graph]) == (EvidenceSource("lexical", None, "Lucene", 5),)
+    related = replace(graph, metadata={**graph.metadata, "relations": {"model": "m", "least": 0.5}})
+    assert evidence_sources([related]) == (EvidenceSource("m", 0.5, "Lucene", 5),)
+    searched = {**related.metadata, "retrieval": {"retriever": "local", "top_k": 3}}
+    made = evidence_sources([replace(graph, metadata=searched)])
+    assert made == (EvidenceSource("m", 0.5, "local", 3),)
+
+
+def test_the_embedded_biographies_say_what_made_their_evidence() -> None:
+    made = evidence_sources(datasets.load("factscore").graphs)
+    assert made == (EvidenceSource("lexical", None, "BM25 on Wikipedia", 5),)
 
 
 def test_metadata_of_another_kind_is_not_taken_for_a_source() -> None:

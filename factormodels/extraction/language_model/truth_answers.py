@@ -22,10 +22,10 @@ from factormodels.truth_words import REPLIES, STATEMENTS, truth_of
 _MARKUP = r"[\s*_`\"'“”‘«»(\[{<#>]*"
 _END = r"[\s*_`\"'”’»)\]}]*(?:[.:;!\n。！—–]|$)"
 _LEAD = (
-    r"(?:(?:(?:my|the|final|short|proposed)\s+)*"
-    r"(?:answer|verdict|judge?ment|response|conclusion|choice|claim|statement)\b[\s*_`\"']*"
+    r"(?:(?:(?:my|the|final|short|proposed|correct|right|best)\s+)*"
+    r"(?:answer|verdict|judge?ment|response|conclusion|choice|option|claim|statement)\b[\s*_`\"']*"
     r"(?::|\bis\b)|(?:this|that|it)(?:'s|\s+is)\b)?"
-    rf"{_MARKUP}(?:[a-e1-5][).:]\s*)?"
+    rf"{_MARKUP}(?:(?:option|choice)\s+{_MARKUP})?(?:[a-e1-5][).:]\s*)?"
 )
 _ASIDE = r"\s*(?:,|，|\s(?:it|that|this|the\s+(?:claim|statement|answer)|he|she|they)\b)"
 _GOES_ON = (

@@ -166,7 +166,7 @@ def test_an_answer_that_is_not_understood_is_missing_and_said_to_be() -> None:
     def answers(request: dict[str, Any], _: int) -> Reply:
         question = str(request["messages"][-1]["content"])
         asked = stage_of(question) == "self-judgement"
-        return Reply("A" if asked and "Alder" in question else answer_to(question))
+        return Reply("D" if asked and "Alder" in question else answer_to(question))
 
     command = ("--column", "setting=direct_asking")
     with ScriptedServer(answers) as server:
@@ -178,18 +178,18 @@ def test_an_answer_that_is_not_understood_is_missing_and_said_to_be() -> None:
         "1 judgement missing, of which none counts as false: the first, since the answer"
         in (said[0])
     )
-    assert "asked for twice: 'A'" in said[0]
+    assert "asked for twice: 'D'" in said[0]
     # Three of the four supported claims that were answered; Alder is none of them.
     found = estimates(document["tables"], "")
     assert found["self_known"] == pytest.approx(3 / 4)
     rows = csv.DictReader(Path("out/claims.csv").read_text().splitlines())
     assert [row["text"] for row in rows if not row["direct_asking"]] == ["Alder is tall."]
-    with ScriptedServer(lambda *_: Reply("A")) as server:
+    with ScriptedServer(lambda *_: Reply("D")) as server:
         nothing = invoke(
             *arguments(server.url, "claims.jsonl", *command, "--model", "cache=other.sqlite"),
             code=2,
         )
-    assert re.search(r"nothing can be measured: .*asked for\s+twice: 'A'", nothing.stderr)
+    assert re.search(r"nothing can be measured: .*asked for\s+twice: 'D'", nothing.stderr)
 
 
 @pytest.mark.service

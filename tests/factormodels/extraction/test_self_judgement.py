@@ -166,8 +166,8 @@ MISSING = [
     ),
     *("The correct answer is Rome.", "Ada Brown was born in Rome.", "True.\nFalse."),
     *("While it is true that she was born in Rome, she was no painter.", "It may be true or not."),
-    # No letter was offered.
-    *("A", "B", "A)"),
+    # No such letter was offered.
+    *("D", "E.", "D)"),
 ]
 
 
@@ -191,17 +191,26 @@ def test_plain_words_are_understood_and_the_rest_is_missing(
 def test_no_plain_answer_is_counted_as_wrong(setting: str) -> None:
     """What models that are always right were found to answer, of which all but true was false."""
     told = {
-        "true": ("Yes.", "Correct", "**Yes**", "1", "vrai", "Sí"),
-        "false": ("No.", "Incorrect"),
+        "true": ("Yes.", "Correct", "**Yes**", "1", "A", "vrai", "Sí"),
+        "false": ("No.", "Incorrect", "0", "B"),
     }
     for judgement, answers in told.items():
         assert [read(answer, setting) for answer in answers] == [judgement] * len(answers)
-    # Of a letter that was not offered nobody knows what it stands for: missing, and said to be.
+    third = "neither" if setting == "none_of_the_above" else None
+    for form in ("{}.", "({})", "**{}**", "Option {}", "Answer: {}", "The correct option is {}."):
+        found = [read(form.format(letter), setting) for letter in "ABC"]
+        assert found == ["true", "false", third], form
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_a_letter_that_was_not_offered_is_missing_and_said_to_be(setting: str) -> None:
     prompt = load_prompt(SETTINGS[setting].prompt)
-    letter = read_judgement(Completion("A"), SETTINGS[setting], prompt)
-    assert isinstance(letter, Failure)
-    assert "says none of true, false" in letter.reason
-    assert "'A'" in letter.reason
+    bare = replace(prompt, question="{{claim}}{{answer}}: in one word?")
+    for text, asked in (("A", bare), ("D", prompt)):
+        letter = read_judgement(Completion(text), SETTINGS[setting], asked)
+        assert isinstance(letter, Failure)
+        assert "says none of true, false" in letter.reason
+        assert repr(text) in letter.reason
 
 
 def test_an_answer_that_was_cut_off_counts_only_if_it_was_given_before() -> None:
