@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame
-from experiments.settings import Settings
 from factormodels.extraction.language_model.accounting import Ledger
 
 
@@ -53,14 +52,12 @@ def planned_table(ledger: Ledger) -> Table:
     return Table(data_frame(rows, ["stage", "calls"]), columns, "What would be asked.")
 
 
-def planned_findings(command: str, source: str, ledger: Ledger, settings: Settings) -> Findings:
+def planned_findings(source: str, ledger: Ledger) -> Findings:
     """What a dry run of a command found."""
     return Findings(
-        command=command,
         source=source,
         sentences=("Nothing was sent; what is asked of answers is not counted.",),
         tables={"calls": planned_table(ledger)},
-        settings=settings.model_dump(mode="json"),
     )
 
 

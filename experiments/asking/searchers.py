@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import BeforeValidator, Field, PlainSerializer
 
@@ -71,10 +71,8 @@ DocumentSource = Annotated[
 """Documents to search, as `as_documents` takes them."""
 
 
-class EvidenceSettings(Settings):
+class EvidenceSettings(Settings, together={"retriever": "*", "": "documents"}):
     """Evidence."""
-
-    together: ClassVar[Mapping[str, str]] = {"retriever": "*", "": "documents"}
 
     retriever: Annotated[str | None, Option("NAME")] = None
     """Evidence: given (as recorded), local (--documents, or the input's own passages), dense (the

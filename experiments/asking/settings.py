@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import Field, PlainSerializer
 
@@ -26,10 +25,8 @@ Model = Annotated[Any, Option("NAME"), PlainSerializer(name_of_model)]
 methods of `LanguageModel`."""
 
 
-class AnswerSettings(Settings):
+class AnswerSettings(Settings, together={"model": "*"}):
     """Answers of language models."""
-
-    together: ClassVar[Mapping[str, str]] = {"model": "*"}
 
     api_base: Annotated[str | None, Option("URL")] = None
     """Address of a server with a compatible API."""
@@ -48,10 +45,8 @@ class AnswerSettings(Settings):
         return LitellmSettings(name, self.api_base)
 
 
-class AskingSettings(AnswerSettings):
+class AskingSettings(AnswerSettings, together={"model": "*", "": "dry_run"}):
     """Language model."""
-
-    together: ClassVar[Mapping[str, str]] = {"model": "*", "": "dry_run"}
 
     model: Model = None
     """Language model as litellm spells it, such as openai/NAME; its key comes from the
@@ -98,10 +93,8 @@ class AskingSettings(AnswerSettings):
         )
 
 
-class WebSettings(Settings):
+class WebSettings(Settings, together={"retriever": "*"}):
     """Requests to the web."""
-
-    together: ClassVar[Mapping[str, str]] = {"retriever": "*"}
 
     search_base: Annotated[str | None, Option("URL")] = None
     """Address of your own search server, with the same API as the service."""

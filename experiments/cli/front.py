@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from keyword import iskeyword
 from pathlib import Path
 from types import new_class
-from typing import Annotated, Any, ClassVar, get_args
+from typing import Annotated, Any, get_args
 
 from cyclopts import App, CycloptsError, Group, Parameter
 from docstring_parser import parse
@@ -42,7 +42,15 @@ from experiments.cli.progress import TerminalWatcher, announced
 from experiments.findings.findings import Findings
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
 from experiments.progress import watched
-from experiments.settings import SET, Names, Option, Settings, settings_of
+from experiments.settings import (
+    SET,
+    Names,
+    Option,
+    Settings,
+    command_name,
+    found_by,
+    settings_of,
+)
 from factormodels.errors import FactormodelsError, InputError
 
 
@@ -51,10 +59,8 @@ def _by_name(value: Any) -> Any:
     return dict(each.split("=", 1) for each in value) if isinstance(value, list) else value
 
 
-class Output(Settings):
+class Output(Settings, together={"show": "naming venue"}):
     """Output."""
-
-    together: ClassVar[Mapping[str, str]] = {"show": "naming venue"}
 
     out: Annotated[Path | None, Option("DIR")] = None
     """Write tables (CSV, LaTeX, Typst, Markdown), figures and findings.json to this folder;
@@ -112,7 +118,6 @@ def command_of(function: Callable[..., Findings]) -> App:
     """The command of a function of the front door."""
     plain = inspect.unwrap(function)
     kind = settings_of(function)
-    name = plain.__name__.strip("_").replace("_", "-")
     told = inspect.getdoc(plain) or ""
     meant = {
         each.arg_name: each.description or "" for each in parse(told, DocstringStyle.GOOGLE).params
@@ -149,7 +154,7 @@ def command_of(function: Callable[..., Findings]) -> App:
         own = {name: getattr(settings, name) for name in settings.model_fields_set}
         asked = kind(**{name: value for name, value in own.items() if name in kind.model_fields})
         with announced(messages()), watcher.shown(), watched(watcher):
-            findings = plain(*_gathered(places, arguments), settings=asked)
+            findings = found_by(function, asked, *_gathered(places, arguments))
         told = (spelled_as_options(kind, each) for each in findings.sentences)
         findings = replace(findings, sentences=tuple(told))
         if settings.naming or settings.show:
@@ -161,7 +166,7 @@ def command_of(function: Callable[..., Findings]) -> App:
     call.__annotations__ = {each.name: each.annotation for each in signature}
     call.__name__ = plain.__name__
     app = App(
-        name=f"factormodels {name}",
+        name=f"factormodels {command_name(function)}",
         help=_help(told, kind),
         help_format="plaintext",
         version_flags=[],

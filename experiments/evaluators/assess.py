@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -54,16 +54,12 @@ from inference.warm_up import warm_up
 if TYPE_CHECKING:
     from experiments.evaluators.inputs import Texts
 
-COMMAND = "assess"
-
 MOST_MISSING = 0.05
 """The share of relations, or of verdicts, that may be missing of an assessment that is complete."""
 
 
-class ClaimSettings(Settings):
+class ClaimSettings(Settings, together={"atoms": "*"}):
     """Claims."""
-
-    together: ClassVar[Mapping[str, str]] = {"atoms": "*"}
 
     atoms: Annotated[str | None, Option("NAME")] = None
     """Claims: given (as recorded), model (listed by the language model), or sentences (each
@@ -77,14 +73,11 @@ class ClaimSettings(Settings):
     the language model."""
 
 
-class JudgementSettings(AlgorithmSettings):
+class JudgementSettings(
+    AlgorithmSettings,
+    together={"relations": "method window least", "variant": "encoding", SET: "dask spend stop"},
+):
     """Relations and judgement."""
-
-    together: ClassVar[Mapping[str, str]] = {
-        "relations": "method window least",
-        "variant": "encoding",
-        SET: "dask spend stop",
-    }
 
     relations: Annotated[str | None, Option("NAME")] = None
     """Relation model: lexical, model, recorded:FILE, nli:FOLDER, minicheck:FOLDER or
@@ -267,7 +260,6 @@ def _findings(
     alone = len(loaded.graphs) == 1
     unshown = ("responses",) if alone else ("claims", "evidence")
     return Findings(
-        command=COMMAND,
         source=loaded.source,
         sentences=(
             *loaded.remarks,
@@ -279,7 +271,6 @@ def _findings(
             *(() if agreeing is None else agreeing.sentences),
         ),
         tables=tables,
-        settings=settings.given(),
         unshown=(*unshown, *(name for name, table in tables.items() if not len(table.frame))),
         incomplete=incomplete
         or bool(batch.failed)
@@ -414,7 +405,6 @@ def _bound(loaded: LoadedResponses, plan: AssessmentPlan, settings: AssessSettin
         "room that it is given; mostly it takes a small part of it."
     )
     return Findings(
-        command=COMMAND,
         source=loaded.source,
         sentences=(
             *loaded.remarks,
@@ -425,5 +415,4 @@ def _bound(loaded: LoadedResponses, plan: AssessmentPlan, settings: AssessSettin
             "as there are so many. Verdicts of assessors count at their longest.",
         ),
         tables=tables,
-        settings=settings.given(),
     )

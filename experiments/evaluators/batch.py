@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -138,10 +138,8 @@ class BatchOptions:
     prepare: Callable[[], None] = lambda: None
 
 
-class BatchSettings(Settings):
+class BatchSettings(Settings, together={SET: "retry_failed partial"}):
     """How a batch is run."""
-
-    together: ClassVar[Mapping[str, str]] = {SET: "retry_failed partial"}
 
     out: Annotated[Path | None, Field(exclude=True), Option("DIR", command_line=False)] = None
     """Folder of what is written; an interrupted batch goes on from the store in it."""

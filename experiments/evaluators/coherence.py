@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,13 +46,9 @@ if TYPE_CHECKING:
 
     Responses = str | os.PathLike[str] | Iterable[FactGraph]
 
-COMMAND = "coherence"
 
-
-class ClaimCoherenceSettings(Settings):
+class ClaimCoherenceSettings(Settings, together={SET: "*"}):
     """Coherence."""
-
-    together: ClassVar[Mapping[str, str]] = {SET: "*"}
 
     coherence: bool = False
     """Also say how well the claims of each response agree with each other, as `coherence` does."""
@@ -71,13 +67,10 @@ _SHOWN = 30
 """Conflicts that are printed; more are in the files."""
 
 
-class CoherenceSettings(AskingSettings):
+class CoherenceSettings(
+    AskingSettings, together={"relations": "window most by least", SET: "encoding prior evidence"}
+):
     """How claims are related to each other."""
-
-    together: ClassVar[Mapping[str, str]] = {
-        "relations": "window most by least",
-        SET: "encoding prior evidence",
-    }
 
     relations: Annotated[str | None, Option("NAME")] = None
     """Where the relations between claims come from: given (those of the graphs), lexical, model or
@@ -175,7 +168,7 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
             tell(f"response {place} of {len(graphs)}")
             found.append(_readouts(relate(graph), settings))
     if settings.dry_run:
-        return planned_findings(COMMAND, loaded.source, session.ledger, settings)
+        return planned_findings(loaded.source, session.ledger)
     conflicts = _conflicts(found)
     tables = {"responses": _responses(found)}
     if len(conflicts.frame):
@@ -191,11 +184,10 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
     if n_conflicts > _SHOWN:
         remarks.append(f"The {n_conflicts:,} conflicts are in the files of --out.")
     return Findings(
-        command=COMMAND,
         source=loaded.source,
         sentences=(*_sentences(found, relations, missing), *dict.fromkeys(remarks)),
         tables=tables,
-        settings=settings.model_dump(mode="json") | {"relations": relations},
+        settings={"relations": relations},
         unshown=("conflicts",) if n_conflicts > _SHOWN else (),
         incomplete=bool(failed or missing),
         graphs=tuple(own.graph for own in found),

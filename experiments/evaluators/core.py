@@ -5,9 +5,9 @@ Source: Core, section 3: a decorator between decomposition and score.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from experiments.asking.relation_models import relation_model
 from experiments.evaluators.response import CORE_KEY
@@ -30,10 +30,8 @@ from factormodels.selection import (
 )
 
 
-class CoreSettings(Settings):
+class CoreSettings(Settings, together={SET: "*"}):
     """Claims that count."""
-
-    together: ClassVar[Mapping[str, str]] = {SET: "*"}
 
     core: bool = False
     """Also score only the claims that count: informative, not repeated, faithful."""

@@ -9,7 +9,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -62,8 +62,6 @@ from factormodels.fact_graph import FactGraph
 if TYPE_CHECKING:
     from experiments.evaluators.inputs import Texts
 
-COMMAND = "fastfact"
-
 PAGE_RETRIEVERS = tuple(name for name, entry in RETRIEVERS.items() if entry.by_pages)
 """Names of the retrievers that find the pages of which the best pieces are read."""
 
@@ -71,14 +69,15 @@ DEFAULT_K_PRIME = "k_prime"
 """The column that is looked for where none is named."""
 
 
-class FastFactRun(ResponseSettings, AskingSettings, WebSettings, CoreSettings, BatchSettings):
+class FastFactRun(
+    ResponseSettings,
+    AskingSettings,
+    WebSettings,
+    CoreSettings,
+    BatchSettings,
+    together={"retriever": "pages pieces words overlap", "": "documents", SET: "*"},
+):
     """FaStfact."""
-
-    together: ClassVar[Mapping[str, str]] = {
-        "retriever": "pages pieces words overlap",
-        "": "documents",
-        SET: "*",
-    }
 
     stride: Stride = "all"
     """Sentences per call that lists claims, or all."""
@@ -205,11 +204,9 @@ def fastfact(texts: Texts, settings: FastFactRun) -> Findings:
             )
     tables = _tables(found, batch, settings, k_prime, session)
     return Findings(
-        command=COMMAND,
         source=loaded.source,
         sentences=(*loaded.remarks, *_sentences(tables, batch, settings)),
         tables=tables,
-        settings=settings.given(),
         unshown=tuple(
             name
             for name, table in tables.items()
@@ -231,11 +228,9 @@ def _annotated(file: Texts, settings: FastFactRun) -> Findings:
     responses, tables, sentences = aligned(file, settings.gamma, intervals)
     annotated = [response for response in responses if response.is_annotated]
     return Findings(
-        command=COMMAND,
         source=Path(file).name,
         sentences=tuple(sentences),
         tables=tables,
-        settings=settings.given(),
         draw=lambda: counts_figure(annotated) if annotated else {},
         unshown=("claims",),
     )
@@ -250,7 +245,7 @@ def _stages(
     pipeline = settings.pipeline
     stages: list[Stage] = [fastfact_stage(model, retriever, pipeline)]
     facts = {
-        "method": COMMAND,
+        "method": "fastfact",
         "model": model.name,
         "prompts": prompts_of(model).digests(),
         **asdict(pipeline),
@@ -353,7 +348,6 @@ def _bound(loaded: LoadedResponses, settings: FastFactRun) -> Findings:
     }
     frame = data_frame([{"stage": stage, "calls": count} for stage, count in calls.items()])
     return Findings(
-        command=COMMAND,
         source=loaded.source,
         sentences=(
             *loaded.remarks,
@@ -364,7 +358,6 @@ def _bound(loaded: LoadedResponses, settings: FastFactRun) -> Findings:
             "calls": shown_table("calls", frame),
             "methods": shown_table("methods", method_table(loads)),
         },
-        settings=settings.given(),
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias, cast
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
 from experiments.settings import ColumnName, Option, Settings, Words
 from experiments.settings.inputs import graphs_of, is_dataset, read_graphs
@@ -227,10 +227,8 @@ class LoadedResponses:
     source: str = ""
 
 
-class ResponseSettings(Settings):
+class ResponseSettings(Settings, together={"response": "topic question id take passages"}):
     """Responses."""
-
-    together: ClassVar[Mapping[str, str]] = {"response": "topic question id take passages"}
 
     query: str | None = None
     """The question that was asked."""

@@ -123,7 +123,6 @@ def difference(before: Findings, after: Findings, tolerance: float = SAME) -> Fi
         "settings": Table(settings, (*text_columns("setting"), *sides), "Settings."),
     }
     return Findings(
-        command="diff",
         source=f"{before.command} {before.source}, {after.command} {after.source}",
         sentences=(*told, *_sentences(changes, alone, settings, sum(e.same for e in compared))),
         tables={name: table for name, table in tables.items() if len(table)},

@@ -35,11 +35,10 @@ class Findings(Previewed):
     """What a method found; shown as its sentences and its first table.
 
     Attributes:
-        command: the command that finds the same.
         source: what the data are called.
         sentences: what was found, in words: first what was tested, then what a reader must know.
         tables: the tables by name; the first is the one that is looked for.
-        settings: what was asked, as JSON can hold it.
+        settings: what was asked, as JSON can hold it; the front door adds what is not said here.
         draw: makes the figures, by name.
         unshown: names of tables that are kept and neither printed nor on the page.
         incomplete: whether something that was asked for is missing, as the sentences say.
@@ -48,13 +47,13 @@ class Findings(Previewed):
         frames: what makes long frames, by name; they are made when they are asked for.
         written: files in which it is kept already, or none if there is nothing to keep; None: it
             is kept where `save` puts it.
+        command: the command that finds the same, which the front door names.
     """
 
-    command: str
     source: str
-    sentences: tuple[str, ...]
-    tables: Mapping[str, Table]
-    settings: Mapping[str, Any]
+    sentences: tuple[str, ...] = ()
+    tables: Mapping[str, Table] = field(default_factory=lambda: MappingProxyType({}))
+    settings: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     draw: Callable[[], Mapping[str, PaperFigure]] = field(default=no_figures)
     unshown: tuple[str, ...] = ()
     incomplete: bool = False
@@ -64,6 +63,7 @@ class Findings(Previewed):
         default_factory=lambda: MappingProxyType({})
     )
     written: tuple[Path, ...] | None = None
+    command: str = ""
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         """Numbers of a table, a row per line, or a long frame.

@@ -160,7 +160,7 @@ _PREVIEW_PPI = 120
 def _set(paper: Paper, folder: Path, origin: Origin, **output: Any) -> bytes:
     """The pages as bytes of a format that Typst writes; an error if they are too many."""
     typst = optional_module("typst", "notebooks")
-    template = resources.files(__package__).joinpath("page.typ").read_bytes()
+    template = resources.files(__package__).joinpath("paper.typ").read_bytes()
     inputs = {"paper": json.dumps(_plain(paper, origin))}
     # Only the fonts that Typst brings, so that a page is the same on every machine.
     asked = {"root": str(folder), "ignore_system_fonts": True, "sys_inputs": inputs}

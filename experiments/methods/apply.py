@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from pydantic import Field
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from calibration.validation import Floats
     from experiments.settings.inputs import Responses
 
-COMMAND = "apply"
-
 _WHY = {
     ShiftStatus.OTHER_EVIDENCE: "no share of true claims gives the evidence that is here",
     ShiftStatus.TOO_FEW: f"fewer than {FEWEST} responses do not tell how responses vary",
@@ -39,10 +36,8 @@ _WHY = {
 """Why the prior that was learned stays."""
 
 
-class ApplySettings(ColumnSettings):
+class ApplySettings(ColumnSettings, together={SET: "*"}):
     """How the judge is used."""
-
-    together: ClassVar[Mapping[str, str]] = {SET: "*"}
 
     adapt: bool = False
     """Move the posteriors to the share of true claims that the evidence here determines, where it
@@ -108,11 +103,10 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
     elif unknown := known.unrecorded(graphs):
         sentences.append(f"{unknown}.")
     return Findings(
-        command=COMMAND,
         source=str(responses) if isinstance(responses, str | Path) else "the responses",
         sentences=tuple(sentences),
         tables={"responses": _responses_table(table, p), "shift": _shift_table(shift)},
-        settings={"judge": str(judge), **settings.model_dump(mode="json")},
+        settings={"judge": str(judge)},
         draw=lambda: {
             "evidence": PaperFigure(
                 _shift_figure(known, table, shift),

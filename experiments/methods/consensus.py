@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -47,16 +47,13 @@ if TYPE_CHECKING:
     from experiments.settings.inputs import Responses
     from factormodels.fact_graph import FactGraph
 
-COMMAND = "consensus"
 LEARNED, VOTES_AS_THEY_ARE = "consensus, learned", "consensus"
 _SCORES = ("brier", "corp_brier_miscalibration", "log_loss", "auroc")
 _SUREST = 1e-6
 
 
-class ConsensusSettings(AskingSettings):
+class ConsensusSettings(AskingSettings, together={"": "save", SET: "*"}):
     """What is asked, and what is learned from it."""
-
-    together: ClassVar[Mapping[str, str]] = {"": "save", SET: "*"}
 
     labels: Literal["relations", "claims"] | None = None
     """What is known: the relations of the responses, or which claims are true. By default relations
@@ -195,7 +192,7 @@ def consensus(responses: Responses, settings: ConsensusSettings) -> Findings:
         if settings.dry_run:
             calls = len(known.pairs) * (settings.samples + len(ways))
             told = f"{counted(len(known.pairs), 'pair')}: {calls:,} calls of {model.name}, at most."
-            return Findings(COMMAND, source, (told, "Nothing was sent."), {}, _plain(settings))
+            return Findings(source, (told, "Nothing was sent."))
         tell(f"{len(known.pairs):,} pairs, each asked {settings.samples + len(ways)} times")
         answers, others = asked_of(known.pairs, votes, ways, model, session.calls)
         name = model.name
@@ -236,17 +233,11 @@ def consensus(responses: Responses, settings: ConsensusSettings) -> Findings:
     if session.ledger.stages:
         tables["cost"] = ledger_table(session.ledger)
     return Findings(
-        command=COMMAND,
         source=source,
         sentences=tuple(sentences),
         tables=tables,
-        settings=_plain(settings),
         incomplete=not bool(kept.all()),
     )
-
-
-def _plain(settings: ConsensusSettings) -> dict[str, Any]:
-    return settings.model_dump(mode="json")
 
 
 def known_pairs(

@@ -67,7 +67,7 @@ def convert(source: Path, target: Path, settings: ConvertSettings) -> Findings:
     if suffix == ".uai":
         graph = load_model(source, **chosen).factor_graph
         write(graph, target)
-        return _found(source, target, settings, variables=graph.n_variables,
+        return _found(source, target, variables=graph.n_variables,
                       factors=graph.n_factors)  # fmt: skip
     if settings.encoding is not None:
         raise InputError(
@@ -90,7 +90,6 @@ def convert(source: Path, target: Path, settings: ConvertSettings) -> Findings:
     return _found(
         source,
         target,
-        settings,
         responses=len(graphs),
         atoms=sum(len(graph.atoms) for graph in graphs),
         contexts=sum(len(graph.contexts) for graph in graphs),
@@ -98,13 +97,7 @@ def convert(source: Path, target: Path, settings: ConvertSettings) -> Findings:
     )
 
 
-def _found(source: Path, target: Path, settings: ConvertSettings, **counts: int) -> Findings:
+def _found(source: Path, target: Path, **counts: int) -> Findings:
     row: dict[str, Any] = {"file": str(target), **counts}
     columns = (*text_columns("file"), *(Column(name, name, digits=0) for name in counts))
-    return Findings(
-        command="convert",
-        source=str(source),
-        sentences=(),
-        tables={"written": Table([row], columns, "")},
-        settings=settings.model_dump(mode="json"),
-    )
+    return Findings(str(source), tables={"written": Table([row], columns)})

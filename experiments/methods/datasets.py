@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, text_columns
@@ -19,10 +19,8 @@ if TYPE_CHECKING:
     from factormodels.io.file_report import FileReport
 
 
-class DatasetsSettings(Settings):
+class DatasetsSettings(Settings, together={SET: "format"}):
     """How files are checked."""
-
-    together: ClassVar[Mapping[str, str]] = {SET: "format"}
 
     format: Annotated[str | None, Option("NAME")] = None
     """Format of the files; recognised by content if not given."""
@@ -57,19 +55,18 @@ def datasets(sources: Sequence[Path] = (), *, settings: DatasetsSettings) -> Fin
         InputError: if there is no such dataset or file, or no such format.
     """
     paths = [sources] if isinstance(sources, str | Path) else list(sources)
-    asked = settings.model_dump(mode="json")
     if not paths:
-        return Findings("datasets", "embedded", (), {"datasets": _embedded()}, asked)
+        return Findings("embedded", tables={"datasets": _embedded()})
     if len(paths) == 1 and settings.format is None:
         name = str(paths[0])
         if is_dataset(Path(name)):
-            return _card(name, asked)
+            return _card(name)
         if Path(name).name == name and not Path(name).suffix and not exists(Path(name)):
             from factormodels.datasets import names
 
             known = unknown_name(f"the dataset {name!r}", name, names())
             raise InputError(f"{known}, or the path of a file")
-    return _checked([Path(path) for path in paths], settings.format, asked)
+    return _checked([Path(path) for path in paths], settings.format)
 
 
 def _embedded() -> Table:
@@ -101,7 +98,7 @@ def _embedded() -> Table:
     return Table(rows, columns, "")
 
 
-def _card(name: str, asked: dict[str, Any]) -> Findings:
+def _card(name: str) -> Findings:
     from factormodels.datasets import card
 
     found = card(name)
@@ -114,7 +111,7 @@ def _card(name: str, asked: dict[str, Any]) -> Findings:
         *(found.description, f"Source: {found.source}", f"Licence: {found.licence}"),
         *found.notes,
     )
-    return Findings("datasets", name, sentences, {"counts": Table(rows, columns, caption)}, asked)
+    return Findings(name, sentences, {"counts": Table(rows, columns, caption)})
 
 
 _PARTS = {
@@ -124,7 +121,7 @@ _PARTS = {
 }
 
 
-def _checked(paths: Sequence[Path], form: str | None, asked: dict[str, Any]) -> Findings:
+def _checked(paths: Sequence[Path], form: str | None) -> Findings:
     from factormodels.io.file_report import check_paths
 
     reports, passed = check_paths(paths, form)
@@ -163,7 +160,7 @@ def _checked(paths: Sequence[Path], form: str | None, asked: dict[str, Any]) -> 
         told = (*text_columns("file"), where, *text_columns("wrong"))
         tables["problems"] = Table(lines, told, "What is wrong.")
     source = ", ".join(map(str, paths))
-    return Findings("datasets", source, tuple(sentences), tables, asked, incomplete=bool(wrong))
+    return Findings(source, tuple(sentences), tables, incomplete=bool(wrong))
 
 
 def _holds(report: FileReport) -> str:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -25,10 +25,8 @@ _LONGEST = 60
 _MOST_VALUES = 6
 
 
-class DiffSettings(Settings):
+class DiffSettings(Settings, together={SET: "*"}):
     """How differences are estimated."""
-
-    together: ClassVar[Mapping[str, str]] = {SET: "*"}
 
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of the bootstrap."""
@@ -90,11 +88,9 @@ def diff(
         tables, sentences = dict(found.tables), list(found.sentences)
     kept = {"settings": asked, **tables}
     return Findings(
-        command="diff",
         source=f"{before} against {after}",
         sentences=tuple(sentences),
         tables={name: table for name, table in kept.items() if len(table) or name == "numbers"},
-        settings=settings.given(),
         unshown=("numbers",),
     )
 

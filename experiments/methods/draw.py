@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
 
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.drawing import draw_to, graph_figure, graph_text
@@ -18,10 +16,8 @@ from experiments.settings.inputs import Models, ModelSettings, the_model
 from factormodels.errors import InputError
 
 
-class DrawSettings(ModelSettings, AlgorithmSettings):
+class DrawSettings(ModelSettings, AlgorithmSettings, together={SET: "neutral graphviz"}):
     """How a graph is drawn."""
-
-    together: ClassVar[Mapping[str, str]] = {SET: "neutral graphviz"}
 
     neutral: bool = False
     """Draw neutral relations too."""
@@ -83,7 +79,7 @@ def draw(source: Models, target: Path | None = None, *, settings: DrawSettings) 
     if target is not None:
         place = Path(target)
         draw_to(place, graph, posterior, neutral=settings.neutral, graphviz=settings.graphviz)
-    found = findings_of("draw", name, [(model, posterior)], settings)
+    found = findings_of(name, [(model, posterior)])
     sentences = [*([f"{target}: {title}."] if target is not None else []), *found.sentences]
     if model.fact_graph is not None and (left_out := legible(model.fact_graph)[1]):
         sentences.append(f"{left_out} A file that ends in .dot has all of them.")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -55,8 +55,6 @@ if TYPE_CHECKING:
 
     from experiments.methods.inputs import Data
 
-COMMAND = "estimate"
-
 _TEXT = ("claim text", "atom text", "text", "statement", "fact")
 _SHEET = ("label", "probability", "batch")
 """Columns of a sheet beside those that say which claim it is."""
@@ -65,14 +63,10 @@ _PLANNED = (10, 20, 40, 80, 160, 320, 640)
 """Numbers of units of which a plan tells what their labels would give."""
 
 
-class EstimateSettings(ProbabilityColumns):
+class EstimateSettings(
+    ProbabilityColumns, together={"choose": "unit minutes sheet", "": "labels", SET: "*"}
+):
     """What is estimated, and what is labelled next."""
-
-    together: ClassVar[Mapping[str, str]] = {
-        "choose": "unit minutes sheet",
-        "": "labels",
-        SET: "*",
-    }
 
     labels: Annotated[Words, Option("FILE")] = ()
     """A sheet of labels, as --choose wrote it and a person filled it in; repeatable."""
@@ -199,11 +193,9 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
         tables |= {"sheet": chosen, "plan": plan}
         sentences.append(told)
     return Findings(
-        command=COMMAND,
         source=name_of(data),
         sentences=tuple(dict.fromkeys([*sentences, *remarks])),
         tables=tables,
-        settings=settings.model_dump(mode="json"),
         draw=lambda: _figures(rows),
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -45,15 +45,12 @@ if TYPE_CHECKING:
     from experiments.settings.inputs import Responses
     from factormodels.fact_graph import FactGraph
 
-COMMAND = "fit"
 FIELD, GIVEN = "field", "as given"
 _SCORES = ("brier", "log_loss", "auroc")
 
 
-class ColumnSettings(Settings):
+class ColumnSettings(Settings, together={SET: "*"}):
     """Columns of one's own."""
-
-    together: ClassVar[Mapping[str, str]] = {SET: "*"}
 
     table: Annotated[Path | None, Option("FILE")] = None
     """Table with columns of one's own: a row for every claim, with its response and claim."""
@@ -97,10 +94,8 @@ class ColumnSettings(Settings):
         return UserColumns(str(self.table), self.numbers, rows, self.groups, members)
 
 
-class FitSettings(ColumnSettings):
+class FitSettings(ColumnSettings, together={"": "save", SET: "*"}):
     """What is learned, and how."""
-
-    together: ClassVar[Mapping[str, str]] = {"": "save", SET: "*"}
 
     save: Annotated[Path | None, Option("FILE")] = None
     """Write the judge to this file (JSON), for `factormodels apply`."""
@@ -208,11 +203,9 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
         judge.save(settings.save)
         sentences.append(f"The judge is in {settings.save}.")
     return Findings(
-        command=COMMAND,
         source=source,
         sentences=tuple(sentences),
         tables=tables,
-        settings=settings.model_dump(mode="json"),
     )
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 from pydantic import Field
 
@@ -45,10 +45,8 @@ _TEXT_SHOWN = 160
 _SEARCH_SECONDS = 60.0
 
 
-class InferSettings(ModelSettings, AlgorithmSettings):
+class InferSettings(ModelSettings, AlgorithmSettings, together={"backend": "seconds"}):
     """What is asked of a model."""
-
-    together: ClassVar[Mapping[str, str]] = {"backend": "seconds"}
 
     evidence: Path | dict[str, Any] | None = None
     """Evidence: a UAI evidence file, or a JSON object that gives names their states (or lists of
@@ -99,7 +97,7 @@ def infer(source: Models, settings: InferSettings) -> Findings:
     several, answers = _answers(source, settings)
     name = name_of(source)
     try:
-        return findings_of("infer", name, list(answers), settings, several=several)
+        return findings_of(name, list(answers), several=several)
     except ZeroPartitionError as error:
         raise ZeroPartitionError(f"{name}: {error}") from None
 
@@ -224,10 +222,8 @@ def _tightened(algorithm: Backend, graph: FactorGraph) -> Posterior:
 
 
 def findings_of(
-    command: str,
     source: str,
     answers: Sequence[Answer],
-    settings: ModelSettings,
     *,
     several: bool = False,
     **more: Any,
@@ -260,11 +256,9 @@ def findings_of(
         facts = _facts(answer) if is_posterior else _assignment_facts(answer)
         sentences.insert(0, ", ".join(facts) + ".")
     return Findings(
-        command=command,
         source=source,
         sentences=tuple(sentences),
         tables=tables,
-        settings=settings.model_dump(mode="json"),
         unshown=tuple(unshown[several:]),
         **more,
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from calibration.recalibration.conformal import ConformalFilter, HeldOut
     from experiments.methods.inputs import Data
 
-COMMAND = "keep"
-
 _TEXT = ("claim text", "atom text", "text", "statement", "fact")
 _ANSWER = ("answer", "answer text", "response text", "output", "generation")
 _SUFFIXES = (".txt", ".md", ".html", ".json", ".jsonl")
@@ -38,14 +36,11 @@ _SUSPECT = 0.05
 """P values below it say that new responses are unlike the labelled ones."""
 
 
-class KeepSettings(ProbabilityColumns):
+class KeepSettings(
+    ProbabilityColumns,
+    together={"precision": "confidence guarantee", "answers": "dropped", SET: "splits seed"},
+):
     """What is promised of what is kept."""
-
-    together: ClassVar[Mapping[str, str]] = {
-        "precision": "confidence guarantee",
-        "answers": "dropped",
-        SET: "splits seed",
-    }
 
     precision: Annotated[float, Field(gt=0, le=1)] = 0.9
     """Least share of true claims among those that are kept of a response."""
@@ -146,11 +141,9 @@ def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
         _alike(alike),
     ]
     return Findings(
-        command=COMMAND,
         source=f"{name_of(new)} by {name_of(labelled)}",
         sentences=tuple(dict.fromkeys([*sentences, *remarks, *more])),
         tables={"claims": _claims_table(answers), "responses": _responses_table(answers)},
-        settings=settings.model_dump(mode="json"),
     )
 
 

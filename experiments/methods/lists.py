@@ -11,7 +11,7 @@ import typing
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, text_columns
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
     from inference import Backend
 
 
-class ListSettings(Settings):
+class ListSettings(Settings, together={SET: "prompts"}):
     """What is listed."""
-
-    together: ClassVar[Mapping[str, str]] = {SET: "prompts"}
 
     prompts: Annotated[Path | None, Option("DIR")] = None
     """Of prompts: those with the changes in this folder."""
@@ -73,7 +71,7 @@ def list_(what: str = "", name: str = "", *, settings: ListSettings) -> Findings
     """
     if not what:
         kinds = [{"what": kind, "holds": told} for kind, (told, _) in _KINDS.items()]
-        return _found("", settings, {"kinds": Table(kinds, text_columns("what", "holds"))})
+        return Findings("lists", tables={"kinds": Table(kinds, text_columns("what", "holds"))})
     if what not in _KINDS:
         raise InputError(unknown_name(f"the list {what!r}", what, _KINDS))
     if settings.prompts is not None and what != "prompts":
@@ -81,27 +79,16 @@ def list_(what: str = "", name: str = "", *, settings: ListSettings) -> Findings
     return _KINDS[what][1](name, settings)
 
 
-def _found(
-    source: str,
-    settings: ListSettings,
-    tables: Mapping[str, Table],
-    sentences: tuple[str, ...] = (),
-    texts: Mapping[str, str] = MappingProxyType({}),
-) -> Findings:
-    asked = settings.model_dump(mode="json", exclude={"out"})
-    return Findings("list", source, sentences, tables, asked, texts=texts)
-
-
 # --- Backends ------------------------------------------------------------------------------------
 
 
-def _backends(name: str, settings: ListSettings) -> Findings:
+def _backends(name: str, _: ListSettings) -> Findings:
     """Every backend: installed or how to install it, kind of log Z, limits, settings."""
     from inference import entries
     from inference.registry import backend_class
 
     if name:
-        return _backend(name, settings)
+        return _backend(name)
     rows = []
     for entry in entries().values():
         if entry.missing:
@@ -128,10 +115,10 @@ def _backends(name: str, settings: ListSettings) -> Findings:
         Column("summary", "what it is"),
         *text_columns("for", "settings"),
     )
-    return _found("backends", settings, {"backends": Table(rows, columns)})
+    return Findings("backends", tables={"backends": Table(rows, columns)})
 
 
-def _backend(name: str, settings: ListSettings) -> Findings:
+def _backend(name: str) -> Findings:
     from experiments.settings.backend_settings import setting_types
     from inference.registry import backend_class, get_entry
 
@@ -151,8 +138,9 @@ def _backend(name: str, settings: ListSettings) -> Findings:
     ]
     columns = text_columns("setting", "type", "default", "meaning")
     table = Table(rows, columns, f"{name}: {entry.summary}")
-    return _found(name, settings, {"settings": table}, (f"log Z: {entry.log_z_kind}.",
-                                                        f"For: {entry.limits}."))  # fmt: skip
+    return Findings(
+        name, (f"log Z: {entry.log_z_kind}.", f"For: {entry.limits}."), {"settings": table}
+    )
 
 
 def _default(field: dataclasses.Field[Any]) -> str:
@@ -229,7 +217,7 @@ def _prompts(name: str, settings: ListSettings) -> Findings:
     if name:
         identity = prompts[name].identity
         said = f"{name}, version {identity.version}, {identity.digest[:12]}"
-        return _found(name, settings, {}, (said,), texts)
+        return Findings(name, (said,), texts=texts)
     rows = [
         {
             "prompt": f"{known} (yours)" if known in prompts.replaced else known,
@@ -249,13 +237,13 @@ def _prompts(name: str, settings: ListSettings) -> Findings:
         *text_columns("slots"),
         Column("purpose", "what it asks for"),
     )
-    return _found("prompts", settings, {"prompts": Table(rows, columns)}, texts=texts)
+    return Findings("prompts", tables={"prompts": Table(rows, columns)}, texts=texts)
 
 
 # --- Studies -------------------------------------------------------------------------------------
 
 
-def _studies(name: str, settings: ListSettings) -> Findings:
+def _studies(name: str, _: ListSettings) -> Findings:
     """The embedded studies with what each is for, or the text of one."""
     from experiments.study.reading import embedded_studies
     from factormodels.io.plain_yaml import parse_yaml
@@ -264,27 +252,27 @@ def _studies(name: str, settings: ListSettings) -> Findings:
     if name and name not in studies:
         raise InputError(unknown_name(f"the study {name!r}", name, studies))
     if name:
-        return _found(name, settings, {}, texts={f"{name}.yaml": studies[name]})
+        return Findings(name, texts={f"{name}.yaml": studies[name]})
     rows = [
         {"study": each, "description": parse_yaml(text, each).get("description", "")}
         for each, text in studies.items()
     ]
     columns = (*text_columns("study"), Column("description", "what it is for"))
-    return _found("studies", settings, {"studies": Table(rows, columns)})
+    return Findings("studies", tables={"studies": Table(rows, columns)})
 
 
 # --- Schemas -------------------------------------------------------------------------------------
 
 
-def _schemas(name: str, settings: ListSettings) -> Findings:
+def _schemas(name: str, _: ListSettings) -> Findings:
     """The formats, or the JSON Schema of one."""
     from experiments.analyses.schemas_by_name import SCHEMAS, schema
 
     if not name:
         rows = [{"schema": each, "of": schema(each)["description"]} for each in SCHEMAS]
-        return _found("schemas", settings, {"schemas": Table(rows, text_columns("schema", "of"))})
+        return Findings("schemas", tables={"schemas": Table(rows, text_columns("schema", "of"))})
     text = json.dumps(schema(name), indent=2, ensure_ascii=False) + "\n"
-    return _found(name, settings, {}, texts={f"{name}.schema.json": text})
+    return Findings(name, texts={f"{name}.schema.json": text})
 
 
 _KINDS: Mapping[str, tuple[str, Callable[[str, ListSettings], Findings]]] = MappingProxyType(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from calibration.intervals import mean_interval
 from experiments.asking.ledger_table import ledger_table, planned_findings
@@ -37,17 +37,14 @@ from factormodels.variants import variant
 if TYPE_CHECKING:
     Responses = str | os.PathLike[str] | Iterable[FactGraph]
 
-COMMAND = "omissions"
 RELEVANCE_STAGE = "relevance of facts"
 
 _SHOWN = 30
 """Omitted facts that are printed; more are in the files."""
 
 
-class OmissionSettings(AskingSettings):
+class OmissionSettings(AskingSettings, together={SET: "relations variant encoding"}):
     """How facts are found and compared."""
-
-    together: ClassVar[Mapping[str, str]] = {SET: "relations variant encoding"}
 
     model: Model = None
     """Language model that lists the facts of passages, says which bear on the question, and whether
@@ -149,7 +146,7 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
             tell(f"response {place} of {len(graphs)}")
             found.append(_coverage(graph, settings, model, judge))
     if settings.dry_run:
-        return planned_findings(COMMAND, loaded.source, session.ledger, settings)
+        return planned_findings(loaded.source, session.ledger)
     facts = _facts(found)
     tables = {"responses": _responses(found), "omitted": facts}
     if session.ledger.stages:
@@ -172,11 +169,10 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
     if len(facts.frame) > _SHOWN:
         remarks.append(f"The {len(facts.frame):,} facts are in the files of --out.")
     return Findings(
-        command=COMMAND,
         source=loaded.source,
         sentences=(*_sentences(found), *remarks),
         tables=tables,
-        settings=settings.model_dump(mode="json") | {"relations": relations},
+        settings={"relations": relations},
         unshown=("omitted",) if len(facts.frame) > _SHOWN else (),
         incomplete=bool(missing or failures),
     )

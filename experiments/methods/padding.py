@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -52,10 +52,8 @@ _POINTS = 4
 """Points of each curve beside 0, evenly spaced."""
 
 
-class PaddingSettings(Settings):
+class PaddingSettings(Settings, together={"append": "verifier paraphrases templates_known"}):
     """Padding."""
-
-    together: ClassVar[Mapping[str, str]] = {"append": "verifier paraphrases templates_known"}
 
     append: Annotated[int, Field(ge=0)] = 0
     """Append up to this many true sentences that add nothing, and show whether scores rise."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import starmap
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from experiments.findings.table import data_frame
 from experiments.settings import ColumnName, ColumnNames, Settings, Words
@@ -25,10 +25,8 @@ _DATA = ("dataset", "data", "benchmark", "split")
 _CLAIM = ("claim id", "claim", "atom id", "atom")
 
 
-class ProbabilityColumns(Settings):
+class ProbabilityColumns(Settings, together={"column": "*"}):
     """Columns of the table."""
-
-    together: ClassVar[Mapping[str, str]] = {"column": "*"}
 
     p: ColumnNames = ()
     """Probability of being true; repeat it for several models."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
@@ -25,10 +25,8 @@ def _named(value: Any) -> Any:
     return tuple(f"{name}={os.fspath(path)}" for name, path in value.items())
 
 
-class ReportSettings(Settings):
+class ReportSettings(Settings, together={SET: "*"}):
     """What the pages show."""
-
-    together: ClassVar[Mapping[str, str]] = {SET: "*"}
 
     data: Annotated[Words, Option("NAME=PATH"), BeforeValidator(_named)] = ()
     """Where to find a data file that the run read; repeatable."""
@@ -101,10 +99,8 @@ def report(
         )
     frame = data_frame({"page": [str(page) for page in written]})
     return Findings(
-        command="report",
         source=str(source),
         sentences=(f"{written[0]}: {counted(len(written), 'page')}",),
         tables={"pages": Table(frame, (Column("page", "page"),), "Pages")},
-        settings=settings.given(),
         unshown=("pages",),
     )

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -37,8 +37,6 @@ from factormodels.variants import variant
 if TYPE_CHECKING:
     Responses = str | os.PathLike[str] | Iterable[FactGraph]
 
-COMMAND = "revise"
-
 KEPT, HEDGED, CORRECTED, DROPPED = "kept", "hedged", "corrected", "dropped"
 ACTIONS = (KEPT, HEDGED, CORRECTED, DROPPED)
 
@@ -49,13 +47,10 @@ HEDGE = "It is not certain whether this is so: "
 """What a hedged claim begins with."""
 
 
-class ReviseSettings(AskingSettings):
+class ReviseSettings(
+    AskingSettings, together={"keep": "drop", SET: "relations least variant encoding"}
+):
     """What becomes of doubtful claims."""
-
-    together: ClassVar[Mapping[str, str]] = {
-        "keep": "drop",
-        SET: "relations least variant encoding",
-    }
 
     keep: Annotated[float, Field(ge=0, le=1), Option("P")] = 0.5
     """Claims at least so probable stay as they are."""
@@ -156,7 +151,7 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
             revised.append(new)
             failures += [f"{graph.id}, {atom}: {reason}" for atom, reason in lost]
     if settings.dry_run:
-        return planned_findings(COMMAND, loaded.source, session.ledger, settings)
+        return planned_findings(loaded.source, session.ledger)
     tables = {"responses": _responses(changes), "changes": _changes(changes)}
     if any(atom.label is not None for graph in graphs for atom in graph.atoms):
         tables["labels"] = _labels(changes)
@@ -172,11 +167,9 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
             f"the first: {failures[0]}"
         )
     return Findings(
-        command=COMMAND,
         source=loaded.source,
         sentences=(*_sentences(changes), *remarks),
         tables=tables,
-        settings=settings.model_dump(mode="json"),
         incomplete=bool(failures),
         graphs=tuple(revised),
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -26,10 +26,8 @@ if TYPE_CHECKING:
     from experiments.study.selections import Selections
 
 
-class RunSettings(Settings):
+class RunSettings(Settings, together={"workers": "dask", SET: "retry_failed every_cell"}):
     """How a study is run."""
-
-    together: ClassVar[Mapping[str, str]] = {"workers": "dask", SET: "retry_failed every_cell"}
 
     out: Annotated[Path | None, Option("DIR", command_line=False)] = None
     """Folder of the results; results/STUDY if not given."""
@@ -160,26 +158,19 @@ def _analysis(raw: RawStudy, settings: RunSettings) -> Findings:
             raise InputError(f"--{option} is for studies of units; an analysis is run as a whole")
     loaded = load_analysis(raw)
     folder = study_folder(loaded.study.study, settings.out)
-    asked = settings.given()
     if settings.dry_run:
         said = (f"{loaded.study.study}: {loaded.analysis.summary}", f"results go to {folder}")
         nothing = Table(data_frame({"study": [loaded.study.study]}), (Column("study", "study"),))
-        return Findings(
-            "run",
-            loaded.study.study,
-            said,
-            {"study": nothing},
-            asked,
-            unshown=("study",),
-            written=(),
-        )
+        tables = {"study": nothing}
+        return Findings(loaded.study.study, said, tables, unshown=("study",), written=())
     with results_folder(folder):
         results = run_analysis(loaded, folder, watcher().steps)
     found = results.artefacts
     return Findings(
-        "run", loaded.study.study, found.remarks, found.tables, asked,
-        draw=lambda: found.figures, written=results.files,
-    )  # fmt: skip
+        *(loaded.study.study, found.remarks, found.tables),
+        draw=lambda: found.figures,
+        written=results.files,
+    )
 
 
 def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
@@ -232,14 +223,12 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
         for where, count in bounded_of(planned, finished).items()
     )
     return Findings(
-        command="run",
         source=loaded.study.study,
         sentences=(
             *_sentences(planned, results, finished, failures, tables["cells"].note),
             *bounded,
         ),
         tables=tables,
-        settings=settings.given(),
         incomplete=any(not failure.cell.algorithm.error for failure in failures),
         frames={"summary": lambda: results.summary.cells, "rows": lambda: read_rows(folder)},
         written=results.files,
@@ -396,11 +385,9 @@ def _plan(planned: StudyDesign, folder: Path, settings: RunSettings) -> Findings
         Column("seconds", "exact in", right=True),
     )
     return Findings(
-        command="run",
         source=planned.study.study,
         sentences=tuple(_planned(planned, folder, wanted, finished)),
         tables={"cells": Table(data_frame(rows), columns)},
-        settings=settings.given(),
         written=(),
     )
 

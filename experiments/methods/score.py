@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from calibration.scoring import ScoreTable
     from experiments.methods.inputs import Data
 
-COMMAND = "score"
-
 _REASONS = {
     "infinite": "p is 0 of a true claim, or 1 of a false one",
     "one_class": "all labels are the same",
@@ -47,13 +45,11 @@ _REASONS = {
 }
 
 
-class ScoreSettings(ProbabilityColumns):
+class ScoreSettings(
+    ProbabilityColumns,
+    together={"recalibrate": "folds", SET: "reference resamples n_bootstrap seed"},
+):
     """How a table is scored."""
-
-    together: ClassVar[Mapping[str, str]] = {
-        "recalibrate": "folds",
-        SET: "reference resamples n_bootstrap seed",
-    }
 
     beside: Annotated[Files, Option("FILE", "with")] = ()
     """What another tool wrote of the same responses, or we: FactReasoner, FActScore, VeriScore,
@@ -160,11 +156,9 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
             tables["cost"] = cost_table(others)
         sentences += others.sentences
     return Findings(
-        command=COMMAND,
         source=name_of(data),
         sentences=tuple(dict.fromkeys(sentences)),
         tables=tables,
-        settings=settings.model_dump(mode="json"),
         draw=lambda: _figures(blocks),
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
@@ -51,16 +51,15 @@ if TYPE_CHECKING:
 
     Responses = str | os.PathLike[str] | Iterable[FactGraph]
 
-COMMAND = "select"
 RELEVANCE_STAGE = "relevance"
 PEOPLE = "people"
 """Domain of the bleached claims where none is given: that of Core's own data."""
 
 
-class SelectSettings(PaddingSettings, AskingSettings):
+class SelectSettings(
+    PaddingSettings, AskingSettings, together={"relations": "labels", "": "model", SET: "*"}
+):
     """How claims are selected."""
-
-    together: ClassVar[Mapping[str, str]] = {"relations": "labels", "": "model", SET: "*"}
 
     relations: Annotated[str | None, Option("NAME")] = None
     """What decides entailment: lexical, model (given by --model), recorded:FILE or nli:FOLDER. By
@@ -269,12 +268,10 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
     elif session.ledger.stages:
         tables["cost"] = ledger_table(session.ledger)
     return Findings(
-        command=COMMAND,
         source=source,
         sentences=tuple(sentences),
         tables=tables,
-        settings=settings.model_dump(mode="json")
-        | {"relations": settings.judge, "domain": choices.domain},
+        settings={"relations": settings.judge, "domain": choices.domain},
         draw=lambda: {name: figure for draw in drawings for name, figure in draw().items()},
         unshown=("claims",),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -57,10 +57,8 @@ LABELLER = "factscore"
 _JUDGED = ("S", "NS")
 
 
-class AskSettings(AskingSettings, BatchSettings):
+class AskSettings(AskingSettings, BatchSettings, together={"": "model", SET: "*"}):
     """Asking the model."""
-
-    together: ClassVar[Mapping[str, str]] = {"": "model", SET: "*"}
 
     model: Model = None
     """Ask this model for its judgements in the paper's three settings; the data are its responses

@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import Field
 
@@ -77,7 +77,6 @@ if TYPE_CHECKING:
 
     ClaimData = Data | Texts
 
-COMMAND = "self-knowledge"
 OVERALL = "overall"
 SIGNIFICANT = 0.05
 AUTOMATIC = "automatic"
@@ -132,10 +131,8 @@ _PLACES = (
 )
 
 
-class SelfKnowledgeSettings(ClaimColumns, AskSettings):
+class SelfKnowledgeSettings(ClaimColumns, AskSettings, together={SET: "*"}):
     """What is measured."""
-
-    together: ClassVar[Mapping[str, str]] = {SET: "*"}
 
     threshold: Annotated[float | None, Field(ge=0, le=1)] = None
     """Confidence or share of votes that counts as judged correct; by default 0.5, or a majority of
@@ -273,11 +270,9 @@ def _planned(source: str, settings: SelfKnowledgeSettings, calls: Mapping[str, i
     columns = (Column("stage", "stage"), Column("calls", "calls", digits=0))
     told = ("And those that extract and label the claims of the others.",)
     return Findings(
-        command=COMMAND,
         source=source,
         sentences=told if settings.extract else (),
         tables={"calls": Table(frame, columns, "What would be asked.")},
-        settings=settings.model_dump(mode="json"),
     )
 
 
@@ -364,11 +359,10 @@ def _measured(table: JudgedTable, source: str, settings: SelfKnowledgeSettings) 
             *unpaired,
         ]
     return Findings(
-        command=COMMAND,
         source=source,
         sentences=(*sentences, *remarks),
         tables=tables,
-        settings=settings.model_dump(mode="json") | {"threshold": threshold},
+        settings={"threshold": threshold},
         draw=lambda: _figures(groups, said, table),
         unshown=("quantities",),
     )

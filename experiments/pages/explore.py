@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -22,10 +21,8 @@ if TYPE_CHECKING:
     from experiments.settings.inputs import Responses
 
 
-class ExploreSettings(Settings):
+class ExploreSettings(Settings, together={SET: "*"}):
     """The page."""
-
-    together: ClassVar[Mapping[str, str]] = {SET: "*"}
 
     response: Annotated[str | None, Option("ID")] = None
     """Which response the page begins with, if the file holds many."""
@@ -100,12 +97,10 @@ def explore(source: Responses, settings: ExploreSettings) -> Findings:
         show=settings.browser,
         said=lambda address: tells.notice(f"{address}\nCtrl-C ends it"),
     )
-    return _found(name, kept, settings)
+    return _found(name, kept)
 
 
-def _found(
-    name: str, kept: dict[str, tuple[Explored, Explored]], settings: ExploreSettings
-) -> Findings:
+def _found(name: str, kept: dict[str, tuple[Explored, Explored]]) -> Findings:
     rows: list[dict[str, Any]] = [
         {
             "response": response,
@@ -124,10 +119,4 @@ def _found(
         *text_columns("text"),
     )
     table = Table(rows, columns, "Claims that were looked at.", group="response")
-    return Findings(
-        command="explore",
-        source=name,
-        sentences=(),
-        tables={"claims": table},
-        settings=settings.model_dump(mode="json"),
-    )
+    return Findings(name, tables={"claims": table})

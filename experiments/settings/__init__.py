@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
@@ -41,6 +42,8 @@ class Option:
 SET = "set"
 """The option of which every setting is a key, and that takes files of settings."""
 
+NOTHING_TOGETHER: Mapping[str, str] = MappingProxyType({})
+
 
 class Settings(BaseModel):
     """Base of all settings: frozen, and without fields that are not declared."""
@@ -51,7 +54,12 @@ class Settings(BaseModel):
 
     together: ClassVar[Mapping[str, str]] = {}
     """Options with the fields of this class that are keys of theirs, as top_k is in the option
-    --retriever local,top-k=5; * stands for all fields that neither are named nor name one."""
+    --retriever local,top-k=5; * stands for all fields that neither are named nor name one. A class
+    says it where it names its bases."""
+
+    def __init_subclass__(cls, together: Mapping[str, str] = NOTHING_TOGETHER, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls.together = together
 
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> Self:
@@ -83,7 +91,7 @@ def option_of(kind: type[Settings], name: str) -> Option:
 
 def key_of(kind: type[Settings], name: str) -> str:
     """The option of which a field is a key; empty for what is an option itself."""
-    together = declared_in(kind, name).__dict__.get("together", {})
+    together = declared_in(kind, name).together
     found = {field: option for option, fields in together.items() for field in fields.split()}
     own = option_of(kind, name).name
     option = found.get(name, "" if own in together else found.get("*", ""))
@@ -201,6 +209,26 @@ def front_door(function: Callable[..., Result]) -> Callable[..., Result]:
             {} if base is None else {name: getattr(base, name) for name in base.model_fields_set}
         )
         with options_as_arguments():
-            return function(**data, settings=kind.of({**given, **options}))
+            return found_by(function, kind.of({**given, **options}), **data)
 
     return called
+
+
+def command_name(function: Callable[..., Any]) -> str:
+    """The name of the command of a function of the front door."""
+    return function.__name__.strip("_").replace("_", "-")
+
+
+def found_by(
+    function: Callable[..., Result], settings: Settings, *arguments: Any, **named: Any
+) -> Result:
+    """What a function of the front door finds, with its name and all that was asked.
+
+    What it says itself of its settings, such as what it chose where nothing was, goes before.
+    """
+    found: Any = inspect.unwrap(function)(*arguments, **named, settings=settings)
+    asked = settings.model_dump(mode="json", exclude={"out"}, fallback=str)
+    told: Result = replace(
+        found, command=command_name(function), settings={**asked, **found.settings}
+    )
+    return told

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import typing
 from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator, PlainSerializer
 
@@ -29,10 +29,8 @@ def _backend_name(backend: Any) -> str:
     return backend if isinstance(backend, str) else repr(backend)
 
 
-class AlgorithmSettings(Settings):
+class AlgorithmSettings(Settings, together={"backend": "set_"}):
     """Inference."""
-
-    together: ClassVar[Mapping[str, str]] = {"backend": "set_"}
 
     backend: Annotated[Any, Option("NAME"), PlainSerializer(_backend_name)] = "auto"
     """Inference algorithm; `factormodels list backends` names them."""

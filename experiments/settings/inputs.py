@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from experiments.settings import Option, Settings
 from factormodels.encodings import DEFAULT_ENCODING
@@ -26,10 +26,8 @@ _SHOWN = 60
 """Characters of a bad value that an error shows."""
 
 
-class ModelSettings(Settings):
+class ModelSettings(Settings, together={"variant": "encoding"}):
     """Model."""
-
-    together: ClassVar[Mapping[str, str]] = {"variant": "encoding"}
 
     response: Annotated[str | None, Option("ID")] = None
     """Which response to use, if the file holds many."""

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import starmap
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 from calibration.self_knowledge import ClaimLabel, ClaimRecord, ModelJudgement, Setting
 from experiments.settings import ColumnName, ColumnNames, Option, Settings, Words
@@ -50,10 +50,8 @@ _GRID = 1_000_000
 """A relative position is a place on a grid so fine that no edge of a bin is missed."""
 
 
-class ClaimColumns(Settings):
+class ClaimColumns(Settings, together={"column": "*"}):
     """Columns of the table."""
-
-    together: ClassVar[Mapping[str, str]] = {"column": "*"}
 
     response: ColumnName = None
     """Id of the response."""

@@ -207,7 +207,7 @@ def tables_of(folder: Path) -> Findings:
         return read_findings(folder)
     files = [Path(name) for name in read_manifest(folder)["files"]]
     frames = {file.stem: read_csv(folder / file) for file in files if file.suffix == ".csv"}
-    return Findings("run", str(folder), (), {n: Table(f, ()) for n, f in frames.items()}, {})
+    return Findings(str(folder), (), {n: Table(f, ()) for n, f in frames.items()}, command="run")
 
 
 def as_rows(difference: RunDifference) -> list[dict[str, Any]]:

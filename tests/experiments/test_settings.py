@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import Field
@@ -81,8 +81,7 @@ def measure(data: str, settings: Measure) -> Findings:
         settings: how.
     """
     table = Table(data_frame([{"data": data}]), text_columns("data"))
-    asked = settings.model_dump(mode="json")
-    return Findings("measure", data, (), {"asked": table}, asked, incomplete=settings.quick)
+    return Findings(data, (), {"asked": table}, incomplete=settings.quick)
 
 
 def asked_for(*arguments: str, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
@@ -164,14 +163,8 @@ def test_what_is_missing_is_the_exit_code(capsys: pytest.CaptureFixture[str]) ->
     assert declared_in(Measure, "seed") is Common
 
 
-class Search(Settings):
+class Search(Settings, together={"retriever": "top_k queries", "backend": "more", SET: "*"}):
     """How it is searched."""
-
-    together: ClassVar[Mapping[str, str]] = {
-        "retriever": "top_k queries",
-        "backend": "more",
-        SET: "*",
-    }
 
     retriever: str = "local"
     """Where."""
@@ -200,7 +193,7 @@ def search(data: str, settings: Search) -> Findings:
     """Search, with --top-k passages."""
     if settings.seed < 0:
         raise InputError("--seed is from 0; --no-queries and --retriever stay")
-    return Findings("search", data, ("Give --top-k.",), {}, settings.model_dump(mode="json"))
+    return Findings(data, ("Give --top-k.",))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from experiments import infer
-from experiments.methods.infer import InferSettings, findings_of
+from experiments.methods.infer import findings_of
 from experiments.settings.inputs import LoadedModel
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
@@ -333,7 +333,7 @@ def test_json_holds_no_nan_and_no_numpy(graph_file: Path) -> None:
     }
     for log_z in (None, math.inf, -math.inf, math.nan):
         posterior = Posterior(marginals, log_z, LogZKind.NONE, Status.CONVERGED, stats, "test")
-        text = findings_of("infer", "x", [(model, posterior)], InferSettings()).as_json()
+        text = findings_of("x", [(model, posterior)]).as_json()
         assert text.count("\n") == 1
         assert "NaN" not in text
         assert "Infinity" not in text

@@ -18,7 +18,7 @@ from tests.refusals import refused
 
 def found(*rows: dict[str, object], **settings: object) -> Findings:
     tables = {"scores": Table(rows, text_columns("model"))}
-    return Findings("score", "t.csv", (), tables, settings)
+    return Findings("t.csv", (), tables, settings, command="score")
 
 
 FIRST = (
