@@ -42,7 +42,7 @@ QUICK := not (service or notebook or browser or kill or slow)
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' Makefile
 
-install: $(VENV)/kernels ## Make .venv with everything in it; done at once if nothing changed
+install: $(VENV)/installed $(VENV)/kernels ## Make .venv with everything in it; done at once if nothing changed
 
 run: $(VENV)/core-kernels ## Compare the algorithms on the embedded data: a table, a plot, files in results/
 	$(VENV)/bin/factormodels run experiments/configs/compare.yaml --out results/compare --overwrite
@@ -145,14 +145,15 @@ latex: | browser
 	  'install the packages $(LATEX) of your system to run them'
 
 # Compiled ahead, so that the first run starts at once; again when a kernel has changed. What the
-# embedded comparison runs is compiled for `make run`, everything else for the tests.
+# embedded comparison runs is compiled for `make run`, everything else for the tests. The core is
+# enough for that, so that with -j it is done while the optional libraries arrive.
 KERNELS := $(shell find inference -path '*/kernels/*.py')
 
 $(VENV)/core-kernels: $(VENV)/core $(KERNELS)
 	$(VENV)/bin/python -m inference.compile_kernels exact lbp cavi
 	touch $@
 
-$(VENV)/kernels: $(VENV)/installed $(VENV)/core-kernels $(KERNELS)
+$(VENV)/kernels: $(VENV)/core-kernels $(KERNELS)
 	$(VENV)/bin/python -m inference.compile_kernels
 	touch $@
 
