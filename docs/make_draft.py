@@ -151,7 +151,7 @@ def artefacts(kept: KeptResults) -> Artefacts:
         tables={
             "scores": learned_potentials.table_of("scores", biographies(kept)),
             "across": learned_potentials.table_of("across", across),
-            "gains": core_on_biographies.gains_table(gains, "153 biographies with a true claim."),
+            "gains": core_on_biographies.padding_table(gains, "153 biographies with a true claim."),
         },
         figures={
             name: PaperFigure(make(kept), kept.table(study, stem), title)

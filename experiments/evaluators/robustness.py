@@ -24,7 +24,7 @@ from experiments.evaluators.gaming import (
     paddings_of,
     subject_of,
 )
-from experiments.findings.table import data_frame
+from experiments.findings.table import Column, Table, data_frame, interval_column
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.relation_models.base import RelationModel
@@ -53,9 +53,16 @@ _CURVES = (
     *("assessor", "core", "response", "padding", "appended", "precision", "raised"),
     "responses",
 )
+GAINS: Mapping[str, str] = {
+    "plain": "gain without Core",
+    "core": "gain with Core",
+    "kept_off": "kept off by Core",
+}
+"""What padding gains in precision, and what tables call it."""
+
 _GAINS = (
     *("assessor", "kind"),
-    *(f"{gain}{end}" for gain in ("plain", "core", "kept_off") for end in ("", "_lower", "_upper")),
+    *(f"{gain}{end}" for gain in GAINS for end in ("", "_lower", "_upper")),
     "responses",
 )
 
@@ -332,6 +339,12 @@ def padding_gains(scores: Mapping[tuple[str, bool, str], Sequence[Score]]) -> pd
         ends = (mean_interval(gain, scale=Scale.NUMBER) for gain in (plain, kept, plain - kept))
         rows.append((name, kind, *chain.from_iterable(ends), plain.size))
     return data_frame(rows, list(_GAINS))
+
+
+def gains_table(gains: pd.DataFrame, group: str, caption: str, note: str) -> Table:
+    """The table of gains, as `padding_gains` has them, in blocks by the column `group`."""
+    shown = (interval_column(name, title, 3) for name, title in GAINS.items())
+    return Table(gains, (Column("kind", "padding"), *shown), caption, group=group, note=note)
 
 
 def robustness_figure(curves: pd.DataFrame, assessor: str, padding: str) -> Figure:

@@ -22,6 +22,7 @@ from experiments.evaluators.assessors import (
 from experiments.evaluators.gaming import known_templates
 from experiments.evaluators.robustness import (
     CoreChoices,
+    gains_table,
     padded_scores,
     padding_gains,
     robustness_curves,
@@ -29,12 +30,7 @@ from experiments.evaluators.robustness import (
     robustness_table,
 )
 from experiments.findings.artefacts import PaperFigure
-from experiments.findings.table import (
-    Column,
-    Table,
-    interval_column,
-    text_columns,
-)
+from experiments.findings.table import Column, Table, text_columns
 from experiments.findings.text import counted
 from experiments.progress import tell
 from experiments.settings import Option, Settings
@@ -144,7 +140,12 @@ def pad(
     return Padding(
         {
             "padding": _scores(robustness_table(labelled, scores)),
-            "gains": _gains(padding_gains(scores)),
+            "gains": gains_table(
+                padding_gains(scores),
+                "assessor",
+                "What padding gains in precision over the normal response.",
+                "In brackets: 95% intervals over responses, paired.",
+            ),
             "curves": _curves(curves),
         },
         (*((remark,) if remark else ()), *told),
@@ -160,22 +161,6 @@ def _scores(frame: pd.DataFrame) -> Table:
         Column("f1", "F1@K'", digits=3),
     )
     return Table(frame, columns, "Normal and padded responses.", group="assessor")
-
-
-def _gains(frame: pd.DataFrame) -> Table:
-    columns = (
-        Column("kind", "padding"),
-        interval_column("plain", "gain without Core", 3),
-        interval_column("core", "gain with Core", 3),
-        interval_column("kept_off", "kept off by Core", 3),
-    )
-    return Table(
-        frame,
-        columns,
-        "What padding gains in precision over the normal response.",
-        group="assessor",
-        note="In brackets: 95% intervals over responses, paired.",
-    )
 
 
 def _curves(points: pd.DataFrame) -> Table:

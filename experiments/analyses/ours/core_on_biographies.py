@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -16,7 +17,13 @@ from experiments.analyses.papers.padding import LABELS, responses_to_pad
 from experiments.analyses.user_data import SourceName, load
 from experiments.asking.relation_models import relation_model
 from experiments.evaluators.assessors import by_labels
-from experiments.evaluators.robustness import CoreChoices, padded_scores, padding_gains
+from experiments.evaluators.robustness import (
+    GAINS,
+    CoreChoices,
+    gains_table,
+    padded_scores,
+    padding_gains,
+)
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, data_frame, interval_column
 from experiments.study.config import STRICT, Count
@@ -54,6 +61,8 @@ class Settings:
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Tables of what is kept and of what padding gains, and their figures."""
+    import pandas as pd
+
     loaded, said = load(settings.data, context)
     padded, remark = responses_to_pad(settings.data, context)
     blind = CoreChoices(relation_model(settings.relations)[0], settings.weights)
@@ -61,13 +70,12 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         graphs = [graph for graph in loaded if graph.atoms]
         kept = data_frame(kept_rows(graphs, blind, settings.sentences, context.seed))
         step()
-        rows: list[dict[Any, Any]] = []
+        gained = {}
         for judge, choices in (BLIND, blind), (KNOWN, replace(blind, templates_known=True)):
             scores = padded_scores(padded, {LABELS: by_labels}, choices, appended=settings.appended)
-            rows += padding_gains(scores).assign(judge=judge).to_dict("records")
+            gained[judge] = padding_gains(scores)
             step()
-    gains = data_frame(rows)
-    gains.insert(0, "judge", gains.pop("judge"))
+    gains = pd.concat(gained, names=["judge"]).reset_index("judge").reset_index(drop=True)
     columns = (
         Column("sentence", "sentence"),
         Column("claims", "claims", digits=0),
@@ -79,7 +87,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     note = "Intervals: 95 % over responses, the change's paired. True: of claims with a label."
     caption = f"What Core keeps by place of the sentence. {said}"
     return Artefacts(
-        {"kept": Table(kept, columns, caption, note=note), "gains": gains_table(gains, remark)},
+        {"kept": Table(kept, columns, caption, note=note), "gains": padding_table(gains, remark)},
         {
             "kept-by-sentence": PaperFigure(kept_figure(kept), kept, "what Core keeps"),
             "padding": PaperFigure(gains_figure(gains), gains, "what padding gains"),
@@ -90,8 +98,8 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
 
 def kept_rows(
     graphs: Sequence[FactGraph], choices: CoreChoices, sentences: int, seed: int
-) -> list[dict[str, Any]]:
-    """Shares of claims that selection keeps, and of true ones before and after, by sentence.
+) -> Iterator[dict[str, Any]]:
+    """Yield the shares of claims kept, and of true ones before and after, for every sentence.
 
     Truth is of claims with a label. Intervals redraw responses; the change of the true share is
     paired.
@@ -109,55 +117,35 @@ def kept_rows(
                     f"response {graph.id!r}: the atom {atom.id!r} does not say which sentence it "
                     "is from; give labelled responses by sentence"
                 )
-            place = min(atom.sentence, sentences + 1)
             states = atom.id in chosen, atom.label is not None, atom.label is True
-            claims.append((number, place, *states))
+            claims.append((number, min(atom.sentence, sentences + 1), *states))
     owner, place, kept, labelled, true = np.array(claims).T
-
-    def sums(mask: Any) -> Any:
-        return np.bincount(owner, mask, minlength=len(graphs))
-
+    sums = partial(np.bincount, owner, minlength=len(graphs))
     titles = [*map(str, range(1, sentences + 1)), f"from {sentences + 1}", "all"]
-    rows = []
     for at, title in enumerate(titles, start=1):
         own = np.ones_like(place) if title == "all" else (place == at).astype(np.int64)
         if not own.any():
             continue
         before = sums(own * true), sums(own * labelled)
         after = sums(own * true * kept), sums(own * labelled * kept)
-        rows.append(
-            {
-                "sentence": title,
-                "claims": int(own.sum()),
-                **named("kept", mean_of_clusters(sums(own * kept), sums(own), seed)),
-                **named("true", mean_of_clusters(*before, seed)),
-                **named("true_kept", mean_of_clusters(*after, seed)),
-                **named("change", difference_of_clusters(after, before, seed)),
-            }
-        )
-    return rows
+        yield {
+            "sentence": title,
+            "claims": int(own.sum()),
+            **named("kept", mean_of_clusters(sums(own * kept), sums(own), seed)),
+            **named("true", mean_of_clusters(*before, seed)),
+            **named("true_kept", mean_of_clusters(*after, seed)),
+            **named("change", difference_of_clusters(after, before, seed)),
+        }
 
 
-GAINS = {
-    "plain": "gain without Core",
-    "core": "gain with Core",
-    "kept_off": "kept off by Core",
-}
-
-
-def gains_table(frame: pd.DataFrame, remark: str) -> Table:
+def padding_table(gains: pd.DataFrame, remark: str) -> Table:
     """The table of gains, with a remark on the data."""
     note = (
         "Gain: mean precision by human labels less that of the response as it was, with or without "
         "Core for both. Intervals: 95 % over responses, paired. Words alone: the relation model "
         "judges the words of the padding; templates known: it sees through them."
     )
-    columns = (
-        Column("kind", "padding"),
-        *(interval_column(name, title, 3) for name, title in GAINS.items()),
-    )
-    caption = f"What padding gains in precision. {remark}"
-    return Table(frame, columns, caption, group="judge", note=note)
+    return gains_table(gains, "judge", f"What padding gains in precision. {remark}", note)
 
 
 def kept_figure(kept: pd.DataFrame) -> Figure:

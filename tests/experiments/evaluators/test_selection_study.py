@@ -179,7 +179,7 @@ def test_what_is_kept_by_sentence_is_counted_with_paired_changes() -> None:
     assert rows["all"]["change"] == pytest.approx(2 / 3 - 0.75)
     without = FactGraph("w", (Atom("a", "The Xanadu bridge opened.", label=True),))
     with pytest.raises(InputError, match="the atom 'a' does not say which sentence it is from"):
-        kept_rows([without], choices, 1, 0)
+        list(kept_rows([without], choices, 1, 0))
 
 
 def test_the_study_of_core_pads_in_three_ways(
