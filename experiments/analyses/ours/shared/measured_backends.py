@@ -5,83 +5,28 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from calibration.figures.panels import nth_colour, nth_marker
-from factormodels.errors import InputError
+from experiments.analyses.ours.shared.measured_graphs import Reference, flat_marginals
+from experiments.findings.table import data_frame
+from experiments.findings.text import ABSENT
 from factormodels.factor_graph import FactorGraph, digest
-from factormodels.io.networks.uai import read_uai
-from factormodels.io.networks.uai_results import read_evidence, read_log10_partition, read_marginals
 from inference import Backend, InferenceError, Posterior, entries, infer_batch
 from inference.posterior import LogZKind
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _MOST_CALLS = 1000
 """Keeps a call of nanoseconds from looping on a bad guess of its time."""
 
+N_BOOTSTRAP = 10_000
+"""Draws of rounds, for the interval of a ratio of times."""
+
 NUMBERS = ("total_error", "max_error", "log_z_error", "gap", "first_seconds", "seconds")
 """What a row has no number of where a backend refuses the graph."""
-
-
-@dataclass(frozen=True)
-class Reference:
-    """An answer that errors are measured against.
-
-    Attributes:
-        source: a backend's name, or names of files.
-        marginals: probability vectors of all variables one after another, or None.
-        log_z: natural logarithm of the partition function, or None.
-        induced_width: of the order that it was found by, nan where none is known.
-    """
-
-    source: str
-    marginals: NDArray[np.float64] | None = None
-    log_z: float | None = None
-    induced_width: float = math.nan
-
-
-def reference_of(graphs: Sequence[FactorGraph], backend: Backend) -> Reference | None:
-    """The answer of a backend to graphs, None if it refuses one of them."""
-    try:
-        answers = infer_batch(graphs, backend)
-    except InferenceError:
-        return None
-    alone = answers[0] if len(graphs) == 1 else None
-    return Reference(
-        backend.name,
-        _flat(answers),
-        alone.log_z if alone else None,
-        alone.stats.get("induced_width", math.nan) if alone else math.nan,
-    )
-
-
-def read_network(path: Path) -> tuple[FactorGraph, Reference | None]:
-    """A UAI network with its evidence, and the answers in NAME.uai.MAR and NAME.uai.PR.
-
-    Whatever program wrote these files may so be compared with backends.
-
-    Raises:
-        InputError: if a file is damaged, or the answers are of another network.
-    """
-    graph = read_uai(path)
-    evidence, marginals, partition = (Path(f"{path}.{kind}") for kind in ("evid", "MAR", "PR"))
-    if evidence.exists():
-        graph = graph.with_evidence(read_evidence(evidence, graph))
-    answers = [each.name for each in (marginals, partition) if each.exists()]
-    if not answers:
-        return graph, None
-    flat = np.concatenate(read_marginals(marginals)) if marginals.exists() else None
-    if flat is not None and len(flat) != graph.cardinalities.sum():
-        raise InputError(
-            f"{marginals}: it has {len(flat)} probabilities and {path.name} has "
-            f"{graph.cardinalities.sum()} states; put the answers of this network beside it"
-        )
-    log_z = read_log10_partition(partition) * math.log(10.0) if partition.exists() else None
-    return graph, Reference(" and ".join(answers), flat, log_z)
 
 
 def measure(
@@ -138,44 +83,55 @@ def measure(
         yield {**row, "seconds": median, "round_seconds": tuple(each)}
 
 
-def looks(labels: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """How the points of each backend are drawn; after the palette's end markers are hollow."""
-    from calibration.figures.style import COLOURS
+def summarise(measured: pd.DataFrame, against: str, seed: int) -> pd.DataFrame:
+    """One row per family and backend: status, errors, and the ratio of times with its interval.
 
-    return {
-        label: {
-            "color": nth_colour(at),
-            "linestyle": "none",
-            "marker": nth_marker(at),
-            "markersize": 3.5,
-            "fillstyle": "full" if at < len(COLOURS) else "none",
-        }
-        for at, label in enumerate(dict.fromkeys(labels))
-    }
+    The ratio is the median over rounds of the ratio within a round, averaged geometrically over
+    graphs; its interval is the percentile bootstrap over rounds.
+    """
+    rows = []
+    for (family, backend), group in measured.groupby(["graphs", "backend"], sort=False):
+        answered = group[group["status"] != "refused"]
+        other = measured[(measured["graphs"] == family) & (measured["backend"] == against)]
+        pairs = group.merge(other, on=["graph", "digest"], suffixes=("", "_other"))
+        times = list(zip(pairs["round_seconds"], pairs["round_seconds_other"], strict=True))
+        # A network may come with its marginals, its log Z, or both.
+        judged = answered.dropna(subset=["total_error"])
+        log_z = answered["log_z_error"].dropna()
+        rows.append(
+            {
+                "graphs": family,
+                "backend": backend,
+                "n_graphs": len(group),
+                "answered": len(answered),
+                "settled": int(group["status"].isin(("exact", "converged")).sum()),
+                "seconds": float(np.exp(np.log(answered["seconds"]).mean())),
+                **_ratio(times if backend != against else [], seed),
+                "mean_error": judged["total_error"].sum()
+                / (judged["probabilities"].sum() or np.nan),
+                "max_error": answered["max_error"].max(),
+                "log_z_kind": ", ".join(dict.fromkeys(answered["log_z_kind"])),
+                "log_z_error": log_z.median(),
+                "furthest": log_z.iloc[log_z.abs().argmax()] if len(log_z) else np.nan,
+                "gap": answered["gap"].median(),
+            }
+        )
+    return data_frame(rows)
 
 
-def draw_legend(figure: Any, place: Any, drawn: Mapping[str, Mapping[str, Any]]) -> None:
-    """Name backends, drawn as `looks` says, below a figure."""
-    handles = [place.plot([], [], **look)[0] for look in drawn.values()]
-    figure.legend(
-        handles,
-        list(drawn),
-        loc="outside lower center",
-        ncols=min(len(drawn), 8),
-        columnspacing=1.2,
-        handletextpad=0.2,
-    )
+def ratio_texts(overall: pd.DataFrame) -> list[str]:
+    """The ratios of times that `summarise` gives, with their intervals, as a table shows them."""
+    texts = []
+    for row in overall.to_dict("records"):
+        ends = "" if np.isnan(row["ratio_lower"]) else " [{ratio_lower:.3g}, {ratio_upper:.3g}]"
+        texts.append(ABSENT if np.isnan(row["ratio"]) else ("{ratio:.3g}" + ends).format(**row))
+    return texts
 
 
 def _timed(backend: Backend, graphs: Sequence[FactorGraph]) -> tuple[float, Sequence[Posterior]]:
     start = time.perf_counter()
     answers = [backend.infer(graphs[0])] if len(graphs) == 1 else infer_batch(graphs, backend)
     return time.perf_counter() - start, answers
-
-
-def _flat(answers: Sequence[Posterior]) -> NDArray[np.float64]:
-    flat: NDArray[np.float64] = np.concatenate([answer.marginals.flat for answer in answers])
-    return flat
 
 
 def _compared(answers: Sequence[Posterior], reference: Reference | None) -> dict[str, Any]:
@@ -192,7 +148,7 @@ def _compared(answers: Sequence[Posterior], reference: Reference | None) -> dict
     if reference is None:
         return row
     if reference.marginals is not None:
-        errors = np.abs(_flat(answers) - reference.marginals)
+        errors = np.abs(flat_marginals(answers) - reference.marginals)
         row |= {"total_error": float(errors.sum()), "max_error": float(errors.max(initial=0.0))}
     if alone is not None and alone.log_z is not None and reference.log_z is not None:
         row["log_z_error"] = alone.log_z - reference.log_z
@@ -228,3 +184,24 @@ def _turns(
             expected[label] = (time.perf_counter() - start) / calls
             seconds[label].append(expected[label])
     return seconds
+
+
+def _ratio(pairs: Sequence[tuple[Sequence[float], Sequence[float]]], seed: int) -> dict[str, float]:
+    """How many times as long a call takes, from the times of both in the same rounds."""
+    names = ("ratio", "ratio_lower", "ratio_upper")
+    # The first rounds are everybody's: who is slow has fewer.
+    both = [np.array(list(zip(*pair, strict=False))) for pair in pairs]
+    logs = [np.log(times[:, 0] / times[:, 1]) for times in both if len(times)]
+    if not logs:
+        return dict.fromkeys(names, np.nan)
+    value = np.mean([np.median(log) for log in logs])
+    # One round resamples to itself, and would pretend to be certain.
+    ends = np.full(2, np.nan)
+    if min(map(len, logs)) > 1:
+        draw = np.random.default_rng(seed)
+        drawn = [
+            np.median(log[draw.integers(0, len(log), (N_BOOTSTRAP, len(log)))], axis=1)
+            for log in logs
+        ]
+        ends = np.quantile(np.mean(drawn, axis=0), [0.025, 0.975])
+    return dict(zip(names, np.exp([value, *ends]).tolist(), strict=True))

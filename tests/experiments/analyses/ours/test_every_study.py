@@ -26,6 +26,7 @@ from experiments.analyses.ours import (
     misspecification,
 )
 from experiments.analyses.ours.shared.graph_shapes import GraphShape, draw_graph
+from experiments.analyses.ours.shared.measured_backends import summarise
 from experiments.analyses.posteriors import (
     atom_posteriors,
     labelled_atoms,
@@ -135,7 +136,7 @@ def test_answers_beside_a_network_are_what_errors_are_measured_against(tmp_path:
 def test_a_ratio_of_times_is_within_rounds(tmp_path: Path) -> None:
     frame = compared(tmp_path, shapes={"small": GraphShape(atoms=3)}, rounds=3)
     frame["round_seconds"] = [(1.0, 2.0, 4.0), (3.0, 6.0, 12.0)]
-    overall = backend_comparison.summarise(frame, "exact", 0).set_index("backend")
+    overall = summarise(frame, "exact", 0).set_index("backend")
     # Three times as long in every round, however slow the machine was in each.
     for name in ("ratio", "ratio_lower", "ratio_upper"):
         assert overall[name]["lbp"] == pytest.approx(3.0, rel=1e-12)

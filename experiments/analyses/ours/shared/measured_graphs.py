@@ -1,0 +1,98 @@
+"""What backends are measured on: networks in files, and the answers that errors are against."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from factormodels.errors import InputError
+from factormodels.factor_graph import FactorGraph
+from factormodels.io.networks.uai import read_uai
+from factormodels.io.networks.uai_results import read_evidence, read_log10_partition, read_marginals
+from inference import Backend, InferenceError, Posterior, infer_batch
+
+
+@dataclass(frozen=True)
+class Reference:
+    """An answer that errors are measured against.
+
+    Attributes:
+        source: a backend's name, or names of files.
+        marginals: probability vectors of all variables one after another, or None.
+        log_z: natural logarithm of the partition function, or None.
+        induced_width: of the order that it was found by, nan where none is known.
+    """
+
+    source: str
+    marginals: NDArray[np.float64] | None = None
+    log_z: float | None = None
+    induced_width: float = math.nan
+
+
+def reference_of(graphs: Sequence[FactorGraph], backend: Backend) -> Reference | None:
+    """The answer of a backend to graphs, None if it refuses one of them."""
+    try:
+        answers = infer_batch(graphs, backend)
+    except InferenceError:
+        return None
+    alone = answers[0] if len(graphs) == 1 else None
+    return Reference(
+        backend.name,
+        flat_marginals(answers),
+        alone.log_z if alone else None,
+        alone.stats.get("induced_width", math.nan) if alone else math.nan,
+    )
+
+
+def read_network(path: Path) -> tuple[FactorGraph, Reference | None]:
+    """A UAI network with its evidence, and the answers in NAME.uai.MAR and NAME.uai.PR.
+
+    Whatever program wrote these files may so be compared with backends.
+
+    Raises:
+        InputError: if a file is damaged, or the answers are of another network.
+    """
+    graph = read_uai(path)
+    evidence, marginals, partition = (Path(f"{path}.{kind}") for kind in ("evid", "MAR", "PR"))
+    if evidence.exists():
+        graph = graph.with_evidence(read_evidence(evidence, graph))
+    answers = [each.name for each in (marginals, partition) if each.exists()]
+    if not answers:
+        return graph, None
+    flat = np.concatenate(read_marginals(marginals)) if marginals.exists() else None
+    if flat is not None and len(flat) != graph.cardinalities.sum():
+        raise InputError(
+            f"{marginals}: it has {len(flat)} probabilities and {path.name} has "
+            f"{graph.cardinalities.sum()} states; put the answers of this network beside it"
+        )
+    log_z = read_log10_partition(partition) * math.log(10.0) if partition.exists() else None
+    return graph, Reference(" and ".join(answers), flat, log_z)
+
+
+def networks(path: Path) -> Iterator[tuple[str, str, list[FactorGraph], Reference | None]]:
+    """Yield family, name, graph and answers of a UAI network, or of every one in a folder.
+
+    Networks whose names differ in a final number alone are one family.
+
+    Raises:
+        InputError: if a folder has none, or one cannot be read.
+    """
+    files = sorted(path.rglob("*.uai")) if path.is_dir() else [path]
+    if not files:
+        raise InputError(f"{path}: there is no .uai file in this folder; name another")
+    for file in files:
+        graph, answers = read_network(file)
+        name = str(file.relative_to(path)) if path.is_dir() else file.name
+        yield re.sub(r"[_-]\d+$", "", file.stem) or file.stem, name, [graph], answers
+
+
+def flat_marginals(answers: Sequence[Posterior]) -> NDArray[np.float64]:
+    """The probability vectors of all variables of all graphs, one after another."""
+    flat: NDArray[np.float64] = np.concatenate([answer.marginals.flat for answer in answers])
+    return flat
