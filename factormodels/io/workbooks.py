@@ -16,6 +16,7 @@ from typing import Any
 from factormodels.errors import InputError, MissingDependencyError
 from factormodels.io.guarded_opening import Source, refuse_larger
 from factormodels.io.json_records import shown
+from factormodels.io.saved_managers import is_torch_archive, manager_rows
 
 _ZIP = b"PK\x03\x04"
 _OLD = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -36,7 +37,7 @@ def workbook_rows(
     """The columns that the first row names, the rows below it, and the numbers of these.
 
     Rows and columns without a value are left out, and a date is a text. Of a formula its last
-    result is taken.
+    result is taken. What LM-Polygraph's manager saved is an archive too: of it, its estimates.
 
     Args:
         content: the bytes, of which `is_workbook` is true.
@@ -47,7 +48,9 @@ def workbook_rows(
             values or none, or names two columns alike.
         MissingDependencyError: if openpyxl is not installed.
     """
-    _refuse_pickle(content, source)
+    if is_torch_archive(content):
+        estimates = manager_rows(content, source)
+        return tuple(estimates[0]), estimates, list(range(1, len(estimates) + 1))
     try:
         import openpyxl
     except ImportError:
@@ -128,18 +131,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, datetime.date | datetime.time):
         return value.isoformat()
     return str(value) if isinstance(value, datetime.timedelta) else value
-
-
-def _refuse_pickle(content: bytes, source: Source) -> None:
-    """Refuse what torch.save writes, such as LM-Polygraph's manager, in words of its own."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            pickled = any(name.endswith("data.pkl") for name in archive.namelist())
-    except Exception:  # What is wrong with an archive is said where it is read as a workbook.
-        return
-    if pickled:
-        raise InputError(
-            f"{source}: this is a pickle of PyTorch's, as LM-Polygraph's manager saves it, which "
-            "would have to be run; where it comes from you, write its estimations as JSON Lines "
-            "(see Verdicts of other tools in the guide's Data formats)"
-        )

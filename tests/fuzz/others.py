@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import pickle
+import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -92,7 +94,18 @@ def tables() -> dict[str, bytes]:
     feather.write_feather(table, written["feather"], compression="zstd")
     pq.write_table(table, written["parquet"])
     pq.write_table(table, written["plain"], compression="none", use_dictionary=False)
-    return {name: out.getvalue() for name, out in written.items()}
+    return {name: out.getvalue() for name, out in written.items()} | {"manager": _manager()}
+
+
+def _manager() -> bytes:
+    """What LM-Polygraph's manager saves: an archive with a pickle."""
+    texts = {"input_texts": ["Who?", "What?"], "greedy_texts": ["It is red.", "It is old."]}
+    estimations = {("sequence", "LexicalSimilarity"): [-0.9, -0.25]}
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        saved = {"estimations": estimations, "stats": texts}
+        archive.writestr("manager/data.pkl", pickle.dumps(saved, 2))
+    return packed.getvalue()
 
 
 def saved_dataset() -> dict[str, bytes]:

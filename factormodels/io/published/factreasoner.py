@@ -7,6 +7,9 @@ factverify_output.json, veriscore_output.json) has `results` beside these; the p
 the results alone, a line per response. They say of each atom by id its verdict (`predictions`: S,
 NS, or of baselines with three C and U), and FactReasoner's also its posterior (`marginals`, and
 again in `factuality_score_per_atom`).
+
+What its miner of relations between claims saves (`MiningResult.save`) has the texts of `atoms` by
+id, a `fact_graph`, and of each of the `relations` the discourse sense that it comes from.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from typing import Any
 from factormodels.claims import CONTEXT_PRIOR, Atom, Context
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
+from factormodels.io.fact_graph_json import parse_fact_graph
 from factormodels.io.json_records import (
     as_object,
     as_text,
@@ -68,6 +72,42 @@ def looks_like_factreasoner(obj: object) -> bool:
 def looks_like_results(obj: object) -> bool:
     """Whether a JSON value has the keys of results alone, without atoms and contexts."""
     return isinstance(obj, dict) and {"predictions", "factuality_score"} <= obj.keys()
+
+
+def looks_like_mined(obj: object) -> bool:
+    """Whether a JSON value has the keys of what the miner of relations between claims saves."""
+    return isinstance(obj, dict) and {"atoms", "relations", "fact_graph"} <= obj.keys()
+
+
+def parse_mined(obj: object, source: str | os.PathLike[str], line: int | None = None) -> FactGraph:
+    """Fact graph of mined relations between claims, with the texts of the claims.
+
+    The metadata hold the sense of each relation (`senses`, by the ids of its claims), where the
+    file tells it. The response itself is not in such a file.
+
+    Args:
+        obj: the JSON value.
+        source: the file it comes from; its stem is the graph's id.
+        line: its line in a file of many, which the id then carries.
+
+    Raises:
+        InputError: if the record is malformed.
+    """
+    where = location(source, line)
+    record = as_object(obj, where)
+    texts = as_object(record.get("atoms"), f"{where}: key 'atoms'")
+    graph = as_object(record.get("fact_graph"), f"{where}: key 'fact_graph'")
+    nodes = [
+        {**node, "text": texts.get(text_field(node, "id", place, ""))}
+        for node, place in _items(graph, "nodes", f"{where}: key 'fact_graph'")
+    ]
+    senses: dict[str, str] = {}
+    for relation, place in _items(record, "relations", where):
+        ends = (text_field(relation, key, place, "") for key in ("source_id", "target_id"))
+        senses[" ".join(ends)] = text_field(relation, "level2_sense", place, "")
+    metadata = {"senses": {pair: sense for pair, sense in senses.items() if sense}}
+    read = parse_fact_graph({**graph, "nodes": nodes}, source, line)
+    return replace(read, metadata={key: value for key, value in metadata.items() if value})
 
 
 def parse_results(

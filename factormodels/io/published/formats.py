@@ -22,8 +22,10 @@ from factormodels.io.published.factcheck_bench import looks_like_factcheck, pars
 from factormodels.io.published.factor import looks_like_factor, parse_factor
 from factormodels.io.published.factreasoner import (
     looks_like_factreasoner,
+    looks_like_mined,
     looks_like_results,
     parse_factreasoner,
+    parse_mined,
     parse_results,
 )
 from factormodels.io.published.factscore import (
@@ -143,6 +145,16 @@ FORMATS: tuple[Format, ...] = (
         ),
         looks_like_factreasoner,
         parse_factreasoner,
+    ),
+    Format(
+        "factreasoner-relations",
+        "FactReasoner, relations that it mined between claims",
+        "IBM/FactReasoner, Apache-2.0",
+        "responses",
+        ("atoms", "relations", "fact_graph"),
+        ("atoms", "relations[].level2_sense", "fact_graph"),
+        looks_like_mined,
+        parse_mined,
     ),
     Format(
         "factreasoner-results",

@@ -10,7 +10,8 @@ Sources, each read by its keys:
   `self_contained_atomic_fact` and `annotation`, alone or in the `per_prompt_data` of a result file.
 - OpenFactCheck (hasaniqbal777/OpenFactCheck, GPL-3.0, of which nothing is used but the form of what
   it writes): lines with the `state` after each solver, whose `detail` has `claim` and `factuality`.
-- LM-Polygraph (IINemo/lm-polygraph, MIT): fields of `UncertaintyOutput`, an object per claim.
+- LM-Polygraph (IINemo/lm-polygraph, MIT): fields of `UncertaintyOutput`, an object per claim, or
+  what its manager saves (`factormodels.io.saved_managers`), with the name of the `estimator`.
 - MiniCheck (Liyan06/MiniCheck, Apache-2.0): `doc`, `claim` and what `score` returns of the pair,
   `raw_prob` or `max_support_prob`, with `pred_label`.
 
@@ -21,7 +22,7 @@ the response is known by its place in the file only.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -291,12 +292,14 @@ class UncertainText:
         query: what the model was asked.
         text: the text.
         uncertainty: the number: the larger, the less sure.
+        estimator: what gave the number; empty where nothing says it.
     """
 
     id: str
     query: str
     text: str
     uncertainty: float
+    estimator: str = ""
 
 
 def parse_polygraph(obj: object, source: Source, line: int | None = None) -> UncertainText:
@@ -314,44 +317,50 @@ def parse_polygraph(obj: object, source: Source, line: int | None = None) -> Unc
         )
     query = text_field(record, "input_text", where, "")
     response = text_field(record, "response", where, "") or query or record_id(source)
-    return UncertainText(
-        response, query, filled_field(record, "generation_text", where), float(value)
-    )
+    text = filled_field(record, "generation_text", where)
+    estimator = text_field(record, "estimator", where, "")
+    return UncertainText(response, query, text, float(value), estimator)
 
 
 def gather_polygraph(texts: Sequence[UncertainText]) -> list[FactGraph]:
-    """Fact graphs of uncertain texts, a claim each.
+    """Fact graphs of uncertain texts, a claim each, with a verdict by each estimator.
 
-    An uncertainty is no probability. Of all numbers of a file together it is told what they are:
-    between -1 and 0, a share with its sign turned (as of claim-conditioned probability and lexical
-    similarity), so that P(true) is -u; 0 and more, the negative logarithm of a probability, e^-u;
-    else 1 / (1 + e^u). All three fall as u grows: the ranking is the tool's own, and what
+    An uncertainty is no probability. Of all numbers of an estimator together it is told what they
+    are: between -1 and 0, a share with its sign turned (as of claim-conditioned probability and
+    lexical similarity), so that P(true) is -u; 0 and more, the negative logarithm of a probability,
+    e^-u; else 1 / (1 + e^u). All three fall as u grows: the ranking is the tool's own, and what
     calibration says of it is about these maps.
     """
-    values = [text.uncertainty for text in texts]
-    as_share = all(-1.0 <= value <= 0.0 for value in values)
-    as_logarithm = all(value >= 0.0 for value in values)
-    by_response: dict[str, list[UncertainText]] = {}
+    by_estimator: dict[str, list[float]] = {}
+    by_response: dict[str, dict[str, list[UncertainText]]] = {}
     for text in texts:
-        by_response.setdefault(text.id, []).append(text)
+        by_estimator.setdefault(text.estimator, []).append(text.uncertainty)
+        claims = by_response.setdefault(text.id, {})
+        claims.setdefault(text.text, []).append(text)
+    p_true = {name: _map_of(values) for name, values in by_estimator.items()}
+    graphs = []
+    for response, claims in by_response.items():
+        atoms = tuple(Atom(f"a{number}", text) for number, text in enumerate(claims, 1))
+        verdicts: dict[str, dict[str, RecordedVerdict]] = {}
+        for atom, own in zip(atoms, claims.values(), strict=True):
+            for one in own:
+                name = f"{POLYGRAPH}: {one.estimator}" if one.estimator else POLYGRAPH
+                p = p_true[one.estimator](one.uncertainty)
+                verdicts.setdefault(name, {})[atom.id] = RecordedVerdict("uncertain", p)
+        (query, *_) = (one.query for own in claims.values() for one in own)
+        told = {name: verdict_facts(each) for name, each in verdicts.items()}
+        graphs.append(FactGraph(response, atoms, query=query, metadata={ASSESSORS_KEY: told}))
+    return graphs
 
-    def p_true(u: float) -> float:
-        if as_share:
-            return -u if u else 0.0
-        if as_logarithm:
-            return math.exp(-u)
-        # Numbers beyond what e takes are certain.
-        return 1.0 / (1.0 + math.exp(min(u, 700.0)))
 
-    return [
-        _graph(
-            name,
-            [(one.text, RecordedVerdict("uncertain", p_true(one.uncertainty))) for one in own],
-            POLYGRAPH,
-            query=own[0].query,
-        )
-        for name, own in by_response.items()
-    ]
+def _map_of(values: Sequence[float]) -> Callable[[float], float]:
+    """P(true) of an uncertainty, by what all numbers of its estimator are."""
+    if all(-1.0 <= value <= 0.0 for value in values):
+        return lambda u: -u if u else 0.0
+    if all(value >= 0.0 for value in values):
+        return lambda u: math.exp(-u)
+    # Numbers beyond what e takes are certain.
+    return lambda u: 1.0 / (1.0 + math.exp(min(u, 700.0)))
 
 
 def looks_like_minicheck(obj: object) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -132,14 +131,6 @@ def test_a_claim_has_its_best_document(tmp_path: Path) -> None:
 )
 def test_what_is_malformed_is_refused(tmp_path: Path, record: Any, message: str) -> None:
     refused(message, read_many, written(tmp_path, "bad.jsonl", record))
-
-
-def test_a_pickle_is_not_run(tmp_path: Path) -> None:
-    """LM-Polygraph's manager is what torch.save writes: an archive with a pickle."""
-    path = tmp_path / "ue_manager_seed1"
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("ue_manager_seed1/data.pkl", b"cos\nabort\n(tR.")
-    refused("pickle of PyTorch's.*LM-Polygraph's manager.*JSON Lines", read_many, path)
 
 
 # --- Aligning ------------------------------------------------------------------------------------

@@ -192,6 +192,34 @@ MINICHECK: dict[str, Any] = {
     "raw_prob": 0.98,
 }
 
+MINED: dict[str, Any] = {
+    "atoms": {"a0": "She was born in 1871.", "a1": "She was born in 1881."},
+    "relations": [
+        {
+            "source_id": "a0",
+            "target_id": "a1",
+            "level2_sense": "Alternative",
+            "level1_type": "exclusive",
+            "probability": 0.9,
+        }
+    ],
+    "fact_graph": {
+        "nodes": [
+            {"id": "a0", "type": "atom", "probability": 0.5},
+            {"id": "a1", "type": "atom", "probability": 0.5},
+        ],
+        "edges": [
+            {
+                "source": "a0",
+                "target": "a1",
+                "relation": "exclusive",
+                "probability": 0.9,
+                "link": "atom_atom",
+            }
+        ],
+    },
+}
+
 RECORDS: dict[str, dict[str, Any]] = {
     "fastfact-bench": FASTFACT,
     "conflictbank": CONFLICTBANK,
@@ -211,6 +239,7 @@ RECORDS: dict[str, dict[str, Any]] = {
     "openfactcheck-output": OPENFACTCHECK,
     "lm-polygraph-output": POLYGRAPH,
     "minicheck-scores": MINICHECK,
+    "factreasoner-relations": MINED,
 }
 """One record by name of its format, of those without tests of their own elsewhere."""
 RESULTS: dict[str, Any] = {

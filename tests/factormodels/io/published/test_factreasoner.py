@@ -14,9 +14,10 @@ from factormodels.io import read_many
 from factormodels.io.published.factreasoner import (
     looks_like_factreasoner,
     parse_factreasoner,
+    parse_mined,
 )
 from factormodels.variants import variant
-from tests.factormodels.io.published.release_records import removed, replaced
+from tests.factormodels.io.published.release_records import MINED, removed, replaced
 from tests.factormodels.refusals import assert_refused
 from tests.refusals import refused
 
@@ -57,6 +58,18 @@ RECORD: dict[str, Any] = {
     ],
     "results": {"factuality_score": 0.5},
 }
+
+
+def test_mined_relations_between_claims_have_texts_and_senses(tmp_path: Path) -> None:
+    path = tmp_path / "answer.json"
+    path.write_text(json.dumps(MINED), encoding="utf-8")
+    (graph,) = read_many(path)
+    assert graph.id == "answer"
+    assert [(atom.id, atom.text) for atom in graph.atoms] == list(MINED["atoms"].items())
+    (relation,) = graph.relations
+    assert (relation.source, relation.target, relation.kind) == ("a0", "a1", "exclusive")
+    assert (relation.probability, graph.metadata) == (0.9, {"senses": {"a0 a1": "Alternative"}})
+    refused("key 'nodes'", parse_mined, replaced(MINED, 5, "fact_graph", "nodes"), path)
 
 
 def test_a_record_becomes_a_graph() -> None:
