@@ -35,7 +35,6 @@ from factormodels.extraction.relation_models.consensus import (
     TEMPERATURES,
     ConsensusLaw,
     SampledAnswer,
-    mean_likenesses,
     relation_probabilities,
 )
 from factormodels.extraction.relation_models.prompted import WINDOW, PromptedRelationModel
@@ -68,9 +67,10 @@ class ConsensusSettings(AskingSettings, together={"": "save", SET: "*"}):
     samples: Annotated[int, Field(ge=2)] = SAMPLES
     """Answers per pair."""
 
-    likeness: Literal["order", "words", "none"] = "order"
-    """How alike two answers are: longest common subsequence of words, shared words, or all
-    alike, so that every answer has one vote."""
+    likeness: Annotated[str, Option("NAME")] = "order"
+    """How alike two answers are: order (longest common subsequence of words), words (that both
+    have), letters (runs of them), meaning:FOLDER (cosine between embeddings of a local model), or
+    none: all alike, so that every answer has one vote."""
 
     penalty: Annotated[float, Field(ge=0), Option("X")] = 1.0
     """Weight of half the squared distance of the law from the votes as they are."""
@@ -347,13 +347,13 @@ def _free_ways(
     return {
         VOTES_AS_THEY_ARE: np.exp(columns[:, :, 0]),
         "plain votes": np.array([plain.distribution(own) for own in sampled]),
-        "mean likeness": np.array([_likeness(own, votes.likeness) for own in sampled]),
+        "mean likeness": np.array([_likeness(own, votes) for own in sampled]),
     }
 
 
-def _likeness(answers: Sequence[SampledAnswer], likeness: str) -> list[float]:
+def _likeness(answers: Sequence[SampledAnswer], votes: ConsensusLaw) -> list[float]:
     """The best answer's mean likeness as its relation's probability, the others share the rest."""
-    means = mean_likenesses([one.text for one in answers], likeness)
+    means = votes.mean_likenesses([one.text for one in answers])
     best = int(means.argmax())
     p = float(np.clip(means[best], _SUREST, 1.0 - _SUREST))
     return [p if kind is answers[best].kind else (1.0 - p) / 2 for kind in KINDS]

@@ -7,7 +7,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,7 +27,21 @@ from factormodels.io import read_many
 from factormodels.io.tables import DataTable
 from factormodels.recorded_verdicts import SECONDS_KEY
 
+if TYPE_CHECKING:
+    from calibration.estimate import Estimate
+    from calibration.scoring import ScoreTable
+
 Graphs = str | os.PathLike[str] | Iterable[FactGraph]
+
+_SCORES: Mapping[str, str] = MappingProxyType({"brier": "Brier", "auroc": "AUROC", "ece": "ECE"})
+_COSTS = (
+    Column("answers", "calls", digits=1),
+    Column("prompt_tokens", "tokens in", digits=0),
+    Column("completion_tokens", "tokens out", digits=0),
+    Column("cost", "US$", digits=4),
+    Column("seconds", "seconds", digits=1),
+)
+_NOTHING = (math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,14 +52,14 @@ class Beside:
         table: a row per claim: response, claim, label and P(true) by each.
         models: the columns of P(true).
         alignments: what was found of each tool's claims.
-        costs: a row for the responses themselves and for each file that says what it cost.
+        costs: what a response took, by model, of those of which a file says it.
         sentences: what a reader must know.
     """
 
     table: DataTable
     models: tuple[str, ...]
     alignments: tuple[Alignment, ...]
-    costs: tuple[Mapping[str, Any], ...]
+    costs: Mapping[str, Mapping[str, float]]
     sentences: tuple[str, ...]
 
 
@@ -67,13 +82,14 @@ def beside(data: Any, files: Sequence[Path], source: str) -> Beside:
     if not all(isinstance(graph, FactGraph) for graph in graphs):
         raise InputError("--with needs responses with claims and labels, not a table of numbers")
     alignments: list[Alignment] = []
-    costs = [_cost("the responses", graphs)]
+    mine = _cost(graphs)
+    costs: dict[str, Mapping[str, float]] = {}
     for file in files:
         others = read_many(file)
         found = with_verdicts_of(graphs, others, str(file))
         alignments += found
         graphs = found[-1].graphs
-        costs.append(_cost(", ".join(each.name for each in found), others))
+        costs |= dict.fromkeys((each.name for each in found), _cost(others))
     told = {graph.id: posteriors_by_model(graph) for graph in graphs}
     models = tuple(dict.fromkeys(name for by_model in told.values() for name in by_model))
     rows: list[dict[str, Any]] = []
@@ -97,45 +113,27 @@ def beside(data: Any, files: Sequence[Path], source: str) -> Beside:
     ]
     columns = ("response", "claim", "label", *models)
     table = DataTable(source, "table", columns, tuple(rows), (None,) * len(rows))
-    known = tuple(each for each in costs if each["n_responses"])
-    return Beside(table, models, tuple(alignments), known, tuple(sentences))
+    costs = {name: told for name in models if (told := costs.get(name, mine))}
+    return Beside(table, models, tuple(alignments), costs, tuple(sentences))
 
 
-def _cost(name: str, graphs: Sequence[FactGraph]) -> dict[str, Any]:
-    """What responses took on average, of those that say it; NaN where none does."""
+def _cost(graphs: Sequence[FactGraph]) -> dict[str, float]:
+    """What responses took on average, of those that say it; nothing where none does."""
     taken = [total(graph.metadata.get(CONSUMPTION_KEY, {}).values()) for graph in graphs]
     asked = [each for each in taken if each["answers"]]
     # An answer whose price is not known would count for nothing.
     priced = [each for each in asked if not each["unpriced"]]
-    seconds = [graph.metadata.get(SECONDS_KEY, 0.0) for graph in graphs]
-    timed = [each for each in seconds if each]
-    row: dict[str, Any] = {"tool": name, "n_responses": max(len(asked), len(timed))}
-    for key in ("answers", "prompt_tokens", "completion_tokens"):
-        row[key] = _mean([each[key] for each in asked])
-    return row | {"cost": _mean([each["cost"] for each in priced]), "seconds": _mean(timed)}
+    row = {
+        key: _mean([each[key] for each in asked])
+        for key in ("answers", "prompt_tokens", "completion_tokens")
+    }
+    row["cost"] = _mean([each["cost"] for each in priced])
+    row["seconds"] = _mean([one for each in graphs if (one := each.metadata.get(SECONDS_KEY))])
+    return {key: value for key, value in row.items() if not math.isnan(value)}
 
 
 def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values) if values else math.nan
-
-
-def cost_table(found: Beside) -> Table:
-    """What a response took, by each file that says it."""
-    return Table(
-        data_frame([dict(each) for each in found.costs]),
-        (
-            *text_columns("tool"),
-            Column("n_responses", "responses", digits=0),
-            Column("answers", "calls", digits=1),
-            Column("prompt_tokens", "tokens in", digits=0),
-            Column("completion_tokens", "tokens out", digits=0),
-            Column("cost", "US$", digits=4),
-            Column("seconds", "seconds", digits=1),
-        ),
-        "What a response took, on average, where a file says it.",
-        note="Calls, tokens and prices of what factormodels assessed; seconds of FactReasoner's "
-        "outputs. No other tool writes what it took.",
-    )
 
 
 def _sentence(each: Alignment) -> str:
@@ -147,11 +145,13 @@ def _sentence(each: Alignment) -> str:
     )
 
 
-def measures_table(found: Beside, reference: str) -> Table:
-    """Pr and F1@K of each, means over responses, and their differences from the reference.
+def tools_table(found: Beside, scored: ScoreTable) -> Table:
+    """What each tool is worth on the same claims, and what a response took, a row each.
 
-    K is the median number of claims of a response; those that not all judged do not count.
+    Of each measure there is the difference from the reference, paired by response. K is the median
+    number of claims of a response; those that not all judged do not count.
     """
+    reference = scored.reference
     responses: dict[str, list[Mapping[str, Any]]] = {}
     for row in found.table.rows:
         responses.setdefault(row["response"], []).append(row)
@@ -163,32 +163,39 @@ def measures_table(found: Beside, reference: str) -> Table:
             "precision": [float((each > 0.5).mean()) for each in p],
             "f1_at_k": [f1_at_k(each, k) for each in p],
         }
-    measured: list[dict[str, Any]] = []
+    by_model = {each.name: each for each in scored.models}
+    rows = []
     for model in found.models:
         line: dict[str, Any] = {"model": model, "n_responses": len(responses)}
+        scores, apart = by_model[model].scores, by_model[model].differences
+        for name in _SCORES:
+            _put(line, name, _ends(scores.get(name)))
+            _put(line, f"{name}_less", _ends(apart.get(name)))
         for name, values in own[model].items():
             _put(line, name, mean_interval(values))
-            if model != reference:
-                apart = np.subtract(values, own[reference][name])
-                _put(line, f"{name}_less", _paired(apart))
-        measured.append(line)
-    titles = (("precision", "Pr"), ("f1_at_k", "F1@K"))
+            differs = np.subtract(values, own[reference][name])
+            _put(line, f"{name}_less", _NOTHING if model == reference else _paired(differs))
+        rows.append(line | dict(found.costs.get(model, {})))
+    frame = data_frame(rows)
     columns = [*text_columns("model")]
-    for name, title in titles:
+    for name, title in (*_SCORES.items(), ("precision", "Pr"), ("f1_at_k", "F1@K")):
         columns.append(interval_column(name, title, 3))
         if len(found.models) > 1:
             columns.append(interval_column(f"{name}_less", f"{title} less {reference}", 3))
-    frame = data_frame(measured)
-    for column in columns:
-        for each in (column.name, column.lower, column.upper):
-            if each and each not in frame:
-                frame[each] = math.nan
+    columns += [column for column in _COSTS if column.name in frame]
     return Table(
         frame,
         tuple(columns),
-        f"Pr and F1@K by each, means over responses, K = {k:g}.",
-        note=f"Differences are paired by response, from {reference}; 95% intervals.",
+        f"Each tool on the same claims: Brier score, AUROC and calibration error (ECE), Pr and "
+        f"F1@K as means over responses (K = {k:g}), and what a response took on average.",
+        note=f"Differences are paired by response, from {reference}; 95% intervals. Costs are "
+        "those that files say: calls, tokens and prices of what factormodels assessed, seconds of "
+        "FactReasoner's outputs.",
     )
+
+
+def _ends(found: Estimate | None) -> tuple[float, float, float]:
+    return _NOTHING if found is None else (found.value, found.lower, found.upper)
 
 
 def _paired(apart: Any) -> tuple[float, float, float]:

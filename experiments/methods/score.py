@@ -18,7 +18,7 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.findings.text import interval, number
 from experiments.methods.inputs import judged_table, name_of, table_of
-from experiments.methods.others import aligned_table, beside, cost_table, measures_table
+from experiments.methods.others import aligned_table, beside, tools_table
 from experiments.methods.probability_table import (
     ProbabilityColumns,
     labelled_parts,
@@ -150,10 +150,9 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
             tables["recalibrated"] = _recalibrated(blocks, recalibrations, settings, remarks)
     sentences = [*_verdicts(blocks), *_undefined(blocks), *_said(blocks), *remarks]
     if others is not None:
-        tables["measures"] = measures_table(others, settings.reference or others.models[0])
-        tables["aligned"] = aligned_table(others.alignments)
-        if others.costs:
-            tables["cost"] = cost_table(others)
+        # What was asked for comes first, and the details below it.
+        compared = tools_table(others, blocks[0].found)
+        tables = {"tools": compared, **tables, "aligned": aligned_table(others.alignments)}
         sentences += others.sentences
     return Findings(
         source=name_of(data),

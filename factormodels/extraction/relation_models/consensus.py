@@ -12,6 +12,7 @@ the weighed votes as they are; `calibration.recalibration.relation_law` learns o
 
 from __future__ import annotations
 
+import difflib
 import json
 import math
 import os
@@ -19,6 +20,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -80,28 +82,66 @@ def same_relation(first: Sequence[str], second: Sequence[str]) -> float:
     return 1.0
 
 
-Likeness = Callable[[Sequence[str], Sequence[str]], float]
-LIKENESSES: Mapping[str, Likeness] = MappingProxyType(
-    {"order": same_order, "words": same_words, "none": same_relation}
+def same_letters(first: Sequence[str], second: Sequence[str]) -> float:
+    """Letters in runs that both texts have, twice their number over both lengths (difflib)."""
+    own, other = " ".join(first), " ".join(second)
+    return difflib.SequenceMatcher(None, own, other, autojunk=False).ratio()
+
+
+LIKENESSES: Mapping[str, Callable[[Sequence[str], Sequence[str]], float]] = MappingProxyType(
+    {"order": same_order, "words": same_words, "letters": same_letters, "none": same_relation}
 )
 """How alike the words of two answers are, from 0 to 1, by name."""
 
+MEANING = "meaning:"
+"""How a likeness by embeddings begins; the folder of their model follows."""
 
-def mean_likenesses(texts: Sequence[str], likeness: str) -> NDArray[np.float64]:
-    """Mean likeness of each text to the others, (n,); 1 of one that is alone.
+Alike = Callable[[Sequence[str]], NDArray[np.float64]]
+"""From n texts to how alike each two are, (n, n); its diagonal says nothing."""
+
+
+def likeness_named(name: str) -> Alike:
+    """The likeness of a name of `LIKENESSES`, or of `meaning:FOLDER`.
+
+    The latter is the cosine between embeddings of whole texts, 0 where it is less, by the model of
+    sentence-transformers in the folder, which is read once.
 
     Raises:
-        InputError: for an unknown likeness.
+        InputError: for an unknown likeness, or a folder without such a model.
+        MissingDependencyError: if sentence-transformers is needed and not installed.
     """
-    if likeness not in LIKENESSES:
-        raise InputError(unknown_name(f"the likeness {likeness!r}", likeness, LIKENESSES))
-    words = [_WORD.findall(text.casefold()) for text in texts]
-    n = len(words)
-    alike = np.zeros((n, n))
-    for first in range(n):
-        for second in range(first):
-            alike[first, second] = LIKENESSES[likeness](words[first], words[second])
-    return (alike + alike.T).sum(axis=1) / (n - 1) if n > 1 else np.ones(n)
+    if name.startswith(MEANING):
+        # It is slow to load, and most laws do without.
+        from factormodels.extraction.retrieval.embeddings import load_embedder
+
+        embedder = load_embedder(name.removeprefix(MEANING), "")
+        return lambda texts: _cosines(embedder.embed(texts).vectors)
+    _refuse_unknown(name)
+
+    def by_words(texts: Sequence[str]) -> NDArray[np.float64]:
+        words = [_WORD.findall(text.casefold()) for text in texts]
+        alike = np.zeros((len(words), len(words)))
+        for first, own in enumerate(words):
+            for second, other in enumerate(words[:first]):
+                alike[first, second] = LIKENESSES[name](own, other)
+        return alike + alike.T
+
+    return by_words
+
+
+def _cosines(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
+    rows = vectors.astype(np.float64)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    # A vector of nothing is like none.
+    rows = rows / np.where(lengths == 0.0, 1.0, lengths)
+    result: NDArray[np.float64] = np.clip(rows @ rows.T, 0.0, 1.0)
+    return result
+
+
+def _refuse_unknown(likeness: str) -> None:
+    if likeness not in LIKENESSES and not likeness.startswith(MEANING):
+        known = (*LIKENESSES, f"{MEANING}FOLDER")
+        raise InputError(unknown_name(f"the likeness {likeness!r}", likeness, known))
 
 
 @dataclass(frozen=True)
@@ -115,7 +155,7 @@ class ConsensusLaw:
     Attributes:
         temperatures: what answers are sampled at, in turn.
         samples: answers per pair.
-        likeness: one of `LIKENESSES`.
+        likeness: one of `LIKENESSES`, or `meaning:FOLDER`, as `likeness_named` has them.
         weights: (1 + temperatures) weights of the columns.
         intercepts: of entailment and of contradiction, against neutral.
         learned_from: what it was learned from, one sentence; empty without data.
@@ -137,10 +177,7 @@ class ConsensusLaw:
             raise InputError(f"the temperatures {list(self.temperatures)} have one twice; keep one")
         if self.samples < 1:
             raise InputError(f"{self.samples} answers say nothing; give 1 or more samples")
-        if self.likeness not in LIKENESSES:
-            raise InputError(
-                unknown_name(f"the likeness {self.likeness!r}", self.likeness, LIKENESSES)
-            )
+        _refuse_unknown(self.likeness)
         if not self.weights:
             object.__setattr__(self, "weights", (1.0, *(0.0 for _ in self.temperatures)))
         if len(self.weights) != 1 + len(self.temperatures) or len(self.intercepts) != 2:
@@ -155,6 +192,25 @@ class ConsensusLaw:
         """What the answer of a number, from 0, is sampled at."""
         return self.temperatures[sample % len(self.temperatures)]
 
+    @cached_property
+    def _alike(self) -> Alike:
+        return likeness_named(self.likeness)
+
+    def mean_likenesses(self, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Mean likeness of each text to the others, (n,); 1 of one that is alone.
+
+        Raises:
+            InputError: as `likeness_named`.
+            MissingDependencyError: likewise.
+        """
+        n = len(texts)
+        if n < 2:
+            return np.ones(n)
+        alike = self._alike(texts).copy()
+        np.fill_diagonal(alike, 0.0)
+        result: NDArray[np.float64] = alike.sum(axis=1) / (n - 1)
+        return result
+
     def columns(self, answers: Sequence[SampledAnswer]) -> NDArray[np.float64]:
         """What answers say of each relation, (3, 1 + temperatures), as the class has it.
 
@@ -163,7 +219,7 @@ class ConsensusLaw:
         """
         votes = np.array([[each.kind is kind for kind in KINDS] for each in answers], np.float64)
         votes = votes.reshape(-1, len(KINDS))
-        counted = [mean_likenesses([each.text for each in answers], self.likeness) @ votes]
+        counted = [self.mean_likenesses([each.text for each in answers]) @ votes]
         places = Counter(each.temperature for each in answers)
         for unknown in places.keys() - set(self.temperatures):
             raise InputError(

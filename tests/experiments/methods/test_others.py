@@ -239,10 +239,15 @@ def test_tools_are_scored_on_the_claims_that_all_judged(tmp_path: Path) -> None:
     )
     # Verdicts of 0 and 1: the Brier score is the share of wrong ones.
     assert rows["factscore"]["brier"] == pytest.approx(expected, abs=1e-12)
-    measures = {row["model"]: row for row in document["tables"]["measures"]}
+    measures = {row["model"]: row for row in document["tables"]["tools"]}
+    # The one table repeats what the details say.
+    (told,) = (row for row in document["tables"]["tests"] if row["measure"] == "brier")
+    apart = measures["factscore-2"]
+    assert measures["factscore"]["brier"] == rows["factscore"]["brier"]
+    for end in ("", "_lower", "_upper"):
+        assert apart[f"brier_less{end}"] == told[f"difference{end}"]
     supported = [np.mean([decided["is_supported"] for decided in own]) for own in decisions]
     assert measures["factscore"]["precision"] == pytest.approx(np.mean(supported), abs=1e-12)
-    apart = measures["factscore-2"]
     assert apart["precision_less_lower"] < apart["precision_less"] < apart["precision_less_upper"]
     assert [row["aligned"] for row in document["tables"]["aligned"]] == [60, 55]
     said = " ".join(document["findings"])
@@ -291,13 +296,14 @@ def test_what_each_cost_is_told_where_a_file_says_it(tmp_path: Path) -> None:
     path = written(tmp_path, "factreasoner_output.jsonl", *theirs)
     told = written(tmp_path, "f.json", factscore_of(graphs, 1.0, 0))
     found = score(own, beside=(path, told), resamples=9, n_bootstrap=9)
-    rows: Any = found["cost"].set_index("tool")
-    # FActScore's file says nothing, and has no row.
-    assert rows.index.tolist() == ["the responses", "factreasoner"]
+    rows: Any = found["tools"].set_index("model")
+    assert rows.index.tolist() == ["ours", "factreasoner", "factscore"]
     assert rows.loc["factreasoner", "seconds"] == 3.0
+    # FActScore's file says nothing.
+    assert rows.loc["factscore", ["answers", "cost", "seconds"]].isna().all()
     assert math.isnan(rows.loc["factreasoner", "answers"])
     # Three of four responses were asked twice as much.
-    mine = rows.loc["the responses"]
+    mine = rows.loc["ours"]
     assert (mine["answers"], mine["prompt_tokens"], mine["completion_tokens"]) == (7, 175, 14)
     assert mine["cost"] == pytest.approx(0.0175)
     theirs[0]["results"]["elapsed_time"] = "long"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import sys
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +22,7 @@ from factormodels.extraction.relation_models.consensus import (
     VOTES,
     ConsensusLaw,
     SampledAnswer,
-    mean_likenesses,
+    likeness_named,
     read_consensus,
     same_order,
     same_words,
@@ -64,12 +66,41 @@ def test_likenesses_are_those_of_their_definitions(first: str, second: str) -> N
 
 def test_an_answer_counts_by_its_mean_likeness_to_the_others() -> None:
     texts = ["The bridge opened.", "the bridge, opened", "Nothing is said"]
-    assert mean_likenesses(texts, "order").tolist() == [0.5, 0.5, 0.0]
-    assert mean_likenesses(texts, "none").tolist() == [1.0, 1.0, 1.0]
+    assert mean_likenesses("order", texts) == [0.5, 0.5, 0.0]
+    assert mean_likenesses("none", texts) == [1.0, 1.0, 1.0]
     # Nothing disagrees with what is alone, and no word with no word.
-    assert mean_likenesses(["one"], "words").tolist() == [1.0]
-    assert mean_likenesses(["", "?"], "order").tolist() == [1.0, 1.0]
-    refused("the likeness 'meaning' is unknown", mean_likenesses, texts, "meaning")
+    assert mean_likenesses("words", ["one"]) == [1.0]
+    assert mean_likenesses("order", ["", "?"]) == [1.0, 1.0]
+    # Of "abcd" and "bcde" three letters are a run that both have.
+    assert mean_likenesses("letters", ["abcd", "bcde"]) == [0.75, 0.75]
+    refused("the likeness 'meaning' is unknown", likeness_named, "meaning")
+
+
+def mean_likenesses(likeness: str, texts: list[str]) -> list[float]:
+    return ConsensusLaw(likeness=likeness).mean_likenesses(texts).tolist()
+
+
+def test_meaning_is_the_cosine_of_a_local_models_vectors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors = {"one": (3.0, 4.0), "a one": (6.0, 8.0), "two": (4.0, -3.0), "": (0.0, 0.0)}
+    opened: list[str] = []
+
+    def loaded(folder: str, **_: Any) -> Any:
+        opened.append(folder)
+        return SimpleNamespace(encode=lambda texts, **_: [vectors[text] for text in texts])
+
+    module = ModuleType("sentence_transformers")
+    module.SentenceTransformer = loaded  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "sentence_transformers", module)
+    law = ConsensusLaw(likeness=f"meaning:{tmp_path}")
+    assert law.mean_likenesses(["one", "a one", "two", ""]).tolist() == pytest.approx(
+        [1 / 3, 1 / 3, 0.0, 0.0]
+    )
+    law.mean_likenesses(["one", "two"])
+    assert opened == [str(tmp_path)]
+    absent = f"meaning:{tmp_path / 'none'}"
+    refused("no such folder", ConsensusLaw(likeness=absent).mean_likenesses, ["one", "two"])
 
 
 def test_without_data_relations_have_the_shares_of_their_weighed_votes() -> None:
