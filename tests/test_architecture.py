@@ -28,13 +28,13 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("files", "plain_yaml", "records", "sqlite_files"),
         ("arrow_files",),
         ("table_numbers", "workbooks"),
-        *(("json_text",), ("json_records",)),
+        *(("json_text",), ("json_records", "saved_managers")),
         ("guarded_opening", "long_columns", "spreadsheet_cells"),
     ),
     "factormodels.extraction": (
         ("claim_failures", "fastfact", "refusals", "safe", "self_judgement"),
         *(("pipeline", "preverification"), ("stages",), ("relation_models", "retrieval")),
-        *(("prompts",), ("language_model",)),
+        *(("embeddings", "prompts"), ("language_model",)),
         *(("addresses",), ("concurrency", "optional_libraries", "sentences", "word_lists")),
     ),
     "inference": (

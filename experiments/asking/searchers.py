@@ -29,7 +29,7 @@ from factormodels.object_repr import counted
 if TYPE_CHECKING:
     from experiments.asking.session import Session
     from experiments.asking.settings import WebSettings
-    from factormodels.extraction.retrieval.embeddings import Embedder
+    from factormodels.extraction.embeddings import Embedder
     from factormodels.extraction.retrieval.web import WebRetriever
 
 Documents = str | os.PathLike[str] | Sequence[str] | Mapping[str, str]
@@ -181,8 +181,8 @@ def _local(graphs: Sequence[FactGraph], search: Search) -> Built:
 
 
 def _dense(graphs: Sequence[FactGraph], search: Search) -> Built:
+    from factormodels.extraction.embeddings import load_embedder
     from factormodels.extraction.retrieval.dense import FOLDER, build_dense_collection
-    from factormodels.extraction.retrieval.embeddings import load_embedder
 
     evidence, session = search.evidence, search.session
     if evidence.embeddings is None:
@@ -219,8 +219,8 @@ def _dense(graphs: Sequence[FactGraph], search: Search) -> Built:
 
 def _provider_s(name: str, search: Search) -> Embedder:
     """Embeddings of a provider, at a price and within a budget."""
+    from factormodels.extraction.embeddings import LitellmEmbedder
     from factormodels.extraction.language_model.prices import model_prices
-    from factormodels.extraction.retrieval.embeddings import LitellmEmbedder
 
     told, budget = search.evidence.price_embeddings, search.session.budget
     price = None if told is None else told / 1e6

@@ -13,6 +13,7 @@ from experiments.evaluators.costs import CLAIMS_PER_SENTENCE
 from experiments.evaluators.setup import AssessmentPlan, stride_of
 from factormodels.claims import Atom, Context
 from factormodels.errors import InputError
+from factormodels.extraction.embeddings import TEXTS_AT_ONCE, LitellmEmbedder
 from factormodels.extraction.language_model.model_parameters import reasoning_tokens
 from factormodels.extraction.language_model.prices import Prices, model_prices
 from factormodels.extraction.pipeline import retrieval_stage
@@ -22,7 +23,6 @@ from factormodels.extraction.relation_models.prompted import PromptedRelationMod
 from factormodels.extraction.relation_models.windows import OVERLAP
 from factormodels.extraction.retrieval.chunks import searched_text
 from factormodels.extraction.retrieval.dense import DenseRetriever
-from factormodels.extraction.retrieval.embeddings import TEXTS_AT_ONCE, LitellmEmbedder
 from factormodels.extraction.safe import NAME as SAFE
 from factormodels.extraction.safe import PROMPTS as SAFE_PROMPTS
 from factormodels.extraction.safe import STAGES as SAFE_STAGES

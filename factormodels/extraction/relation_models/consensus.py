@@ -112,7 +112,7 @@ def likeness_named(name: str) -> Alike:
     """
     if name.startswith(MEANING):
         # It is slow to load, and most laws do without.
-        from factormodels.extraction.retrieval.embeddings import load_embedder
+        from factormodels.extraction.embeddings import load_embedder
 
         embedder = load_embedder(name.removeprefix(MEANING), "")
         return lambda texts: _cosines(embedder.embed(texts).vectors)

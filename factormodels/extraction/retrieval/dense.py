@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from factormodels.extraction.embeddings import Embedder, Vectors, VectorStore
 from factormodels.extraction.language_model.accounting import Ledger
 from factormodels.extraction.retrieval.base import Passage, Retrieved, checked_top_k
 from factormodels.extraction.retrieval.chunks import (
@@ -17,7 +18,6 @@ from factormodels.extraction.retrieval.chunks import (
     searched_text,
 )
 from factormodels.extraction.retrieval.documents import Document
-from factormodels.extraction.retrieval.embeddings import Embedder, Vectors, VectorStore
 
 FOLDER = ".embeddings"
 """Folder beside documents in which their vectors are kept, a file for each model."""

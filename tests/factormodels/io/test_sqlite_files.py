@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from factormodels.errors import InputError
+from factormodels.extraction.embeddings import Embedded, VectorStore
 from factormodels.extraction.language_model import (
     Completion,
     Failure,
@@ -24,7 +25,6 @@ from factormodels.extraction.language_model import (
     Usage,
 )
 from factormodels.extraction.language_model.cache import AnswerCache, cache_key
-from factormodels.extraction.retrieval.embeddings import Embedded, VectorStore
 from tests.refusals import refused
 
 KEYS = [f"{number:064x}" for number in range(30)]

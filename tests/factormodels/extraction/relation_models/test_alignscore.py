@@ -17,10 +17,13 @@ from factormodels import RelationKind
 from factormodels.extraction.relation_models.alignscore import load_alignscore
 from factormodels.extraction.relation_models.base import Judgement, TextPair
 from tests.factormodels.extraction.relation_models.test_checkpoints import checkpoint
-from tests.factormodels.extraction.relation_models.test_minicheck import PAIRS, tokenizer
+from tests.factormodels.extraction.relation_models.tiny_models import (
+    PAIRS,
+    roberta,
+    tokenizer,
+    transformers,
+)
 from tests.refusals import refused
-
-transformers = pytest.importorskip("transformers", reason="the extra nli is not installed")
 
 
 @pytest.fixture
@@ -28,17 +31,8 @@ def folder(tmp_path: Path) -> Path:
     """A checkpoint with the configuration and the tokenizer of its RoBERTa."""
     torch.manual_seed(0)
     made = tmp_path / "aligned"
-    words = tokenizer(made)
-    config = transformers.RobertaConfig(
-        vocab_size=len(words),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=66,
-        type_vocab_size=1,
-        pad_token_id=0,
-    )
+    tokenizer(made)
+    config = roberta()
     config.save_pretrained(made)
     base = transformers.RobertaModel(config)
     layers = {

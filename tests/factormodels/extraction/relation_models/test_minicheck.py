@@ -12,94 +12,21 @@ from experiments.asking.relation_models import relation_model
 from factormodels import RelationKind
 from factormodels.extraction.relation_models.base import Judgement, TextPair
 from factormodels.extraction.relation_models.minicheck import load_minicheck
+from tests.factormodels.extraction.relation_models import tiny_models
+from tests.factormodels.extraction.relation_models.tiny_models import PAIRS, transformers
 from tests.refusals import refused
-
-transformers = pytest.importorskip("transformers", reason="the extra nli is not installed")
-
-WORDS = [
-    "the",
-    "bridge",
-    "opened",
-    "in",
-    "was",
-    "built",
-    "it",
-    "is",
-    "green",
-    "red",
-    "predict",
-    ":",
-    "1890",
-    "1891",
-    "0",
-    "1",
-]
-
-
-def tokenizer(folder: Path) -> Any:
-    """Save and return a tokenizer of words with the special tokens that models want."""
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordLevel
-    from tokenizers.pre_tokenizers import Whitespace
-    from tokenizers.processors import TemplateProcessing
-
-    special = {"<pad>": 0, "</s>": 1, "<unk>": 2, "<s>": 3}
-    words = {**special, **{word: at for at, word in enumerate(WORDS, len(special))}}
-    made = Tokenizer(WordLevel(words, unk_token="<unk>"))
-    made.pre_tokenizer = Whitespace()
-    made.post_processor = TemplateProcessing(
-        single="<s> $A </s>", pair="<s> $A </s> $B </s>", special_tokens=[("<s>", 3), ("</s>", 1)]
-    )
-    wrapped = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made,
-        pad_token="<pad>",
-        eos_token="</s>",
-        unk_token="<unk>",
-        bos_token="<s>",
-        model_max_length=64,
-    )
-    wrapped.save_pretrained(folder)
-    return wrapped
 
 
 @pytest.fixture
 def classifier(tmp_path: Path) -> Path:
-    """A classifier of two outputs with random weights."""
-    torch.manual_seed(0)
-    folder = tmp_path / "roberta"
-    words = tokenizer(folder)
-    config = transformers.RobertaConfig(
-        vocab_size=len(words),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=66,
-        num_labels=2,
-        pad_token_id=0,
-    )
-    transformers.RobertaForSequenceClassification(config).save_pretrained(folder)
-    return folder
+    """A classifier of two outputs."""
+    return tiny_models.classifier(tmp_path / "roberta", num_labels=2)
 
 
 @pytest.fixture
 def writer(tmp_path: Path) -> Path:
-    """A model that writes, with random weights."""
-    torch.manual_seed(0)
-    folder = tmp_path / "t5"
-    words = tokenizer(folder)
-    config = transformers.T5Config(
-        vocab_size=len(words), d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2,
-        decoder_start_token_id=0, pad_token_id=0, eos_token_id=1,
-    )  # fmt: skip
-    transformers.T5ForConditionalGeneration(config).save_pretrained(folder)
-    return folder
-
-
-PAIRS = [
-    TextPair("the bridge opened in 1890", "it opened in 1890"),
-    TextPair("the bridge is green", "the bridge is red"),
-]
+    """A model that writes."""
+    return tiny_models.writer(tmp_path / "t5")
 
 
 def probabilities(answers: list[Any]) -> list[float]:
@@ -159,13 +86,7 @@ def test_it_has_a_name_among_relation_models(classifier: Path, tmp_path: Path) -
 
 
 def test_another_model_is_refused(tmp_path: Path) -> None:
-    folder = tmp_path / "three"
-    words = tokenizer(folder)
-    config = transformers.RobertaConfig(
-        vocab_size=len(words), hidden_size=8, num_hidden_layers=1, num_attention_heads=1,
-        intermediate_size=8, max_position_embeddings=66, num_labels=3,
-    )  # fmt: skip
-    transformers.RobertaForSequenceClassification(config).save_pretrained(folder)
+    folder = tiny_models.classifier(tmp_path / "three", num_labels=3)
     refused("3 outputs.*nli:FOLDER", load_minicheck, folder)
     (tmp_path / "empty").mkdir()
     refused("finds no model", load_minicheck, tmp_path / "empty")

@@ -241,26 +241,12 @@ def test_without_transformers_the_extra_is_named(
 
 
 def test_a_real_model_of_random_weights(tmp_path: Path) -> None:
-    transformers = pytest.importorskip(
-        "transformers", reason="transformers, of the extra nli, is not installed"
-    )
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "it", "is", "red", "blue", "."]
-    (tmp_path / "vocab.txt").write_text("\n".join(words))
-    transformers.BertTokenizer(str(tmp_path / "vocab.txt")).save_pretrained(tmp_path)
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        vocab_size=len(words),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        max_position_embeddings=32,
-        id2label=LABELS,
-        label2id={name: number for number, name in LABELS.items()},
-    )
-    transformers.BertForSequenceClassification(config).save_pretrained(tmp_path)
+    from tests.factormodels.extraction.relation_models.tiny_models import classifier
+
+    names = {name: number for number, name in LABELS.items()}
+    classifier(tmp_path, id2label=LABELS, label2id=names)
     model = load_nli(tmp_path, batch_size=2)
-    pairs = [TextPair("It is red. " * n, "It is blue.") for n in (1, 2, 30)]
+    pairs = [TextPair("it is red. " * n, "it is green.") for n in (1, 2, 30)]
     together = model.judge(pairs)
     for pair, answer in zip(pairs, together, strict=True):
         assert isinstance(answer, Judgement)

@@ -16,18 +16,18 @@ import pytest
 
 from factormodels import MissingDependencyError
 from factormodels.errors import LimitReachedError
-from factormodels.extraction.language_model.accounting import Ledger
-from factormodels.extraction.language_model.limits import Budget
-from factormodels.extraction.retrieval.base import Retrieved
-from factormodels.extraction.retrieval.dense import build_dense_collection
-from factormodels.extraction.retrieval.documents import Document
-from factormodels.extraction.retrieval.embeddings import (
+from factormodels.extraction.embeddings import (
     Embedded,
     EmbeddingError,
     LitellmEmbedder,
     VectorStore,
     load_embedder,
 )
+from factormodels.extraction.language_model.accounting import Ledger
+from factormodels.extraction.language_model.limits import Budget
+from factormodels.extraction.retrieval.base import Retrieved
+from factormodels.extraction.retrieval.dense import build_dense_collection
+from factormodels.extraction.retrieval.documents import Document
 from tests.factormodels.extraction.web_server import Answer, Asked, WebServer, web_server
 from tests.refusals import refused
 
