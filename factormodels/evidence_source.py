@@ -19,6 +19,15 @@ EVIDENCE_KEY = "evidence"
 """Where a graph says it whose evidence no stage made, by the names of `EvidenceSource`."""
 
 
+WORDS = {
+    "relation_model": "relation model",
+    "least": "least probability",
+    "retriever": "retriever",
+    "top_k": "passages per query",
+}
+"""What the facts of a source are called."""
+
+
 @dataclass(frozen=True)
 class EvidenceSource:
     """What made the evidence of a response; None where nobody recorded it.
@@ -37,11 +46,8 @@ class EvidenceSource:
 
     def __str__(self) -> str:
         """Say it in words."""
-        names = ("relation model", "least probability", "retriever", "passages per query")
         told = [
-            f"{name} {value}"
-            for name, value in zip(names, asdict(self).values(), strict=True)
-            if value is not None
+            f"{WORDS[name]} {value}" for name, value in asdict(self).items() if value is not None
         ]
         return ", ".join(told) or "not recorded"
 

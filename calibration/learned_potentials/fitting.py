@@ -54,8 +54,8 @@ PENALTIES = (3.0, 30.0, 300.0)
 """Penalties that inner folds choose among."""
 
 _INNER_FOLDS, _INNER_ITERATIONS = 3, 60
-_COUPLING, _COUPLING_PENALTY = 0.8, 0.2
-"""Where couplings begin, and the penalty on them and on biases."""
+_COUPLING = 0.8
+"""Where couplings begin: at 0 their cost is flat."""
 
 _TOLERANCE = 1e-3
 """Largest entry of a gradient at convergence, of a cost summed over claims: it leaves less than a
@@ -71,6 +71,10 @@ class FieldSettings:
         objective: a name of `FieldObjective`.
         penalty: weight of half the squared weights of standardised columns; None: inner folds of
             responses choose among `PENALTIES`.
+        coupling_penalty: weight of half the squared couplings and biases of causes. Its default is
+            a normal prior of standard deviation 0.32 around no coupling: the labels of a few
+            responses, which would overstate how much claims share, move it little, and those of a
+            hundred outweigh it.
         n_seeds: members that differ in the seed, whose probabilities are averaged; a linear
             potential has one.
         max_iterations: after so many, searches end as not converged.
@@ -80,6 +84,7 @@ class FieldSettings:
     potential: str | MakeModule = "linear"
     objective: str = FieldObjective.LOG_LOSS
     penalty: float | None = None
+    coupling_penalty: float = 10.0
     n_seeds: int = 3
     max_iterations: int = 200
     seed: int = 0
@@ -222,6 +227,9 @@ def _fit(
     n_seeds = whole_number(settings.n_seeds, "n_seeds", 1)
     if settings.penalty is not None and not (is_number(settings.penalty) and settings.penalty >= 0):
         raise InputError(f"penalty is {settings.penalty!r}; give a number of 0 or more, or None")
+    of_couplings = settings.coupling_penalty
+    if not (is_number(of_couplings) and of_couplings >= 0):
+        raise InputError(f"coupling_penalty is {of_couplings!r}; give a number of 0 or more")
     for part in parts:
         _check(table, part)
     given = settings.potential
@@ -236,6 +244,7 @@ def _fit(
         batch_of(make, len(table.names)),
         make,
         objective,
+        of_couplings,
         settings.max_iterations,
     )
     penalties: list[float | None] = [settings.penalty] * len(parts)
@@ -335,6 +344,7 @@ class _Problem:
         batch: the architecture of the potential.
         make: what makes one.
         objective: what is made small.
+        coupling_penalty: of couplings and biases.
         max_iterations: after so many, searches end.
     """
 
@@ -344,6 +354,7 @@ class _Problem:
     batch: PotentialBatch
     make: MakeModule
     objective: FieldObjective
+    coupling_penalty: float
     max_iterations: int
 
     @cached_property
@@ -488,7 +499,7 @@ class _Problem:
         size = self.batch.size
         squares = (self.batch.penalised() * values[:, :size] ** 2).sum(1)
         couplings = (values[:, size:] ** 2).sum(1)
-        return lost + penalties / 2 * squares + _COUPLING_PENALTY / 2 * couplings
+        return lost + penalties / 2 * squares + self.coupling_penalty / 2 * couplings
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from calibration.learned_potentials.columns import (
-    EVIDENCE,
+    OTHERS,
     RESPONSE,
     SENTENCE,
     ClaimTable,
@@ -23,12 +23,14 @@ from calibration.learned_potentials.modules import MakeModule, batch_of, potenti
 from calibration.learned_potentials.shift import LawOfEvidence, Shift, shift_of
 from calibration.validation import Floats
 from factormodels.errors import InputError
-from factormodels.evidence_source import EvidenceSource, evidence_sources
+from factormodels.evidence_source import WORDS, EvidenceSource, evidence_sources
 from factormodels.fact_graph import FactGraph
 from factormodels.io.files import read_text, write_text
 from factormodels.recorded_verdicts import ASSESSORS_KEY, RecordedVerdict, verdict_facts
 
 FORMAT, VERSION = "factormodels judge", 1
+
+_NO_JUDGE = "this is no judge; give what factormodels fit --save wrote, and then the responses"
 
 NAME = "judge"
 """What posteriors of a judge are recorded under."""
@@ -83,18 +85,18 @@ class Judge:
                 f"{', '.join((*have[0], *have[1])) or 'none'}"
             )
         found = claim_table(graphs, self.families, self.field.causes, view=self.view, own=own)
-        _check_relations(graphs, self.families)
+        _check_evidence(graphs, self.families, found)
         return found
 
     def other_evidence(self, graphs: Sequence[FactGraph]) -> str:
         """Sentence on what is known to have made the evidence otherwise; empty if nothing is."""
         told = []
-        for name in ("relation_model", "least", "retriever", "top_k"):
+        for name, words in WORDS.items():
             learned = {getattr(source, name) for source in self.sources} - {None}
             here = {getattr(source, name) for source in evidence_sources(graphs)} - {None}
             if learned and here - learned:
-                words = [", ".join(map(str, sorted(each, key=str))) for each in (here, learned)]
-                told.append(f"{name.replace('_', ' ')} {words[0]}, not {words[1]}")
+                both = [", ".join(map(str, sorted(each, key=str))) for each in (here, learned)]
+                told.append(f"{words} {both[0]}, not {both[1]}")
         if not told:
             return ""
         return f"the evidence here was made otherwise than that learned from: {'; '.join(told)}"
@@ -227,7 +229,7 @@ def learn_judge(
         InputError: as `claim_table` and `fit_field` do.
     """
     table = claim_table(graphs, families, causes, view=view, own=own)
-    _check_relations(graphs, families)
+    _check_evidence(graphs, families, table)
     field = fit_field(table, settings)
     kept = np.flatnonzero(~np.isnan(table.labels))
     return Judge(
@@ -255,9 +257,14 @@ def read_judge(path: str | os.PathLike[str], module: MakeModule | None = None) -
     """
     from factormodels.io.json_text import decode
 
-    value = decode(read_text(path), str(path))
+    text = read_text(path)
+    try:
+        value = decode(text, str(path))
+    except InputError:
+        # Responses in the judge's place, or a file that was cut off.
+        value = None
     if not isinstance(value, dict) or value.get("format") != FORMAT:
-        raise InputError(f"{path}: this is no judge; make one with factormodels fit --save")
+        raise InputError(f"{path}: {_NO_JUDGE}")
     if value.get("version") != VERSION:
         raise InputError(
             f"{path}: a judge of version {value.get('version')!r}; this release reads version "
@@ -352,9 +359,28 @@ def _law(field: Field, table: ClaimTable, kept: Any) -> LawOfEvidence:
     return LawOfEvidence(np.round(values, 4), owners.astype(np.int64), int(owners.max()) + 1)
 
 
-def _check_relations(graphs: Sequence[FactGraph], families: Sequence[str]) -> None:
-    if set(families) & {"evidence", "neighbours"} and not any(g.relations for g in graphs):
-        raise InputError(
-            "no response has a relation to learn evidence from; make graphs with factormodels "
-            f"assess, or use other columns than {', '.join(EVIDENCE[:2])} and so on"
-        )
+_READ = {
+    "evidence": "relation",
+    "neighbours": "relation",
+    "others": "relation with a passage that was retrieved for other claims",
+    "passages": "text of a passage",
+}
+"""What families of columns read, without which they would all say the same."""
+
+
+def _check_evidence(
+    graphs: Sequence[FactGraph], families: Sequence[str], table: ClaimTable
+) -> None:
+    """Refuse responses that record nothing of what columns read."""
+    others = table.values[:, [name == OTHERS[-1] for name in table.names]]
+    there = {
+        "relation": any(graph.relations for graph in graphs),
+        "relation with a passage that was retrieved for other claims": bool(others.any()),
+        "text of a passage": any(c.text or c.snippet for g in graphs for c in g.contexts),
+    }
+    for family in families:
+        if not there.get(_READ.get(family, ""), True):
+            raise InputError(
+                f"no response has a {_READ[family]}, which the columns {family!r} read; make "
+                "graphs with factormodels assess, or fit a judge of other --columns"
+            )

@@ -41,7 +41,7 @@ class ShiftStatus(StrEnum):
     """What the evidence of new responses says of their share of true claims."""
 
     REPRODUCED = "reproduced"
-    """It is a mixture of what was learned, and the weight is determined."""
+    """It is a mixture of what was learned, with another weight, which is determined."""
     OTHER_EVIDENCE = "other_evidence"
     """No mixture of the evidence of true and of false claims that was learned gives this one."""
     TOO_FEW = "too_few_responses"
@@ -50,6 +50,8 @@ class ShiftStatus(StrEnum):
     """Any share, or a share at the end of the range, suits the evidence."""
     CONTRADICTED = "contradicted"
     """The weight and the judge's own posteriors lie on different sides of the old share."""
+    SAME_SHARE = "same_share"
+    """It is a mixture of what was learned, and its weight may be the share learned from."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +104,7 @@ class Shift:
 
     @property
     def determined(self) -> bool:
-        """Whether the share may be believed."""
+        """Whether the share may be believed to be another, and posteriors be moved to it."""
         return self.status is ShiftStatus.REPRODUCED
 
 
@@ -207,10 +209,12 @@ def _status(found: Shift, mean_posterior: float) -> ShiftStatus:
         return ShiftStatus.OTHER_EVIDENCE
     if found.share_lower <= _EDGE or found.share_upper >= 1.0 - _EDGE:
         return ShiftStatus.UNDETERMINED
+    # What cannot be told from the old share is noise: posteriors that follow it are worse.
+    if found.share_lower <= found.old_share <= found.share_upper:
+        return ShiftStatus.SAME_SHARE
     # Under the hypothesis the mean posterior moves with the share, and less far.
-    apart = found.share_lower > found.old_share or found.share_upper < found.old_share
     same = (mean_posterior - found.old_share) * (found.share - found.old_share) >= 0.0
-    return ShiftStatus.CONTRADICTED if apart and not same else ShiftStatus.REPRODUCED
+    return ShiftStatus.REPRODUCED if same else ShiftStatus.CONTRADICTED
 
 
 _LEAST_NOISE = 1e-12

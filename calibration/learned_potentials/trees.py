@@ -56,7 +56,7 @@ def forest_of(levels: Sequence[tuple[str, Integers]]) -> Forest:
             if not np.array_equal(above[below], group):
                 raise InputError(
                     f"the causes {finer!r} and {name!r} are not nested: a group of {finer!r} has "
-                    f"claims of several groups of {name!r}; leave one of them out"
+                    f"claims of several groups of {name!r}; give the finest first, or leave one out"
                 )
         parents.append(above)
         sizes.append(int(group.max(initial=-1)) + 1)

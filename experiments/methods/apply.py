@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 from pydantic import Field
 
-from calibration.learned_potentials import Judge, Shift, ShiftStatus, judged, read_judge
+from calibration.learned_potentials import SENTENCE, Judge, Shift, ShiftStatus, judged, read_judge
 from calibration.learned_potentials.shift import FEW, FEWEST
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
@@ -27,11 +27,12 @@ if TYPE_CHECKING:
     from experiments.settings.inputs import Responses
 
 _WHY = {
-    ShiftStatus.OTHER_EVIDENCE: "no share of true claims gives the evidence that is here",
+    ShiftStatus.OTHER_EVIDENCE: "no share of true claims makes the evidence here likely",
     ShiftStatus.TOO_FEW: f"fewer than {FEWEST} responses do not tell how responses vary",
     ShiftStatus.UNDETERMINED: "the evidence suits shares up to the end of the range",
     ShiftStatus.CONTRADICTED: "the evidence and the judge's own posteriors point in different "
     "directions",
+    ShiftStatus.SAME_SHARE: "the share of true claims here may be that of the claims learned from",
 }
 """Why the prior that was learned stays."""
 
@@ -41,7 +42,7 @@ class ApplySettings(ColumnSettings, together={SET: "*"}):
 
     adapt: bool = False
     """Move the posteriors to the share of true claims that the evidence here determines, where it
-    is a mixture of what was learned; else the learned prior stays."""
+    is a mixture of what was learned and that share is another; else the learned prior stays."""
 
     other_evidence: bool = False
     """Use the judge although another relation model or retriever made the evidence here."""
@@ -85,19 +86,28 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
         raise InputError(f"{strange}; make both in the same way, or give --other-evidence")
     table = known.table(graphs, settings.own())
     shift = known.shift(table, n_bootstrap=settings.n_bootstrap, seed=settings.seed)
-    adapted = settings.adapt and shift.determined
-    p = known.probabilities(table, shift.share if adapted else None)
+    p = before = known.probabilities(table)
     sentences = [_checked(shift)]
-    if settings.adapt:
+    share = f"{number(shift.share)} {interval(shift.share_lower, shift.share_upper)}"
+    if settings.adapt and shift.determined:
+        p = known.probabilities(table, shift.share)
         sentences.append(
-            f"The posteriors were moved to a share of {number(shift.share)}."
-            if adapted
-            else f"The learned prior stays: {_WHY[shift.status]}."
+            f"The posteriors were moved to a share of {share}; their mean was "
+            f"{number(float(before.mean()))}."
+        )
+    elif settings.adapt:
+        sentences.append(f"The learned prior stays: {_WHY[shift.status]}.")
+    elif shift.determined:
+        sentences.append(
+            f"The evidence is that of a share of true claims of {share}; --adapt moves the "
+            "posteriors to it."
         )
     sentences.append(
         f"The mean posterior of {len(p):,} claims is {number(float(p.mean()))}; "
         f"{number(shift.old_share)} of the claims learned from are true."
     )
+    if SENTENCE in known.field.causes and all(a.sentence is None for g in graphs for a in g.atoms):
+        sentences.append("No claim here says of which sentence it is: none is joined to another's.")
     if strange:
         sentences.append(f"Note: {strange}.")
     elif unknown := known.unrecorded(graphs):
@@ -105,7 +115,7 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
     return Findings(
         source=str(responses) if isinstance(responses, str | Path) else "the responses",
         sentences=tuple(sentences),
-        tables={"responses": _responses_table(table, p), "shift": _shift_table(shift)},
+        tables={"shift": _shift_table(shift), "responses": _responses_table(table, p)},
         settings={"judge": str(judge)},
         draw=lambda: {
             "evidence": PaperFigure(

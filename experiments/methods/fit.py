@@ -120,6 +120,10 @@ class FitSettings(ColumnSettings, together={"": "save", SET: "*"}):
     """Weight of half the squared weights of standardised columns; chosen by inner folds of
     responses if not given."""
 
+    coupling_penalty: Annotated[float, Field(ge=0), Option("X")] = 10.0
+    """Weight of half the squared couplings of causes: few responses then join claims loosely, many
+    as they are joined."""
+
     variant: Literal["FR1", "FR2", "FR3", "given"] = "FR1"
     """Relations that are a claim's evidence."""
 
@@ -141,7 +145,12 @@ class FitSettings(ColumnSettings, together={"": "save", SET: "*"}):
     def field(self) -> FieldSettings:
         """How the field is fitted."""
         return FieldSettings(
-            self.potential, self.objective, self.penalty, self.members, seed=self.seed
+            self.potential,
+            self.objective,
+            self.penalty,
+            self.coupling_penalty,
+            self.members,
+            seed=self.seed,
         )
 
 
@@ -359,5 +368,6 @@ def _causes_table(judge: Judge) -> Table:
             Column("bias_error", "standard error", digits=2),
         ),
         "What causes join.",
-        note="Coupling: log odds that what stands below a cause agrees with it.",
+        note="Coupling: log odds that what stands below a cause agrees with it, drawn towards 0 by "
+        "--coupling-penalty.",
     )

@@ -110,6 +110,45 @@ def test_other_evidence_is_told_with_what_to_do_and_never_moves_the_prior(tmp_pa
     assert found["responses"]["mean"].equals(as_learned["responses"]["mean"])
 
 
+def test_claims_without_a_sentence_are_said_to_be_alone(tmp_path: Path) -> None:
+    judge = tmp_path / "judge.json"
+    fit(biographies(0, 20), penalty=30.0, folds=0, save=judge)
+    bare = [
+        replace(g, atoms=tuple(replace(a, sentence=None) for a in g.atoms))
+        for g in biographies(20, 30)
+    ]
+    told = apply(judge, bare, n_bootstrap=20).sentences
+    assert any("none is joined to another's" in sentence for sentence in told)
+
+
+@pytest.mark.parametrize("columns", ["evidence", "others", "passages"])
+def test_columns_of_which_nothing_is_recorded_are_refused(columns: str) -> None:
+    graphs = biographies(0, 20)
+    if columns != "passages":
+        graphs = [replace(graph, relations=()) for graph in graphs]
+    with pytest.raises(InputError, match=f"which the columns '{columns}' read"):
+        fit(graphs, columns=(columns,), folds=0)
+
+
+def test_a_share_that_may_be_the_old_one_moves_nothing(tmp_path: Path) -> None:
+    # Every other biography: its people are like those of the others.
+    graphs = biographies(0, 80)
+    fit(graphs[::2], penalty=30.0, folds=0, save=tmp_path / "judge.json")
+    stays, asked = (
+        apply(tmp_path / "judge.json", graphs[1::2], adapt=adapt, n_bootstrap=200)
+        for adapt in (False, True)
+    )
+    assert asked["shift"]["status"].tolist() == ["same share"]
+    assert "may be that of the claims learned from" in asked.sentences[1]
+    assert asked["responses"].equals(stays["responses"])
+
+
+def test_responses_in_the_place_of_the_judge_are_named(tmp_path: Path) -> None:
+    write_many(biographies(0, 2), tmp_path / "b.jsonl")
+    with pytest.raises(InputError, match=r"b\.jsonl: this is no judge; give what"):
+        apply(tmp_path / "b.jsonl", tmp_path / "b.jsonl")
+
+
 def test_few_responses_are_said_to_tell_little(tmp_path: Path) -> None:
     fit(biographies(0, 20), penalty=30.0, folds=0, save=tmp_path / "judge.json")
     ten = apply(tmp_path / "judge.json", biographies(20, 30), n_bootstrap=50)

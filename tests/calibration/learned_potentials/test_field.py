@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from calibration.learned_potentials import (
+    RESPONSE,
+    SENTENCE,
     ClaimTable,
     FieldSettings,
     ShiftStatus,
@@ -111,8 +113,12 @@ def _drawn(n_responses: int, seed: int) -> ClaimTable:
     return ClaimTable(("a", "b"), values, labels, responses, groups, ids, n_responses)
 
 
+FREE = FieldSettings(penalty=0.0, coupling_penalty=0.2)
+"""Nothing but the labels decides, except of what they leave open."""
+
+
 def test_what_drew_the_labels_is_recovered() -> None:
-    settings = FieldSettings(objective="likelihood", penalty=0.0)
+    settings = replace(FREE, objective="likelihood")
     fitted = fit_field(_drawn(400, 0), settings)
     assert fitted.converged
     assert fitted.covariance is not None
@@ -125,7 +131,7 @@ def test_what_drew_the_labels_is_recovered() -> None:
 
 @pytest.mark.parametrize("objective", ["log_loss", "brier"])
 def test_marginals_alone_tell_what_columns_are_worth(objective: str) -> None:
-    fitted = fit_field(_drawn(400, 0), FieldSettings(objective=objective, penalty=0.0))
+    fitted = fit_field(_drawn(400, 0), replace(FREE, objective=objective))
     weights = fitted.parameters[0, :2] / fitted.scale.spread
     # Six standard errors of 4,800 labels; couplings are hardly known from marginals.
     assert np.all(np.abs(weights - [1.0, -0.5]) < 0.25)
@@ -154,7 +160,7 @@ def _of_the_field(n_responses: int, seed: int) -> ClaimTable:
 def test_intervals_hold_what_drew_the_labels() -> None:
     held = []
     for seed in range(24):
-        settings = FieldSettings(objective="likelihood", penalty=0.0)
+        settings = replace(FREE, objective="likelihood")
         fitted = fit_field(_of_the_field(80, 100 + seed), settings)
         assert fitted.standard_errors is not None
         weights = fitted.parameters[0, :2] / fitted.scale.spread
@@ -190,7 +196,7 @@ def test_one_claim_in_a_sentence_does_not_tell_its_coupling() -> None:
 
 
 def test_causes_follow_a_share_that_a_fixed_prior_misses() -> None:
-    settings = FieldSettings(objective="likelihood", penalty=0.0)
+    settings = replace(FREE, objective="likelihood")
     known, plain = _drawn(300, 0), _drawn(300, 0)
     causes = fit_field(known, settings)
     without = fit_field(plain.of(plain.names, ()), settings)
@@ -203,6 +209,32 @@ def test_causes_follow_a_share_that_a_fixed_prior_misses() -> None:
     by_prior = without.probabilities(others.of(others.names, ()))[kept].mean()
     # Evidence of twelve claims moves the cause of a response by part of the way.
     assert by_prior + 0.01 < by_causes < true
+
+
+def test_few_labels_join_claims_loosely() -> None:
+    n_responses = 5
+    graphs = datasets.load("factscore").graphs[:60]
+    table = claim_table(graphs)
+    part = np.flatnonzero((table.responses < n_responses) & ~np.isnan(table.labels))
+    others = (table.responses >= n_responses) & ~np.isnan(table.labels)
+
+    def brier(causes: tuple[str, ...], coupling_penalty: float) -> float:
+        settings = FieldSettings(penalty=30.0, coupling_penalty=coupling_penalty)
+        own = table.of(table.names, causes)
+        p = fit_fields(own, [part], settings)[0].probabilities(own)
+        return float(np.mean((p[others] - table.labels[others]) ** 2))
+
+    default = FieldSettings().coupling_penalty
+    joined, apart = brier((SENTENCE, RESPONSE), default), brier((), default)
+    # Hardly penalised, couplings of so few labels cost more than causes are ever worth.
+    assert joined < apart + 0.002
+    assert joined < brier((SENTENCE, RESPONSE), 0.2) - 0.005
+
+
+def test_many_labels_outweigh_the_penalty_of_couplings() -> None:
+    drawn = _of_the_field(400, 0)
+    free, held = (fit_field(drawn, one) for one in (FREE, FieldSettings(penalty=0.0)))
+    assert held.couplings[0] == pytest.approx(free.couplings[0], rel=0.2)
 
 
 def test_noise_of_labels_compresses_log_odds_and_keeps_the_order() -> None:
@@ -286,6 +318,8 @@ def test_a_share_is_believed_where_the_law_holds_and_no_other_time() -> None:
     shift = shift_of(true, false, _evidence(60, 0.85, 0.0, 1)[2], 0.75, n_bootstrap=300)
     assert shift.determined
     assert shift.share_lower < 0.85 < shift.share_upper
+    same = shift_of(true, false, _evidence(60, 0.58, 0.0, 2)[2], 0.6, n_bootstrap=300)
+    assert same.status is ShiftStatus.SAME_SHARE
     other = shift_of(true, false, _evidence(60, 0.85, -3.0, 1)[2], 0.2, n_bootstrap=300)
     assert other.status is ShiftStatus.OTHER_EVIDENCE
     few = shift_of(true, false, _evidence(5, 0.85, 0.0, 1)[2], 0.75, n_bootstrap=300)
