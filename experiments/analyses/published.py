@@ -22,6 +22,15 @@ STEM = "published"
 """The files of the comparison are published.csv, published.md and published.tex."""
 
 
+def printed(stem: str, **reading: Any) -> pd.DataFrame:
+    """A file of printed numbers by its stem, read with what else pandas is told."""
+    import pandas as pd
+
+    folder = resources.files("experiments.analyses.papers") / "printed"
+    with (folder / f"{stem}.csv").open(encoding="utf-8") as file:
+        return pd.read_csv(file, **reading)
+
+
 @cache
 def published_numbers() -> pd.DataFrame:
     """The printed numbers, one a row, texts all; of `published.csv` in `papers`.
@@ -31,11 +40,7 @@ def published_numbers() -> pd.DataFrame:
     decimals. `source` says what it is, `printed` what the paper has, `needs` of which data and
     models, `why` why ours differs, and `command` how ours is made.
     """
-    import pandas as pd
-
-    folder = resources.files("experiments.analyses.papers") / "printed"
-    with (folder / "published.csv").open(encoding="utf-8") as file:
-        return pd.read_csv(file, dtype=str, keep_default_na=False)
+    return printed(STEM, dtype=str, keep_default_na=False)
 
 
 def compare_published(

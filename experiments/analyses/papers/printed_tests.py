@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib import resources
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from calibration.scores.registry import REGISTRY
 from experiments.analyses.context import AnalysisContext
+from experiments.analyses.published import printed
 from experiments.findings.artefacts import Artefacts
 from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.study.config import STRICT
@@ -88,15 +88,6 @@ def run(settings: Settings, _context: AnalysisContext) -> Artefacts:
     )
 
 
-def printed(name: str) -> pd.DataFrame:
-    """A file of printed numbers by its stem."""
-    import pandas as pd
-
-    folder = resources.files("experiments.analyses.papers") / "printed"
-    with (folder / f"{name}.csv").open(encoding="utf-8") as file:
-        return pd.read_csv(file, dtype={"table": str})
-
-
 def implied_tests(rounding: float) -> Iterator[dict[str, Any]]:
     """Yield every printed p-value with what the printed means imply under each reading."""
     keys = ["dataset", "source", "model", "measure"]
@@ -104,7 +95,7 @@ def implied_tests(rounding: float) -> Iterator[dict[str, Any]]:
         key: block.set_index("assessor")
         for key, block in printed("factreasoner_means").groupby(keys)
     }
-    for test in printed("factreasoner_tests").to_dict("records"):
+    for test in printed("factreasoner_tests", dtype={"table": str}).to_dict("records"):
         block = blocks[tuple(test[key] for key in keys)]
         against = (test["against"], _EXCHANGED[test["against"]])
         pairs = itertools.product(("FR2", "FR3"), against)

@@ -11,9 +11,8 @@ import pytest
 from scipy.stats import pearsonr, ttest_ind
 
 from experiments.analyses.judged_claims import judged_graphs
-from experiments.analyses.papers.printed_tests import printed
 from experiments.analyses.papers.selection_agreement import ContainedWords
-from experiments.analyses.published import compare_published, published_numbers
+from experiments.analyses.published import compare_published, printed, published_numbers
 from experiments.study.reading import embedded_studies
 from factormodels.claims import Atom
 from factormodels.extraction.relation_models.base import TextPair
