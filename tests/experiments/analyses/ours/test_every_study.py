@@ -382,10 +382,16 @@ def test_a_wrong_setting_is_one_sentence(
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("study", ["ours/relation-transfer", "ours/core-on-biographies"])
-def test_a_study_of_texts_starts_on_embedded_ones(study: str, monkeypatch: Any) -> None:
+@pytest.mark.parametrize(
+    ("study", "brief"),
+    [
+        ("ours/relation-transfer", "settings.folds=2"),
+        ("ours/core-on-biographies", "settings.appended=1"),
+    ],
+)
+def test_a_study_of_texts_starts_on_embedded_ones(study: str, brief: str, monkeypatch: Any) -> None:
     monkeypatch.delenv(VARIABLE, raising=False)
-    assert DATA_FILE in invoke("run", study).stdout
+    assert DATA_FILE in invoke("run", study, brief).stdout
 
 
 def test_readouts_of_coherence_are_compared_on_what_was_planted(folder: Path) -> None:
