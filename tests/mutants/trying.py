@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
+from math import ceil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,7 +24,10 @@ LISTED = Path(__file__).with_name("mutants.toml")
 KILLED, SURVIVED, BROKEN, LATE = "killed", "survived", "broken", "late"
 
 MOST_SECONDS = 300.0
-"""Of the tests of one mutant, by the clock; those of the list take a few."""
+"""Of processor time for the tests of one mutant; those of the list take a few."""
+
+MOST_WAITING = 12.0
+"""How often that may go by on the clock, for tests that wait, or have to wait for others."""
 
 
 @dataclass(frozen=True)
@@ -128,10 +132,18 @@ def attempt(mutant: Mutant, root: Path, seconds: float = MOST_SECONDS) -> Outcom
 
 
 def run_tests(tests: Iterable[str], tree: Path, seconds: float) -> Outcome:
-    """What tests say in a copy, run by this interpreter until the first fails."""
+    """What tests say in a copy, run by this interpreter until the first fails.
+
+    Args:
+        tests: ids of the tests.
+        tree: the copy.
+        seconds: what each of their processes may take of a processor.
+    """
+    command = (sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider")
+    limited = f'ulimit -t {ceil(seconds)}; exec "$@"'
     # A process group of its own, so that what the tests started ends with them.
     with subprocess.Popen(
-        [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests],
+        ["sh", "-c", limited, "sh", *command, *tests],
         cwd=tree,
         env=os.environ | {"PYTHONPATH": str(tree)},
         stdout=subprocess.PIPE,
@@ -140,12 +152,14 @@ def run_tests(tests: Iterable[str], tree: Path, seconds: float) -> Outcome:
         start_new_session=True,
     ) as process:
         try:
-            told, _ = process.communicate(timeout=seconds)
+            told, _ = process.communicate(timeout=MOST_WAITING * seconds)
         except subprocess.TimeoutExpired:
-            return Outcome(LATE, f"the tests did not end within {seconds:g} seconds\n")
+            return Outcome(LATE, f"the tests did not end within {MOST_WAITING * seconds:g} s\n")
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
+    if process.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
+        return Outcome(LATE, f"{told}the tests took {seconds:g} s of processor time\n")
     # Of pytest: 0 all passed, 1 some failed, others that it could not run them.
     return Outcome({0: SURVIVED, 1: KILLED}.get(process.returncode, BROKEN), told)
 
