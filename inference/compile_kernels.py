@@ -96,7 +96,7 @@ def _compile_tasks() -> None:
         map_assignment(graph)
         marginal_map(graph, [0, 3])
         count_distribution(graph, [0, 1, 3])
-        pairwise_joints(graph)
+        pairwise_joints(graph, [0, 3])
         sample(graph, 2, 0)
 
 
