@@ -63,9 +63,6 @@ GIVEN, SENSES = "given", "senses"
 ASSERTED = 0.99
 """Prior of a claim that is taken at its word: that of a passage (docs/guide/coherence.md)."""
 
-_SHOWN = 30
-"""Conflicts that are printed; more are in the files."""
-
 
 class CoherenceSettings(
     AskingSettings, together={"relations": "window most by least", SET: "encoding prior evidence"}
@@ -177,18 +174,15 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
         tables["cost"] = ledger_table(session.ledger)
     failed = [own.failure for own in found if own.failure]
     missing = sum(len(own.graph.metadata.get(METADATA_KEY, {}).get("missing", ())) for own in found)
-    n_conflicts, empty = len(conflicts.frame), len(loaded.graphs) - len(graphs)
+    empty = len(loaded.graphs) - len(graphs)
     remarks = [*loaded.remarks, *failed]
     if empty:
         remarks.append(f"{counted(empty, 'response')} without claims: left out.")
-    if n_conflicts > _SHOWN:
-        remarks.append(f"The {n_conflicts:,} conflicts are in the files of --out.")
     return Findings(
         source=loaded.source,
         sentences=(*_sentences(found, relations, missing), *dict.fromkeys(remarks)),
         tables=tables,
         settings={"relations": relations},
-        unshown=("conflicts",) if n_conflicts > _SHOWN else (),
         incomplete=bool(failed or missing),
         graphs=tuple(own.graph for own in found),
     )

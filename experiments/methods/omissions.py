@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 
 RELEVANCE_STAGE = "relevance of facts"
 
-_SHOWN = 30
-"""Omitted facts that are printed; more are in the files."""
-
 
 class OmissionSettings(AskingSettings, together={SET: "relations variant encoding"}):
     """How facts are found and compared."""
@@ -147,8 +144,7 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
             found.append(_coverage(graph, settings, model, judge))
     if settings.dry_run:
         return planned_findings(loaded.source, session.ledger)
-    facts = _facts(found)
-    tables = {"responses": _responses(found), "omitted": facts}
+    tables = {"responses": _responses(found), "omitted": _facts(found)}
     if session.ledger.stages:
         tables["cost"] = ledger_table(session.ledger)
     missing = sum(len(own.facts) - len(own.known) for own in found)
@@ -166,14 +162,11 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
         remarks.append(f"{counted(missing, 'fact')} could not be compared: they do not count.")
     if failures:
         remarks.append(f"The facts of {counted(failures, 'passage')} could not be listed.")
-    if len(facts.frame) > _SHOWN:
-        remarks.append(f"The {len(facts.frame):,} facts are in the files of --out.")
     return Findings(
         source=loaded.source,
         sentences=(*_sentences(found), *remarks),
         tables=tables,
         settings={"relations": relations},
-        unshown=("omitted",) if len(facts.frame) > _SHOWN else (),
         incomplete=bool(missing or failures),
     )
 

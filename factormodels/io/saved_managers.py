@@ -171,6 +171,7 @@ def plain_values(pickled: bytes) -> Any:
         del stack[start:]
         return taken
 
+    argument: Any
     for opcode, argument, _ in pickletools.genops(pickled):
         step = opcode.name
         if step in _PASSED_OVER:
@@ -231,7 +232,7 @@ def plain_values(pickled: bytes) -> Any:
 
 def _items(added: Sequence[Any]) -> dict[Any, Any]:
     """Keys and values in turn; of keys, texts and tuples of them, and numbers."""
-    found = {}
+    found: dict[Any, Any] = {}
     for key, value in zip(added[::2], added[1::2], strict=True):
         if isinstance(key, list) and all(isinstance(each, str) for each in key):
             found[tuple(key)] = value

@@ -77,7 +77,7 @@ def test_an_answer_counts_by_its_mean_likeness_to_the_others() -> None:
 
 
 def mean_likenesses(likeness: str, texts: list[str]) -> list[float]:
-    return ConsensusLaw(likeness=likeness).mean_likenesses(texts).tolist()
+    return list(ConsensusLaw(likeness=likeness).mean_likenesses(texts))
 
 
 def test_meaning_is_the_cosine_of_a_local_models_vectors(
