@@ -11,6 +11,7 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cache
 from keyword import iskeyword
 from pathlib import Path
 from types import new_class
@@ -207,6 +208,7 @@ def _as_typed(value: Any) -> Any:
     return type(value)("-") if str(value) == _HYPHEN else value
 
 
+@cache
 def _with_output(kind: type[Settings]) -> type[Output]:
     """The settings of a command and those of its output, which go before, in one class."""
     both: type[Output] = new_class(kind.__name__, (Output, kind))

@@ -12,7 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
@@ -82,6 +82,7 @@ class Settings(BaseModel):
         return self.model_dump(mode="json", exclude_defaults=True)
 
 
+@cache
 def option_of(kind: type[Settings], name: str) -> Option:
     """How a field is asked for on the command line, its name there filled in."""
     notes = [note for note in kind.model_fields[name].metadata if isinstance(note, Option)]
@@ -89,6 +90,7 @@ def option_of(kind: type[Settings], name: str) -> Option:
     return replace(option, name=option.name or name.strip("_").replace("_", "-"))
 
 
+@cache
 def key_of(kind: type[Settings], name: str) -> str:
     """The option of which a field is a key; empty for what is an option itself."""
     together = declared_in(kind, name).together
@@ -98,6 +100,7 @@ def key_of(kind: type[Settings], name: str) -> str:
     return "" if option == own else option
 
 
+@cache
 def declared_in(kind: type[Settings], name: str) -> type[Settings]:
     """The class among a class's bases that declares a field."""
     return next(each for each in kind.__mro__ if name in inspect.get_annotations(each))

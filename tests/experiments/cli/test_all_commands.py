@@ -129,14 +129,14 @@ def taken_apart(line: str) -> list[str]:
 
 def test_every_command_that_we_show_takes_its_options() -> None:
     shown = Counter[str]()
+    commands = {name: command_of(function_named(name)) for name in COMMANDS}
     for name, *rest in commands_shown():
         if name not in COMMANDS:
             continue
         function = function_named(name)
         kind = settings_of(function)
         words = tokens_of(function, rest)
-        command = command_of(function)
-        _, bound, *_ = command.parse_args(words, exit_on_error=False, print_error=False)
+        _, bound, *_ = commands[name].parse_args(words, exit_on_error=False, print_error=False)
         for option in options_of(kind):
             given = bound.kwargs.get(option.name.replace("-", "_"))
             if isinstance(given, list):
