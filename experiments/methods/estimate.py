@@ -158,7 +158,8 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
     Args:
         data: Probabilities, and labels of some claims: CSV, TSV, Excel, Parquet, JSON Lines or
             JSON; one row per claim, or per claim and model. Or responses with verdicts, such as
-            `factormodels assess` wrote. In Python also a data frame, or records.
+            `factormodels assess` wrote. Or a log of Inspect, promptfoo or lm-evaluation-harness. In
+            Python also a data frame, or records.
         settings: how; in Python the fields may be named instead.
 
     Raises:

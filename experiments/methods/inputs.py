@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.evaluators.response import METADATA_KEY
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
+from factormodels.io.published.evaluation_logs import KEYS, scored_rows
 from factormodels.io.published.formats import format_of
 from factormodels.io.tables import DataTable, read_table
 from factormodels.recorded_verdicts import recorded_verdicts
@@ -58,15 +59,19 @@ def table_of(data: Data) -> DataTable:
 
 
 def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
-    """A row per claim, if the records are responses that carry verdicts, and who gave these.
+    """A row per claim or sample, if the records carry verdicts of such, and who gave these.
 
     Of fact graphs and of outputs of other tools: columns response, claim, text, answer (the whole
     response), label, and P(true) of each assessor by name and of each variant under which we
-    assessed the response ourselves, None where there is none. Another table stays as it is.
+    assessed the response ourselves, None where there is none. Of logs of evaluation tools: a row
+    per sample, with the columns of `scored_rows`. Another table stays as it is.
 
     Raises:
         InputError: if a record is malformed.
     """
+    logged = _logged_table(table)
+    if logged is not None:
+        return logged
     rows: list[dict[str, Any]] = []
     lines: list[int | None] = []
     models: dict[str, None] = {}
@@ -101,6 +106,21 @@ def judged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]]:
             row[AS_GIVEN] = p
     columns = ("response", "claim", "text", "answer", "label", *models)
     return DataTable(table.source, table.form, columns, tuple(rows), tuple(lines)), tuple(models)
+
+
+def _logged_table(table: DataTable) -> tuple[DataTable, tuple[str, ...]] | None:
+    """The table of a log's samples and its scorers; None where the records are of no log."""
+    rows: list[dict[str, Any]] = []
+    lines: list[int | None] = []
+    for record, line in zip(table.rows, table.lines, strict=True):
+        own = scored_rows(record, table.source, line)
+        if own is None:
+            return None
+        rows += own
+        lines += [line] * len(own)
+    scorers = tuple(dict.fromkeys(name for row in rows for name in row if name not in KEYS))
+    columns = (*KEYS, *scorers)
+    return DataTable(table.source, table.form, columns, tuple(rows), tuple(lines)), scorers
 
 
 def posteriors_by_model(graph: FactGraph) -> dict[str, dict[str, float | None]]:

@@ -122,7 +122,8 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
     Args:
         data: Probabilities and labels: CSV, TSV, Excel, Parquet, JSON Lines or JSON; one row per
             claim, or per claim and model. Or responses with verdicts: FactReasoner's outputs, or
-            what `factormodels assess` wrote. In Python also a data frame, or records.
+            what `factormodels assess` wrote. Or a log of Inspect, promptfoo or
+            lm-evaluation-harness. In Python also a data frame, or records.
         settings: how; in Python the fields may be named instead.
 
     Raises:

@@ -40,7 +40,7 @@ def test_a_cluster_gives_the_same_result(notes: Path, cluster: str) -> None:
             "--atoms",
             "sentences",
         )
-        for name, options in (("local", ()), ("asked", model)):
+        for name, options in (("local", ()), ("asked", model), ("few", (*model, "--spend", "5"))):
             for out, more in ((name, ()), (f"{name}-there", ("--set", f"dask={cluster}"))):
                 result = invoke(*base, *options, *more, "--out", out, code=1)
                 assert "none failed: there is no sentence in the response" in result.stdout
