@@ -4,7 +4,7 @@ Source: prediction-powered inference, Angelopoulos, Duchi and Zrnic 2023 (PPI++)
 clusters; the regression estimator of survey sampling (Särndal, Swensson and Wretman 1992, chapter
 6) is the same thing. With S and F the labelled and predicted ratio of the labelled items, and F*
 the predicted one of all, the estimate is S - w (F - F*). The weight w is that of least squares of
-labels on predictions. It costs a degree of freedom, and is 0, labels alone, where predictions would
+labels on predictions. It costs a degree of freedom and its leverage, and is 0, labels alone, where predictions would
 not make the interval narrower. Nor is the variance less than what the predictions themselves leave
 open: ten labels without a surprise do not say that there is none.
 """
@@ -25,6 +25,9 @@ from factormodels.errors import InputError
 
 _ALIKE = 1e-12
 """Residuals below this share of the range are none: labels that are all the same."""
+
+_LEVERAGE = 0.9
+"""The largest leverage: what one unit alone decides has no residual to enlarge."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,11 +114,10 @@ def estimate(
     if not labelled.any():
         raise InputError(f"{quantity.title}: no claim is labelled; label some, as --choose says")
     sums = _linearised(quantity, labelled)
-    alone = _interval(sums, 0.0, 1.0, level, finite, quantity)
+    alone = _interval(sums, 0.0, False, level, finite, quantity)
     best = sums.best_power() if power is None else power
     # A weight that was learned from the labels costs one more of them.
-    cost = 2.0 if power is None else 1.0
-    chosen = _interval(sums, best, cost, level, finite, quantity) if best else alone
+    chosen = _interval(sums, best, power is None, level, finite, quantity) if best else alone
     # A weight that was fitted to few labels may have been fitted to chance.
     if power is None and not chosen.width < alone.width:
         best, chosen = 0.0, alone
@@ -212,8 +214,9 @@ class _Linearised:
         predictions: what its labelled items' predictions add to `sampled`.
         everywhere: what its predictions add to `predicted`.
         touched: bool (n_responses,), whether a response has a labelled item.
-        units: how labels and predictions add by sampled unit, and the share of units not sampled
-            that each stands for: three arrays (n_units,).
+        shares: float64 (n_responses,), the part of `observed`'s denominator that is its labels'.
+        units: how labels and predictions add by sampled unit, the part of the denominator that is
+            its, and the share of units not sampled that it stands for: four arrays (n_units,).
         effective: number of sampled responses of equal weight that say as much.
         open_variance: variance of the labelled ratio if labels are drawn as predicted.
     """
@@ -225,7 +228,8 @@ class _Linearised:
     predictions: Floats
     everywhere: Floats
     touched: NDArray[np.bool_]
-    units: tuple[Floats, Floats, Floats]
+    shares: Floats
+    units: tuple[Floats, Floats, Floats, Floats]
     effective: float
     open_variance: float
 
@@ -270,6 +274,7 @@ def _linearised(quantity: Quantity, labelled: NDArray[np.bool_]) -> _Linearised:
     predicted = float(quantity.predicted.sum() / total)
     by_item = weights * (told - observed * quantity.size) / float(weights @ quantity.size)
     expected = weights * (quantity.predicted - sampled * quantity.predicted_size) / n_expected
+    shares = weights * quantity.size / float(weights @ quantity.size)
     everywhere = (quantity.predicted - predicted * quantity.predicted_size) / total
     touched = grouping.sums(labelled) > 0
     per_response = grouping.sums(weights)[touched]
@@ -285,7 +290,8 @@ def _linearised(quantity: Quantity, labelled: NDArray[np.bool_]) -> _Linearised:
         predictions=grouping.sums(expected),
         everywhere=grouping.sums(everywhere),
         touched=touched,
-        units=_units(quantity, labelled, whole, by_item, expected),
+        shares=grouping.sums(shares),
+        units=_units(quantity, labelled, whole, by_item, expected, shares),
         effective=float(per_response.sum() ** 2 / (per_response @ per_response)),
         open_variance=float(weights**2 @ quantity.variance) / float(weights @ quantity.size) ** 2,
     )
@@ -297,26 +303,29 @@ def _units(
     whole: bool,
     by_item: Floats,
     expected: Floats,
-) -> tuple[Floats, Floats, Floats]:
+    shares: Floats,
+) -> tuple[Floats, Floats, Floats, Floats]:
     grouping = quantity.grouping
     if whole:
         kept = grouping.sums(labelled) > 0
         stands = grouping.means(quantity.weights)[kept]
-        labels, predictions = grouping.sums(by_item)[kept], grouping.sums(expected)[kept]
+        labels, predictions, shares = (
+            grouping.sums(each)[kept] for each in (by_item, expected, shares)
+        )
         n_units = len(grouping.responses)
     else:
         stands = quantity.weights[labelled]
-        labels, predictions = by_item[labelled], expected[labelled]
+        labels, predictions, shares = (each[labelled] for each in (by_item, expected, shares))
         n_units = labelled.size
     # Weights sum to the number of units; those of a plain random sample may be of any size.
     stands = stands * (n_units / stands.sum())
-    return labels, predictions, 1 - 1 / np.maximum(stands, 1.0)
+    return labels, predictions, shares, 1 - 1 / np.maximum(stands, 1.0)
 
 
 def _interval(
     sums: _Linearised,
     power: float,
-    cost: float,
+    fitted: bool,
     level: float,
     finite: bool,
     quantity: Quantity,
@@ -325,15 +334,15 @@ def _interval(
     value = min(max(value, quantity.lowest), quantity.highest)
     residuals = sums.labels - power * sums.predictions
     effective = min(float(sums.n_responses), sums.effective)
-    freedom = effective - cost
+    freedom = effective - 1.0 - fitted
     if freedom <= 0:
         return _Interval(value, math.nan, math.nan, math.nan, 0.0, residuals)
-    inflation = math.sqrt(effective / freedom)
-    influences = inflation * residuals
+    influences = _freed(residuals, sums.shares, sums.predictions if fitted else None)
     least = sums.open_variance if power else 0.0
     if finite:
-        labels, predictions, unseen = sums.units
-        variance = inflation**2 * float(unseen @ (labels - power * predictions) ** 2)
+        labels, predictions, shares, unseen = sums.units
+        freed = _freed(labels - power * predictions, shares, predictions if fitted else None)
+        variance = float(unseen @ freed**2)
         least *= float(unseen.mean())
     else:
         influences = influences + power * sums.everywhere
@@ -341,6 +350,21 @@ def _interval(
     error = math.sqrt(max(variance, least))
     lower, upper = _ends(value, error, freedom, sums.n_responses, level, quantity)
     return _Interval(value, lower, upper, error, freedom, influences)
+
+
+def _freed(residuals: Floats, shares: Floats, predictions: Floats | None) -> Floats:
+    """Residuals as large as they are before an estimate, and a weight, are fitted to them.
+
+    A unit that is a large part of the estimate draws it near, so that its residual is too small:
+    it is divided by the root of 1 less its leverage, which has the right variance where all are
+    alike. Where a weight was fitted too, its part in the fit is leverage, and the residual is
+    divided by 1 less that: what it would be if the unit were left out (Bell and McCaffrey 2002,
+    their corrections CR2 and CR3, of which the second is the jackknife).
+    """
+    if predictions is None:
+        return residuals / np.sqrt(1 - np.minimum(shares, _LEVERAGE))
+    leverage = shares + predictions**2 / (predictions @ predictions)
+    return residuals / (1 - np.minimum(leverage, _LEVERAGE))
 
 
 def _ends(

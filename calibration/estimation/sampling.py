@@ -30,7 +30,7 @@ class Unit(StrEnum):
     RESPONSE = "response"
 
 
-EXPLORED = 0.3
+EXPLORED = 0.5
 """Share of a unit's expected squared residual that is taken to be everybody's mean: how far
 probabilities are trusted to know where they err."""
 

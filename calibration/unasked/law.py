@@ -15,6 +15,9 @@ _SCORE_LIMIT = 6.0
 TIE = 1e-9
 """Log odds up to here are no verdict of true: what nothing is known of is not supported."""
 
+MOVING = 4
+"""How many numbers of a pair move with the answers; its columns follow them."""
+
 
 @dataclass(frozen=True, eq=False)
 class Answers:

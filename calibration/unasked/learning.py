@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from calibration.scores.logistic import sigmoid
 from calibration.unasked.fields import AskablePairs, learn_variances
-from calibration.unasked.law import TIE, AnswerLaw, Answers, evidence
+from calibration.unasked.law import MOVING, TIE, AnswerLaw, Answers, evidence
 from calibration.unasked.order import Step, ask_in_order, change_of_verdicts
 from calibration.validation import Floats, Integers
 
@@ -49,11 +49,11 @@ def learn_law(
         float(-weights[contradicted].mean()) if contradicted.any() else 1.0,
     ])  # fmt: skip
     generator = np.random.default_rng(seed)
-    width = responses[0].columns.shape[1] + 4
+    width = MOVING + responses[0].columns.shape[1]
     start = np.zeros(width)
     start[0] = 1.7  # the logistic function is nearly the normal one of 1.7 times its argument
     none = np.zeros(width)
-    none[4] = np.log(shares[1] / (1 - shares[1]))
+    none[MOVING] = np.log(shares[1] / (1 - shares[1]))
     law = AnswerLaw(mean, variances, start, none, strengths, shares, np.array([0.0, 1.0]))
     seen: list[Floats] = []
     true: list[Integers] = []

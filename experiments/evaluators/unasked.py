@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -150,7 +150,3 @@ def overlap(graph: FactGraph, pairs: Sequence[tuple[int, int]]) -> Floats:
         for c, p in pairs
     ]
     return pair_features(texts)[:, FEATURES.index("passage")]
-
-
-MORE: Mapping[str, Column] = {"overlap of words": overlap}
-"""Columns of texts, by name."""

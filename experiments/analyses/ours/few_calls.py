@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -12,6 +12,7 @@ from pydantic import Field
 
 from calibration.figures.panels import PAGE, nth_look, panels
 from calibration.unasked import (
+    AnswerLaw,
     Answers,
     AskablePairs,
     Asked,
@@ -23,7 +24,7 @@ from calibration.unasked import (
 )
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
-from experiments.evaluators.unasked import Askable, answers_of, askable, with_asked
+from experiments.evaluators.unasked import Askable, answers_of, askable, overlap, with_asked
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, data_frame
 from experiments.study.config import STRICT, DatasetChoice
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-VALUE = "value"
-"""Our own order among the methods."""
+VALUE, WORDS = "value", "value, words too"
+"""Our own order among the methods: without any text, and with the overlap of words."""
 
 _EDGES = (0.02, 0.05, 0.2, 0.5, 1.0)
 """Where classes of the stated risk end."""
@@ -68,7 +69,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     risks: list[dict[str, Any]] = []
     for choice, data in zip(settings.datasets, context.load(settings.datasets), strict=True):
         name = (choice.variants or ("FR2",))[0]
-        with context.track(f"{data.name}, {name}", settings.folds + 5) as step:
+        with context.track(f"{data.name}, {name}", 2 * (settings.folds + 3)) as step:
             told = {"data": data.name, "variant": name}
             for rows, found in zip(
                 (kept, risks),
@@ -93,14 +94,15 @@ def compared(
     answers = [answers_of(graph, each) for graph, each in zip(graphs, asked, strict=True)]
     generator = np.random.default_rng(seed)
     fold = generator.permutation(len(graphs)) % settings.folds
-    laws: list[Any] = [None] * len(graphs)
-    for number in range(settings.folds):
-        others = np.flatnonzero(fold != number).tolist()
-        law = learn_law([pairs[i] for i in others], [answers[i] for i in others], seed=seed)
-        for held in np.flatnonzero(fold == number).tolist():
-            laws[held] = law
-        step()
-    orders = {VALUE: play(laws, pairs, answers), **rivals(pairs, answers, generator)}
+    laws = _laws(pairs, answers, fold, seed, step)
+    orders = {VALUE: play(laws, pairs, answers)}
+    words = None
+    # What words buy can be told where there are texts.
+    if all(context.content for graph in graphs for context in graph.contexts):
+        worded = [askable(graph, name, (overlap,)).pairs for graph in graphs]
+        words = np.concatenate([each.columns[:, -1] for each in worded])
+        orders[WORDS] = play(_laws(worded, answers, fold, seed, step), worded, answers)
+    orders |= rivals(pairs, answers, generator, words)
     total = sum(each.size for each in pairs)
     whole = posteriors(graphs, asked, orders[VALUE])
     rows = []
@@ -122,10 +124,38 @@ def compared(
     return rows, risk_rows(np.concatenate(risks), np.concatenate(changed))
 
 
+def _laws(
+    pairs: Sequence[AskablePairs],
+    answers: Sequence[Answers],
+    fold: NDArray[np.int64],
+    seed: int,
+    step: Any,
+) -> list[AnswerLaw]:
+    """For each response the law of the responses of other folds."""
+    found = {}
+    for number in np.unique(fold).tolist():
+        others = np.flatnonzero(fold != number).tolist()
+        found[number] = learn_law([pairs[i] for i in others], [answers[i] for i in others],
+                                  seed=seed)  # fmt: skip
+        step()
+    return [found[number] for number in fold.tolist()]
+
+
 def rivals(
-    pairs: Sequence[AskablePairs], answers: Sequence[Answers], generator: np.random.Generator
-) -> Mapping[str, Asked]:
-    """The orders of others: by rank and own passages first, with neighbours', at random."""
+    pairs: Sequence[AskablePairs],
+    answers: Sequence[Answers],
+    generator: np.random.Generator,
+    words: Floats | None = None,
+) -> dict[str, Asked]:
+    """The orders of others: by rank and own passages first, with neighbours', at random.
+
+    Args:
+        pairs: pairs of each response.
+        answers: answers to them.
+        generator: draws what the orders leave open.
+        words: of all pairs, the share of the claim's words that the passage has, where there are
+            texts: what is alike then comes first among neighbours, and an order has nothing else.
+    """
     response = np.repeat(np.arange(len(pairs)), [each.size for each in pairs])
     pair = np.concatenate([np.arange(each.size) for each in pairs])
     columns = np.concatenate([each.columns for each in pairs])
@@ -137,13 +167,16 @@ def rivals(
         return Asked(response[order], pair[order])
 
     ranked = by(~own, np.where(own, rank, distance))
-    gated = by(np.where(own, 0, np.where(distance <= 1, 1, 2)), rank)
-    return {
+    near = np.where(own, 0, np.where(distance <= 1, 1, 2))
+    found = {
         "rank order": ranked,
         "rank order, stopping early": early_stopped(ranked, pairs, answers, 1e-9),
-        "own, then neighbours'": gated,
+        "own, then neighbours'": by(near, rank if words is None else -words),
         "random": by(),
     }
+    if words is not None:
+        found["overlap, stopping early"] = early_stopped(by(-words), pairs, answers, 1e-9)
+    return found
 
 
 def posteriors(graphs: Sequence[FactGraph], asked: Sequence[Askable], order: Asked) -> Floats:

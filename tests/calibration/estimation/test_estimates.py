@@ -86,6 +86,20 @@ def test_with_all_labels_it_is_the_score_itself() -> None:
         assert estimate(quantity, finite=True).error == pytest.approx(0.0, abs=1e-12)
 
 
+def test_residuals_are_those_of_responses_left_out_where_a_weight_is_fitted() -> None:
+    """The errors of regressions of labels on predictions, each without the response it is of."""
+    p, y, responses = drawn(6)
+    labelled = np.arange(0, 60, 5)
+    found = estimate(share(p, hidden(y, responses, labelled), responses), finite=True)
+    told, expected = (each.reshape(60, 8).mean(axis=1)[labelled] for each in (y, p))
+    columns = np.column_stack([np.ones(12), expected])
+    for number, response in enumerate(labelled):
+        others = np.arange(12) != number
+        fit = np.linalg.lstsq(columns[others], told[others], rcond=None)[0]
+        error = told[number] - columns[number] @ fit
+        assert found.influences[response] == pytest.approx(error / 12, rel=1e-9)
+
+
 def test_predictions_narrow_it_if_they_tell_something_and_never_widen_it() -> None:
     p, y, responses = drawn(2)
     generator = np.random.default_rng(2)
@@ -149,7 +163,8 @@ def test_differences_are_paired_where_responses_are_shared() -> None:
     labels = hidden(y, responses, np.arange(20))
     same = estimate(share(p, labels, responses))
     nothing = difference(same, same)
-    assert (nothing.value, nothing.error) == (0.0, 0.0)
+    # The root of what rounding leaves of a difference of equal variances.
+    assert (nothing.value, nothing.error) == (0.0, pytest.approx(0.0, abs=1e-7))
     other = estimate(share(p, labels, [f"other {number}" for number in responses]))
     apart = difference(same, other)
     assert apart.error == pytest.approx(math.sqrt(2) * same.error, rel=1e-12)
