@@ -58,7 +58,7 @@ def derive(dataset: str, texts: str | os.PathLike[str], out: str | os.PathLike[s
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 2 for bad input."""
     return run_derivation(
-        "derive_claim_relations",
+        "factormodels.datasets.derive_claim_relations",
         "Derive relations between embedded claims, without text, from the owner's file.",
         {"dataset": "factscore or selfcheck", "texts": "the owner's file"},
         derive,

@@ -32,7 +32,7 @@ def derive(raw: str | os.PathLike[str], out: str | os.PathLike[str]) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 2 for bad input."""
     return run_derivation(
-        "derive_factcheck_bench",
+        "factormodels.datasets.derive_factcheck_bench",
         "Derive the embedded Factcheck-Bench file, without text, from the raw one.",
         {"raw": "factcheck-GPT-benchmark.jsonl of the release"},
         derive,

@@ -79,7 +79,7 @@ def _relations(graph: FactGraph) -> Iterator[Relation]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 2 for bad input."""
     return run_derivation(
-        "derive_factscore",
+        "factormodels.datasets.derive_factscore",
         "Derive the embedded biographies, without text, from FActScore's files.",
         {
             "labelled": "ChatGPT.jsonl of the release",

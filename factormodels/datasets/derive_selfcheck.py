@@ -39,7 +39,7 @@ def derive(raw: str | os.PathLike[str], out: str | os.PathLike[str]) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 2 for bad input."""
     return run_derivation(
-        "derive_selfcheck",
+        "factormodels.datasets.derive_selfcheck",
         "Derive the embedded votes, without text, from SelfCheckGPT's.",
         {"raw": "selfcheck_wikibio.jsonl of the replication"},
         derive,

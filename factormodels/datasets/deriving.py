@@ -19,7 +19,7 @@ def run_derivation(
     """Run the command and return its exit code: 2 for bad input.
 
     Args:
-        module: name of the script in `factormodels.datasets`.
+        module: name of the script, with its packages.
         description: what it does.
         sources: the arguments that name the owner's files, with what each is.
         derive: given the paths of these and of the file to write, writes it and returns the number
@@ -27,7 +27,7 @@ def run_derivation(
         arguments: words of the command line; those of the process if None.
     """
     parser = argparse.ArgumentParser(
-        prog=f"python -m factormodels.datasets.{module}", description=description
+        prog=f"python -m {module}", description=description
     )
     for name, what in {**sources, "out": "the file to write"}.items():
         parser.add_argument(name, help=what)

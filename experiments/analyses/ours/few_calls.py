@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
@@ -53,6 +53,8 @@ class Settings:
         shares: shares of the calls after which verdicts are compared.
         risks_at: those after which stated risks are compared with what changes.
         folds: folds of responses from which the law of answers is learned.
+        together: whether one law is learned from all the data, as that of `assess` is; otherwise
+            each has its own.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -61,22 +63,54 @@ class Settings:
     shares: tuple[float, ...] = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.42, 0.53, 0.7, 0.85)
     risks_at: tuple[float, ...] = (0.1, 0.2, 0.3)
     folds: Annotated[int, Field(ge=2)] = 5
+    together: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded:
+    """Responses all of whose pairs were asked.
+
+    Attributes:
+        graphs: the responses, with equal passages merged.
+        asked: their pairs.
+        answers: answers to these.
+        fold: number of the fold of each response.
+    """
+
+    graphs: Sequence[FactGraph]
+    asked: Sequence[Askable]
+    answers: Sequence[Answers]
+    fold: NDArray[np.int64]
+
+    @property
+    def pairs(self) -> list[AskablePairs]:
+        """The pairs as numbers."""
+        return [each.pairs for each in self.asked]
+
+
+def recorded(graphs: Sequence[FactGraph], name: str, folds: int, seed: int) -> Recorded:
+    """The responses that have a pair which a variant asks about, in random folds."""
+    graphs = [variant(graph, "FR2") for graph in graphs if graph.atoms and graph.contexts]
+    asked = [askable(graph, name) for graph in graphs]
+    answers = [answers_of(graph, each) for graph, each in zip(graphs, asked, strict=True)]
+    fold = np.random.default_rng(seed).permutation(len(graphs)) % folds
+    return Recorded(graphs, asked, answers, fold)
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Verdicts kept by order and share of calls, and how far stated risks hold."""
     kept: list[dict[str, Any]] = []
     risks: list[dict[str, Any]] = []
-    for choice, data in zip(settings.datasets, context.load(settings.datasets), strict=True):
-        name = (choice.variants or ("FR2",))[0]
-        with context.track(f"{data.name}, {name}", 2 * (settings.folds + 3)) as step:
-            told = {"data": data.name, "variant": name}
-            for rows, found in zip(
-                (kept, risks),
-                compared(data.graphs, name, settings, context.seed, step),
-                strict=True,
-            ):
-                rows += [{**told, **row} for row in found]
+    of = [(choice.variants or ("FR2",))[0] for choice in settings.datasets]
+    loaded = context.load(settings.datasets)
+    data = [recorded(one.graphs, name, settings.folds, context.seed)
+            for one, name in zip(loaded, of, strict=True)]  # fmt: skip
+    for one, name, own in zip(loaded, of, data, strict=True):
+        with context.track(f"{one.name}, {name}", 2 * (settings.folds + 3)) as step:
+            learned_from = data if settings.together else [own]
+            found = compared(own, name, learned_from, settings, context.seed, step)
+            for rows, more in zip((kept, risks), found, strict=True):
+                rows += [{"data": one.name, "variant": name, **row} for row in more]
     frame, stated = data_frame(kept), data_frame(risks)
     return Artefacts(
         tables={"kept": _kept_table(frame), "risks": _risk_table(stated)},
@@ -85,24 +119,24 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
 
 
 def compared(
-    graphs: Sequence[FactGraph], name: str, settings: Settings, seed: int, step: Any
+    own: Recorded,
+    name: str,
+    learned_from: Sequence[Recorded],
+    settings: Settings,
+    seed: int,
+    step: Any,
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Rows of both tables; verdicts are those of exact inference under *implication*."""
-    graphs = [variant(graph, "FR2") for graph in graphs if graph.atoms and graph.contexts]
-    asked = [askable(graph, name) for graph in graphs]
-    pairs = [each.pairs for each in asked]
-    answers = [answers_of(graph, each) for graph, each in zip(graphs, asked, strict=True)]
-    generator = np.random.default_rng(seed)
-    fold = generator.permutation(len(graphs)) % settings.folds
-    laws = _laws(pairs, answers, fold, seed, step)
+    graphs, asked, pairs, answers = own.graphs, own.asked, own.pairs, own.answers
+    laws = _laws(own, learned_from, seed, step)
     orders = {VALUE: play(laws, pairs, answers)}
     words = None
     # What words buy can be told where there are texts.
     if all(context.content for graph in graphs for context in graph.contexts):
-        worded = [askable(graph, name, (overlap,)).pairs for graph in graphs]
-        words = np.concatenate([each.columns[:, -1] for each in worded])
-        orders[WORDS] = play(_laws(worded, answers, fold, seed, step), worded, answers)
-    orders |= rivals(pairs, answers, generator, words)
+        worded = replace(own, asked=[askable(graph, name, (overlap,)) for graph in graphs])
+        words = np.concatenate([each.columns[:, -1] for each in worded.pairs])
+        orders[WORDS] = play(_laws(worded, [worded], seed, step), worded.pairs, answers)
+    orders |= rivals(pairs, answers, np.random.default_rng(seed), words)
     total = sum(each.size for each in pairs)
     whole = posteriors(graphs, asked, orders[VALUE])
     rows = []
@@ -124,21 +158,23 @@ def compared(
     return rows, risk_rows(np.concatenate(risks), np.concatenate(changed))
 
 
-def _laws(
-    pairs: Sequence[AskablePairs],
-    answers: Sequence[Answers],
-    fold: NDArray[np.int64],
-    seed: int,
-    step: Any,
-) -> list[AnswerLaw]:
+def _laws(own: Recorded, learned_from: Sequence[Recorded], seed: int, step: Any) -> list[AnswerLaw]:
     """For each response the law of the responses of other folds."""
     found = {}
-    for number in np.unique(fold).tolist():
-        others = np.flatnonzero(fold != number).tolist()
-        found[number] = learn_law([pairs[i] for i in others], [answers[i] for i in others],
-                                  seed=seed)  # fmt: skip
+    for number in np.unique(own.fold).tolist():
+        found[number] = learned(learned_from, number, seed)
         step()
-    return [found[number] for number in fold.tolist()]
+    return [found[number] for number in own.fold.tolist()]
+
+
+def learned(data: Sequence[Recorded], without: int | None = None, seed: int = 0) -> AnswerLaw:
+    """The law of answers of all these responses, or of those that are not of a fold."""
+    pairs, answers = (
+        [each for one in data for each, fold in zip(these(one), one.fold, strict=True)
+         if fold != without]
+        for these in (lambda one: one.pairs, lambda one: one.answers)
+    )  # fmt: skip
+    return learn_law(pairs, answers, seed=seed)
 
 
 def rivals(

@@ -12,6 +12,7 @@ from pydantic import Field
 from calibration.estimation import (
     QUANTITIES,
     Unit,
+    difference,
     draw,
     estimate,
     inclusion_probabilities,
@@ -97,46 +98,54 @@ def coverage_rows(
 ) -> list[dict[str, Any]]:
     """A row per posteriors and quantity: how often intervals hold the truth, and their width.
 
+    Of the Brier score also the difference between the first two posteriors.
+
     The truth is what all labels say. Intervals are about responses like these, so that they may
     hold that of these more often than their level.
     """
-    labels, grouping = atoms.labels, atoms.grouping
-    responses = np.asarray(grouping.index)
+    labels, responses = atoms.labels, np.asarray(atoms.grouping.index)
     names = [q for q in settings.quantities if q != "f1-at-k" or design.endswith("responses")]
+    judged = [(kind, (p,), name) for kind, p in posteriors.items() for name in names]
+    if "brier" in names and len(posteriors) > 1:
+        (one, p), (other, q) = [*posteriors.items()][:2]
+        judged.append((f"{one} less {other}", (p, q), "brier"))
+    asked = [(*each, [_truth(each[2], p, labels, responses) for p in each[1]]) for each in judged]
+    found: dict[tuple[str, str], list[tuple[float, ...]]] = {}
+    for number in range(settings.draws):
+        drawn = {kind: _drawn(p, atoms.grouping, design, n, seed + number)
+                 for kind, p in posteriors.items()}  # fmt: skip
+        for kind, those, name, truths in asked:
+            # Of a difference, both are of the labels that the first would choose.
+            kept, weights = drawn.get(kind) or next(iter(drawn.values()))
+            known = np.where(kept, labels, np.nan)
+            each = [estimate(QUANTITIES[name](p, known, responses, weights=weights))
+                    for p in those]  # fmt: skip
+            told = each[0] if len(each) == 1 else difference(*each)
+            truth = truths[0] - sum(truths[1:])
+            found.setdefault((kind, name), []).append((
+                told.lower <= truth <= told.upper,
+                told.labels_lower <= truth <= told.labels_upper,
+                told.upper - told.lower,
+                told.labels_upper - told.labels_lower,
+            ))  # fmt: skip
     rows = []
-    for kind, p in posteriors.items():
-        found: dict[str, list[tuple[float, ...]]] = {name: [] for name in names}
-        truths = {name: _truth(name, p, labels, responses) for name in names}
-        for number in range(settings.draws):
-            drawn, weights = _drawn(p, grouping, design, n, seed + number)
-            known = np.where(drawn, labels, np.nan)
-            for name in names:
-                each = estimate(QUANTITIES[name](p, known, responses, weights=weights))
-                found[name].append(
-                    (
-                        each.lower <= truths[name] <= each.upper,
-                        each.labels_lower <= truths[name] <= each.labels_upper,
-                        each.upper - each.lower,
-                        each.labels_upper - each.labels_lower,
-                    )
-                )
-        for name in names:
-            values = np.array(found[name], dtype=np.float64)
-            covers, labels_cover, width, labels_width = values.mean(axis=0)
-            rows.append(
-                {
-                    "design": design,
-                    "posteriors": kind,
-                    "quantity": name,
-                    "n": n,
-                    "covers": covers,
-                    "width": width,
-                    "labels_cover": labels_cover,
-                    "labels_width": labels_width,
-                    "widest_ratio": float((values[:, 2] / values[:, 3]).max()),
-                    "draws": settings.draws,
-                }
-            )
+    for (kind, name), draws in found.items():
+        values = np.array(draws, dtype=np.float64)
+        covers, labels_cover, width, labels_width = values.mean(axis=0)
+        rows.append(
+            {
+                "design": design,
+                "posteriors": kind,
+                "quantity": name,
+                "n": n,
+                "covers": covers,
+                "width": width,
+                "labels_cover": labels_cover,
+                "labels_width": labels_width,
+                "widest_ratio": float((values[:, 2] / values[:, 3]).max()),
+                "draws": settings.draws,
+            }
+        )
     return rows
 
 

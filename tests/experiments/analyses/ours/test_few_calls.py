@@ -6,7 +6,14 @@ import numpy as np
 import pytest
 
 from calibration.unasked import Asked
-from experiments.analyses.ours.few_calls import Settings, compared, posteriors, risk_rows, true
+from experiments.analyses.ours.few_calls import (
+    Settings,
+    compared,
+    posteriors,
+    recorded,
+    risk_rows,
+    true,
+)
 from experiments.evaluators.unasked import answer_of, answers_of, askable
 from experiments.study.config import DatasetChoice
 from factormodels import datasets
@@ -74,7 +81,8 @@ def test_sums_of_weights_give_the_verdicts_of_exact_inference() -> None:
 def test_rows_end_with_all_verdicts_and_classes_hold_every_claim() -> None:
     choice = DatasetChoice(name="factcheck-bench")
     settings = Settings(datasets=(choice,), shares=(0.3, 1.0), risks_at=(0.3,), folds=2)
-    rows, risks = compared(GRAPHS, "FR1", settings, 0, lambda: None)
+    own = recorded(GRAPHS, "FR1", settings.folds, 0)
+    rows, risks = compared(own, "FR1", [own], settings, 0, lambda: None)
     assert {row["method"] for row in rows} == {
         *("value", "rank order", "rank order, stopping early", "own, then neighbours'", "random"),
     }

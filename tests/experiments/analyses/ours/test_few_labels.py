@@ -38,3 +38,8 @@ def test_rows_are_means_over_draws_of_what_covers(design: str) -> None:
         found = estimate(share(p, known, responses))
         # To rounding: weights of all responses are alike, whatever they are.
         assert row["width"] == pytest.approx(found.upper - found.lower, abs=1e-12)
+        # Of the Brier score also the difference, whose truth is that of all labels.
+        settings = Settings(dataset=settings.dataset, quantities=("brier",), draws=40)
+        *_, row = coverage_rows(posteriors, atoms, "responses", 12, settings, 0)
+        assert (row["posteriors"], row["quantity"]) == ("good less useless", "brier")
+        assert row["covers"] >= 33 / 40

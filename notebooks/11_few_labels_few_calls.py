@@ -1,0 +1,270 @@
+# ---
+# jupyter:
+#   jupytext:
+#     formats: ipynb,py:percent
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # 11. Twenty hours and fifty dollars
+#
+# **Question.** Somebody wants to know how much of what a model writes about people is true. She has
+# twenty hours of annotators and fifty dollars for a model that says which passage supports which
+# claim. What does she ask the model, what does she have labelled, and what does she know then?
+#
+# **Argument.** Most pairs of a claim and a passage say nothing, so that the dollars go to those
+# whose answer may turn a verdict ([few calls](../docs/guide/few-calls.md)). The posteriors that
+# come of it are no truth, but they tell claims apart, and labels of a few claims tell how far they
+# can be trusted ([few labels](../docs/guide/few-labels.md)). The biographies of FActScore have all
+# their relations and labels, so that both can be hidden and, at the end, looked at.
+
+# %%
+import numpy as np
+import pandas as pd
+
+from calibration.estimation import (
+    QUANTITIES,
+    Unit,
+    draw,
+    estimate,
+    inclusion_probabilities,
+    planned_error,
+    spread,
+)
+from calibration.figures.panels import PAGE, nth_look, panels
+from calibration.grouping import group_by_response
+from calibration.unasked import Asked, play, replay, stated_risk
+from experiments.analyses.ours.few_calls import learned, posteriors, recorded, rivals, true
+from experiments.evaluators.spending import limits
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.notebook import fast, write_results
+from experiments.findings.table import Column, Table, interval_column
+from factormodels import datasets
+
+NOTEBOOK = "11_few_labels_few_calls"
+SEED = 0
+HOURS, DOLLARS = 20.0, 50.0
+READING, LABELLING = 2.0, 1.0
+TOKENS_A_CALL, DOLLARS_A_MILLION = 620, 14.0
+
+graphs = datasets.load("factscore").graphs
+if fast():
+    graphs = sorted(graphs, key=lambda graph: len(graph.atoms) * len(graph.contexts))[:40]
+    DOLLARS, HOURS = DOLLARS / 30, HOURS / 4
+known, new = (recorded(graphs[start::2], "FR2", 2, SEED) for start in (0, 1))
+pairs, answers = new.pairs, new.answers
+total = sum(each.size for each in pairs)
+print(f"{len(new.graphs)} biographies, {total:,} pairs of a claim and a passage.")
+
+# %% [markdown]
+# ## Fifty dollars
+#
+# A call takes 620 tokens, and a million cost 14 dollars. What answers are like was learned from
+# other biographies, every second one, all of whose pairs were asked once.
+
+# %%
+price = TOKENS_A_CALL * DOLLARS_A_MILLION / 1e6
+calls = sum((limits(new.graphs, f"US$ {DOLLARS:g}", None, price, 1.0).calls or {}).values())
+calls = min(calls, total)
+law = learned([known])
+laws = [law] * len(pairs)
+orders = {"by value": play(laws, pairs, answers)}
+orders |= rivals(pairs, answers, np.random.default_rng(SEED))
+print(f"{calls:,} calls, {calls / total:.0%} of all; all would cost {total * price:.0f} dollars.")
+
+
+def first(order, count):
+    return Asked(order.response[:count], order.pair[:count])
+
+
+everything = posteriors(new.graphs, new.asked, orders["by value"])
+SHARES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
+frontier = pd.DataFrame(
+    [
+        {"order": name, "share": share, "kept": np.mean(true(p) == true(everything))}
+        for name, order in orders.items()
+        for share in (*SHARES, calls / total)
+        for p in [posteriors(new.graphs, new.asked, first(order, round(share * total)))]
+    ]
+).sort_values(["order", "share"], kind="stable", ignore_index=True)
+frontier.pivot_table("kept", "order", "share").round(3)
+
+# %% [markdown]
+# What is left open is said for every claim: how likely its verdict is to change if the rest were
+# asked too. Whether that holds can be looked at here, for the rest was asked.
+
+# %%
+spent = first(orders["by value"], calls)
+p = posteriors(new.graphs, new.asked, spent)
+risks = []
+for number, (each, told) in enumerate(zip(pairs, answers, strict=True)):
+    state, odds = replay(law, each, told, spent.pair[spent.response == number])
+    risks.append(stated_risk(law, each, state, odds, told.weight, seed=SEED))
+risk = np.concatenate(risks)
+changed = true(p) != true(everything)
+stated, happened = risk.sum(), int(changed.sum())
+print(f"{stated:.0f} of {p.size:,} verdicts are expected to change; {happened} would.")
+safe = risk <= 0.02
+print(f"Of {safe.sum():,} claims with a risk of 2 % or less, {changed[safe].mean():.1%} would.")
+
+# %% [markdown]
+# ## Twenty hours
+#
+# A person reads a biography in two minutes and labels a claim in one. Whole biographies share the
+# reading among their claims, and single claims differ more from each other: the plan says which
+# narrows the interval more.
+
+# %%
+atoms = [(graph.id, atom.label) for graph in new.graphs for atom in graph.atoms]
+labelled = np.array([label is not None for _, label in atoms])
+responses = np.array([response for response, _ in atoms])[labelled]
+y = np.array([label for _, label in atoms])[labelled].astype(float)
+forecast = {
+    "fifty dollars": p[labelled],
+    "all pairs": everything[labelled],
+}
+grouping = group_by_response(responses)
+minutes = {
+    Unit.CLAIM: np.full(y.size, READING + LABELLING),
+    Unit.RESPONSE: READING + LABELLING * grouping.sizes.astype(float),
+}
+
+
+def chances(unit):
+    expected = spread(forecast["fifty dollars"], grouping, unit)
+    free = np.ones(expected.size, dtype=bool)
+    most = 0
+    for n in range(1, expected.size + 1):
+        found = inclusion_probabilities(expected, minutes[unit], n, free)
+        if found @ minutes[unit] > 60 * HOURS:
+            break
+        most = n
+    found = inclusion_probabilities(expected, minutes[unit], most, free)
+    return most, found, planned_error(expected, found, forecast["fifty dollars"], grouping)
+
+
+plans = {unit: chances(unit) for unit in Unit}
+for unit, (n, _, error) in plans.items():
+    print(
+        f"{n} units, each a {unit}, in {HOURS:g} hours: a standard error of {error:.4f} is planned."
+    )
+best = min(plans, key=lambda unit: plans[unit][2])
+print(f"Labelled are units of a {best}.")
+
+# %% [markdown]
+# ## What is known at the end
+#
+# The share of true claims, from these labels: alone, with the posteriors of fifty dollars, and with
+# those that all calls would have bought. What all labels say stands beside.
+
+# %%
+n, probability, _ = plans[best]
+kept = draw(probability, SEED)
+weights = np.where(kept, 1 / probability, 1.0)
+if best is Unit.RESPONSE:
+    kept, weights = kept[grouping.index], weights[grouping.index]
+hidden = np.where(kept, y, np.nan)
+rows = []
+for name, own in forecast.items():
+    found = estimate(QUANTITIES["share"](own, hidden, responses, weights=weights))
+    if not rows:
+        rows.append(
+            {
+                "from": "labels alone",
+                "share": found.labels_value,
+                "share_lower": found.labels_lower,
+                "share_upper": found.labels_upper,
+                "saved": 1.0,
+            }
+        )
+    rows.append(
+        {
+            "from": f"labels, posteriors of {name}",
+            "share": found.value,
+            "share_lower": found.lower,
+            "share_upper": found.upper,
+            "saved": found.labels_saved,
+        }
+    )
+shares = pd.DataFrame(rows)
+truth = y.mean()
+print(f"All labels say {truth:.3f}.")
+shares.round(3)
+
+# %% [markdown]
+# ## The figure
+
+# %%
+with panels(1, 2, (PAGE, 2.6)) as (figure, (axes,)):
+    left, right = axes
+    for look, (name, part) in enumerate(frontier.groupby("order", sort=False)):
+        left.plot(part.share, part.kept, label=name, **nth_look(look))
+    left.axvline(calls / total, color="0.6", linewidth=0.7)
+    left.set(xlabel="share of calls; the line: what the dollars buy", ylabel="verdicts kept")
+    left.legend(fontsize=6)
+    heights = np.arange(len(shares))[::-1]
+    arms = [shares.share - shares.share_lower, shares.share_upper - shares.share]
+    right.errorbar(shares.share, heights, xerr=arms, fmt="o", color="black", markersize=3)
+    right.axvline(truth, color="0.6", linewidth=0.7)
+    right.set_yticks(heights, shares["from"], fontsize=6)
+    right.set_ylim(-0.5, len(shares) - 0.5)
+    right.set_xlabel("share of true claims; the line: by all labels")
+figure
+
+# %% [markdown]
+# ## What is found
+
+# %%
+at = frontier[np.isclose(frontier.share, calls / total)].set_index("order").kept
+others = at.drop("by value")
+print(
+    f"{DOLLARS:.3g} dollars buy {calls / total:.0%} of the calls and {at['by value']:.1%} of the "
+    f"verdicts that all would give; the best of the other orders has {others.max():.1%} "
+    f"({others.idxmax()})."
+)
+alone, few, every = (shares.share_upper - shares.share_lower).tolist()
+print(
+    f"{HOURS:g} hours say the share of true claims to within {alone:.3f} by labels alone, "
+    f"{few:.3f} with the posteriors of these dollars, {every:.3f} with those of all calls."
+)
+
+# %% [markdown]
+# The order of asking matters more than the number of calls, and what is lost by asking less is said
+# beforehand. For the share of true claims the posteriors need not be complete, nor calibrated: the
+# labels find out what they are worth. By commands, the same is `factormodels assess --spend` and
+# `factormodels estimate --choose`.
+
+# %%
+write_results(
+    NOTEBOOK,
+    Artefacts(
+        tables={
+            "frontier": Table(
+                frontier,
+                (
+                    Column("order", "Order"),
+                    Column("share", "Share of calls", digits=2),
+                    Column("kept", "Verdicts kept", digits=3),
+                ),
+                "Share of verdicts that are those of all calls.",
+            ),
+            "shares": Table(
+                shares,
+                (
+                    Column("from", "From"),
+                    interval_column("share", "True", 3),
+                    Column("saved", "Labels saved", digits=2),
+                ),
+                f"Share of true claims after {HOURS:g} hours of labelling.",
+                note="95% intervals over biographies.",
+            ),
+        },
+        figures={"figure": PaperFigure(figure, shares, "Verdicts by calls, and what labels say")},
+    ),
+)
