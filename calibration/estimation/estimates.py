@@ -4,9 +4,9 @@ Source: prediction-powered inference, Angelopoulos, Duchi and Zrnic 2023 (PPI++)
 clusters; the regression estimator of survey sampling (Särndal, Swensson and Wretman 1992, chapter
 6) is the same thing. With S and F the labelled and predicted ratio of the labelled items, and F*
 the predicted one of all, the estimate is S - w (F - F*). The weight w is that of least squares of
-labels on predictions. It costs a degree of freedom and its leverage, and is 0, labels alone, where predictions would
-not make the interval narrower. Nor is the variance less than what the predictions themselves leave
-open: ten labels without a surprise do not say that there is none.
+labels on predictions. It costs a degree of freedom and its leverage, and is 0, labels alone, where
+predictions would not make the interval narrower. Nor is the variance less than what the predictions
+themselves leave open: ten labels without a surprise do not say that there is none.
 """
 
 from __future__ import annotations

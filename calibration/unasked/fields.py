@@ -156,7 +156,8 @@ class FieldState:
         self.asked = np.zeros(pairs.size, dtype=np.bool_)
         self._pairs, self._variances = pairs, variances
         self._live = np.arange(pairs.size)
-        self._told = 0
+        self._told: list[int] = []
+        self._factor: list[Floats] = []
         self._rows: Floats = np.empty((16, pairs.size))
 
     def tell(self, pair: int, score: float) -> None:
@@ -165,17 +166,19 @@ class FieldState:
         self.asked[pair] = True
         if place == self._live.size or self._live[place] != pair:
             return
-        before = self._rows[: self._told]
+        before = self._rows[: len(self._told)]
         row = covariance(self._pairs, self._variances, np.array([pair]), self._live)[0]
-        row -= before[:, place] @ before
+        known = before[:, place].copy()
+        row -= known @ before
         spread = max(float(row[place]), 0.0) + self.noise
         self.mean[self._live] += row * ((score - self.mean[pair]) / spread)
         row /= np.sqrt(spread)
         self.variance[self._live] = np.maximum(self.variance[self._live] - row**2, 0.0)
-        if self._told == len(self._rows):
+        if len(self._told) == len(self._rows):
             self._rows = np.concatenate([self._rows, np.empty_like(self._rows)])
-        self._rows[self._told] = row
-        self._told += 1
+        self._rows[len(self._told)] = row
+        self._told.append(pair)
+        self._factor.append(np.append(known, np.sqrt(spread)))
 
     def follow(self, wanted: NDArray[np.bool_]) -> None:
         """Leave pairs that nothing hangs on as they are from now on: answers move the others alone.
@@ -189,15 +192,50 @@ class FieldState:
             self._live = self._live[kept]
 
     def draw(self, count: int, seed: int) -> Floats:
-        """(count, n) standard normal numbers, correlated as the scores of the pairs now are."""
+        """(count, n) standard normal numbers, correlated as the scores of the pairs now are.
+
+        Effects and noise are drawn as before any answer; less what the answers so far would have
+        told of that draw, what is left has the conditional law (Matheron's rule).
+        """
+        from scipy.linalg import solve_triangular
+
         generator = np.random.default_rng(seed)
-        drawn: Floats = generator.standard_normal((count, self.mean.size))
+        noise = generator.standard_normal((count, self.mean.size))
+        drawn: Floats = noise.copy()
         kept = ~self.asked[self._live]
-        live, told = self._live[kept], self._rows[: self._told, kept]
-        if live.size:
-            joint = covariance(self._pairs, self._variances, live, live) - told.T @ told
-            joint += self.noise * np.eye(live.size)
-            scale = np.sqrt(joint.diagonal())
-            root = np.linalg.cholesky(joint / np.outer(scale, scale))
-            drawn[:, live] = drawn[:, live] @ root.T
+        live, told = self._live[kept], np.array(self._told, dtype=np.int64)
+        if not live.size:
+            return drawn
+        noise *= np.sqrt(self.noise)
+        field = _drawn_effects(self._pairs, self._variances, count, generator)
+        if told.size:
+            factor = np.zeros((told.size, told.size))
+            for number, row in enumerate(self._factor):
+                factor[number, : row.size] = row
+            seen = solve_triangular(factor, (field + noise)[:, told].T, lower=True)
+            explained = seen.T @ self._rows[: told.size, kept]
+        else:
+            explained = 0.0
+        left = field[:, live] - explained + noise[:, live]
+        drawn[:, live] = left / np.sqrt(self.variance[live] + self.noise)
         return drawn
+
+
+def _drawn_effects(
+    pairs: AskablePairs, variances: Floats, count: int, generator: np.random.Generator
+) -> Floats:
+    """(count, n): the scores of the pairs without mean and noise, drawn `count` times."""
+    sentences, sentence = np.unique(pairs.sentence, return_inverse=True)
+    passages = int(pairs.passage.max()) + 1
+    near = np.exp(-np.abs(sentences[:, None] - sentences) / REACH)
+    # By passage, sentence and both; the last also as a process along the text.
+    root = np.linalg.cholesky(near + 1e-9 * np.eye(sentences.size))
+    both = generator.standard_normal((count, passages, sentences.size)) * np.sqrt(variances[4])
+    both += np.sqrt(variances[5]) * (generator.standard_normal(both.shape) @ root.T)
+    both += np.sqrt(variances[2]) * generator.standard_normal((count, passages, 1))
+    both += np.sqrt(variances[3]) * generator.standard_normal((count, 1, sentences.size))
+    both += np.sqrt(variances[0]) * generator.standard_normal((count, 1, 1))
+    claims = generator.standard_normal((count, int(pairs.claim.max()) + 1))
+    found: Floats = both[:, pairs.passage, sentence]
+    found += np.sqrt(variances[1]) * claims[:, pairs.claim]
+    return found

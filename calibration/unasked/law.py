@@ -73,9 +73,9 @@ class AnswerLaw:
             weight: (n,), weights of answers; those of pairs that were not asked play no part.
         """
         moving = moving_evidence(state, weight, self.shares)
-        by, moves = np.column_stack([self.support, self.contradiction]), moving.shape[1]
+        by = np.array([self.support, self.contradiction]).T
         # Columns stay as they are, so that they are never copied.
-        found = sigmoid(moving @ by[:moves] + pairs.columns @ by[moves:])
+        found = sigmoid(moving @ by[:MOVING] + pairs.columns @ by[MOVING:])
         return found[:, 0], found[:, 1]
 
 
@@ -86,13 +86,10 @@ def moving_evidence(state: FieldState, weight: Floats, shares: Floats) -> Floats
     told = weight[state.asked]
     found = np.array([(told > 0).sum(), (told < 0).sum()])
     often = np.log((found + 5 * shares) / (told.size + 5))
-    return np.column_stack(
-        [
-            np.maximum(standard, -6.0),
-            np.maximum(standard + 2.0, 0.0),
-            np.broadcast_to(often, (standard.size, 2)),
-        ]
-    )
+    moving = np.empty((standard.size, MOVING))
+    moving[:, 0], moving[:, 1] = np.maximum(standard, -6.0), np.maximum(standard + 2.0, 0.0)
+    moving[:, 2:] = often
+    return moving
 
 
 def evidence(pairs: AskablePairs, state: FieldState, weight: Floats, shares: Floats) -> Floats:

@@ -22,7 +22,7 @@ _LEAST_SHARE = 1e-4
 _STOPS, _RISK_STOPS = 6, 3
 """At how many random moments of a response chances, and risks, are learned from."""
 
-_PLAYED = 0.6
+_PLAYED = 0.5
 """The share of a response's pairs up to which the order is played: little is open after that."""
 
 

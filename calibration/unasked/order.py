@@ -53,10 +53,10 @@ def values(
     """
     support, contradiction = law.chances(pairs, state, weight)
     up, down = odds + law.strengths[0], odds - law.strengths[1]
-    p = sigmoid(odds)
+    p, p_up, p_down = sigmoid(np.stack([odds, up, down]))
     true = odds > TIE
-    by_support = (~true & (up > TIE)) + _CHANGE * np.abs(sigmoid(up) - p)
-    by_contradiction = (true & (down <= TIE)) + _CHANGE * np.abs(sigmoid(down) - p)
+    by_support = (~true & (up > TIE)) + _CHANGE * (p_up - p)
+    by_contradiction = (true & (down <= TIE)) + _CHANGE * (p - p_down)
     worth = support * by_support[pairs.claim] + contradiction * by_contradiction[pairs.claim]
     worth[state.asked] = -1.0
     found: Floats = worth
