@@ -38,7 +38,12 @@ from experiments.evaluators.estimate import estimate
 from experiments.evaluators.inputs import LoadedResponses, ResponseSettings
 from experiments.evaluators.response import Compared, summarise_judged, with_core
 from experiments.evaluators.setup import AssessmentPlan, Stride, make_plan
-from experiments.evaluators.spending import frontier_table, on_budget, risk_sentences
+from experiments.evaluators.spending import (
+    frontier_figures,
+    frontier_table,
+    on_budget,
+    risk_sentences,
+)
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table
 from experiments.findings.text import counted, in_sample_remark, interval
@@ -177,8 +182,8 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
 
     Returns:
         Tables, of which `assess_tables` says what they hold: `responses`, `claims`, `evidence`,
-        `summary` and `cost`, with `coherence` also that and `conflicts`; of a dry run `calls`
-        and `inference`.
+        `summary` and `cost`, with `coherence` also that and `conflicts`; of a dry run `calls`,
+        `inference` and, with a budget, `frontier`.
 
     Raises:
         InputError: for an unknown name, or options that do not fit the input or each other.
@@ -415,4 +420,5 @@ def _bound(loaded: LoadedResponses, plan: AssessmentPlan, settings: AssessSettin
             "as there are so many. Verdicts of assessors count at their longest.",
         ),
         tables=tables,
+        draw=lambda: frontier_figures(tables),
     )

@@ -17,6 +17,7 @@ from calibration.unasked.order import tell, values
 from experiments.evaluators.estimate import estimate
 from experiments.evaluators.threads import LocalRelations
 from experiments.evaluators.unasked import Askable, answer_of, askable
+from experiments.findings.artefacts import PaperFigure
 from experiments.findings.table import Column, Table, data_frame
 from experiments.findings.text import counted
 from factormodels.errors import InputError
@@ -179,6 +180,21 @@ def frontier_table(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> dict[st
     )
     title = "Calls for relations against the risk that a verdict changes, as the law expects."
     return {"frontier": Table(data_frame(rows), columns, title)}
+
+
+def frontier_figures(tables: Mapping[str, Table]) -> Mapping[str, PaperFigure]:
+    """The table of `frontier_table` drawn: calls against stated risk."""
+    if "frontier" not in tables:
+        return {}
+    from calibration.figures.panels import nth_look, panels
+
+    frame = tables["frontier"].frame
+    with panels(1, 1, (3.4, 2.4)) as (figure, ((place,),)):
+        for look, (name, label) in enumerate((("risk", "mean"), ("largest", "most doubtful"))):
+            place.plot(frame["calls"], frame[name], label=label, **nth_look(look))
+        place.set(xlabel="calls", ylabel="risk that a verdict changes", ylim=(0, None))
+        place.legend(fontsize=6, title="claim", title_fontsize=6)
+    return {"frontier": PaperFigure(figure, frame, "calls against stated risk")}
 
 
 def drawn_answers(law: AnswerLaw, asked: Askable, seed: int) -> Answers:

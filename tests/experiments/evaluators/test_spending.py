@@ -131,5 +131,11 @@ def test_an_assessment_says_what_was_not_asked_and_what_that_leaves_open() -> No
     whole = assess(texts.graphs, spend="100000").tables["claims"].frame
     plain = assess(texts.graphs).tables["claims"].frame
     assert whole["p"].tolist() == pytest.approx(plain["p"].tolist(), abs=1e-12)
-    frontier = assess(texts.graphs, spend="10", dry_run=True).tables["frontier"].frame
+    bound = assess(texts.graphs, spend="10", dry_run=True)
+    frontier = bound.tables["frontier"].frame
     assert frontier["risk"].iloc[0] > frontier["risk"].iloc[-1] == 0.0
+    (axes,) = bound.draw()["frontier"].figure.axes
+    mean, largest = axes.get_lines()
+    assert mean.get_ydata().tolist() == frontier["risk"].tolist()
+    assert largest.get_xdata().tolist() == frontier["calls"].tolist()
+    assert not assess(texts.graphs, dry_run=True).draw()

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import fields
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from calibration.unasked import Asked
+from calibration.unasked import AnswerLaw, Asked, learn_law
+from experiments.analyses.ours.derive_answer_law import derive
+from experiments.analyses.ours.derive_answer_law import main as derive_law
 from experiments.analyses.ours.few_calls import (
     Settings,
     compared,
+    learned,
     posteriors,
     recorded,
     risk_rows,
     true,
 )
+from experiments.evaluators.spending import default_law
 from experiments.evaluators.unasked import answer_of, answers_of, askable
 from experiments.study.config import DatasetChoice
 from factormodels import datasets
@@ -96,3 +104,35 @@ def test_classes_of_risk_by_hand() -> None:
     assert [(row["most"], row["claims"], row["changed"]) for row in rows] == [
         *((0.02, 2, 0.5), (0.05, 1, 1.0), (1.0, 1, 1.0)),
     ]
+
+
+def test_the_law_of_assess_is_one_file_of_numbers(tmp_path: Path) -> None:
+    out = tmp_path / "law.json"
+    assert derive(out, limit=5) == 10
+    found = AnswerLaw(
+        **{name: np.array(each) for name, each in json.loads(out.read_text()).items()}
+    )
+    shipped = default_law()
+    for name in (each.name for each in fields(AnswerLaw)):
+        assert getattr(found, name).shape == getattr(shipped, name).shape
+        assert np.isfinite(getattr(shipped, name)).all()
+    assert derive_law(["/nowhere/law.json"]) == 2
+
+
+@pytest.mark.slow
+def test_the_law_of_assess_is_what_the_script_derives(tmp_path: Path) -> None:
+    assert derive(tmp_path / "law.json") > 157
+    numbers = json.loads((tmp_path / "law.json").read_text())
+    for name, each in numbers.items():
+        # Answers are asked for in an order that the last bits of a machine may change.
+        np.testing.assert_allclose(each, getattr(default_law(), name), rtol=0.05, atol=0.05)
+
+
+def test_laws_of_a_fold_are_learned_without_it() -> None:
+    own = recorded(GRAPHS, "FR1", 2, 0)
+    one = learned([own], without=0)
+    rest = [number for number, fold in enumerate(own.fold.tolist()) if fold != 0]
+    same = learn_law([own.pairs[i] for i in rest], [own.answers[i] for i in rest])
+    np.testing.assert_array_equal(one.support, same.support)
+    both = learned([own, own])
+    assert not np.array_equal(both.support, one.support)
