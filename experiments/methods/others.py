@@ -113,8 +113,9 @@ def beside(data: Any, files: Sequence[Path], source: str) -> Beside:
     ]
     columns = ("response", "claim", "label", *models)
     table = DataTable(source, "table", columns, tuple(rows), (None,) * len(rows))
-    costs = {name: told for name in models if (told := costs.get(name, mine))}
-    return Beside(table, models, tuple(alignments), costs, tuple(sentences))
+    known = {name: costs.get(name, mine) for name in models}
+    taken = {name: cost for name, cost in known.items() if cost}
+    return Beside(table, models, tuple(alignments), taken, tuple(sentences))
 
 
 def _cost(graphs: Sequence[FactGraph]) -> dict[str, float]:
