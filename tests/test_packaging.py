@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 IN_NO_EXTRA = {"pgmax"}
 """Packages of the lock that no extra asks for; setup.cfg says why."""
 
-NOT_IN_ALL = {"nli", "dense"}
+NOT_IN_ALL = {"dense"}
 """Extras that neither `all` nor the lock holds; setup.cfg says why."""
 
 DISTRIBUTIONS = {"pyro": "pyro-ppl", "absl": "absl-py"}
