@@ -39,7 +39,7 @@ from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from calibration.learned_potentials.graphs import EDGES
 from calibration.learned_potentials.methods import METHODS, cross_fit_task
-from experiments.analyses.ours import learned_potentials
+from experiments.analyses.ours.shared import cross_fit_rows
 from experiments.analyses.ours.shared.fifths import CHANGE, FIFTHS, mean_by_fifth
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.notebook import fast, write_results
@@ -110,9 +110,9 @@ strongest.groupby("class").true.agg(["size", "mean"]).round(3)
 
 # %%
 task = cross_fit_task(graphs, 5, SEED)
-atoms = learned_potentials.labelled(task)
+atoms = cross_fit_rows.labelled(task)
 found = {name: METHODS[name](task) for name in NAMES}
-scores = pd.DataFrame(learned_potentials.score_rows(found, task, SEED))
+scores = pd.DataFrame(cross_fit_rows.score_rows(found, task, SEED))
 scores.set_index("method")[["brier", "log_loss", "auroc", "slope", "mean"]].round(4)
 
 # %%
@@ -120,7 +120,7 @@ differences = pd.DataFrame(
     [
         row
         for name in NAMES[1:]
-        for row in learned_potentials.difference_rows(
+        for row in cross_fit_rows.difference_rows(
             {"default": found["default"], name: found[name]}, [name], task, SEED
         )
     ]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from calibration.learned_potentials.columns import FAMILIES, ClaimTable
 from calibration.learned_potentials.fitting import FieldSettings, fit_fields
+from calibration.learned_potentials.methods import ColumnMethod, CrossFitTask
 from calibration.validation import Floats, Integers
 
 
@@ -47,3 +49,26 @@ def field_parts(table: ClaimTable, fold: Integers) -> FieldParts:
         moved = np.log(p) - np.log1p(-p) - field.log_odds(table)
         log_odds["causes"][own] = moved[own]
     return FieldParts(after, log_odds)
+
+
+def median_response(task: CrossFitTask, method: ColumnMethod) -> list[dict[str, Any]]:
+    """Claims of the response whose Brier score a field moves by the median, before and after.
+
+    A row has the claim's place from 1 on, its label, its posterior before and after, and the parts
+    of its log odds.
+    """
+    labels, index = task.table.labels, task.table.responses
+    parts = field_parts(method.table(task), task.fold)
+    gains = (task.default - labels) ** 2 - (parts.after - labels) ** 2
+    means = np.bincount(index, np.nan_to_num(gains)) / np.bincount(index)
+    chosen = np.flatnonzero(index == int(np.argsort(means)[len(means) // 2]))
+    return [
+        {
+            "claim": place + 1,
+            "label": labels[at],
+            "before": task.default[at],
+            "after": parts.after[at],
+            **{name: own[at] for name, own in parts.log_odds.items()},
+        }
+        for place, at in enumerate(chosen.tolist())
+    ]

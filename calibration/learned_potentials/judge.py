@@ -255,9 +255,24 @@ def read_judge(path: str | os.PathLike[str], module: MakeModule | None = None) -
     Raises:
         InputError: if it is no such file, of another version, or damaged.
     """
+    return judge_of(read_text(path), path, module)
+
+
+def judge_of(
+    text: str, path: str | os.PathLike[str] = "the judge", module: MakeModule | None = None
+) -> Judge:
+    """A judge from the text of its file.
+
+    Args:
+        text: what `Judge.save` wrote.
+        path: what errors call it.
+        module: what makes its module, if that is none of `modules.POTENTIALS`.
+
+    Raises:
+        InputError: as `read_judge` does.
+    """
     from factormodels.io.json_text import decode
 
-    text = read_text(path)
     try:
         value = decode(text, str(path))
     except InputError:
@@ -274,6 +289,29 @@ def read_judge(path: str | os.PathLike[str], module: MakeModule | None = None) -
         return _from_plain(value, module)
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise InputError(f"{path}: the judge is damaged ({error!r}); fit it anew") from None
+
+
+def with_judged_priors(graph: FactGraph, judge: Judge, view: FactGraph) -> FactGraph:
+    """A view of a response whose claims have the judge's posteriors as priors.
+
+    Relations with passages, which the judge has read, are left out; those between claims stay.
+
+    Args:
+        graph: the response as recorded.
+        judge: the judge.
+        view: the view.
+    """
+    field = judge.field
+    # As `Judge.table`, but for what of many responses only one may lack.
+    table = claim_table([graph], judge.families, field.causes, view=judge.view)
+    priors = dict(zip(graph.atom_ids, field.probabilities(table).tolist(), strict=True))
+    # A view of stars has copies of contexts, under names of their own.
+    contexts = set(view.context_ids)
+    return replace(
+        view,
+        atoms=tuple(replace(atom, prior=priors[atom.id]) for atom in view.atoms),
+        relations=tuple(r for r in view.relations if contexts.isdisjoint((r.source, r.target))),
+    )
 
 
 def judged(graphs: Sequence[FactGraph], p: Floats) -> tuple[FactGraph, ...]:

@@ -140,8 +140,11 @@ def _seen(
     if fit is None:
         # The relations are still worth showing, even if their effects cannot be computed.
         return ViewRemovals(seen, None, "what was learned for these priors was not kept"), None
+    if view.prior.learned.judge:
+        told = "a judge has read all passages at once: no relation with one is left to remove"
+        return ViewRemovals(seen, None, told), None
     try:
-        return ViewRemovals(seen, None, learned=_in_words(fit)), fit.graph(0, seen)
+        return ViewRemovals(seen, None, learned=_in_words(fit)), fit.graph(0, seen, seen)
     except FactormodelsError as error:
         return ViewRemovals(seen, None, str(error)), None
 

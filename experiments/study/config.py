@@ -617,6 +617,9 @@ class Learned:
         objective: what is made small; likelihood: the negative log likelihood.
         penalty: standard deviation of a normal prior on logit and log scales; absent: no penalty.
         max_iterations: after this many, a search ends as not converged.
+        judge: file that `factormodels fit --save` wrote: atoms have its posteriors as priors, and
+            what it has read of them, relations with contexts, counts no more. Nothing is learned
+            from the study's own labels then, and no other key may be given.
     """
 
     parameters: Annotated[
@@ -636,9 +639,12 @@ class Learned:
     objective: Literal["likelihood", "log_loss", "brier"] = "likelihood"
     penalty: Strength | None = None
     max_iterations: Count = 500
+    judge: str = ""
 
     @model_validator(mode="after")
     def _consistent(self) -> Learned:
+        if self.judge and dataclasses.asdict(self) | {"judge": ""} != dataclasses.asdict(Learned()):
+            raise ValueError("a judge was learned before; leave out the keys beside it")
         of_relations = [name for name in self.parameters if name in LEARNABLE_OF_RELATIONS]
         if len(of_relations) > 1:
             raise ValueError("a relation has a temperature or a probability; learn one of the two")

@@ -22,7 +22,7 @@ def cross_fitted_folds(
     title = cell.named()["prior"]
     settings = (setting for priors in study.priors for setting in priors.settings())
     learned = next((one.learned for one in settings if one.title == title), None)
-    if learned is None:
+    if learned is None or learned.judge:
         return None
     labelled = np.unique(judgements.index[~np.isnan(judgements.label)])
     fold = np.full(len(judgements.ids), -1)

@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.folds import response_folds
+from calibration.learned_potentials import Judge, read_judge
 from calibration.learned_potentials.graph_folds import CrossFitting, cross_fitting
+from calibration.learned_potentials.judge import judge_of, with_judged_priors
 from calibration.learned_potentials.learned import LearnedPotentials, apply
 from calibration.learned_potentials.terms import (
     Parameter,
@@ -30,7 +32,7 @@ from calibration.learned_potentials.terms import (
 )
 from experiments.findings.text import counted
 from experiments.settings.backend_settings import build_backend
-from experiments.study.cell_names import cell_words
+from experiments.study.cell_names import RECORDED, cell_words
 from experiments.study.config import Learned, PriorSetting
 from experiments.study.data import StudyData, related_graph
 from experiments.study.design import GraphView, StudyCell
@@ -39,6 +41,7 @@ from experiments.study.rows import FAILED
 from experiments.study.units import sentence
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.fact_graph import FactGraph
+from factormodels.io.files import read_text
 from factormodels.io.result_store import KeptValues
 from inference import Backend
 
@@ -73,6 +76,7 @@ class PriorRequest:
         prior: the setting of the priors.
         backend: the algorithm that fits.
         place: what errors begin with.
+        judge: text of a judge's file, in place of what is to be learned; or empty.
     """
 
     dataset: str
@@ -82,6 +86,7 @@ class PriorRequest:
     prior: PriorSetting
     backend: Backend
     place: str
+    judge: str = ""
 
     @property
     def title(self) -> str:
@@ -138,6 +143,7 @@ class FoldFit:
         n_labelled: number of their labelled atoms.
         status: how the search ended, or `FAILED`.
         error: why it failed.
+        judge: text of a judge's file, whose posteriors are the priors; or empty.
     """
 
     parameters: Parameters = ()
@@ -147,6 +153,7 @@ class FoldFit:
     n_labelled: int = 0
     status: str = FAILED
     error: str = ""
+    judge: str = ""
 
     @property
     def converged(self) -> bool:
@@ -185,8 +192,13 @@ class CrossFittedPriors:
         """The same priors for some responses alone, by position."""
         return replace(self, fold=tuple(self.fold[response] for response in responses))
 
-    def graph(self, response: int, graph: FactGraph) -> FactGraph:
+    def graph(self, response: int, graph: FactGraph, recorded: FactGraph) -> FactGraph:
         """A response's view with what was learned without its fold.
+
+        Args:
+            response: its position.
+            graph: the view.
+            recorded: the response as recorded, which a judge reads.
 
         Raises:
             FactormodelsError: if nothing was learned, because the fit failed.
@@ -194,6 +206,8 @@ class CrossFittedPriors:
         fit = self.fits[self.fold[response]]
         if fit.error:
             raise FactormodelsError(f"its priors could not be learned: {fit.error}")
+        if fit.judge:
+            return with_judged_priors(recorded, _judge(fit.judge), graph)
         chosen = potentials_of(self.prior, self.encoding)
         return apply(graph, chosen, fit.parameters, np.array(fit.theta))
 
@@ -224,6 +238,17 @@ def prior_requests(
         if learned is None or key in found:
             continue
         place = places[view.prior.title]
+        if learned.judge:
+            if view.relation_model != RECORDED:
+                raise InputError(
+                    f"{place}.judge: a judge reads the relations that the data record, not those "
+                    f"of {view.relation_model}; leave out relation_models, or the judge with `only`"
+                )
+            text = _judge_text(loaded, learned.judge, by_name[cell.dataset], place)
+            found[key] = PriorRequest(
+                cell.dataset, *shown, view.prior, build_backend(learned.backend, {}), place, text
+            )
+            continue
         _check_labels(by_name[cell.dataset], learned, place)
         backend = build_backend(
             learned.backend, learned.settings, partial("{}.settings.{}".format, place)
@@ -262,7 +287,9 @@ def fit_all(
     for request in asked:
         # All fits of a request are kept before its first unit is run, so fold 0 speaks for the
         # others. Fitting anew would mix rows of two fits in one cell.
-        if any(request.matches(*view) for view in finished) and not kept.get(request.key(0)):
+        if any(request.matches(*view) for view in finished) and not kept.get(
+            request.key(WHOLE if request.judge else 0)
+        ):
             raise InputError(
                 f"{kept.path}: the {request.title} that finished units used are not in it; "
                 "start anew with --overwrite"
@@ -357,6 +384,8 @@ def from_plain(value: Mapping[str, Any]) -> FoldFit:
     """The fit that plain data stand for; that of an error alone has failed."""
     if value["error"]:
         return FoldFit(error=value["error"])
+    if "judge" in value:
+        return FoldFit(status="converged", judge=value["judge"])
     return FoldFit(
         parameters=tuple(Parameter(**item) for item in value["parameters"]),
         theta=tuple(value["theta"]),
@@ -365,6 +394,23 @@ def from_plain(value: Mapping[str, Any]) -> FoldFit:
         n_labelled=value["n_labelled"],
         status=value["status"],
     )
+
+
+@cache
+def _judge(text: str) -> Judge:
+    """The judge of a file's text, made once in each process."""
+    return judge_of(text)
+
+
+def _judge_text(loaded: LoadedStudy, name: str, dataset: StudyData, place: str) -> str:
+    """Text of a judge's file, which suits a dataset."""
+    path = loaded.folder / name
+    try:
+        judge = read_judge(path)
+        judge.table(dataset.graphs)
+    except InputError as error:
+        raise InputError(f"{place}.judge: {error}") from None
+    return read_text(path)
 
 
 def _check_labels(dataset: StudyData, learned: Learned, place: str) -> None:
@@ -419,6 +465,8 @@ def _fit(
         return request.cross_fitting(views(), seed)
 
     def fitted(number: int) -> dict[str, Any]:
+        if request.judge:
+            return {"error": "", "judge": request.judge}
         try:
             if number == WHOLE:
                 # These may hold relations of a class that no labelled response has.
@@ -448,12 +496,14 @@ def _folds(
     request: PriorRequest, dataset: StudyData, seed: int
 ) -> tuple[NDArray[np.int64], list[int]]:
     """The fold of every response, (n_responses,), and the folds without which is fitted."""
-    labelled = _labelled(dataset)
-    n_folds = request.learned.folds
+    # A judge was learned elsewhere: no response has a fold.
+    labelled = [] if request.judge else _labelled(dataset)
+    n_folds = 0 if request.judge else request.learned.folds
     # Responses without a label keep this: nothing of theirs was used, so all others may teach them.
     fold = np.full(len(dataset.graphs), WHOLE)
     # Dealing out only the labelled responses keeps the folds even, however many have no label.
-    fold[labelled] = response_folds([dataset.graphs[at].id for at in labelled], n_folds, seed)
+    if labelled:
+        fold[labelled] = response_folds([dataset.graphs[at].id for at in labelled], n_folds, seed)
     return fold, [*range(n_folds), *([WHOLE] if (fold == WHOLE).any() else [])]
 
 

@@ -466,7 +466,7 @@ class _Graphs:
                     view.variant,
                 )
                 if learned:
-                    graph = self._learned[part].graph(response, graph)
+                    graph = self._learned[part].graph(response, graph, self.facts[response])
                 self._views[chosen] = graph
             facts = self._views[chosen].compiled_for(view.encoding)
             self._factor_graphs[key] = factor_graph(facts, view)

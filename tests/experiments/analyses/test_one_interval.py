@@ -21,9 +21,9 @@ from experiments.analyses.interval_values import N_BOOTSTRAP
 from experiments.analyses.ours import (
     encoding_choice,
     inference_error,
-    learned_potentials,
     real_graphs,
 )
+from experiments.analyses.ours.shared import cross_fit_rows
 from experiments.analyses.posteriors import LabelledAtoms, atom_posteriors, labelled_atoms
 from experiments.settings.backend_settings import build_backend
 from factormodels.synthetic import labelled_responses
@@ -89,7 +89,7 @@ def test_learned_potentials() -> None:
         SECOND, Y, RESPONSES, folds=FOLDS, scores=[*scores, "calibration_slope"],
         intervals=SETTINGS,
     ).models[0].scores  # fmt: skip
-    for row in learned_potentials.score_rows(METHODS, task, 0):
+    for row in cross_fit_rows.score_rows(METHODS, task, 0):
         for name in scores:
             cell, change = both(table, row["method"], name)
             assert same(ends(row, name), cell.value, cell.lower, cell.upper)
@@ -97,7 +97,7 @@ def test_learned_potentials() -> None:
                 assert same(ends(row, name), told[name].value, told[name].lower, told[name].upper)
     slope = told["calibration_slope"]
     assert same(ends(row, "slope"), slope.value, slope.lower, slope.upper)
-    (pair,) = learned_potentials.difference_rows(METHODS, ["other"], task, 0)
+    (pair,) = cross_fit_rows.difference_rows(METHODS, ["other"], task, 0)
     for name in scores:
         cell, change = both(table, "other", name)
         # The other way round it is the same but for its sign.

@@ -20,7 +20,8 @@ from calibration.learned_potentials.graphs import (
 )
 from calibration.learned_potentials.methods import METHODS, cross_fit_task, taught_classes
 from calibration.learned_potentials.terms import Potentials, probability
-from experiments.analyses.ours import learned_potentials, real_graphs
+from experiments.analyses.ours import real_graphs
+from experiments.analyses.ours.shared import cross_fit_rows
 from experiments.analyses.ours.shared.fifths import mean_by_fifth
 from experiments.analyses.ours.shared.known_posteriors import error_row, known_posteriors
 from experiments.analyses.posteriors import atom_posteriors, labelled_atoms
@@ -128,10 +129,10 @@ def test_every_method_judges_each_fold_by_the_others() -> None:
     np.testing.assert_allclose(
         again[task.fold == 0], found["six classes"][task.fold == 0], atol=1e-6
     )
-    rows = {row["method"]: row for row in learned_potentials.score_rows(found, task, 0)}
+    rows = {row["method"]: row for row in cross_fit_rows.score_rows(found, task, 0)}
     expected = ((found["six classes"] - task.table.labels) ** 2).mean()
     assert rows["six classes"]["brier"] == pytest.approx(expected, rel=1e-12)
-    pairs = learned_potentials.difference_rows(found, ["six classes"], task, 0)
+    pairs = cross_fit_rows.difference_rows(found, ["six classes"], task, 0)
     assert len(pairs) == 2
     first = next(r for r in pairs if (r["method"], r["other"]) == ("default", "six classes"))
     gain = rows["default"]["brier"] - rows["six classes"]["brier"]

@@ -1,0 +1,133 @@
+"""Rows of what cross-fitted methods are worth: scores, differences, curves, ablations, transfer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from calibration.learned_potentials.columns import COLUMN_GROUPS
+from calibration.learned_potentials.fitting import FieldSettings
+from calibration.learned_potentials.methods import (
+    METHODS,
+    ColumnMethod,
+    CrossFitTask,
+    learning_parts,
+)
+from calibration.learned_potentials.rivals import field
+from calibration.validation import Floats
+from experiments.analyses.interval_values import mean_of_clusters, named
+from experiments.analyses.posteriors import LabelledAtoms, score_change, scores_with_intervals
+
+_PENALTY = 30.0
+_SCORES = ("brier", "log_loss", "auroc")
+
+
+def labelled(task: CrossFitTask) -> LabelledAtoms:
+    """The labelled claims of a task."""
+    table, kept = task.table, ~np.isnan(task.table.labels)
+    ids = np.array([response for response, _ in table.ids])
+    return LabelledAtoms(table.labels[kept], ids[kept], kept)
+
+
+def judged(task: CrossFitTask, names: Sequence[str], step: Callable[[], None]) -> dict[str, Floats]:
+    """Cross-fitted probability of each claim by every method that suits the responses."""
+    found = {}
+    for name in names:
+        if METHODS[name].suits(task):
+            found[name] = METHODS[name](task)
+        step()
+    return found
+
+
+def told(rows: Sequence[Mapping[str, Any]], **of: str) -> list[dict[str, Any]]:
+    """Rows with what they are of before everything else."""
+    return [of | dict(row) for row in rows]
+
+
+def score_rows(found: Mapping[str, Floats], task: CrossFitTask, seed: int) -> list[dict[str, Any]]:
+    """Scores of every method with intervals over responses, AUROC within folds."""
+    atoms, rows = labelled(task), []
+    for name, whole in found.items():
+        p = whole[atoms.kept]
+        row: dict[str, Any] = {"method": name, "n_atoms": len(p)}
+        row |= scores_with_intervals(p, atoms, _SCORES, seed, task.fold[atoms.kept])
+        row |= {"slope": np.nan, "slope_lower": np.nan, "slope_upper": np.nan}
+        if float(np.ptp(p)) > 0.05:
+            row |= scores_with_intervals(p, atoms, ("calibration_slope",), seed)
+        rows.append(row | {"mean": float(p.mean())})
+    return rows
+
+
+def difference_rows(
+    found: Mapping[str, Floats],
+    less: Sequence[str],
+    task: CrossFitTask,
+    seed: int,
+) -> list[dict[str, Any]]:
+    """Every method less some others, paired over responses."""
+    atoms, rows = labelled(task), []
+    fold = task.fold[atoms.kept]
+    for other in (name for name in less if name in found):
+        for name, p in found.items():
+            if name != other:
+                row: dict[str, Any] = {"method": name, "other": other}
+                for score in _SCORES:
+                    pair = (p[atoms.kept], found[other][atoms.kept])
+                    row |= named(score, score_change(score, *pair, atoms, seed, fold))
+                rows.append(row)
+    return rows
+
+
+def curve_row(name: str, size: int, task: CrossFitTask, n_draws: int, seed: int) -> dict[str, Any]:
+    """The Brier score of a method that learns from so many responses, mean over draws."""
+    atoms = labelled(task)
+    losses = np.zeros(len(atoms.labels))
+    for draw in range(n_draws):
+        p = METHODS[name](task, learning_parts(task, size, seed + draw))
+        losses += (p[atoms.kept] - atoms.labels) ** 2 / n_draws
+    index = atoms.grouping.index
+    sums = np.bincount(index, losses), np.bincount(index)
+    return {"method": name, "labelled": size} | named("brier", mean_of_clusters(*sums, seed))
+
+
+def ablation_rows(task: CrossFitTask, whole_of: ColumnMethod, seed: int) -> list[dict[str, Any]]:
+    """A linear field without each cause, group of columns and column, less the whole."""
+    # One penalty for all, as inner folds choose it, so that it makes no difference.
+    method, atoms = ColumnMethod(field(FieldSettings(penalty=_PENALTY))), labelled(task)
+    whole = whole_of.table(task)
+    p = method.fitted(task, whole)[atoms.kept]
+    left: dict[tuple[str, str], Sequence[str]] = {
+        **{("cause", f"cause of the {name}"): (name,) for name in whole.groups},
+        **{("group of columns", name): names for name, names in COLUMN_GROUPS.items()},
+        **{("column", name): (name,) for name in chain(*COLUMN_GROUPS.values())},
+    }
+    rows = []
+    for (kind, name), names in left.items():
+        kept = [column for column in whole.names if column not in names]
+        causes = [cause for cause in whole.groups if cause not in names]
+        without = method.fitted(task, whole.of(kept, causes))[atoms.kept]
+        change = score_change("brier", without, p, atoms, seed)
+        rows.append({"kind": kind, "left_out": name} | named("brier", change))
+    return rows
+
+
+def transfer_rows(
+    source: CrossFitTask, target: CrossFitTask, names: Sequence[str], less: str, seed: int
+) -> list[dict[str, Any]]:
+    """Scores on the target of what all of the source teaches, and the difference from one."""
+    atoms, found, rows = labelled(target), {}, []
+    for name in names:
+        method = METHODS[name]
+        if isinstance(method, ColumnMethod):
+            (predict,) = method.learner(method.table(source), [source.table.labelled])
+            found[name] = predict(method.table(target))[atoms.kept]
+    for name, p in found.items():
+        row: dict[str, Any] = {"method": name}
+        row |= scores_with_intervals(p, atoms, _SCORES, seed)
+        if less in found:
+            row |= named("trees", score_change("brier", p, found[less], atoms, seed))
+        rows.append(row)
+    return rows

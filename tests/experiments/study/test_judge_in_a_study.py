@@ -1,0 +1,54 @@
+"""A study that names a judge as its priors has its posteriors, whatever the study's labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from calibration.learned_potentials import FieldSettings, learn_judge
+from experiments.study.rows import read_rows
+from factormodels import datasets, write_many
+from tests.experiments.conftest import invoke, study_file
+
+pytest.importorskip("torch")
+pytestmark = pytest.mark.slow
+
+STUDY = """
+study: s
+datasets: [{path: data.jsonl}]
+variants: [FR1]
+encodings: [implication]
+backends: [exact]
+priors: [{name: default}, {name: judge, learned: {judge: judge.json}}]
+outputs: [csv]
+"""
+
+
+def test_rows_hold_the_posteriors_of_the_judge(folder: Path) -> None:
+    graphs = datasets.load("factscore").graphs
+    judge = learn_judge(graphs[:15], FieldSettings(penalty=30.0))
+    judge.save(folder / "judge.json")
+    write_many(graphs[20:26], folder / "data.jsonl")
+    invoke("run", study_file(folder, STUDY), "--out", "out")
+    rows = read_rows(folder / "out" / "rows.parquet")
+    found = rows[rows["prior"] == "judge"]["p"].to_numpy(float)
+    expected = judge.probabilities(judge.table(graphs[20:26]))
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    given = rows[rows["prior"] == "default"]["p"].to_numpy(float)
+    assert np.abs(found - given).max() > 0.05
+
+
+@pytest.mark.parametrize(
+    ("learned", "said"),
+    [
+        ("{judge: none.json}", "none.json: there is no such file"),
+        ("{judge: data.jsonl}", "this is no judge"),
+        ("{judge: judge.json, folds: 3}", "a judge was learned before; leave out the keys"),
+    ],
+)
+def test_what_is_no_judge_is_one_sentence(folder: Path, learned: str, said: str) -> None:
+    write_many(datasets.load("factscore").graphs[:2], folder / "data.jsonl")
+    study = study_file(folder, STUDY.replace("{judge: judge.json}", learned))
+    assert said in invoke("run", study, "--out", "out", code=2).stderr
