@@ -115,14 +115,19 @@ def test_a_graph_of_20_000_factors_far_below_the_range_of_doubles(backend: str) 
         assert posterior.log_z == pytest.approx(log_z, rel=1e-10)
 
 
+FEWER = {"exact_jax": 2_000}
+"""Where every factor is a step of a program that is compiled, which takes minutes for 20,000."""
+
+
 @pytest.mark.parametrize("backend", list(entries()))
 def test_20_000_factors_on_one_variable(backend: str) -> None:
     rng = np.random.default_rng(3)
-    tables = rng.random((20_000, 2))
+    tables = rng.random((FEWER.get(backend, 20_000), 2))
     graph = FactorGraph.from_factors([2], [([0], table) for table in tables])
     logs = np.log(tables).sum(axis=0)
     log_z = float(np.logaddexp(*logs))
-    assert log_z < -5000.0
+    # The least positive double is exp(-745).
+    assert log_z < -1500.0
     posterior = infer(graph, backend)
     # Sums of 2e4 logarithms near 1e4 carry errors of about 1e-11, and so does the odds' logarithm.
     exactness = EXACTNESS[backend]
