@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, data_frame
+from experiments.findings.table import Column, Table, columns_as, data_frame
 from factormodels.extraction.language_model.accounting import Ledger
 
 
@@ -48,7 +48,7 @@ def ledger_table(ledger: Ledger) -> Table:
 def planned_table(ledger: Ledger) -> Table:
     """What a dry run would have asked, a row per stage: nobody answered it."""
     rows = [(stage, usage.failures) for stage, usage in ledger.stages.items()]
-    columns = (Column("stage", "stage"), Column("calls", "calls", digits=0))
+    columns = columns_as("stage | calls:0")
     return Table(data_frame(rows, ["stage", "calls"]), columns, "What would be asked.")
 
 

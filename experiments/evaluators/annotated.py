@@ -24,7 +24,7 @@ from calibration.intervals import (
     mean_interval,
 )
 from experiments.findings.artefacts import PaperFigure
-from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.table import Column, Table, columns_as, data_frame, text_columns
 from experiments.findings.text import counted
 from experiments.progress import tell
 from factormodels.claims import Atom
@@ -346,11 +346,9 @@ def _verdicts(responses: Sequence[AnnotatedResponse]) -> Table:
             }
         )
     columns = (
-        *text_columns("stage"),
+        *columns_as("stage"),
         *(Column(name, name, digits=0) for name in ("claims", *_TYPES, "undecided")),
-        Column("judged", "judged by people", digits=0),
-        Column("exact", "same verdict, %", digits=1),
-        Column("type", "same type, %", digits=1),
+        *columns_as("judged:0 judged by people | exact:1 same verdict, % | type:1 same type, %"),
     )
     return Table(
         data_frame(rows),
@@ -374,12 +372,7 @@ def _labels(responses: Sequence[AnnotatedResponse]) -> Table:
         {"stage": stage, "verdict": verdict, "human": human, "claims": count}
         for (stage, verdict, human), count in sorted(counts.items())
     ]
-    columns = (
-        *text_columns("stage"),
-        Column("verdict", "pipeline"),
-        Column("human", "people"),
-        Column("claims", "claims", digits=0),
-    )
+    columns = columns_as("stage | verdict pipeline | human people | claims:0")
     return Table(data_frame(rows), columns, "Verdicts of the pipeline and labels of people.")
 
 
@@ -404,11 +397,9 @@ def _by_response(responses: Sequence[AnnotatedResponse]) -> Table:
             }
         )
     columns = (
-        *text_columns("response", "model", "benchmark"),
-        Column("claims", "extracted", digits=0),
+        *columns_as("response | model | benchmark | claims:0 extracted"),
         *(Column(each.value, each.value, digits=0) for each in Operation),
-        Column("k", "S + N of the pipeline", digits=0),
-        Column("k_human", "K' of people", digits=0),
+        *columns_as("k:0 S + N of the pipeline | k_human:0 K' of people"),
     )
     return Table(data_frame(rows), columns, "Responses, and what people did to their claims.")
 
@@ -419,11 +410,7 @@ def _tokens(responses: Sequence[AnnotatedResponse]) -> Table:
     for stage in stages:
         values = [each.tokens[stage] for each in responses if stage in each.tokens]
         rows.append({"stage": stage, "responses": len(values), "tokens": float(np.mean(values))})
-    columns = (
-        *text_columns("stage"),
-        Column("responses", "responses", digits=0),
-        Column("tokens", "tokens per response", digits=0),
-    )
+    columns = columns_as("stage | responses:0 | tokens:0 tokens per response")
     return Table(data_frame(rows), columns, "Tokens of the pipeline, as the file records them.")
 
 

@@ -19,7 +19,14 @@ from experiments.evaluators.response import (
     by_strength,
     summarise_judged,
 )
-from experiments.findings.table import Column, Table, data_frame, interval_column, text_columns
+from experiments.findings.table import (
+    Column,
+    Table,
+    columns_as,
+    data_frame,
+    interval_column,
+    text_columns,
+)
 from experiments.findings.text import ABSENT, counted, duration, verdict
 from factormodels.claims import RelationKind
 from factormodels.extraction.pipeline import STAGE_KEYS
@@ -79,9 +86,7 @@ def claim_table(graphs: Sequence[FactGraph]) -> Table:
     said = [Column(f"{name}_label", name, show=_text) for name in assessors]
     columns = (
         *text_columns(*(["response"] if len(graphs) > 1 else [])),
-        Column("atom", "claim"),
-        Column("p", "P(true)", digits=3),
-        Column("verdict", "verdict"),
+        *columns_as("atom claim | p:3 P(true) | verdict"),
         *([Column("risk", "risk", digits=3)] if "risk" in names else []),
         *said,
         *([Column("label", "label", show=_text)] if frame["label"].notna().any() else []),
@@ -140,11 +145,9 @@ def evidence_table(graphs: Sequence[FactGraph]) -> Table:
     columns = (
         *text_columns(*(["response"] if len(graphs) > 1 else [])),
         *text_columns(*(["variant"] if several else []), "context", "relation"),
-        Column("probability", "probability", digits=2),
-        Column("change", "change", digits=3),
+        *columns_as("probability:2 | change:3"),
         *([Column("change_error", "±", digits=3)] if estimated else []),
-        Column("title", "title", show=_short),
-        Column("text", "passage", show=_short),
+        *columns_as("title | text passage", title=_short, text=_short),
     )
     return Table(
         frame,
@@ -199,8 +202,7 @@ def response_table(batch: Batch, names: Sequence[str]) -> Table:
     # A column of nothing but None would be of objects, not of numbers.
     frame = frame.astype(dict.fromkeys(["claims", *shares, "missing"], float))
     columns = (
-        Column("response", "response"),
-        Column("claims", "claims", digits=0),
+        *columns_as("response | claims:0"),
         *(interval_column(name, f"Pr {name}", 3) for name in names),
         Column("missing", "missing", digits=0),
     )
@@ -243,7 +245,7 @@ def summary_table(
             f"{counted(first['n_responses'], 'response')}, {counted(first['n_atoms'], 'atom')}, "
             f"{first['n_labelled']:,} labelled."
         )
-    return Table(frame, (*text_columns("name", "encoding", "backend"), *shown), caption)
+    return Table(frame, (*columns_as("name | encoding | backend"), *shown), caption)
 
 
 def _summaries(
@@ -302,7 +304,7 @@ def call_table(rows: Sequence[StageEstimate]) -> Table:
         Column(name, title, show=_dollars if name.endswith("cost") else _count, right=True)
         for name, title in titles.items()
     ]
-    return Table(frame, (*text_columns("stage"), Column("about", ""), *numbers), "Dry run.")
+    return Table(frame, (*columns_as('stage | about ""'), *numbers), "Dry run.")
 
 
 def inference_table(rows: Sequence[StageEstimate], backend: Backend) -> Table:
@@ -332,12 +334,10 @@ def inference_table(rows: Sequence[StageEstimate], backend: Backend) -> Table:
     first = known[0][1]
     return Table(
         data_frame(told),
-        (
-            Column("variant", "variant"),
-            Column("induced_width", "induced width", digits=0),
-            Column("widest", "if all pairs are related", digits=0),
-            Column("seconds", "time, about", show=duration, right=True),
-            Column("answer", "answer"),
+        columns_as(
+            "variant | induced_width:0 induced width | widest:0 if all pairs are related | "
+            "seconds> time, about | answer",
+            seconds=duration,
         ),
         f"Exact inference in the largest response: {counted(first.atoms, 'claim')} and "
         f"{counted(first.contexts, 'passage')}, {RELATED_SHARE:.0%} of other pairs related.",

@@ -20,7 +20,7 @@ from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings, Model
 from experiments.evaluators.inputs import load_responses
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.findings.text import counted, interval, number
 from experiments.progress import tell
 from experiments.settings import SET, Option, Settings, front_door
@@ -332,10 +332,9 @@ def _conflicts(found: Sequence[_Found]) -> Table:
     return Table(
         data_frame(rows, [*names, *texts_]),
         (
-            *text_columns("response", "first", "second", "relation"),
-            Column("p", "p", digits=2),
-            Column("both_true", "P(both)", digits=3),
-            Column("cost", "cost", digits=3),
+            *columns_as(
+                "response | first | second | relation | p:2 | both_true:3 P(both) | cost:3"
+            ),
             *(Column(name, name.removesuffix("_text") + " claim") for name in texts_),
         ),
         "Conflicts between claims, the most expensive first.",

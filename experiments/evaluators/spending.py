@@ -18,7 +18,7 @@ from experiments.evaluators.estimate import estimate
 from experiments.evaluators.threads import LocalRelations
 from experiments.evaluators.unasked import Askable, answer_of, askable
 from experiments.findings.artefacts import PaperFigure
-from experiments.findings.table import Column, Table, data_frame
+from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import counted
 from factormodels.errors import InputError
 from factormodels.extraction.pipeline import Stage, relation_stage
@@ -175,8 +175,8 @@ def frontier_table(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> dict[st
         rows.append({"calls": count, "share": share, "risk": float(every.mean()),
                      "largest": float(every.max())})  # fmt: skip
     columns = (
-        *(Column("calls", "calls", digits=0), Column("share", "share of all", digits=2)),
-        *(Column("risk", "mean risk", digits=3), Column("largest", "largest risk", digits=3)),
+        *columns_as("calls:0 | share:2 share of all"),
+        *columns_as("risk:3 mean risk | largest:3 largest risk"),
     )
     title = "Calls for relations against the risk that a verdict changes, as the law expects."
     return {"frontier": Table(data_frame(rows), columns, title)}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, text_columns
+from experiments.findings.table import Column, Table, columns_as
 from experiments.findings.text import counted
 from factormodels.errors import InputError
 from factormodels.io.files import read_text
@@ -113,14 +113,14 @@ def difference(before: Findings, after: Findings, tolerance: float = SAME) -> Fi
     change = Column("change", "change", show=_shown, right=True)
     tables = {
         "changes": Table(
-            changes, (*text_columns("row", "column"), *sides, change), "What changed.", "table"
+            changes, (*columns_as("row | column"), *sides, change), "What changed.", "table"
         ),
         "rows": Table(
             alone,
-            (*text_columns("table", "row"), *sides),
+            (*columns_as("table | row"), *sides),
             "Rows without a counterpart: how many.",
         ),
-        "settings": Table(settings, (*text_columns("setting"), *sides), "Settings."),
+        "settings": Table(settings, (*columns_as("setting"), *sides), "Settings."),
     }
     return Findings(
         source=f"{before.command} {before.source}, {after.command} {after.source}",

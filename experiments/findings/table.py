@@ -92,6 +92,42 @@ def _storable(value: Any) -> Any:
     return value.encode("utf-8", "backslashreplace").decode()
 
 
+_WRITTEN = re.compile(r"(\w+)(?::(\d)(±|\[\])?|(>))?(?: (.+))?")
+
+
+def columns_as(header: str, **shows: Callable[[Any], str]) -> tuple[Column, ...]:
+    """The columns of a header, written as in "response | claims:0 | brier:4± Brier score".
+
+    A column is its name in the frame, what it holds, and its title, where that is another; "" is no
+    title. What it holds: nothing said: texts; a colon and digits: numbers with so many decimals; ±
+    behind these: intervals too, with ends in NAME_lower and NAME_upper; []: with ends in lower and
+    upper; >: texts that are aligned to the right, as numbers are.
+
+    Args:
+        header: the columns, between bars.
+        shows: how values become texts, by name of the column.
+    """
+    return tuple(_as_written(each.strip(), shows) for each in header.split("|"))
+
+
+def _as_written(text: str, shows: Mapping[str, Callable[[Any], str]]) -> Column:
+    found = _WRITTEN.fullmatch(text)
+    if found is None:
+        raise ValueError(f"{text!r} is no column; write NAME:DIGITS TITLE")
+    name, digits, ends, right, title = found.groups()
+    lower, upper = {None: ("", ""), "[]": ("lower", "upper")}.get(
+        ends, (f"{name}_lower", f"{name}_upper")
+    )
+    return Column(
+        *(name, name if title is None else title.strip('"')),
+        digits=None if digits is None else int(digits),
+        show=shows.get(name, str),
+        lower=lower,
+        upper=upper,
+        right=right is not None,
+    )
+
+
 def text_columns(*names: str) -> tuple[Column, ...]:
     """Columns of texts that are titled as they are named."""
     return tuple(Column(name, name) for name in names)

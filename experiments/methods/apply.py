@@ -12,7 +12,7 @@ from calibration.learned_potentials import SENTENCE, Judge, Shift, ShiftStatus, 
 from calibration.learned_potentials.shift import FEW, FEWEST
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import interval, number
 from experiments.methods.fit import ColumnSettings
 from experiments.settings import SET, front_door
@@ -169,11 +169,7 @@ def _responses_table(table: ClaimTable, p: Floats) -> Table:
                 for name, size, mean in zip(names, sizes, means, strict=True)
             ]
         ),
-        (
-            *text_columns("response"),
-            Column("n_claims", "claims", digits=0),
-            Column("mean", "expected share true", digits=3),
-        ),
+        columns_as("response | n_claims:0 claims | mean:3 expected share true"),
         "Posteriors by response.",
     )
 
@@ -193,15 +189,9 @@ def _shift_table(shift: Shift) -> Table:
     }
     return Table(
         data_frame([row]),
-        (
-            Column("distance", "distance", digits=3, lower="lower", upper="upper"),
-            Column("p_value", "p", digits=3),
-            Column(
-                "share", "weight of true claims", digits=3, lower="share_lower", upper="share_upper"
-            ),
-            Column("old_share", "share learned from", digits=3),
-            Column("n_responses", "responses", digits=0),
-            Column("status", "evidence"),
+        columns_as(
+            "distance:3[] | p_value:3 p | share:3± weight of true claims | "
+            "old_share:3 share learned from | n_responses:0 responses | status evidence"
         ),
         "Whether the learned law of evidence holds here.",
         note="Distance: largest difference of two distribution functions, 0 to 1. The weight is "

@@ -19,7 +19,7 @@ from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings
 from experiments.evaluators.relation_quality import distribution, labelled_pairs
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, data_frame, interval_column, text_columns
+from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import counted
 from experiments.methods.fit import score_rows
 from experiments.progress import tell
@@ -401,13 +401,9 @@ def _sentence(rows: Sequence[Mapping[str, Any]], what: str) -> str:
 def _scores_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     return Table(
         data_frame([dict(row) for row in rows]),
-        (
-            *text_columns("model"),
-            interval_column("brier", "Brier", 4),
-            interval_column("corp_brier_miscalibration", "MCB", 4),
-            interval_column("log_loss", "log loss", 3),
-            interval_column("auroc", "AUROC", 3),
-            interval_column("less", "learned less it, Brier", 4),
+        columns_as(
+            "model | brier:4± Brier | corp_brier_miscalibration:4± MCB | "
+            "log_loss:3± log loss | auroc:3± AUROC | less:4± learned less it, Brier"
         ),
         "Probabilities of relations, by where they come from.",
         note="In brackets: 95 % over responses. What is learned is judged on responses that it has "
@@ -428,6 +424,6 @@ def _law_table(law: ConsensusLaw) -> Table:
     ]
     return Table(
         data_frame(rows),
-        (*text_columns("coefficient"), Column("value", "value", digits=3)),
+        columns_as("coefficient | value:3"),
         "What was learned; without data 1 of the weighed votes, and 0 else.",
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, text_columns
+from experiments.findings.table import Column, Table, columns_as
 from experiments.settings import front_door
 from experiments.settings.inputs import (
     DEFAULT_VARIANT,
@@ -99,5 +99,5 @@ def convert(source: Path, target: Path, settings: ConvertSettings) -> Findings:
 
 def _found(source: Path, target: Path, **counts: int) -> Findings:
     row: dict[str, Any] = {"file": str(target), **counts}
-    columns = (*text_columns("file"), *(Column(name, name, digits=0) for name in counts))
+    columns = (*columns_as("file"), *(Column(name, name, digits=0) for name in counts))
     return Findings(str(source), tables={"written": Table([row], columns)})

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, text_columns
+from experiments.findings.table import Column, Table, columns_as
 from experiments.findings.text import counted
 from experiments.settings import SET, Option, Settings, front_door
 from experiments.settings.inputs import is_dataset
@@ -91,9 +91,9 @@ def _embedded() -> Table:
         )
     counts = ("responses", "atoms", "labelled", "contexts", "relations")
     columns = (
-        *text_columns("dataset"),
+        *columns_as("dataset"),
         *(Column(name, name, show="{:,}".format, right=True) for name in counts),
-        *text_columns("licence", "title"),
+        *columns_as("licence | title"),
     )
     return Table(rows, columns, "")
 
@@ -105,7 +105,7 @@ def _card(name: str) -> Findings:
     rows = [
         {"holds": what.replace("_", " "), "count": count} for what, count in found.counts.items()
     ]
-    columns = (*text_columns("holds"), Column("count", "count", show="{:,}".format, right=True))
+    columns = columns_as("holds | count>", count="{:,}".format)
     caption = f"{name}: {found.title}"
     sentences = (
         *(found.description, f"Source: {found.source}", f"Licence: {found.licence}"),
@@ -150,14 +150,14 @@ def _checked(paths: Sequence[Path], form: str | None) -> Findings:
         names = ", ".join(dict.fromkeys(path.name for path in passed))
         sentences.insert(0, f"Not looked at, being no data: {names}.")
     columns = (
-        *(Column("file", "file"), Column("format", "format"), Column("what", "what it is")),
-        *(Column("holds", "holds"), Column("lacks", "lacks")),
+        *columns_as("file | format | what what it is"),
+        *columns_as("holds | lacks"),
         Column("wrong", "wrong lines", digits=0),
     )
     tables = {"files": Table(files, columns, "Files.")}
     if lines:
         where = Column("line", "line", digits=0)
-        told = (*text_columns("file"), where, *text_columns("wrong"))
+        told = (*columns_as("file"), where, *columns_as("wrong"))
         tables["problems"] = Table(lines, told, "What is wrong.")
     source = ", ".join(map(str, paths))
     return Findings(source, tuple(sentences), tables, incomplete=bool(wrong))

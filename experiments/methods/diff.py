@@ -13,7 +13,7 @@ from pydantic import Field
 
 from experiments.findings.diff import difference
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.table import Column, Table, columns_as, data_frame, text_columns
 from experiments.findings.text import ABSENT, counted, small
 from experiments.settings import SET, Settings, front_door
 from experiments.study.cell_names import CELL, cell_words
@@ -68,18 +68,14 @@ def diff(
     changed = [each._asdict() for each in settings_of_both(first, second)]
     asked = Table(
         changed,
-        (
-            Column("place", ""),
-            Column("before", "before", show=_cut),
-            Column("after", "after", show=_cut),
-        ),
+        columns_as('place "" | before | after', before=_cut, after=_cut),
         "what was run",
     )
     if are_of_units(first, second):
         compared = compare_runs(first, second, seed=settings.seed)
         tables, sentences = _of_units(compared)
         every = data_frame(as_rows(compared))
-        shown = text_columns(*every.columns) or text_columns("difference")
+        shown = text_columns(*every.columns) or columns_as("difference")
         tables["numbers"] = Table(
             every.reindex(columns=[column.name for column in shown]), shown, "Every number"
         )
@@ -120,25 +116,18 @@ def _of_units(compared: RunDifference) -> tuple[dict[str, Table], list[str]]:
         "posteriors": Table(
             data_frame([_posteriors(cell, varying) for cell in changed]),
             (
-                Column("cell", "cell"),
-                Column("claims", "claims", right=True),
-                Column("n_changed", "changed", digits=0),
-                Column("n_flipped", "flipped", digits=0),
+                *columns_as("cell | claims> | n_changed:0 changed | n_flipped:0 flipped"),
                 Column("max_difference", "max |Δp|", show=small, right=True),
                 Column("mean_difference", "mean |Δp|", show=small, right=True),
-                Column("failed", "failed", right=True),
-                Column("n_status", "status", digits=0),
+                *columns_as("failed> | n_status:0 status"),
             ),
             "posteriors",
         ),
         "measures": Table(
             data_frame(measures),
-            (
-                Column("cell", "cell"),
-                Column("measure", "measure", show=lambda name: str(name).replace("_", " ")),
-                Column("before", "before", digits=4),
-                Column("after", "after", digits=4),
-                Column("difference", "difference", digits=4, lower="lower", upper="upper"),
+            columns_as(
+                "cell | measure | before:4 | after:4 | difference:4[]",
+                measure=lambda name: str(name).replace("_", " "),
             ),
             "measures, with 95% intervals of the difference over responses",
         ),

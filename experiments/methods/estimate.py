@@ -31,7 +31,7 @@ from calibration.validation import Floats, Integers
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.markup import csv_text
-from experiments.findings.table import Column, Table, data_frame, interval_column, text_columns
+from experiments.findings.table import Column, Table, columns_as, data_frame, text_columns
 from experiments.findings.text import counted, interval, number
 from experiments.methods.inputs import judged_table, name_of, table_of
 from experiments.methods.probability_table import (
@@ -428,10 +428,8 @@ def _row(found: PoweredEstimate) -> dict[str, Any]:
     }
 
 
-_BESIDE = (
-    interval_column("value", "estimate", 3),
-    interval_column("labels", "labels alone", 3),
-    Column("predictions", "probabilities alone", digits=3),
+_BESIDE = columns_as(
+    "value:3± estimate | labels:3± labels alone | predictions:3 probabilities alone"
 )
 
 
@@ -444,9 +442,9 @@ def _estimates_table(rows: Sequence[Mapping[str, Any]], settings: EstimateSettin
         (
             Column("title", ""),
             *_BESIDE,
-            Column("worth", "labels saved", digits=1),
-            Column("n_labelled", "labelled", digits=0),
-            Column("n_responses", "in responses", digits=0),
+            *columns_as(
+                "worth:1 labels saved | n_labelled:0 labelled | n_responses:0 in responses"
+            ),
         ),
         "What labels of all claims would say.",
         group="of" if len({row["of"] for row in rows}) > 1 else "",
@@ -588,11 +586,7 @@ def _plan(claims: _Claims, settings: EstimateSettings, p: Floats) -> Table:
             )
     return Table(
         data_frame(rows),
-        (
-            Column("n", "labelled", digits=0),
-            Column("hours", "hours", digits=1),
-            Column("half_width", "share of true claims ±", digits=3),
-        ),
+        columns_as("n:0 labelled | hours:1 | half_width:3 share of true claims ±"),
         "What so many labels would give, from the beginning.",
         group="unit",
         note="If the probabilities mean what they say; worse ones leave it wider.",

@@ -30,7 +30,7 @@ from calibration.learned_potentials.rivals import (
     recalibrated,
 )
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, data_frame, interval_column, text_columns
+from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import counted
 from experiments.progress import tell
 from experiments.settings import SET, ColumnNames, Names, Option, Settings, front_door
@@ -305,12 +305,9 @@ def score_rows(
 def _scores_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     return Table(
         data_frame([dict(row) for row in rows]),
-        (
-            *text_columns("model"),
-            interval_column("brier", "Brier", 4),
-            interval_column("log_loss", "log loss", 3),
-            interval_column("auroc", "AUROC", 3),
-            interval_column("less", "field less it, Brier", 4),
+        columns_as(
+            "model | brier:4± Brier | log_loss:3± log loss | auroc:3± AUROC | "
+            "less:4± field less it, Brier"
         ),
         "On responses that it has not seen.",
         note="In brackets: 95 % over responses; AUROC within folds; rivals learn in the same "
@@ -330,12 +327,7 @@ def _columns_table(judge: Judge) -> Table:
     ]
     return Table(
         data_frame(rows),
-        (
-            *text_columns("column"),
-            Column("mean", "mean", digits=3),
-            Column("weight", "weight", digits=3),
-            Column("standard_error", "standard error", digits=3),
-        ),
+        columns_as("column | mean:3 | weight:3 | standard_error:3 standard error"),
         "What columns are worth.",
         note="Weight: log odds per standard deviation of the column; standard error: over "
         "responses. A potential that is not linear has no weights.",
@@ -360,12 +352,9 @@ def _causes_table(judge: Judge) -> Table:
     names = ("cause", "coupling", "coupling_error", "bias", "bias_error")
     return Table(
         data_frame(rows) if rows else data_frame([dict.fromkeys(names)]),
-        (
-            *text_columns("cause"),
-            Column("coupling", "coupling", digits=2),
-            Column("coupling_error", "standard error", digits=2),
-            Column("bias", "bias", digits=2),
-            Column("bias_error", "standard error", digits=2),
+        columns_as(
+            "cause | coupling:2 | coupling_error:2 standard error | bias:2 | "
+            "bias_error:2 standard error"
         ),
         "What causes join.",
         note="Coupling: log odds that what stands below a cause agrees with it, drawn towards 0 by "

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 from pydantic import Field
 
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, text_columns
+from experiments.findings.table import Column, Table, columns_as
 from experiments.findings.text import counted, duration, verdict
 from experiments.progress import tell
 from experiments.settings import Option, front_door
@@ -301,12 +301,11 @@ def _models(answers: Sequence[Answer]) -> Table:
         rows.append({**stats, **row, "status": str(answer.status), "seconds": stats.get("seconds")})
     of_z = "log_z" in rows[0]
     columns = (
-        *text_columns("response"),
+        *columns_as("response"),
         Column("log_z", "log Z", digits=6) if of_z else Column("log_potential", "log potential",
                                                                digits=6),
-        *((Column("log_z_kind", "of log Z"),) if of_z else ()),
-        *text_columns("status"),
-        Column("seconds", "time", show=duration, right=True),
+        *(columns_as("log_z_kind of log Z") if of_z else ()),
+        *columns_as("status | seconds> time", seconds=duration),
     )  # fmt: skip
     return Table(rows, columns, "Models.")
 
@@ -377,7 +376,7 @@ def _claims(answers: Sequence[Answer], source: str) -> Table:
                     **{f"{n}_label": each.label if each else None for n, each in told.items()},
                 }
             )
-    columns = [*text_columns("variable")]
+    columns = [*columns_as("variable")]
     if rows and "p" in rows[0]:
         columns.append(Column("p", "P(true)", digits=4))
     else:
@@ -390,10 +389,10 @@ def _claims(answers: Sequence[Answer], source: str) -> Table:
             p, said = row[name], row[f"{name}_label"]
             row[f"{name}_text"] = f"{p:.4f}" if p is not None else said or ""
         columns.append(Column(f"{name}_text", name, right=True))
-    columns += text_columns("status")
+    columns += columns_as("status")
     if any(row["label"] is not None for row in rows):
         columns.append(Column("label", "label", show=_word))
-    columns += [*text_columns("kind"), Column("prior", "prior", show="{:g}".format, right=True)]
+    columns += [*columns_as("kind | prior>", prior="{:g}".format)]
     if any(row["text"] for row in rows):
         columns.append(Column("text", "text", show=_shortened))
     title = "Claims and passages" if len(answers) > 1 else f"Claims and passages of {source}"
@@ -445,11 +444,10 @@ def _variables(model: LoadedModel, answer: Any, source: str) -> dict[str, Table]
         columns = [Column(title, title, digits=6) for title in titles]
     else:
         columns = [
-            Column("states", "states", digits=0),
-            Column("probabilities", "probability of each state"),
+            *columns_as("states:0 | probabilities probability of each state"),
         ]
-    shown = (*text_columns("variable", "status"), *columns)
-    every = (*text_columns("variable", "state"), Column("p", "p", digits=6))
+    shown = (*columns_as("variable | status"), *columns)
+    every = columns_as("variable | state | p:6")
     return {
         "variables": Table(rows, shown, f"Variables of {source}."),
         "posteriors": Table(long, every, f"Posteriors of {source}, by variable and state."),
@@ -469,5 +467,5 @@ def _states(model: LoadedModel, answer: Any, source: str) -> Table:
             zip(graph.names, answer.assignment.states.tolist(), graph.evidence, strict=True)
         )
     ]
-    columns = text_columns("variable", "state", "status")
+    columns = columns_as("variable | state | status")
     return Table(rows, columns, f"The most probable states of {source}.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.findings.text import counted, number, p_value
 from experiments.methods.inputs import judged_table, name_of, table_of
 from experiments.methods.probability_table import ProbabilityColumns, probability_frame
@@ -317,7 +317,7 @@ def _claims_table(answers: Sequence[_Answer]) -> Table:
         for answer in answers
         for each in answer.claims
     ]
-    columns = (*text_columns("response", "claim"), Column("p", "p", digits=3))
+    columns = columns_as("response | claim | p:3")
     return Table(data_frame(rows), (*columns, Column("kept_text", "")), "Claims.")
 
 
@@ -330,5 +330,5 @@ def _responses_table(answers: Sequence[_Answer]) -> Table:
         }
         for answer in answers
     ]
-    columns = (Column("claims", "claims", digits=0), Column("kept", "kept", digits=0))
-    return Table(data_frame(rows), (*text_columns("response"), *columns), "Responses.")
+    columns = columns_as("claims:0 | kept:0")
+    return Table(data_frame(rows), (*columns_as("response"), *columns), "Responses.")

@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any
 
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, text_columns
+from experiments.findings.table import Table, columns_as
 from experiments.settings import SET, Option, Settings, front_door
 from factormodels.errors import InputError, unknown_name
 
@@ -71,7 +71,7 @@ def list_(what: str = "", name: str = "", *, settings: ListSettings) -> Findings
     """
     if not what:
         kinds = [{"what": kind, "holds": told} for kind, (told, _) in _KINDS.items()]
-        return Findings("lists", tables={"kinds": Table(kinds, text_columns("what", "holds"))})
+        return Findings("lists", tables={"kinds": Table(kinds, columns_as("what | holds"))})
     if what not in _KINDS:
         raise InputError(unknown_name(f"the list {what!r}", what, _KINDS))
     if settings.prompts is not None and what != "prompts":
@@ -109,12 +109,7 @@ def _backends(name: str, _: ListSettings) -> Findings:
                 "settings": state,
             }
         )
-    columns = (
-        *text_columns("backend", "installed"),
-        Column("log_z", "log Z"),
-        Column("summary", "what it is"),
-        *text_columns("for", "settings"),
-    )
+    columns = columns_as("backend | installed | log_z log Z | summary what it is | for | settings")
     return Findings("backends", tables={"backends": Table(rows, columns)})
 
 
@@ -136,7 +131,7 @@ def _backend(name: str) -> Findings:
         for field in dataclasses.fields(backend)
         if field.init
     ]
-    columns = text_columns("setting", "type", "default", "meaning")
+    columns = columns_as("setting | type | default | meaning")
     table = Table(rows, columns, f"{name}: {entry.summary}")
     return Findings(
         name, (f"log Z: {entry.log_z_kind}.", f"For: {entry.limits}."), {"settings": table}
@@ -231,11 +226,9 @@ def _prompts(name: str, settings: ListSettings) -> Findings:
         }
         for known in prompt_names()
     ]
-    columns = (
-        *text_columns("prompt", "version"),
-        Column("hash", "hash", show=lambda digest: str(digest)[:12]),
-        *text_columns("slots"),
-        Column("purpose", "what it asks for"),
+    columns = columns_as(
+        "prompt | version | hash | slots | purpose what it asks for",
+        hash=lambda digest: str(digest)[:12],
     )
     return Findings("prompts", tables={"prompts": Table(rows, columns)}, texts=texts)
 
@@ -257,7 +250,7 @@ def _studies(name: str, _: ListSettings) -> Findings:
         {"study": each, "description": parse_yaml(text, each).get("description", "")}
         for each, text in studies.items()
     ]
-    columns = (*text_columns("study"), Column("description", "what it is for"))
+    columns = columns_as("study | description what it is for")
     return Findings("studies", tables={"studies": Table(rows, columns)})
 
 
@@ -270,7 +263,7 @@ def _schemas(name: str, _: ListSettings) -> Findings:
 
     if not name:
         rows = [{"schema": each, "of": schema(each)["description"]} for each in SCHEMAS]
-        return Findings("schemas", tables={"schemas": Table(rows, text_columns("schema", "of"))})
+        return Findings("schemas", tables={"schemas": Table(rows, columns_as("schema | of"))})
     text = json.dumps(schema(name), indent=2, ensure_ascii=False) + "\n"
     return Findings(name, texts={f"{name}.schema.json": text})
 

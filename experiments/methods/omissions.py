@@ -16,7 +16,7 @@ from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings, Model
 from experiments.evaluators.inputs import load_responses
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.findings.text import counted, interval, number
 from experiments.progress import tell
 from experiments.settings import SET, Option, front_door
@@ -232,8 +232,7 @@ def _responses(found: Sequence[FactCoverage]) -> Table:
     return Table(
         data_frame(rows),
         (
-            *text_columns("response"),
-            Column("facts", "facts", digits=0),
+            *columns_as("response | facts:0"),
             *(
                 Column(name, title, digits=3)
                 for name, title in (
@@ -274,7 +273,7 @@ def _facts(found: Sequence[FactCoverage]) -> Table:
     return Table(
         data_frame(rows, ["response", "fact", "passages", *numbers, "missed"]),
         (
-            *text_columns("response", "fact", "passages"),
+            *columns_as("response | fact | passages"),
             *(Column(name, name, digits=2) for name in numbers),
         ),
         "The facts of the passages, the heaviest that are omitted first.",

@@ -15,7 +15,7 @@ import numpy as np
 from calibration.intervals import mean_interval
 from calibration.scores.measures import f1_at_k
 from experiments.evaluators.batch import CONSUMPTION_KEY
-from experiments.findings.table import Column, Table, data_frame, interval_column, text_columns
+from experiments.findings.table import Table, columns_as, data_frame, interval_column
 from experiments.findings.text import counted
 from experiments.methods.inputs import posteriors_by_model
 from experiments.settings.inputs import graphs_of
@@ -34,12 +34,9 @@ if TYPE_CHECKING:
 Graphs = str | os.PathLike[str] | Iterable[FactGraph]
 
 _SCORES: Mapping[str, str] = MappingProxyType({"brier": "Brier", "auroc": "AUROC", "ece": "ECE"})
-_COSTS = (
-    Column("answers", "calls", digits=1),
-    Column("prompt_tokens", "tokens in", digits=0),
-    Column("completion_tokens", "tokens out", digits=0),
-    Column("cost", "US$", digits=4),
-    Column("seconds", "seconds", digits=1),
+_COSTS = columns_as(
+    "answers:1 calls | prompt_tokens:0 tokens in | completion_tokens:0 tokens out | cost:4 US$ | "
+    "seconds:1"
 )
 _NOTHING = (math.nan, math.nan, math.nan)
 
@@ -178,7 +175,7 @@ def tools_table(found: Beside, scored: ScoreTable) -> Table:
             _put(line, f"{name}_less", _NOTHING if model == reference else _paired(differs))
         rows.append(line | dict(found.costs.get(model, {})))
     frame = data_frame(rows)
-    columns = [*text_columns("model")]
+    columns = [*columns_as("model")]
     for name, title in (*_SCORES.items(), ("precision", "Pr"), ("f1_at_k", "F1@K")):
         columns.append(interval_column(name, title, 3))
         if len(found.models) > 1:
@@ -223,13 +220,7 @@ def aligned_table(alignments: Sequence[Alignment]) -> Table:
     ]
     return Table(
         data_frame(rows),
-        (
-            *text_columns("tool"),
-            Column("others", "its claims", digits=0),
-            Column("claims", "claims here", digits=0),
-            Column("aligned", "aligned", digits=0),
-            Column("responses", "responses", digits=0),
-        ),
+        columns_as("tool | others:0 its claims | claims:0 claims here | aligned:0 | responses:0"),
         "Claims of other tools that are claims here.",
         note="Aligned one to one by their words; claims that differ in a number or a negation "
         "are different claims.",

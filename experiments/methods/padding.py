@@ -30,7 +30,7 @@ from experiments.evaluators.robustness import (
     robustness_table,
 )
 from experiments.findings.artefacts import PaperFigure
-from experiments.findings.table import Column, Table, text_columns
+from experiments.findings.table import Column, Table, columns_as
 from experiments.findings.text import counted
 from experiments.progress import tell
 from experiments.settings import Option, Settings
@@ -155,10 +155,8 @@ def pad(
 
 def _scores(frame: pd.DataFrame) -> Table:
     columns = (
-        *(Column("core", "Core", show=_with), Column("kind", "response")),
-        Column("counted", "claims", digits=1),
-        Column("precision", "Pr", digits=3),
-        Column("f1", "F1@K'", digits=3),
+        *columns_as("core Core | kind response", core=_with),
+        *columns_as("counted:1 claims | precision:3 Pr | f1:3 F1@K'"),
     )
     return Table(frame, columns, "Normal and padded responses.", group="assessor")
 
@@ -172,11 +170,9 @@ def _curves(points: pd.DataFrame) -> Table:
     # In the order of the points, which pivoting does not keep.
     frame = last.merge(wide.rename(columns="p{}".format).reset_index(), on=of)
     columns = (
-        Column("core", "Core", show=_with),
-        *text_columns("padding", "response"),
+        *columns_as("core Core | padding | response", core=_with),
         *(Column(f"p{count}", str(count), digits=3) for count in counts),
-        Column("raised", "raised", digits=0),
-        Column("responses", "of", digits=0),
+        *columns_as("raised:0 | responses:0 of"),
     )
     return Table(
         frame,

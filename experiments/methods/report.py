@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field
 
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, data_frame
+from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import counted
 from experiments.progress import watcher
 from experiments.settings import SET, Option, Settings, Words, front_door
@@ -101,6 +101,6 @@ def report(
     return Findings(
         source=str(source),
         sentences=(f"{written[0]}: {counted(len(written), 'page')}",),
-        tables={"pages": Table(frame, (Column("page", "page"),), "Pages")},
+        tables={"pages": Table(frame, columns_as("page"), "Pages")},
         unshown=("pages",),
     )

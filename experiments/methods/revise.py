@@ -20,7 +20,7 @@ from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings, Model
 from experiments.evaluators.inputs import load_responses
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, data_frame, interval_column, text_columns
+from experiments.findings.table import Column, Table, columns_as, data_frame, interval_column
 from experiments.findings.text import counted, interval, number
 from experiments.progress import tell
 from experiments.settings import SET, Option, front_door
@@ -323,10 +323,9 @@ def _responses(changes: Mapping[str, Sequence[Change]]) -> Table:
     return Table(
         data_frame(rows),
         (
-            *text_columns("response"),
+            *columns_as("response"),
             *(Column(name, name, digits=0) for name in ("claims", *ACTIONS)),
-            Column("before", "mean P before", digits=3),
-            Column("after", "mean P after", digits=3),
+            *columns_as("before:3 mean P before | after:3 mean P after"),
         ),
         "What became of the claims of each response.",
         note="Mean P after: of the claims that the revised response asserts, judged again.",
@@ -353,11 +352,9 @@ def _changes(changes: Mapping[str, Sequence[Change]]) -> Table:
     names = ("response", "claim", "action", "before", "after", "was", "is", "passage", "reason")
     return Table(
         data_frame(rows, list(names)),
-        (
-            *text_columns("response", "claim", "action"),
-            Column("before", "P before", digits=3),
-            Column("after", "P after", digits=3),
-            *text_columns("was", "is", "passage", "reason"),
+        columns_as(
+            "response | claim | action | before:3 P before | after:3 P after | was | is | "
+            "passage | reason"
         ),
         "Every claim that does not stay as it was.",
     )
@@ -381,8 +378,7 @@ def _labels(changes: Mapping[str, Sequence[Change]]) -> Table:
     return Table(
         data_frame(rows),
         (
-            *text_columns("label"),
-            Column("claims", "claims", digits=0),
+            *columns_as("label | claims:0"),
             *(interval_column(action, action, 3) for action in ACTIONS),
         ),
         "What became of claims that people judged: shares, means over responses.",

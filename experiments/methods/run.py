@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, data_frame
+from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.findings.text import ABSENT, counted, duration, in_sample_remark
 from experiments.progress import watcher
 from experiments.settings import SET, Option, Settings, Words, front_door
@@ -160,7 +160,7 @@ def _analysis(raw: RawStudy, settings: RunSettings) -> Findings:
     folder = study_folder(loaded.study.study, settings.out)
     if settings.dry_run:
         said = (f"{loaded.study.study}: {loaded.analysis.summary}", f"results go to {folder}")
-        nothing = Table(data_frame({"study": [loaded.study.study]}), (Column("study", "study"),))
+        nothing = Table(data_frame({"study": [loaded.study.study]}), columns_as("study"))
         tables = {"study": nothing}
         return Findings(loaded.study.study, said, tables, unshown=("study",), written=())
     with results_folder(folder):
@@ -379,10 +379,7 @@ def _plan(planned: StudyDesign, folder: Path, settings: RunSettings) -> Findings
         )
     columns = (
         *(Column(name, title) for name, title in keys.items()),
-        Column("units", "units", digits=0),
-        Column("finished", "finished", digits=0),
-        Column("width", "induced width", right=True),
-        Column("seconds", "exact in", right=True),
+        *columns_as("units:0 | finished:0 | width> induced width | seconds> exact in"),
     )
     return Findings(
         source=planned.study.study,

@@ -15,7 +15,7 @@ from calibration.scores.measures import entropy_warnings
 from calibration.scores.registry import REGISTRY, USUAL_SCORES
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.findings.text import interval, number
 from experiments.methods.inputs import judged_table, name_of, table_of
 from experiments.methods.others import aligned_table, beside, tools_table
@@ -238,8 +238,7 @@ def _text(own: Estimate, stars: str) -> str:
 def _scores(blocks: Sequence[_Block]) -> Table:
     rows = [{"data": block.name, **row} for block in blocks for row in _wide_rows(block.found)]
     columns = (
-        *text_columns("model"),
-        Column("n_claims", "claims", digits=0),
+        *columns_as("model | n_claims:0 claims"),
         *_score_columns(),
     )
     notes = [block.found.stars_note for block in blocks if block.found.tested]
@@ -280,9 +279,8 @@ def _intervals(blocks: Sequence[_Block]) -> Table:
     ]
     measured = any(not math.isnan(row["coverage"]) for row in rows)
     columns = (
-        Column("title", "score"),
-        Column("value", "value", digits=3, lower="lower", upper="upper"),
-        *((Column("coverage", "covers", digits=2),) if measured else ()),
+        *columns_as("title score | value:3[]"),
+        *(columns_as("coverage:2 covers") if measured else ()),
         Column("reason", ""),
     )
     level = 100 * blocks[0].found.level
@@ -337,10 +335,8 @@ def _tests(blocks: Sequence[_Block]) -> Table | None:
             upper="difference_upper",
             stars="stars",
         ),
-        *((Column("difference_coverage", "covers", digits=2),) if measured else ()),
-        Column("p_value", "p", digits=4),
-        Column("corrected", "corrected", digits=4),
-        Column("reason", ""),
+        *(columns_as("difference_coverage:2 covers") if measured else ()),
+        *columns_as('p_value:4 p | corrected:4 | reason ""'),
     )
     return Table(
         data_frame(rows),

@@ -25,7 +25,7 @@ from experiments.evaluators.robustness import CoreChoices
 from experiments.evaluators.selection_study import selection_study
 from experiments.evaluators.uncertain_selection import uncertain_rows
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import counted
 from experiments.methods.padding import PaddingSettings, check_padding, pad
 from experiments.methods.select_tables import study_figures, study_tables, uncertain_table
@@ -375,19 +375,9 @@ def _responses(found: Sequence[tuple[FactGraph, Selection]]) -> Table:
         )
     labelled = any(row["true_before"] == row["true_before"] for row in rows)
     columns = (
-        *text_columns("response"),
-        Column("claims", "claims", digits=0),
-        Column("selected", "selected", digits=0),
-        Column("share", "share left", digits=2),
-        *(
-            (
-                Column("true_before", "true before", digits=2),
-                Column("true_after", "true after", digits=2),
-            )
-            if labelled
-            else ()
-        ),
-        *text_columns("status"),
+        *columns_as("response | claims:0 | selected:0 | share:2 share left"),
+        *(columns_as("true_before:2 true before | true_after:2 true after") if labelled else ()),
+        *columns_as("status"),
     )
     return Table(data_frame(rows), columns, "Claims that count, by response.")
 
@@ -421,11 +411,9 @@ def _claims(found: Sequence[tuple[FactGraph, Selection]]) -> Table:
                     else "too few would be faithful",
                 }
             )
-    columns = (
-        *text_columns("response", "claim", "text"),
-        Column("weight", "weight", digits=3),
-        Column("selected", "selected", show=lambda value: "yes" if value else "no"),
-        *text_columns("because"),
+    columns = columns_as(
+        "response | claim | text | weight:3 | selected | because",
+        selected=lambda value: "yes" if value else "no",
     )
     return Table(data_frame(rows), columns, "Claims, one by one, and why some do not count.")
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.evaluators.selection_study import QUANTITIES, SelectionStudy, factuality_figure
 from experiments.findings.artefacts import PaperFigure
-from experiments.findings.table import Column, Table, data_frame, interval_column
+from experiments.findings.table import Column, Table, columns_as, data_frame, interval_column
 
 
 def study_tables(study: SelectionStudy) -> dict[str, Table]:
@@ -36,9 +36,9 @@ def study_tables(study: SelectionStudy) -> dict[str, Table]:
         (
             Column("sentence", "sentence", right=True),
             *(Column(name, name, digits=0) for name in ("responses", "before", "after")),
-            Column("survival", "share left", digits=2),
-            Column("true_before", "true before", digits=2),
-            Column("true_after", "true after", digits=2),
+            *columns_as(
+                "survival:2 share left | true_before:2 true before | true_after:2 true after"
+            ),
         ),
         "Claims by the place of their sentence, before and after selection.",
     )
@@ -77,16 +77,10 @@ def uncertain_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     last = {**mean, "response": "mean", "lower": math.nan, "upper": math.nan}
     return Table(
         data_frame([*own, last]),
-        (
-            Column("response", "response"),
-            Column("claims", "claims", digits=0),
-            Column("plain_count", "plain", digits=1),
-            Column("plain_precision", "Pr", digits=2),
-            Column("expected_count", "expected", digits=1),
-            Column("expected_precision", "Pr", digits=2),
-            Column("gain", "gain", digits=2),
-            Column("proved", "proved", digits=2),
-            Column("sampled_precision", "sampled Pr", digits=2, lower="lower", upper="upper"),
+        columns_as(
+            "response | claims:0 | plain_count:1 plain | plain_precision:2 Pr | "
+            "expected_count:1 expected | expected_precision:2 Pr | gain:2 | proved:2 | "
+            "sampled_precision:2[] sampled Pr"
         ),
         "Plain program, expected weight, sampled redundancy graphs.",
         note="gain: of expected weight; proved: 1 where the set is the best; in brackets the "

@@ -40,7 +40,14 @@ from experiments.asking.session import asking
 from experiments.evaluators.inputs import load_responses
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, data_frame, interval_column, text_columns
+from experiments.findings.table import (
+    Column,
+    Table,
+    columns_as,
+    data_frame,
+    interval_column,
+    text_columns,
+)
 from experiments.findings.text import counted, number, p_value
 from experiments.methods.inputs import name_of, table_of
 from experiments.methods.self_judged_claims import (
@@ -267,7 +274,7 @@ def _asked(data: Texts, settings: SelfKnowledgeSettings) -> Findings:
 def _planned(source: str, settings: SelfKnowledgeSettings, calls: Mapping[str, int]) -> Findings:
     """What would be asked, by stage."""
     frame = data_frame([*calls.items()], ["stage", "calls"])
-    columns = (Column("stage", "stage"), Column("calls", "calls", digits=0))
+    columns = columns_as("stage | calls:0")
     told = ("And those that extract and label the claims of the others.",)
     return Findings(
         source=source,
@@ -499,11 +506,9 @@ def _views(frame: pd.DataFrame, judged: bool, has_positions: bool, method: str) 
     swept = frame["threshold"].notna()
     kinds = frame["setting"] == ""
     shown = frame[~swept & ~kinds if judged else kinds]
-    columns = (
-        Column("title", "quantity"),
-        Column("estimate", "estimate", digits=3, lower="lower", upper="upper"),
-        Column("n", "responses", digits=0),
-        Column("status", "", show=lambda status: _STATUS.get(status, status)),
+    columns = columns_as(
+        'title quantity | estimate:3[] | n:0 responses | status ""',
+        status=lambda status: _STATUS.get(status, status),
     )
     note = f"In brackets: 95% intervals over responses ({method})."
     what = "Self-Known and Self-Unknown" if judged else "Kinds of claims"
@@ -559,16 +564,13 @@ def _tests(groups: Sequence[_Group], said: Mapping[Setting, str]) -> Table:
         for setting, balance in group.balances.items()
         for row in (balance.rows()[-1:] if len(balance) <= 2 else balance.rows())
     ]
-    columns = (
-        Column("position", "position"),
-        Column("sigma", "σ", digits=3),
-        Column("factuality", "F", digits=3),
-        Column("false_positives", "FP", digits=0),
-        Column("false_negatives", "FN", digits=0),
-        Column("by_response", "p exact", show=p_value, right=True),
-        Column("clustered", "p clustered", show=p_value, right=True),
-        Column("corrected", "p used", show=p_value, right=True),
-        Column("reading", "σ = F"),
+    columns = columns_as(
+        "position | sigma:3 σ | factuality:3 F | false_positives:0 FP | "
+        "false_negatives:0 FN | by_response> p exact | clustered> p clustered | "
+        "corrected> p used | reading σ = F",
+        by_response=p_value,
+        clustered=p_value,
+        corrected=p_value,
     )
     return Table(
         data_frame(rows),
@@ -603,9 +605,7 @@ def _predictions(groups: Sequence[_Group], said: Mapping[Setting, str]) -> Table
     if not rows:
         return None
     columns = (
-        Column("position", "position"),
-        Column("difference", "σ here - F there", digits=3, lower="lower", upper="upper"),
-        Column("p_value", "p", show=p_value, right=True),
+        *columns_as("position | difference:3[] σ here - F there | p_value> p", p_value=p_value),
         *(
             Column(f"rmse_{name}", f"error of {title}", digits=3)
             for name, title in (
@@ -661,11 +661,8 @@ def _association_table(found: Mapping[Setting, Frame], said: Mapping[Setting, st
         for setting, one in found.items()
         for row in one.rows()
     ]
-    columns = (
-        *text_columns("over", "pair"),
-        Column("correlation", "correlation", digits=2, lower="lower", upper="upper"),
-        Column("rank_correlation", "of ranks", digits=2),
-        Column("n_cells", "cells", digits=0),
+    columns = columns_as(
+        "over | pair | correlation:2[] | rank_correlation:2 of ranks | n_cells:0 cells"
     )
     return Table(
         data_frame(rows),
@@ -755,14 +752,10 @@ def _comparisons(
             ]
     if not rows:
         return None, remarks
-    columns = (
-        Column("title", "quantity"),
-        Column("position", "position"),
-        Column("first", "first", digits=3),
-        Column("second", "second", digits=3),
-        Column("difference", "difference", digits=3, lower="lower", upper="upper"),
-        Column("corrected", "p", show=p_value, right=True),
-        Column("n_responses", "responses", digits=0),
+    columns = columns_as(
+        "title quantity | position | first:3 | second:3 | difference:3[] | "
+        "corrected> p | n_responses:0 responses",
+        corrected=p_value,
     )
     frame = data_frame(rows)
     shown = Table(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, text_columns
+from experiments.findings.table import Table, columns_as
 from experiments.progress import watcher
 from experiments.settings import SET, Option, Settings, front_door
 from experiments.settings.inputs import graphs_of
@@ -112,11 +112,6 @@ def _found(name: str, kept: dict[str, tuple[Explored, Explored]]) -> Findings:
         for response, (first, last) in kept.items()
         for atom in last.view.atoms
     ]
-    columns = (
-        *text_columns("claim"),
-        Column("before", "P(true) at first", digits=4),
-        Column("p", "P(true) at last", digits=4),
-        *text_columns("text"),
-    )
+    columns = columns_as("claim | before:4 P(true) at first | p:4 P(true) at last | text")
     table = Table(rows, columns, "Claims that were looked at.", group="response")
     return Findings(name, tables={"claims": table})
