@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from typing import Any
 from experiments.findings.artefacts import Origin
 from experiments.findings.latex import PACKAGES
 from experiments.findings.markup import escape_latex, latex_comments
-from experiments.findings.table import Table, blocks, is_right
+from experiments.findings.table import Table
+from experiments.findings.typst import typst_table
 from factormodels.errors import InputError
 from factormodels.extraction.optional_libraries import optional_module
 from factormodels.io.files import atomic_path, write_text
@@ -192,7 +193,10 @@ def _plain(paper: Paper, origin: Origin) -> dict[str, Any]:
             {
                 "title": section.title,
                 "paragraphs": list(section.paragraphs),
-                "tables": [_plain_table(table) for table in section.tables.values()],
+                "tables": [
+                    {"caption": one.caption, "note": one.note, "table": typst_table(one)}
+                    for one in section.tables.values()
+                ],
                 "figures": [
                     {"file": f"/{stem}.pdf", "caption": caption}
                     for stem, caption in section.figures.items()
@@ -201,23 +205,4 @@ def _plain(paper: Paper, origin: Origin) -> dict[str, Any]:
             for section in paper.sections
         ],
         "tallest": TALLEST,
-    }
-
-
-def _plain_table(table: Table) -> dict[str, Any]:
-    return {
-        "caption": table.caption,
-        "note": table.note,
-        "columns": [
-            {
-                "title": column.title,
-                "right": is_right(column),
-                "double": column.interval or bool(column.stars),
-            }
-            for column in table.columns
-        ],
-        "blocks": [
-            {"title": title, "rows": [[asdict(cell) for cell in row] for row in rows]}
-            for title, rows in blocks(table)
-        ],
     }
