@@ -24,223 +24,8 @@ LINE_SECONDS = 30.0
 """How often a log is told where a long run stands."""
 
 
-@contextmanager
-def run_progress(
-    console: Console, study: str, left: int, kept: int
-) -> Iterator[Callable[[Progress], None]]:
-    """Show how far a run is while the block runs; yield what is to be called with finished units.
-
-    Args:
-        console: where to.
-        study: name of the study.
-        left: number of units to be run.
-        kept: number of units that were finished before.
-    """
-    going_on = f", {kept:,} kept" if kept else ""
-    loading_too = "; loading and compiling backends" if left else ""
-    console.print(f"{study}: {counted(left, 'unit')}{going_on}{loading_too}")
-    with ExitStack() as loading:
-        # Closed with the first finished unit: until then it is loading that takes the time.
-        loading.enter_context(announced(console))
-        with unit_progress(console, left) as bar:
-
-            def report(progress: Progress) -> None:
-                loading.close()
-                bar(progress)
-
-            yield report
-
-
-@contextmanager
-def text_progress(
-    console: Console, study: str, ledger: Ledger, total: int
-) -> Iterator[Callable[[], None]]:
-    """Show how far a run is with asking text models; yield what is to be called after each answer.
-
-    Args:
-        console: where to.
-        study: name of the study.
-        ledger: count of the language models' answers, shown as it grows.
-        total: number of responses to be asked about, each for every variant and model.
-    """
-    console.print(f"{study}: asking about {counted(total, 'response')}")
-    start = last = time.monotonic()
-    done = 0
-
-    with counted_progress(console, "responses", total, _answers(ledger)) as advance:
-
-        def report() -> None:
-            nonlocal last, done
-            done += 1
-            advance("")
-            now = time.monotonic()
-            if not console.is_terminal and now - last >= LINE_SECONDS and done < total:
-                last = now
-                remaining = duration((total - done) * (now - start) / done)
-                said = ", ".join(filter(None, (_answers(ledger)(), f"{remaining} remaining")))
-                console.print(f"{done:,} of {counted(total, 'response')}, {said}")
-
-        yield report
-
-
-def _answers(ledger: Ledger) -> Callable[[], str]:
-    def text() -> str:
-        # A copy: the ledger grows in another thread.
-        usages = tuple(ledger.stages.values())
-        calls, cached = sum(u.calls for u in usages), sum(u.cached for u in usages)
-        failed = sum(u.failures for u in usages)
-        told = f"{calls:,} calls, {cached:,} from the cache" if usages else ""
-        return f"{told}, {failed:,} failed" if failed else told
-
-    return text
-
-
-@contextmanager
-def unit_progress(console: Console, total: int) -> Iterator[Callable[[Progress], None]]:
-    """Show a bar while the block runs; yield what is to be called with units that are finished.
-
-    Outside a terminal no bar is drawn, so that a log holds no remains of it, but a line now and
-    then.
-    """
-    if console.is_terminal:
-        with _bar(console, total) as report:
-            yield report
-    else:
-        yield _lines(console, total)
-
-
-def _lines(console: Console, total: int) -> Callable[[Progress], None]:
-    """What is to be called with finished units; prints a line every `LINE_SECONDS`."""
-    start = last = time.monotonic()
-    done = failed = 0
-
-    def report(progress: Progress) -> None:
-        nonlocal last, done, failed
-        done += progress.n_units
-        failed += len(progress.failures)
-        now = time.monotonic()
-        # The last line is left to the results.
-        if now - last >= LINE_SECONDS and done < total:
-            last = now
-            rate = done / (now - start)
-            console.print(
-                f"{done:,} of {counted(total, 'unit')}, {rate:,.0f} a second, "
-                f"{duration((total - done) / rate)} remaining, {failed:,} failed"
-            )
-
-    return report
-
-
-@contextmanager
-def _bar(console: Console, total: int) -> Iterator[Callable[[Progress], None]]:
-    failures = 0
-    with counted_progress(console, "units", total) as advance:
-
-        def report(progress: Progress) -> None:
-            nonlocal failures
-            failures += len(progress.failures)
-            advance(f"{failures} failed" if failures else "", progress.n_units)
-
-        yield report
-
-
-class Advance(Protocol):
-    """What takes steps of a bar."""
-
-    def __call__(self, text: str, steps: int = 1) -> None:
-        """Take steps, and show `text` in red beside the bar."""
-        ...
-
-
-@contextmanager
-def counted_progress(
-    console: Console, what: str, total: int, within: Callable[[], str] | None = None
-) -> Iterator[Advance]:
-    """Show a bar while the block runs; yield what takes its steps.
-
-    Outside a terminal nothing is drawn. `within` says what goes on between two steps; it is asked
-    several times a second, from another thread.
-    """
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        ProgressColumn,
-        Task,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-    from rich.progress import Progress as Bar
-    from rich.text import Text
-
-    class RateColumn(ProgressColumn):
-        def render(self, task: Task) -> Text:
-            speed = task.finished_speed or task.speed
-            return Text("" if speed is None else f"{speed:,.{0 if speed >= 10 else 1}f} {what}/s")
-
-    class WithinColumn(ProgressColumn):
-        def render(self, _: Task) -> Text:
-            return Text("" if within is None else within(), style="dim")
-
-    with Bar(
-        TextColumn(what),
-        BarColumn(),
-        MofNCompleteColumn(),
-        RateColumn(),
-        TextColumn("remaining"),
-        TimeRemainingColumn(),
-        WithinColumn(),
-        TextColumn("{task.fields[failed]}", style="red"),
-        console=console,
-        disable=not console.is_terminal,
-    ) as bar:
-        task = bar.add_task(what, total=total, failed="")
-
-        def advance(text: str, steps: int = 1) -> None:
-            bar.update(task, advance=steps, failed=text)
-
-        yield advance
-
-
-@contextmanager
-def step_progress(console: Console, what: str, total: int) -> Iterator[Callable[[], None]]:
-    """Show a bar of steps while the block runs; yield what is to be called after each."""
-    with counted_progress(console, what, total) as advance:
-        yield lambda: advance("")
-
-
-@contextmanager
-def response_progress(
-    console: Console, total: int, ledger: Ledger
-) -> Iterator[Callable[[AssessedResponse | None], None]]:
-    """Show a bar while the block runs; yield what is to be called with every response.
-
-    Args:
-        console: where to draw.
-        total: number of responses.
-        ledger: count of the language model's answers, shown as it grows.
-    """
-    failed = missing = failures = 0
-
-    with counted_progress(console, "responses", total, _answers(ledger)) as advance:
-
-        def report(response: AssessedResponse | None) -> None:
-            nonlocal failed, missing, failures
-            failed += response is None
-            if response is not None:
-                missing += response.missing
-                failures += response.failures
-            counts = (
-                (failed, "failed"),
-                (missing, "relations missing"),
-                (failures, "failures in stages"),
-            )
-            advance(", ".join(f"{count:,} {what}" for count, what in counts if count))
-
-        yield report
-
-
 class TerminalWatcher(Watcher):
-    """Shows on a console what is done; outside a terminal only what a limit cut off.
+    """Shows on a console what is done; in a log, how far a study is now and then.
 
     Args:
         console: where to.
@@ -269,41 +54,149 @@ class TerminalWatcher(Watcher):
         self._console.print(text, soft_wrap=True)
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Show nothing else while the block draws a bar."""
-        if self._status is not None:
-            self._status.stop()
-        yield
-        if self._status is not None:
-            self._status.start()
-
-    @contextmanager
     def steps(self, what: str, total: int) -> Iterator[Callable[[], None]]:
         """Show a bar of steps."""
-        with self._alone(), step_progress(self._console, what, total) as advance:
-            yield advance
+        with self._bar(what, total) as advance:
+            yield lambda: advance("")
 
     @contextmanager
     def units(self, study: str, left: int, kept: int) -> Iterator[Finished]:
         """Show how far a study is."""
-        with self._alone(), run_progress(self._console, study, left, kept) as report:
-            yield report
+        going_on = f", {kept:,} kept" if kept else ""
+        loading_too = "; loading and compiling backends" if left else ""
+        self._console.print(f"{study}: {counted(left, 'unit')}{going_on}{loading_too}")
+        failed = 0
+        with ExitStack() as loading:
+            # Closed with the first finished unit: until then it is loading that takes the time.
+            loading.enter_context(announced(self._console))
+            with self._bar("units", left, logged=True) as advance:
+
+                def report(progress: Progress) -> None:
+                    nonlocal failed
+                    loading.close()
+                    failed += len(progress.failures)
+                    advance(f"{failed:,} failed" if failed else "", progress.n_units)
+
+                yield report
 
     @contextmanager
     def texts(self, study: str, ledger: Ledger, total: int) -> Iterator[Callable[[], None]]:
         """Show how far a study is with asking text models."""
-        with self._alone(), text_progress(self._console, study, ledger, total) as report:
-            yield report
+        self._console.print(f"{study}: asking about {counted(total, 'response')}")
+        with self._bar("responses", total, _answers(ledger), logged=True) as advance:
+            yield lambda: advance("")
 
     @contextmanager
     def responses(self, total: int, ledger: Ledger) -> Iterator[Finished]:
         """Show a bar in the place of what is done."""
-        with self._alone(), response_progress(self._console, total, ledger) as report:
+        failed = missing = failures = 0
+        with self._bar("responses", total, _answers(ledger)) as advance:
+
+            def report(response: AssessedResponse | None) -> None:
+                nonlocal failed, missing, failures
+                failed += response is None
+                if response is not None:
+                    missing += response.missing
+                    failures += response.failures
+                counts = (
+                    (failed, "failed"),
+                    (missing, "relations missing"),
+                    (failures, "failures in stages"),
+                )
+                advance(", ".join(f"{count:,} {what}" for count, what in counts if count))
+
             yield report
 
     def limit_reached(self, ledger: Ledger) -> None:
-        """Show what was asked and paid."""
-        show_ledger(self._console, ledger)
+        """Print what was asked and paid, by stage; nothing if nothing was asked."""
+        # Tables load scores, which not every command needs.
+        from experiments.asking.ledger_table import ledger_table
+        from experiments.findings.terminal import show
+
+        if ledger.stages:
+            show(self._console, ledger_table(ledger))
+
+    @contextmanager
+    def _bar(
+        self, what: str, total: int, within: Callable[[], str] = str, *, logged: bool = False
+    ) -> Iterator[Advance]:
+        """Show a bar and nothing else while the block runs; yield what takes its steps.
+
+        Outside a terminal no bar is drawn, so that a log holds no remains of it, but where it is
+        to be `logged` a line every `LINE_SECONDS`. `within` says what goes on between two steps; it
+        is asked several times a second, from another thread.
+        """
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            ProgressColumn,
+            Task,
+            TextColumn,
+            TimeRemainingColumn,
+        )
+        from rich.progress import Progress as Bar
+        from rich.text import Text
+
+        class RateColumn(ProgressColumn):
+            def render(self, task: Task) -> Text:
+                speed = task.finished_speed or task.speed
+                shown = "" if speed is None else f"{speed:,.{0 if speed >= 10 else 1}f} {what}/s"
+                return Text(shown)
+
+        class WithinColumn(ProgressColumn):
+            def render(self, _: Task) -> Text:
+                return Text(within(), style="dim")
+
+        in_terminal = self._console.is_terminal
+        bar = Bar(
+            *(TextColumn(what), BarColumn(), MofNCompleteColumn(), RateColumn()),
+            *(TextColumn("remaining"), TimeRemainingColumn(), WithinColumn()),
+            TextColumn("{task.fields[failed]}", style="red"),
+            console=self._console,
+            disable=not in_terminal,
+        )
+        start = last = time.monotonic()
+        done = 0
+
+        def advance(text: str, steps: int = 1) -> None:
+            nonlocal last, done
+            done += steps
+            bar.update(task, advance=steps, failed=text)
+            now = time.monotonic()
+            # The last line is left to the results.
+            if logged and not in_terminal and now - last >= LINE_SECONDS and done < total:
+                last, rate = now, done / (now - start)
+                told = f"{done:,} of {counted(total, what.removesuffix('s'))}, {rate:,.1f} a second"
+                remaining = f"{duration((total - done) / rate)} remaining"
+                self.notice(", ".join(filter(None, (told, remaining, within(), text))))
+
+        if self._status is not None:
+            self._status.stop()
+        with bar:
+            task = bar.add_task(what, total=total, failed="")
+            yield advance
+        if self._status is not None:
+            self._status.start()
+
+
+class Advance(Protocol):
+    """What takes steps of a bar."""
+
+    def __call__(self, text: str, steps: int = 1) -> None:
+        """Take steps, and show `text` in red beside the bar."""
+        ...
+
+
+def _answers(ledger: Ledger) -> Callable[[], str]:
+    def text() -> str:
+        # A copy: the ledger grows in another thread.
+        usages = tuple(ledger.stages.values())
+        calls, cached = sum(u.calls for u in usages), sum(u.cached for u in usages)
+        failed = sum(u.failures for u in usages)
+        told = f"{calls:,} calls, {cached:,} from the cache" if usages else ""
+        return f"{told}, {failed:,} failed" if failed else told
+
+    return text
 
 
 @contextmanager
@@ -359,13 +252,3 @@ class _Compilations(logging.Handler):
         start = record.created - taken
         self._done = [one for one in self._done if one[0] < start]
         self._done.append((start, taken))
-
-
-def show_ledger(console: Console, ledger: Ledger) -> None:
-    """Print what a run asked language models and paid, by stage; nothing if it asked nothing."""
-    # Tables load scores, which not every command needs.
-    from experiments.asking.ledger_table import ledger_table
-    from experiments.findings.terminal import show
-
-    if ledger.stages:
-        show(console, ledger_table(ledger))

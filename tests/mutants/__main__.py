@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from experiments.cli.console import messages, output
-from experiments.cli.progress import step_progress
+from experiments.cli.progress import TerminalWatcher
 from experiments.findings.table import Table, text_columns
 from experiments.findings.terminal import show
 from tests.mutants.trying import (
@@ -57,7 +57,7 @@ def _tried(mutants: list[Mutant], tree: Path, workers: int) -> list[Outcome]:
     """What became of each mutant, with a bar meanwhile."""
     console = messages()
     with (
-        step_progress(console, "mutants", len(mutants)) as advance,
+        TerminalWatcher(console).steps("mutants", len(mutants)) as advance,
         ThreadPoolExecutor(workers) as pool,
     ):
 

@@ -455,14 +455,14 @@ def test_the_biographies_with_the_lexical_baseline(folder: Path, shared_data: Pa
 def test_the_bar_counts_responses_calls_and_what_is_missing() -> None:
     from rich.console import Console
 
-    from experiments.cli.progress import response_progress
+    from experiments.cli.progress import TerminalWatcher
     from experiments.evaluators.response import AssessedResponse
     from factormodels.extraction.language_model import Completion
     from factormodels.extraction.language_model.accounting import Ledger
 
     ledger = Ledger()
     console = Console(force_terminal=True, width=200, record=True)
-    with response_progress(console, 3, ledger) as report:
+    with TerminalWatcher(console).responses(3, ledger) as report:
         ledger.add("relations", Completion("neutral"))
         ledger.add("relations", Completion("neutral", cached=True))
         report(AssessedResponse("r1", (None,), {}, missing=2, failures=1))
