@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import Field
 
-from calibration.figures.positions import label_panels, position_figure
+from calibration.figures.panels import name_lines, nth_look, reach, small_multiples
+from calibration.figures.positions import Panel, knowledge_panels, label_panels, position_figure
 from calibration.intervals import IntervalMethod
 from calibration.self_knowledge import (
     ClaimRecord,
@@ -27,7 +28,9 @@ from calibration.self_knowledge import (
     Setting,
     association,
     compare_conditions,
+    flip_rates,
     in_sample_balance,
+    label_positions,
     out_of_sample,
 )
 from calibration.self_knowledge import (
@@ -56,7 +59,6 @@ from experiments.methods.self_judged_claims import (
     check_askable,
     planned_calls,
 )
-from experiments.methods.self_knowledge_figures import ModelTables, model_tables, paper_figure
 from experiments.progress import tell
 from experiments.settings import SET, Numbers, Option, front_door
 from experiments.settings.inputs import is_dataset
@@ -77,10 +79,10 @@ from factormodels.io.published.self_judgements import VOTES
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from experiments.evaluators.inputs import Texts
     from experiments.methods.inputs import Data
-    from experiments.methods.self_knowledge_figures import FigureName
 
     ClaimData = Data | Texts
 
@@ -182,18 +184,31 @@ class SelfKnowledgeSettings(ClaimColumns, AskSettings, together={SET: "*"}):
 
 @dataclass(frozen=True)
 class _Group:
-    """The claims of one model under one condition, and what was computed of them."""
+    """The claims of one model under one condition, and what was computed of them.
+
+    Attributes:
+        model: the model.
+        condition: the condition.
+        records: the claims.
+        labels: kinds of claims by position.
+        knowledge: self-knowledge by position, by setting in which the model was asked.
+        flips: between the second setting and the third, where it was asked in both.
+        balances: the tests of σ = F.
+        predictions: those of other responses, where there are enough.
+    """
 
     model: str
     condition: str
     records: Sequence[ClaimRecord]
-    tables: ModelTables
+    labels: PositionTable
+    knowledge: Mapping[Setting, PositionTable]
+    flips: PositionTable | None
     balances: Mapping[Setting, Frame]
     predictions: Mapping[Setting, Frame]
 
     @property
     def name(self) -> str:
-        return ", ".join(filter(None, (self.model, self.condition)))
+        return _joined(self.model, self.condition)
 
 
 @front_door
@@ -340,7 +355,7 @@ def _measured(table: JudgedTable, source: str, settings: SelfKnowledgeSettings) 
     groups = []
     for model, condition in table.groups:
         records = table.records((model, condition), threshold)
-        tell(", ".join(filter(None, (model, condition))) or "claims")
+        tell(_joined(model, condition) or "claims")
         groups.append(_group(model, condition, records, bins, settings))
     said = _setting_names(table, threshold)
     frame = data_frame([*_quantities(groups, said, table), *_swept(table, settings)])
@@ -396,30 +411,23 @@ def _group(
     bins: int,
     settings: SelfKnowledgeSettings,
 ) -> _Group:
-    tables = model_tables(records, bins, settings.intervals, neither=settings.neither)
-    asked = tuple(tables.knowledge)
+    asked = [
+        setting
+        for setting in Setting
+        if any(record.judgement(setting) is not None for record in records)
+    ]
+    how: dict[str, Any] = {"n_positions": bins, "neither": settings.neither}
+    made = {**how, "intervals": settings.intervals}
+    split = {**how, "n_splits": settings.n_splits, "seed": settings.seed}
     enough = len({record.response for record in records}) >= _FEWEST_RESPONSES
+    both = {Setting.QUESTION_ANSWERING, Setting.NONE_OF_THE_ABOVE} <= set(asked)
     return _Group(
-        model,
-        condition,
-        records,
-        tables,
-        {
-            setting: in_sample_balance(records, setting, n_positions=bins, neither=settings.neither)
-            for setting in asked
-        },
-        {
-            setting: out_of_sample(
-                records,
-                setting,
-                n_positions=bins,
-                neither=settings.neither,
-                n_splits=settings.n_splits,
-                seed=settings.seed,
-            )
-            for setting in asked
-            if enough
-        },
+        *(model, condition, records),
+        label_positions(records, n_positions=bins, intervals=settings.intervals),
+        {setting: self_knowledge_table(records, setting, **made) for setting in asked},
+        flip_rates(records, **made) if both else None,
+        {setting: in_sample_balance(records, setting, **how) for setting in asked},
+        {setting: out_of_sample(records, setting, **split) for setting in asked if enough},
     )
 
 
@@ -429,9 +437,7 @@ def _setting_names(table: JudgedTable, threshold: float | None) -> dict[Setting,
     if threshold is not None:
         what = "share of votes" if table.kind == "votes" else "confidence"
         how = f"{what} at least {threshold:g}"
-    names = {
-        setting: ", ".join(filter(None, (name, how))) for setting, name in table.settings.items()
-    }
+    names = {setting: _joined(name, how) for setting, name in table.settings.items()}
     return {setting: name or "setting not told" for setting, name in names.items()}
 
 
@@ -444,22 +450,22 @@ def _quantities(
 ) -> Iterator[dict[str, Any]]:
     """Yield every quantity of every group by setting and position: the rows of the long frame."""
     for group in groups:
-        for setting, known in group.tables.knowledge.items():
+        for setting, known in group.knowledge.items():
             of = _of(group, said[setting])
             yield from _rows(of, setting.value, known, _QUANTITIES)
-            if setting is Setting.NONE_OF_THE_ABOVE and group.tables.flips is not None:
-                yield from _rows(of, setting.value, group.tables.flips, _FLIPS)
+            if setting is Setting.NONE_OF_THE_ABOVE and group.flips is not None:
+                yield from _rows(of, setting.value, group.flips, _FLIPS)
             if table.has_sentences:
-                yield from _rows(of, setting.value, group.tables.labels, ("unsupported_number",))
+                yield from _rows(of, setting.value, group.labels, ("unsupported_number",))
         if table.has_sentences:
-            labels = group.tables.labels
+            labels = group.labels
             yield from _rows(_of(group, KINDS), "", labels, tuple(labels.quantities))
 
 
 def _swept(table: JudgedTable, settings: SelfKnowledgeSettings) -> Iterator[dict[str, Any]]:
     """Yield the same overall at other thresholds, and there the p-value of σ = F."""
     for group in table.groups:
-        name = ", ".join(filter(None, group))
+        name = _joined(*group)
         for threshold in sorted(set(settings.sweep)):
             tell(f"threshold {threshold:g}")
             records = table.records(group, threshold)
@@ -557,13 +563,21 @@ def _wide(frame: pd.DataFrame, index: Sequence[str], across: str) -> pd.DataFram
     return data_frame(list(lines.values()))
 
 
-def _tests(groups: Sequence[_Group], said: Mapping[Setting, str]) -> Table:
-    rows = [
-        {"of": _of(group, said[setting]), **row, "reading": _reading(row)}
-        for group in groups
-        for setting, balance in group.balances.items()
-        for row in (balance.rows()[-1:] if len(balance) <= 2 else balance.rows())
+def _by_position(
+    found: Sequence[tuple[_Group, Mapping[Setting, Frame]]], said: Mapping[Setting, str]
+) -> list[dict[str, Any]]:
+    """Rows of frames by position and overall, and of one bin overall alone."""
+    return [
+        {"of": _of(group, said[setting]), **row}
+        for group, frames in found
+        for setting, frame in frames.items()
+        for row in (frame.rows()[-1:] if len(frame) <= 2 else frame.rows())
     ]
+
+
+def _tests(groups: Sequence[_Group], said: Mapping[Setting, str]) -> Table:
+    told = _by_position([(group, group.balances) for group in groups], said)
+    rows = [{**row, "reading": _reading(row)} for row in told]
     columns = columns_as(
         "position | sigma:3 σ | factuality:3 F | false_positives:0 FP | "
         "false_negatives:0 FN | by_response> p exact | clustered> p clustered | "
@@ -596,25 +610,14 @@ def _reading(row: Mapping[str, Any]) -> str:
 
 
 def _predictions(groups: Sequence[_Group], said: Mapping[Setting, str]) -> Table | None:
-    rows = [
-        {"of": _of(group, said[setting]), **row}
-        for group in groups
-        for setting, found in group.predictions.items()
-        for row in (found.rows()[-1:] if len(found) <= 2 else found.rows())
-    ]
+    rows = _by_position([(group, group.predictions) for group in groups], said)
     if not rows:
         return None
-    columns = (
-        *columns_as("position | difference:3[] σ here - F there | p_value> p", p_value=p_value),
-        *(
-            Column(f"rmse_{name}", f"error of {title}", digits=3)
-            for name, title in (
-                ("sigma", "σ"),
-                ("factuality", "F here"),
-                ("rogan_gladen", "Rogan-Gladen"),
-                ("emq", "EMQ"),
-            )
-        ),
+    columns = columns_as(
+        "position | difference:3[] σ here - F there | p_value> p | rmse_sigma:3 error of σ | "
+        "rmse_factuality:3 error of F here | rmse_rogan_gladen:3 error of Rogan-Gladen | "
+        "rmse_emq:3 error of EMQ",
+        p_value=p_value,
     )
     return Table(
         data_frame(rows),
@@ -634,9 +637,7 @@ def _associations(
 ) -> dict[Setting, Frame]:
     found = {}
     for setting in table.settings:
-        with_it = {
-            group.name: group.records for group in groups if setting in group.tables.knowledge
-        }
+        with_it = {group.name: group.records for group in groups if setting in group.knowledge}
         if not with_it:
             continue
         one = association(
@@ -725,7 +726,7 @@ def _comparisons(
             continue
         tell(f"{other.name} against {one.name}")
         for setting in table.settings:
-            if not all(setting in group.tables.knowledge for group in (one, other)):
+            if not all(setting in group.knowledge for group in (one, other)):
                 continue
             compared = compare_conditions(
                 one.records,
@@ -773,7 +774,7 @@ def _verdict(group: _Group, setting: Setting, said: Mapping[Setting, str]) -> st
     balance = group.balances[setting]
     rows = balance.rows()
     last = rows[-1]
-    known = group.tables.knowledge[setting]
+    known = group.knowledge[setting]
     shares = ", ".join(
         f"{title} {number(float(known[name].estimate[-1]))}"
         for name, title in (("self_known", "SK"), ("self_unknown", "SU"), ("sigma", "σ"))
@@ -817,7 +818,7 @@ def _relation(p: float) -> str:
 def _range_remarks(groups: Sequence[_Group], said: Mapping[Setting, str]) -> list[str]:
     remarks = []
     for group in groups:
-        for setting, known in group.tables.knowledge.items():
+        for setting, known in group.knowledge.items():
             values = known["rogan_gladen"].estimate
             out = [
                 f"{position} ({value:.2f})"
@@ -836,34 +837,83 @@ def _figures(
     groups: Sequence[_Group], said: Mapping[Setting, str], table: JudgedTable
 ) -> dict[str, PaperFigure]:
     """The figures of the paper that the claims allow, each with its setting named."""
-    found = {group.name: group.tables for group in groups}
     figures: dict[str, PaperFigure] = {}
 
-    def add(name: FigureName, setting: Setting, of: Mapping[str, ModelTables], what: str) -> None:
-        asked = {model: tables for model, tables in of.items() if setting in tables.knowledge}
-        if asked:
-            stem, title = f"figure-{name}", f"{what}, in the form of Self-Known's figure {name}"
-            if name not in ("2", "5"):
-                title = f"{title} ({said[setting]})"
-                stem = f"{stem}-{setting.value}" if len(table.settings) > 1 else stem
-            figures[stem.replace("_", "-")] = paper_figure(
-                name, asked, setting, f"{title}.", lambda each: said[each]
-            )
+    def add(
+        number: str,
+        what: str,
+        panels: Sequence[Panel],
+        shown: Mapping[str, PositionTable],
+        setting: Setting | None = None,
+        title: str = "",
+    ) -> None:
+        stem, told = f"figure-{number}", f"{what}, in the form of Self-Known's figure {number}"
+        if setting is not None:
+            stem = f"{stem}-{setting.value}" if len(table.settings) > 1 else stem
+            told = f"{told} ({said[setting]})"
+        figure = position_figure(panels, title=title or None)
+        data = position_table(shown, "").frame
+        figures[stem.replace("_", "-")] = PaperFigure(figure, data, f"{told}.")
 
     if table.has_sentences:
-        name, labels = next((group.name, group.tables.labels) for group in groups)
-        title = "Kinds of claims by position, in the form of Self-Known's figure 1."
-        figure = position_figure(label_panels(labels), title=name or None)
-        figures["figure-1"] = PaperFigure(figure, position_table({"": labels}, "").frame, title)
-    if not table.settings:
+        own = groups[0].labels
+        panels: Sequence[Panel] = label_panels(own)
+        add("1", "Kinds of claims by position", panels, {"": own}, title=groups[0].name)
+    first = next((group for group in groups if group.knowledge), None)
+    if first is None:
         return figures
-    first = next(iter(table.settings))
-    add("2", first, dict([next(iter(found.items()))]), "Self-knowledge by setting")
-    for setting in table.settings:
-        add("3", setting, found, "Factuality and σ by position")
-        add("4", setting, found, "Self-knowledge by model")
-        if len(found) > 1:
-            add("6b", setting, found, "Self-Known and Self-Unknown by model")
+    shown = {setting.value: own for setting, own in first.knowledge.items()}
+    panels = [
+        panel
+        for setting, own in first.knowledge.items()
+        for panel in knowledge_panels(own, _joined("Share of claims", said[setting]))
+    ]
+    if first.flips is not None:
+        rates = {name: name.partition("_")[0] for name in _FLIPS}
+        panels = [*panels, Panel(first.flips, rates, "Share of claims that flip", (2, 1))]
+        shown["flips"] = first.flips
+    add("2", "Self-knowledge by setting", panels, shown, title=first.name)
+    for setting, how in said.items():
+        asked = [group for group in groups if setting in group.knowledge]
+        found = {group.name: group.knowledge[setting] for group in asked}
+        name, own = next(iter(found.items()))
+        compared = {"factuality": "human", "sigma": "σ"}
+        panels = [Panel(own, compared, _joined("Factuality", name, how), (2, 6))]
+        add("3", "Factuality and σ by position", panels, {"": own}, setting)
+        labels = {name: _joined("Share of claims", name, how) for name in found}
+        panels = [p for name, own in found.items() for p in knowledge_panels(own, labels[name])]
+        add("4", "Self-knowledge by model", panels, found, setting)
+        if len(groups) > 1:
+            both = {"self_known": "Self-Known", "self_unknown": "Self-Unknown"}
+            panels = [Panel(own, both, labels[name], (0, 1)) for name, own in found.items()]
+            add("6b", "Self-Known and Self-Unknown by model", panels, found, setting)
     if table.has_sentences:
-        add("5", first, found, "Unsupported claims per sentence")
+        kinds = {group.name: group.labels for group in groups if group.knowledge}
+        told = "Unsupported claims per sentence, in the form of Self-Known's figure 5."
+        figures["figure-5"] = PaperFigure(_numbers(kinds), position_table(kinds, "").frame, told)
     return figures
+
+
+def _joined(*parts: str) -> str:
+    return ", ".join(filter(None, parts))
+
+
+def _numbers(found: Mapping[str, PositionTable]) -> Figure:
+    """The number of unsupported claims per sentence by position, a line per model."""
+    positions = next(iter(found.values())).positions[:-1]
+    with small_multiples(list(found), (2.3, 2.0)) as (figure, places):
+        for place, names in places:
+            lines = {}
+            for at, name in enumerate(names):
+                numbers = found[name]["unsupported_number"]
+                middle = numbers.estimate[:-1]
+                across = [position + 0.05 * at for position in range(len(positions))]
+                arms = reach(middle, numbers.lower[:-1], numbers.upper[:-1])
+                drawn = place.errorbar(across, middle, yerr=arms, elinewidth=0.8, **nth_look(at))
+                lines[name] = drawn.lines[0]
+            place.set_xticks(range(len(positions)), positions)
+            name_lines(place, lines)
+        places[0][0].set_ylim(bottom=0)
+        figure.supxlabel("relative position of the sentence", fontsize=8.0)
+        figure.supylabel("unsupported claims per sentence", fontsize=8.0)
+        return figure
