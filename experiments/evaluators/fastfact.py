@@ -284,7 +284,11 @@ def _tables(
     frames["cost"] = cost_table(found, session.ledger, batch.spent)
     frames["methods"] = method_table(loads_of(found))
     frames["audit"] = audit_table(found)
-    return {name: shown_table(name, frame) for name, frame in frames.items()}
+    grouped = ("summary", "claim_failures")
+    return {
+        name: shown_table(name, frame, settings.by if name in grouped else ())
+        for name, frame in frames.items()
+    }
 
 
 def _sentences(tables: Mapping[str, Table], batch: Batch, settings: FastFactRun) -> Iterable[str]:

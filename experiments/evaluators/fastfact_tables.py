@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +14,7 @@ from calibration.intervals import mean_interval
 from experiments.evaluators.batch import CONSUMPTION_KEY
 from experiments.evaluators.core import kept_claims
 from experiments.evaluators.costs import METHODS, Load
-from experiments.findings.table import Column, Table, interval_column
-from experiments.findings.text import ABSENT
+from experiments.findings.table import Table, columns_as, text_columns
 from factormodels.extraction.claim_failures import CATEGORIES, MISSING
 from factormodels.extraction.claim_failures import METADATA_KEY as FAILURES_KEY
 from factormodels.extraction.fastfact import CLAIM_TYPES, FASTFACT_KEY, audit_of
@@ -53,77 +51,49 @@ _FIRST = (
 )
 
 
-_TITLES = {
-    "supported": ("S", 0),
-    "unsupported": ("N", 0),
-    "irrelevant": ("I", 0),
-    "missing": ("missing", 0),
-    "precision": ("precision", 3),
-    "k_prime": ("K'", 0),
-    "recall": ("R_K'", 3),
-    "f1": ("F1@K'", 3),
-    "claims": ("claims", 0),
-    "verified_share": ("p", 3),
-    "searches": ("searches", 0),
-    "pages": ("pages", 0),
-    "cost": ("cost (US$)", 4),
-    "responses": ("responses", 0),
-    "scored": ("scored", 0),
-    "confidence": ("confidence", 3),
-    "count": ("count", 0),
-    "share": ("share", 3),
-    "needed": ("needed", 0),
-    "formula": ("formula", 0),
-    "audit": ("of them audit", 0),
-    "calls": ("calls", 0),
-    "cached": ("cached", 0),
-    "failures": ("failed", 0),
-    "prompt_tokens": ("tokens in", 0),
-    "completion_tokens": ("out", 0),
-    "per_response": ("per response", 4),
-    "extracting": ("extracting", 0),
-    "verifying": ("verifying", 0),
-    "skipped": ("skipped", 0),
-    "wrong": ("wrong", 0),
-}
-"""Title of each number, and its decimals."""
-
 _SHOWN = {
     "responses": (
         "FaStfact's counts and scores of responses.",
-        (
-            *("response", "supported", "unsupported", "irrelevant", "missing", "precision"),
-            *("k_prime", "recall", "f1", "claims", "verified_share", "searches", "pages", "cost"),
-        ),
+        "response | supported:0 S | unsupported:0 N | irrelevant:0 I | missing:0 | precision:3 | "
+        "k_prime:0 K' | recall:3 R_K' | f1:3 F1@K' | claims:0 | verified_share:3 p | searches:0 | "
+        "pages:0 | cost:4 cost (US$)",
     ),
     "core": (
         "The claims that count alone (Core).",
-        ("response", "claims", "supported", "unsupported", "precision", "recall", "f1"),
+        "response | claims:0 | supported:0 S | unsupported:0 N | precision:3 | recall:3 R_K' | "
+        "f1:3 F1@K'",
     ),
-    "summary": ("F1@K', means over responses, with 95% intervals.", ()),
-    "claims": ("Claims.", ("claim", "prelabel", "confidence", "verdict", "text")),
+    "summary": (
+        "F1@K', means over responses, with 95% intervals.",
+        "responses:0 | scored:0 | f1:3± F1@K' | precision:3 | claims:1 | missing:0 | "
+        "cost:4 cost (US$)",
+    ),
+    "claims": ("Claims.", "claim | prelabel | confidence:3 | verdict | text"),
     "curve": (
         "Means over responses for every K' that people could have found.",
-        ("k_prime", "precision", "recall", "f1"),
+        "k_prime:0 K' | precision:3 | recall:3 R_K' | f1:3 F1@K'",
     ),
-    "claim_failures": ("Failures of extracted claims, judged by the model.", ()),
+    "claim_failures": (
+        "Failures of extracted claims, judged by the model.",
+        "category | failure | count:0 | claims:0 | share:3",
+    ),
     "cost": (
         "Calls, searches and cost by stage, beside FaStfact's table 6.",
-        (
-            *("stage", "needed", "formula", "audit", "calls", "cached", "failures"),
-            *("prompt_tokens", "completion_tokens", "cost", "per_response"),
-        ),
+        "stage | needed:0 | formula:0 | audit:0 of them audit | calls:0 | cached:0 | "
+        "failures:0 failed | prompt_tokens:0 tokens in | completion_tokens:0 out | "
+        "cost:4 cost (US$) | per_response:4 per response",
     ),
     "methods": (
         "What methods need for these responses, by the formulas of table 6.",
-        ("method", "extracting", "verifying", "searches", "calls"),
+        "method | extracting:0 | verifying:0 | searches:0 | calls:0",
     ),
-    "audit": ("Skipped claims that were verified anyway.", ("skipped", "claims", "wrong", "share")),
-    "calls": ("What would be asked at most.", ("stage", "calls")),
+    "audit": (
+        "Skipped claims that were verified anyway.",
+        "skipped:0 | claims:0 | wrong:0 | share:3",
+    ),
+    "calls": ("What would be asked at most.", "stage | calls:0"),
 }
-"""Caption of each table, and the columns that are shown; none: every one."""
-
-_DATA_ONLY = ("f1_lower", "f1_upper", "missing_chunks", "unread_lines", "unanswered")
+"""Caption of each table, and the header of what is shown of it."""
 
 _NOTE = (
     "Tokens and cost are of all answers, those from the cache, of no use and about responses that "
@@ -134,33 +104,22 @@ _CURVE = (1, 2, 5, 10, 15, 20, 30, 40, 50, 75, 100, 150, 200)
 """K' of which the curve is shown."""
 
 
-def shown_table(name: str, frame: pd.DataFrame) -> Table:
-    """A table of the evaluation as it is shown; columns that are not are data."""
-    caption, names = _SHOWN[name]
-    named = names or [column for column in frame.columns if column not in _DATA_ONLY]
-    columns = [_column(column) for column in named if column in frame]
+def shown_table(name: str, frame: pd.DataFrame, by: Sequence[str] = ()) -> Table:
+    """A table of the evaluation as it is shown; columns that are not are data.
+
+    Args:
+        name: which one.
+        frame: its numbers.
+        by: columns of the input by which its rows are grouped, where it has them.
+    """
+    caption, header = _SHOWN[name]
+    groups = text_columns(*(each for each in by if each in frame))
+    own = tuple(column for column in columns_as(header) if column.name in frame)
     note = ""
     if name == "cost":
         unknown = "unpriced" in frame and bool(frame["unpriced"].fillna(0).sum())
         note = _NOTE + " Of some answers no price is known." * unknown
-    if name == "summary":
-        changed = {
-            "claims": replace(_column("claims"), digits=1),
-            "f1": interval_column("f1", "F1@K'", 3),
-        }
-        columns = [changed.get(each.name, each) for each in columns]
-    return Table(frame, tuple(columns), caption, note=note)
-
-
-def _column(name: str) -> Column:
-    if name not in _TITLES:
-        return Column(name, name.replace("_", " "), show=_text)
-    title, digits = _TITLES[name]
-    return Column(name, title, digits=digits)
-
-
-def _text(value: Any) -> str:
-    return ABSENT if value is None or value != value else str(value)
+    return Table(frame, (*groups, *own), caption, note=note)
 
 
 def columns_of(graph: FactGraph) -> dict[str, Any]:

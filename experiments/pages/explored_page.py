@@ -187,7 +187,7 @@ class _Page:
                 for atom in graph.atoms[:MOST_CONTROLS]:
                     ui.label(_named(atom.id, atom.text)).classes("text-sm")
                     with ui.row().classes("w-full items-center no-wrap"):
-                        self._slider(f"prior-{atom.id}", atom.prior, self._prior(atom.id))
+                        self._slider(f"prior-{atom.id}", atom.prior, self._one("priors", atom.id))
                         seen = ui.select(
                             {"": "not observed", "true": "true", "false": "false"}, value=""
                         )
@@ -201,7 +201,8 @@ class _Page:
                     told = _named(context.id, context.title or context.text[:80])
                     ui.label(told).classes("text-sm")
                     with ui.row().classes("w-full items-center no-wrap"):
-                        self._slider(f"prior-{context.id}", context.prior, self._prior(context.id))
+                        name, prior = f"prior-{context.id}", context.prior
+                        self._slider(name, prior, self._one("priors", context.id))
                         kept = ui.switch("in", value=True)
                         _with(kept, data_testid=f"keep-{context.id}")
                         kept.on_value_change(self._keep(context.id))
@@ -211,9 +212,8 @@ class _Page:
                     ui.label(f"{one.source} {one.kind} {one.target}").classes("text-sm")
                     name = f"relation-{one.source}-{one.target}"
                     with ui.row().classes("items-center no-wrap"):
-                        self._slider(
-                            name, one.probability, self._relation((one.source, one.target))
-                        )
+                        ends = one.source, one.target
+                        self._slider(name, one.probability, self._one("probabilities", ends))
 
     def _limit(self, noun: str, count: int) -> None:
         if count > MOST_CONTROLS:
@@ -226,17 +226,12 @@ class _Page:
         slider.on_value_change(lambda event: take(float(event.value)))
         _show_value(self.ui, slider)
 
-    def _prior(self, name: str) -> Callable[[float], None]:
-        def take(value: float) -> None:
-            self.asked = replace(self.asked, priors={**self.asked.priors, name: value})
-            self._solve()
+    def _one(self, field: str, key: Any) -> Callable[[float], None]:
+        """What takes the value of one key of a field of what is asked."""
 
-        return take
-
-    def _relation(self, pair: tuple[str, str]) -> Callable[[float], None]:
         def take(value: float) -> None:
-            changed = {**self.asked.probabilities, pair: value}
-            self.asked = replace(self.asked, probabilities=changed)
+            changed = {**getattr(self.asked, field), key: value}
+            self.asked = replace(self.asked, **{field: changed})
             self._solve()
 
         return take

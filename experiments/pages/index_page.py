@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +25,6 @@ from experiments.study.rows import FAILED, UNANSWERED
 from experiments.study.sentences import sentences
 from experiments.study.summary import REFERENCE
 from experiments.study.text_models import ASSESSING, RELATIONS
-from factormodels.fact_graph import FactGraph
 from factormodels.io.plain_yaml import yaml_text
 
 if TYPE_CHECKING:
@@ -40,69 +38,6 @@ _PLOTTED = {"brier": "Brier score (lower is better)", "accuracy": "Accuracy"}
 _SHOWN_RESPONSES = 5
 
 _KINDS = {RELATIONS: "relation model", ASSESSING: "assessor"}
-
-
-@dataclass(frozen=True)
-class SummaryTable:
-    """The summary of one dataset.
-
-    Attributes:
-        dataset: its name.
-        size: its size in words.
-        titles: of the columns, those that name the cell first.
-        n_names: how many these are.
-        rows: a row per cell.
-    """
-
-    dataset: str
-    size: str
-    titles: tuple[str, ...]
-    n_names: int
-    rows: tuple[tuple[Number, ...], ...]
-
-
-@dataclass(frozen=True)
-class ErrorRow:
-    """Units of one cell that failed in the same way.
-
-    Attributes:
-        dataset: the dataset.
-        cell: the cell.
-        error: why they failed.
-        n_units: how many they are.
-        responses: some of their responses, with the file of the page where there is one.
-    """
-
-    dataset: str
-    cell: str
-    error: str
-    n_units: int
-    responses: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True)
-class ResponseRow:
-    """A response in the list.
-
-    Attributes:
-        graph: the response.
-        file: its page.
-        human: share of true atoms among the labelled.
-        n_labelled: number of labelled atoms.
-        precision: per cell, the share of atoms with P above 1/2.
-        brier: per cell, the Brier score.
-        spread: the largest difference between two cells' posteriors of an atom.
-        n_failed: number of cells that failed.
-    """
-
-    graph: FactGraph
-    file: str
-    human: str
-    n_labelled: int
-    precision: str
-    brier: str
-    spread: str
-    n_failed: int
 
 
 def index_page(subject: RunContents, parts: Sequence[Part]) -> dict[str, Any]:
@@ -141,38 +76,38 @@ def index_page(subject: RunContents, parts: Sequence[Part]) -> dict[str, Any]:
     }
 
 
-def _answers(subject: RunContents, groups: Sequence[AgreeingCells]) -> Iterator[SummaryTable]:
+def _answers(subject: RunContents, groups: Sequence[AgreeingCells]) -> Iterator[dict[str, Any]]:
     """Yield the summary of every dataset, cells that agree as one row."""
     table = short_table(subject.summary, groups, "", subject.study.measures)
     titles = tuple(column.title for column in table.columns)
     frame = table.frame[_shown(table.frame, table.columns, "block")]
     for title, own in frame.groupby("block", sort=False):
         dataset, _, size = str(title).rpartition(": ")
-        rows = tuple(
-            tuple(_number(column, record) for column in table.columns)
+        rows = [
+            [_number(column, record) for column in table.columns]
             for record in own.to_dict("records")
-        )
-        yield SummaryTable(dataset, size, titles, 1, rows)
+        ]
+        yield {"dataset": dataset, "size": size, "titles": titles, "n_names": 1, "rows": rows}
 
 
-def _summaries(subject: RunContents) -> Iterator[SummaryTable]:
+def _summaries(subject: RunContents) -> Iterator[dict[str, Any]]:
     cells = subject.summary
     own = tables.keys(cells)
     columns = tables.shown_columns(cells, own, subject.study.measures)
     cells = tables.with_absent_named(cells)
     names = _shown(cells, columns)
     for dataset, group in cells.groupby("dataset", sort=False):
-        rows = [
-            tuple(_number(column, record) for column in columns)
-            for record in group[names].to_dict("records")
-        ]
-        yield SummaryTable(
-            str(dataset),
-            tables.size_of(group),
-            tuple(column.title for column in columns),
-            len(own),
-            tuple(rows),
-        )
+        yield {
+            "dataset": str(dataset),
+            "size": tables.size_of(group),
+            "titles": [column.title for column in columns],
+            # Those that name the cell come first.
+            "n_names": len(own),
+            "rows": [
+                [_number(column, record) for column in columns]
+                for record in group[names].to_dict("records")
+            ],
+        }
 
 
 def _shown(frame: pd.DataFrame, columns: Sequence[Column], *more: str) -> list[str]:
@@ -284,14 +219,14 @@ def _p_value(p: float) -> str:
     return fixed(p) if p >= 1e-3 else small(p)
 
 
-def _errors(subject: RunContents, parts: Sequence[Part]) -> tuple[list[ErrorRow], int]:
-    """The failures, the first `MAX_ERRORS`, and how many kinds there are."""
+def _errors(subject: RunContents, parts: Sequence[Part]) -> tuple[list[dict[str, Any]], int]:
+    """Units of one cell that failed alike, the first `MAX_ERRORS`, and how many kinds there are."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
     titles = {key: part.title(place) for part in parts for key, place in part.cells.items()}
     files = {(part.data.name, graph.id): file for part in parts for graph, file in part.responses}
-    rows: list[ErrorRow] = []
+    rows: list[dict[str, Any]] = []
     for cell in subject.rows.cells():
         if cell.key not in titles:
             continue
@@ -306,21 +241,22 @@ def _errors(subject: RunContents, parts: Sequence[Part]) -> tuple[list[ErrorRow]
         dataset = cell.named()["dataset"]
         for error, responses in found.items():
             rows.append(
-                ErrorRow(
-                    dataset,
-                    titles[cell.key],
-                    error,
-                    len(responses),
-                    tuple(
+                {
+                    "dataset": dataset,
+                    "cell": titles[cell.key],
+                    "error": error,
+                    "n_units": len(responses),
+                    # Some of them, with the file of the page where there is one.
+                    "responses": [
                         (response, files.get((dataset, response), ""))
                         for response in list(responses)[:_SHOWN_RESPONSES]
-                    ),
-                )
+                    ],
+                }
             )
     return rows[:MAX_ERRORS], len(rows)
 
 
-def _responses(part: Part) -> Iterator[ResponseRow]:
+def _responses(part: Part) -> Iterator[dict[str, Any]]:
     """Yield the row of every response that has a page."""
     places = part.places
     for graph, file in part.responses:
@@ -330,13 +266,15 @@ def _responses(part: Part) -> Iterator[ResponseRow]:
         held = [answers.get(place) for place in places]
         p = np.array([one.p for one in answers.values() if one.p.size])
         spread = np.fmax.reduce(np.fmax.reduce(p) - np.fmin.reduce(p)) if p.size else np.nan
-        yield ResponseRow(
-            graph=graph,
-            file=file,
-            human=fixed(sum(known) / len(known) if known else None),
-            n_labelled=len(known),
-            precision=in_turn([ABSENT if one is None else fixed(precision(one)) for one in held]),
-            brier=in_turn([ABSENT if one is None else fixed(brier(one, labels)) for one in held]),
-            spread=fixed(float(spread)),
-            n_failed=sum(answer.status == FAILED for answer in answers.values()),
-        )
+        yield {
+            "graph": graph,
+            "file": file,
+            "human": fixed(sum(known) / len(known) if known else None),
+            "n_labelled": len(known),
+            # Of each cell, in turn.
+            "precision": in_turn([fixed(None if one is None else precision(one)) for one in held]),
+            "brier": in_turn([fixed(None if one is None else brier(one, labels)) for one in held]),
+            # The largest difference between two cells' posteriors of an atom.
+            "spread": fixed(float(spread)),
+            "n_failed": sum(answer.status == FAILED for answer in answers.values()),
+        }

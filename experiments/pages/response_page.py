@@ -23,7 +23,7 @@ from experiments.pages.removals import ViewRemovals
 from experiments.pages.reported_datasets import Answer, Part, Place
 from experiments.pages.texts import ABSENT, change, fixed, label_word
 from experiments.study.rows import UNANSWERED
-from factormodels.claims import CONFLICTS, Atom, Context, RelationKind
+from factormodels.claims import CONFLICTS, Atom, RelationKind
 from factormodels.fact_graph import FactGraph
 
 _Bearing = Mapping[str, Sequence[ContextEvidence]]
@@ -102,46 +102,6 @@ class AtomCard:
     tags: tuple[str, ...]
     spread: str
     verdict: str
-
-
-@dataclass(frozen=True)
-class ContextRow:
-    """A context with what it does.
-
-    Attributes:
-        context: the context.
-        link: its address, if it is one that a browser may open.
-        n_relations: per view, its number of relations that are not neutral.
-        largest: per view, the largest change that its removal makes, with the atom.
-    """
-
-    context: Context
-    link: str
-    n_relations: tuple[str, ...]
-    largest: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class CellRow:
-    """What one cell says of the response.
-
-    Attributes:
-        view: title of the view.
-        algorithm: what tables call the algorithm.
-        precision: share of atoms with P above 1/2.
-        mean: mean of P.
-        brier: Brier score over the labelled atoms.
-        status: how inference ended.
-        error: why it failed.
-    """
-
-    view: str
-    algorithm: str
-    precision: str
-    mean: str
-    brier: str
-    status: str
-    error: str
 
 
 def response_page(part: Part, graph: FactGraph, removals: Sequence[ViewRemovals]) -> dict[str, Any]:
@@ -340,7 +300,8 @@ def _in_views(by_view: Mapping[int, Removal | None], n_views: int, show: Any) ->
 
 def _contexts(
     graph: FactGraph, removals: Sequence[ViewRemovals], bearing: Sequence[_Bearing]
-) -> Iterator[ContextRow]:
+) -> Iterator[dict[str, Any]]:
+    """Yield what contexts do, per view: their relations, and the largest change by removing one."""
     counts = [None if one.seen is None else _n_relations(graph, one.seen) for one in removals]
     largest: list[dict[str, tuple[float, str]]] = []
     for by_atom in bearing:
@@ -354,18 +315,18 @@ def _contexts(
                         own[item.context] = (item.removal.change, atom)
         largest.append(own)
     for context in graph.contexts:
-        yield ContextRow(
-            context=context,
+        yield {
+            "context": context,
             # No other scheme: a link of a data set could be a script.
-            link=context.link if context.link.startswith(("http://", "https://")) else "",
-            n_relations=tuple(ABSENT if own is None else str(own[context.id]) for own in counts),
-            largest=tuple(
+            "link": context.link if context.link.startswith(("http://", "https://")) else "",
+            "n_relations": [ABSENT if own is None else str(own[context.id]) for own in counts],
+            "largest": [
                 f"{change(own[context.id][0])} {own[context.id][1]}"
                 if context.id in own
                 else ABSENT
                 for own in largest
-            ),
-        )
+            ],
+        }
 
 
 def _n_relations(graph: FactGraph, seen: FactGraph) -> Counter[str]:
@@ -386,18 +347,19 @@ def _n_relations(graph: FactGraph, seen: FactGraph) -> Counter[str]:
 
 def _cells(
     part: Part, answers: Mapping[Place, Answer], labels: Sequence[bool | None]
-) -> Iterator[CellRow]:
+) -> Iterator[dict[str, Any]]:
+    """Yield what each cell says of the response."""
     for place, answer in sorted(answers.items()):
         missing = answer.p.size - answer.judged.size
-        yield CellRow(
-            view=part.view(place),
-            algorithm=part.algorithms[place[1]],
-            precision=fixed(precision(answer)),
-            mean=fixed(float(answer.judged.mean()) if answer.judged.size else None),
-            brier=fixed(brier(answer, labels)),
-            status=answer.status.replace("_", " ") + (f", {missing} missing" if missing else ""),
-            error=answer.error or "",
-        )
+        yield {
+            "view": part.view(place),
+            "algorithm": part.algorithms[place[1]],
+            "precision": fixed(precision(answer)),
+            "mean": fixed(float(answer.judged.mean()) if answer.judged.size else None),
+            "brier": fixed(brier(answer, labels)),
+            "status": answer.status.replace("_", " ") + (f", {missing} missing" if missing else ""),
+            "error": answer.error or "",
+        }
 
 
 def _failures(part: Part, answers: Mapping[Place, Answer]) -> list[tuple[str, list[str]]]:

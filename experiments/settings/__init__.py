@@ -19,6 +19,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
+from experiments.settings.mends import known_mend
 from factormodels.errors import InputError, options_as_arguments, unknown_name
 
 
@@ -106,25 +107,6 @@ def declared_in(kind: type[Settings], name: str) -> type[Settings]:
     return next(each for each in kind.__mro__ if name in inspect.get_annotations(each))
 
 
-_BOUNDS = {
-    "greater_than": ("gt", "more than {}"),
-    "greater_than_equal": ("ge", "{} or more"),
-    "less_than": ("lt", "less than {}"),
-    "less_than_equal": ("le", "{} or less"),
-}
-_KINDS = {
-    "int_parsing": "a whole number",
-    "int_from_float": "a whole number",
-    "int_type": "a whole number",
-    "float_parsing": "a number",
-    "float_type": "a number",
-    "bool_parsing": "true or false",
-    "finite_number": "a finite number",
-    "path_type": "a path",
-    "string_type": "a text",
-}
-
-
 def _sentence(kind: type[Settings], error: ValidationError) -> str:
     """The first fault of settings, in one sentence."""
     fault = error.errors(include_url=False)[0]
@@ -133,12 +115,8 @@ def _sentence(kind: type[Settings], error: ValidationError) -> str:
     if not place:
         return reason
     subject = f"--{option_of(kind, place).name} {_as_text(fault['input'])}"
-    if fault["type"] in _BOUNDS:
-        key, words = _BOUNDS[fault["type"]]
-        bound = fault["ctx"][key]
-        return f"{subject}: give {words.format(f'{bound:g}')}"
-    if fault["type"] in _KINDS:
-        return f"{subject}: give {_KINDS[fault['type']]}"
+    if mend := known_mend(fault):
+        return f"{subject}: {mend}"
     if fault["type"] == "literal_error":
         names = get_args(kind.model_fields[place].annotation)
         return unknown_name(subject, fault["input"], names)

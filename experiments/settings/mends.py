@@ -6,29 +6,28 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+_NUMBER, _WHOLE = "give a number", "give a whole number"
 _MENDS: Mapping[str, str] = MappingProxyType(
     {
-        "bool_type": "give true or false",
-        "dict_type": "give a mapping of keys to values",
+        **dict.fromkeys(("bool_parsing", "bool_type"), "give true or false"),
+        **dict.fromkeys(("dict_type", "mapping_type"), "give a mapping of keys to values"),
         "finite_number": "give a finite number",
-        "float_type": "give a number",
-        "int_from_float": "give an integer",
-        "int_type": "give an integer",
-        "list_type": "give a list",
-        "mapping_type": "give a mapping of keys to values",
+        **dict.fromkeys(("float_parsing", "float_type"), _NUMBER),
+        **dict.fromkeys(("int_from_float", "int_parsing", "int_type"), _WHOLE),
+        **dict.fromkeys(("list_type", "tuple_type"), "give a list"),
+        "path_type": "give a path",
         "string_too_short": "give a text that is not empty",
         "string_type": "give a text",
-        "tuple_type": "give a list",
     }
 )
 """Type of an error of pydantic -> what to write instead."""
 
 _LIMITS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "greater_than": ("gt", "give a number above"),
-        "greater_than_equal": ("ge", "give a number of at least"),
-        "less_than": ("lt", "give a number below"),
-        "less_than_equal": ("le", "give a number of at most"),
+        "greater_than": ("gt", "give more than {:g}"),
+        "greater_than_equal": ("ge", "give {:g} or more"),
+        "less_than": ("lt", "give less than {:g}"),
+        "less_than_equal": ("le", "give {:g} or less"),
     }
 )
 
@@ -49,14 +48,19 @@ def value_words(value: Any, error: Mapping[str, Any], shown: str = "") -> str:
     return f"{shown or repr(value)} does not fit: {mend}"
 
 
+def known_mend(error: Mapping[str, Any]) -> str:
+    """What to write in place of a value of the wrong type or range; empty of other errors."""
+    kind = error["type"]
+    if kind not in _LIMITS:
+        return _MENDS.get(kind, "")
+    key, words = _LIMITS[kind]
+    return words.format(error["ctx"][key])
+
+
 def _mend(error: Mapping[str, Any]) -> str:
-    kind, context = error["type"], error.get("ctx", {})
-    if kind in _MENDS:
-        return _MENDS[kind]
-    if kind in _LIMITS:
-        key, words = _LIMITS[kind]
-        return f"{words} {context[key]:g}"
-    if kind in ("literal_error", "enum"):
-        return f"use one of {context['expected'].replace(' or ', ', ')}"
+    if known := known_mend(error):
+        return known
+    if error["type"] in ("literal_error", "enum"):
+        return f"use one of {error['ctx']['expected'].replace(' or ', ', ')}"
     reason = str(error["msg"])
     return f"{reason[0].lower()}{reason[1:]}"
