@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.estimate import Estimate
 from calibration.intervals import (
     IntervalSettings,
     bootstrap_settings,
@@ -187,15 +188,6 @@ class LexicalFit:
         return softmax_against_neutral(self.intercepts + features @ self.coefficients.T)
 
 
-def of_factcheck_bench(pairs: Iterable[TextPair]) -> NDArray[np.bool_]:
-    """Whether each pair's passage is one of Factcheck-Bench, to which the lexical model was fitted.
-
-    Its numbers on these are in-sample. Passages are known by their hashes.
-    """
-    known = factcheck_bench_passages()
-    return np.array([passage_key(pair.premise) in known for pair in pairs], dtype=np.bool_)
-
-
 def passages_of(graph: FactGraph) -> frozenset[str]:
     """Hashes of the passages of a response that has labels; none of another one."""
     if not any(atom.label is not None for atom in graph.atoms):
@@ -289,22 +281,6 @@ class GradedForecasts:
     missing: int
 
 
-@dataclass(frozen=True)
-class GradedScores:
-    """How near a relation model's probabilities come to people's, with intervals over premises.
-
-    Attributes:
-        n: number of pairs.
-        missing: number of pairs without an answer.
-        scores: by name (value, lower, upper): `bias` (mean forecast less mean judgement),
-            `mae`, `rmse`, `pearson`, `spearman`; nan where a correlation is not defined.
-    """
-
-    n: int
-    missing: int
-    scores: dict[str, tuple[float, float, float]]
-
-
 def labelled_from_judged(
     pairs: Sequence[JudgedPair], *, contradicted: float = CONTRADICTED, entailed: float = ENTAILED
 ) -> list[LabelledPair]:
@@ -373,8 +349,11 @@ def graded_forecasts(
 
 def graded_scores(
     found: GradedForecasts, *, n_bootstrap: int = 1000, seed: int = 0, level: float = 0.95
-) -> GradedScores:
+) -> dict[str, Estimate]:
     """How near forecasts come to judgements, with percentile intervals over premises.
+
+    By name: `bias` (mean forecast less mean judgement), `mae`, `rmse`, `pearson`, `spearman`; nan
+    where a correlation is not defined.
 
     Args:
         found: the forecasts.
@@ -401,13 +380,10 @@ def graded_scores(
 
     drawn = replicates(redrawn, response_weights(len(premises), n_replicates, first))
     lower, upper = percentile_interval(drawn, coverage)
-    scores = {
-        name: (value, low, high)
-        for (name, value), low, high in zip(
-            values.items(), lower.tolist(), upper.tolist(), strict=True
-        )
+    ends = zip(values.items(), lower.tolist(), upper.tolist(), strict=True)
+    return {
+        name: Estimate(name, value, low, high, n=len(premises)) for (name, value), low, high in ends
     }
-    return GradedScores(found.forecast.size, found.missing, scores)
 
 
 def _scores(forecast: NDArray[Any], judged: NDArray[Any]) -> dict[str, float]:

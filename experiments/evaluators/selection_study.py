@@ -1,21 +1,33 @@
-"""What selection takes from labelled responses: how many claims, where, and which of them."""
+"""What selection takes from labelled responses: how many claims, where, and which of them.
+
+And the plain program beside selection under uncertain redundancy.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from calibration.self_knowledge import (
     IntervalSettings,
     PositionTable,
     label_positions,
 )
-from experiments.findings.table import data_frame
+from experiments.evaluators.robustness import CoreChoices
+from experiments.findings.artefacts import PaperFigure
+from experiments.findings.table import Column, Table, columns_as, data_frame, interval_column
 from experiments.settings.labelled_claims import claims_of_graphs
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.selection import Selection, restricted
+from factormodels.selection import Selection, adjusted_precision, restricted
+from factormodels.selection.expected import (
+    expected_weight,
+    redundancy,
+    score_distribution,
+    select_expected,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -143,3 +155,136 @@ def _sentence_rows(before: Sequence[FactGraph], after: Sequence[FactGraph]) -> p
     rows["true_before"] = rows["supported_before"] / rows["before"]
     rows["true_after"] = rows["supported_after"] / rows["after"].where(rows["after"] > 0)
     return rows
+
+
+def uncertain_rows(
+    found: Sequence[tuple[FactGraph, Selection]],
+    choices: CoreChoices,
+    *,
+    samples: int = 200,
+    seed: int = 0,
+) -> list[dict[str, Any]]:
+    """Every response under three readings of the same judgements; precision is by human labels.
+
+    Columns: response; claims; plain_count and plain_precision of Core's program, which decides each
+    entailment; expected_count and expected_precision of the set of greatest expected weight, each
+    claim counted with the probability that nothing heavier makes it redundant; gain, the expected
+    weight of that set over that of the plain program's; proved, whether that set is the best;
+    sampled_precision, lower and upper: mean and central 95 % of Core's precision over sampled
+    redundancy graphs.
+
+    Args:
+        found: labelled responses with claims, each with what Core's program selects; a claim
+            without a label is not supported.
+        choices: how that was selected.
+        samples: redundancy graphs per response.
+        seed: seed of the graphs.
+
+    Raises:
+        InputError: as `score_distribution` does.
+    """
+    rows = []
+    for graph, plain in found:
+        supported = [atom.label is True for atom in graph.atoms]
+        weights = plain.program.weights
+        r = redundancy(plain.entailments, choices.rule)
+        # Starting from the plain set, it can only be as good or better.
+        best = select_expected(weights, r, start=plain.solution.chosen)
+        drawn = score_distribution(
+            weights, r, supported, samples=samples, seed=seed, solver=choices.solver
+        )
+        base = expected_weight(plain.solution.chosen, weights, r)
+        lower, upper = drawn.interval()
+        rows.append(
+            {
+                "response": graph.id,
+                "claims": len(graph.atoms),
+                "plain_count": len(plain.solution.chosen),
+                "plain_precision": adjusted_precision(supported, plain.solution.chosen),
+                "expected_count": best.expected_count,
+                "expected_precision": best.precision(supported),
+                "gain": best.expected_weight / base if base > 0 else float("nan"),
+                "proved": best.status == "optimal",
+                "sampled_precision": float(drawn.scores.mean()),
+                "lower": lower,
+                "upper": upper,
+            }
+        )
+    return rows
+
+
+def study_tables(study: SelectionStudy) -> dict[str, Table]:
+    """Claims by sentence, and each of `QUANTITIES` by relative position."""
+    positions = [
+        {
+            "quantity": quantity.replace("_", " "),
+            "claims": name,
+            **{
+                f"p{cell}{part}": float(values[cell])
+                for cell in range(len(table.positions))
+                for part, values in (
+                    ("", table[quantity].estimate),
+                    ("_lower", table[quantity].lower),
+                    ("_upper", table[quantity].upper),
+                )
+            },
+        }
+        for quantity in QUANTITIES
+        for name, table in (("all", study.before), ("selected", study.after))
+    ]
+    before = study.before["factuality"]
+    by_sentence = Table(
+        study.rows,
+        (
+            Column("sentence", "sentence", right=True),
+            *(Column(name, name, digits=0) for name in ("responses", "before", "after")),
+            *columns_as(
+                "survival:2 share left | true_before:2 true before | true_after:2 true after"
+            ),
+        ),
+        "Claims by the place of their sentence, before and after selection.",
+    )
+    by_position = Table(
+        data_frame(positions),
+        (
+            Column("claims", "claims"),
+            *(
+                interval_column(f"p{cell}", position, 2)
+                for cell, position in enumerate(study.before.positions)
+            ),
+        ),
+        "Claims by relative position, before and after selection.",
+        group="quantity",
+        note=f"In brackets: {100 * before.level:g}% intervals over responses.",
+    )
+    return {"sentences": by_sentence, "positions": by_position}
+
+
+def study_figures(study: SelectionStudy) -> dict[str, PaperFigure]:
+    """Factuality by relative position."""
+    rows = [
+        {"claims": name, **row}
+        for name, table in (("all", study.before), ("selected", study.after))
+        for row in table.rows()
+        if row["quantity"] == "factuality"
+    ]
+    title = "Factuality by relative position, before and after selection"
+    return {"selection": PaperFigure(factuality_figure(study), data_frame(rows), title)}
+
+
+def uncertain_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """The rows as a table, and last their means."""
+    own = [{**row, "proved": float(row["proved"])} for row in rows]
+    mean = dict(data_frame(own).drop(columns="response").mean())
+    last = {**mean, "response": "mean", "lower": math.nan, "upper": math.nan}
+    return Table(
+        data_frame([*own, last]),
+        columns_as(
+            "response | claims:0 | plain_count:1 plain | plain_precision:2 Pr | "
+            "expected_count:1 expected | expected_precision:2 Pr | gain:2 | proved:2 | "
+            "sampled_precision:2[] sampled Pr"
+        ),
+        "Plain program, expected weight, sampled redundancy graphs.",
+        note="gain: of expected weight; proved: 1 where the set is the best; in brackets the "
+        "central 95% of the samples.",
+    )

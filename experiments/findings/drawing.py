@@ -7,16 +7,22 @@ import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from calibration.figures.style import COLOURS, paper_style
 from experiments.findings.graph_figure import draw_fact_graph, legible, to_dot
+from factormodels.control_characters import printable
 from factormodels.errors import InputError, MissingDependencyError
 from factormodels.fact_graph import FactGraph
-from factormodels.factor_graph import FactorGraph
+from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from factormodels.io.files import atomic_path, write_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from calibration.validation import Floats
     from inference.posterior import Posterior
+
 
 FORMATS = ("pdf", "png", "svg")
 
@@ -38,7 +44,6 @@ def graph_figure(
     """
     if isinstance(graph, FactGraph):
         return draw_fact_graph(graph, _of_claims(graph, posterior), neutral=neutral)
-    from experiments.findings.network_figure import draw_factor_graph
 
     return draw_factor_graph(graph, posterior)
 
@@ -47,7 +52,6 @@ def graph_text(graph: FactGraph | FactorGraph, posterior: Posterior) -> str:
     """All of a graph as text for Graphviz."""
     if isinstance(graph, FactGraph):
         return to_dot(graph, _of_claims(graph, posterior))
-    from experiments.findings.network_figure import network_dot
 
     return network_dot(graph, posterior)
 
@@ -113,3 +117,119 @@ def _by_graphviz(text: str, path: Path, suffix: str) -> None:
         if done.returncode:
             said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason"]
             raise InputError(f"{path}: Graphviz cannot draw the graph ({said[0]})")
+
+
+MOST_NODES = 150
+"""Variables and factors that a page has room for."""
+
+_STEPS = 300
+
+
+def draw_factor_graph(graph: FactorGraph, posterior: Posterior) -> Figure:
+    """A drawing of a factor graph; an observed variable is filled.
+
+    Raises:
+        InputError: without variables, or for a graph that is too large for a page.
+    """
+    from calibration.figures.shown_figure import ShownFigure
+
+    nodes = graph.n_variables + graph.n_factors
+    if not graph.n_variables or nodes > MOST_NODES:
+        raise InputError(
+            f"the graph has {graph.n_variables} variables and {graph.n_factors} factors, and a "
+            f"page has room for 1 to {MOST_NODES} of both; write .dot for Graphviz"
+        )
+    edges = _edges(graph)
+    places = _layout(nodes, edges)
+    with paper_style():
+        figure = ShownFigure(figsize=(6.9, 5.2), layout="constrained")
+        axes = figure.add_subplot()
+        axes.set_axis_off()
+        for one, other in edges:
+            axes.plot(*places[[one, other]].T, color="0.7", linewidth=0.8, zorder=1)
+        variables, factors = places[: graph.n_variables], places[graph.n_variables :]
+        observed = graph.evidence != UNOBSERVED
+        face = [COLOURS[1] if seen else "white" for seen in observed]
+        axes.scatter(
+            variables[:, 0],
+            variables[:, 1],
+            s=160,
+            facecolors=face,
+            edgecolors=COLOURS[0],
+            zorder=3,
+        )
+        if len(factors):
+            axes.scatter(factors[:, 0], factors[:, 1], s=28, marker="s", color="0.3", zorder=2)
+        for number, place in enumerate(variables):
+            axes.annotate(
+                _label(graph, posterior, number), place, (0, 9), textcoords="offset points",
+                ha="center", va="bottom", fontsize=7, zorder=4,
+                bbox={"facecolor": "white", "alpha": 0.8, "edgecolor": "none", "pad": 0.5},
+            )  # fmt: skip
+        axes.margins(0.08)
+        looks = [
+            ("variable: likeliest state, its probability", "o", "white", COLOURS[0]),
+            *([("observed", "o", COLOURS[1], COLOURS[0])] if observed.any() else []),
+            *([("factor", "s", "0.3", "0.3")] if len(factors) else []),
+        ]
+        for name, marker, inside, edge in looks:
+            axes.plot([], [], marker, mfc=inside, mec=edge, markersize=6, label=name)
+        figure.legend(loc="outside lower center", ncols=len(looks))
+    return figure
+
+
+def network_dot(graph: FactorGraph, posterior: Posterior) -> str:
+    """A factor graph in Graphviz's language."""
+    lines = ["graph {", "  node [fontsize=10];"]
+    for number in range(graph.n_variables):
+        text = _label(graph, posterior, number).replace("\\", "\\\\").replace('"', '\\"')
+        style = ", style=filled" if graph.evidence[number] != UNOBSERVED else ""
+        lines.append(f'  v{number} [label="{text}"{style}];')
+    lines += [
+        f'  f{factor} [shape=square, label="", width=0.12, style=filled, fillcolor=gray30];'
+        for factor in range(graph.n_factors)
+    ]
+    lines += [f"  v{one} -- f{other - graph.n_variables};" for one, other in _edges(graph)]
+    return "\n".join([*lines, "}", ""])
+
+
+def _label(graph: FactorGraph, posterior: Posterior, number: int) -> str:
+    """Name, likeliest state and its probability."""
+    name = graph.names[number]
+    p = posterior.marginals[name]
+    state = int(np.argmax(p))
+    said = str(state) if graph.state_names is None else graph.state_names[number][state]
+    return printable(f"{name} = {said}, {p[state]:.2f}")
+
+
+def _edges(graph: FactorGraph) -> list[tuple[int, int]]:
+    """(variable, number of variables + factor) of every place of a scope."""
+    return [
+        (variable, graph.n_variables + factor)
+        for factor in range(graph.n_factors)
+        for variable in graph.scope(factor)
+    ]
+
+
+def _layout(count: int, edges: list[tuple[int, int]]) -> Floats:
+    """Places of nodes that repel each other and are drawn together by edges, (count, 2).
+
+    Fruchterman and Reingold 1991, from a circle, so that it comes out the same every time.
+    """
+    angle = 2 * np.pi * np.arange(count) / count
+    places = np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    ends = np.array(edges, dtype=np.int64).reshape(-1, 2)
+    ideal = 2 / np.sqrt(count)
+    for step in range(_STEPS):
+        apart = places[:, np.newaxis] - places
+        distance = np.maximum(np.hypot(apart[..., 0], apart[..., 1]), 1e-3)
+        push = (apart / distance[..., np.newaxis] ** 2 * ideal**2).sum(axis=1)
+        along = places[ends[:, 0]] - places[ends[:, 1]]
+        length = np.maximum(np.hypot(along[:, 0], along[:, 1]), 1e-3)[:, np.newaxis]
+        pull = along * length / ideal
+        np.add.at(push, ends[:, 0], -pull)
+        np.add.at(push, ends[:, 1], pull)
+        size = np.maximum(np.hypot(push[:, 0], push[:, 1]), 1e-9)[:, np.newaxis]
+        # Ever shorter steps, so that it comes to rest.
+        places = places + push / size * np.minimum(size, 0.2 * (1 - step / _STEPS))
+    return places

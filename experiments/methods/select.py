@@ -22,13 +22,17 @@ from experiments.asking.settings import AskingSettings, Model
 from experiments.evaluators.core import claims_with_sources
 from experiments.evaluators.inputs import load_responses
 from experiments.evaluators.robustness import CoreChoices
-from experiments.evaluators.selection_study import selection_study
-from experiments.evaluators.uncertain_selection import uncertain_rows
+from experiments.evaluators.selection_study import (
+    selection_study,
+    study_figures,
+    study_tables,
+    uncertain_rows,
+    uncertain_table,
+)
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import counted
 from experiments.methods.padding import PaddingSettings, check_padding, pad
-from experiments.methods.select_tables import study_figures, study_tables, uncertain_table
 from experiments.progress import tell
 from experiments.settings import SET, Names, Option, front_door
 from factormodels.errors import InputError

@@ -80,7 +80,6 @@ def report_of_graphs(
     *,
     chosen: Sequence[str] = (),
     pages: int | None = None,
-    failed: Sequence[tuple[str, str]] = (),
     watch: Watch | None = None,
 ) -> list[Path]:
     """Make the pages of assessed responses.
@@ -91,7 +90,6 @@ def report_of_graphs(
         folder: the folder of the report.
         chosen: ids of the responses that have a page; none: the first ones.
         pages: how many those are; None: all, up to `MOST_PAGES`.
-        failed: (id, reason) of the responses that have no result.
         watch: shows how far it is.
 
     Raises:
@@ -130,7 +128,7 @@ def report_of_graphs(
         names = tuple(
             cell.algorithm.name if cell.algorithm.assessor else cell.view.variant for cell in cells
         )
-        assessment = Assessment(name, graphs, names, tuple(failed))
+        assessment = Assessment(name, graphs, names)
         return write_report(subject, folder, chosen=chosen, watch=watch, assessment=assessment)
 
 

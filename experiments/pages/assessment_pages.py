@@ -24,18 +24,16 @@ class Assessment:
         name: what they are called.
         graphs: all of them, whether they have a page or not.
         names: the variants and assessors that judged them.
-        failed: (id, reason) of the responses that no stage could go on with.
     """
 
     name: str
     graphs: Sequence[FactGraph]
     names: tuple[str, ...]
-    failed: tuple[tuple[str, str], ...] = ()
 
     @property
     def alone(self) -> bool:
         """Whether there is one response, whose page is the first and only one."""
-        return len(self.graphs) == 1 and not self.failed
+        return len(self.graphs) == 1
 
     def of_response(self, graph: FactGraph) -> dict[str, Any]:
         """What the page of a response shows beside its claims."""
@@ -64,7 +62,6 @@ class Assessment:
             "missing": sum(one.missing for one in responses),
             "unjudged": sum(one.unjudged for one in responses),
             "failures": sum(one.failures for one in responses),
-            "failed": self.failed,
         }
 
     def _row(self, response: AssessedResponse) -> tuple[list[tuple[str, str]], int]:

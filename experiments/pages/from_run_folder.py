@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.findings.markup import csv_records
-from experiments.pages.kept_relations_and_priors import kept_priors, with_kept_relations
+from experiments.findings.markup import csv_records, csv_text
 from experiments.pages.reported_datasets import Watch
 from experiments.pages.writing import write_report
 from experiments.study.cell_choice import select
 from experiments.study.data import StudyData, load_data
 from experiments.study.design import algorithms, cells
 from experiments.study.files import MANIFEST, REPORT, ROWS, read_manifest
-from experiments.study.learned_priors import prior_requests
+from experiments.study.learned_priors import (
+    CrossFittedPriors,
+    PriorRequest,
+    kept_fits,
+    prior_requests,
+    priors_table,
+)
 from experiments.study.manifest import file_hash, manifest_text
 from experiments.study.outputs import RunContents, whole_summary
 from experiments.study.reading import LoadedStudy, study_of_plain
+from experiments.study.resumption import PRIORS, TEXTS, read_kept
 from experiments.study.rows import RowsFile
 from experiments.study.selections import remarks_of
 from experiments.study.significance import COLUMNS
+from experiments.study.text_models import RELATIONS, TextAnswers, content_hashes
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.files import write_text
 from factormodels.io.json_records import shown
@@ -212,3 +221,72 @@ def _number(text: str, path: Path) -> float:
         return float(text or "nan")
     except ValueError:
         raise InputError(f"{path}: {shown(text)} is not a number; run the study again") from None
+
+
+logger = logging.getLogger(__name__)
+
+
+def with_kept_relations(
+    data: Sequence[StudyData], folder: Path, manifest: Mapping[str, Any]
+) -> tuple[StudyData, ...]:
+    """The data of a run with the relations that it found, where these are still there.
+
+    Relations that are not those of the manifest, as after a run that was begun anew and died, are
+    left out.
+
+    Args:
+        data: its datasets.
+        folder: the folder of its results.
+        manifest: its manifest.
+    """
+    answers = TextAnswers.of(_read(folder, TEXTS).items())
+    # The manifest was written with the rows, the store may have changed since: only answers whose
+    # hash is in the manifest belong to these rows.
+    own = content_hashes(answers)
+    judged = {
+        (dataset, model, variant)
+        for dataset, facts in manifest["data"].items()
+        for model, by_variant in facts.get("relations", {}).items()
+        for variant, digest in by_variant.items()
+        if own.get(dataset, {}).get(model, {}).get(variant) == digest
+    }
+    vouched = {
+        request: answer
+        for request, answer in answers.by_request.items()
+        if request.key == RELATIONS and (request.dataset, request.title, request.variant) in judged
+    }
+    return TextAnswers(vouched).related(data)
+
+
+def kept_priors(
+    asked: Sequence[PriorRequest],
+    data: Sequence[StudyData],
+    seed: int,
+    folder: Path,
+    manifest: Mapping[str, Any],
+) -> tuple[CrossFittedPriors, ...]:
+    """What a run learned, if that is still there; nothing if it is not what its file says.
+
+    Args:
+        asked: which priors.
+        data: its datasets.
+        seed: seed of the folds.
+        folder: the folder of its results.
+        manifest: its manifest.
+    """
+    if not asked:
+        return ()
+    fits = kept_fits(asked, data, seed, _read(folder, PRIORS))
+    # priors.csv is a function of the fits, so its hash in the manifest vouches for them.
+    text = csv_text(priors_table(fits))
+    digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
+    return fits if digest == manifest["files"].get("priors.csv") else ()
+
+
+def _read(folder: Path, kind: str) -> dict[str, Any]:
+    try:
+        return read_kept(folder, kind)
+    except InputError as error:
+        # What was kept has no part in the results: without it the pages say less.
+        logger.warning("%s", error)
+        return {}

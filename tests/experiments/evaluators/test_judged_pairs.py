@@ -93,37 +93,37 @@ def test_scores_are_those_of_scipy_and_by_hand() -> None:
         "pearson": pearsonr(found.forecast, found.judged).statistic,
         "spearman": spearmanr(found.forecast, found.judged).statistic,
     }
-    assert scored.n == 200
-    for name, (value, low, high) in scored.scores.items():
+    for name, own in scored.items():
         # Sums of 200 doubles in two orders.
-        assert value == pytest.approx(expected[name], abs=1e-12)
-        assert low < value < high
+        assert own.value == pytest.approx(expected[name], abs=1e-12)
+        assert own.lower < own.value < own.upper
+        assert own.n == 40
     assert graded_scores(found, n_bootstrap=200) == scored
-    wide = graded_scores(found, n_bootstrap=200, level=0.5).scores["mae"]
-    assert scored.scores["mae"][1] < wide[1] < wide[2] < scored.scores["mae"][2]
+    narrow = graded_scores(found, n_bootstrap=200, level=0.5)["mae"]
+    wide = scored["mae"]
+    assert wide.lower < narrow.lower < narrow.upper < wide.upper
 
 
 def test_pairs_of_one_premise_stay_together() -> None:
     # One premise: every replicate is the sample, and its interval a point.
     pairs = [pair(i, f"He is {i / 10}", i / 10) for i in range(10)]
     scored = graded_scores(graded_forecasts(Scripted(), pairs), n_bootstrap=20)
-    for value, low, high in scored.scores.values():
-        assert low == pytest.approx(value)
-        assert high == pytest.approx(value)
+    for own in scored.values():
+        assert own.interval == pytest.approx((own.value, own.value))
 
 
 def test_a_perfect_model_has_no_error() -> None:
     pairs = [pair(i, f"He is {i / 4}/{1 - i / 4}/0", i / 4, f"P{i}") for i in range(5)]
-    scores = graded_scores(graded_forecasts(Scripted(), pairs), n_bootstrap=50).scores
-    assert [scores[name][0] for name in ("bias", "mae", "rmse")] == [0.0, 0.0, 0.0]
-    assert scores["spearman"][0] == pytest.approx(1.0)
+    scores = graded_scores(graded_forecasts(Scripted(), pairs), n_bootstrap=50)
+    assert [scores[name].value for name in ("bias", "mae", "rmse")] == [0.0, 0.0, 0.0]
+    assert scores["spearman"].value == pytest.approx(1.0)
 
 
 def test_a_constant_has_no_correlation() -> None:
     pairs = [pair(i, "He is 0.5", i / 4, f"P{i}") for i in range(5)]
-    scores = graded_scores(graded_forecasts(Scripted(), pairs), n_bootstrap=20).scores
-    assert all(np.isnan(scores["pearson"]))
-    assert scores["mae"][0] > 0
+    scores = graded_scores(graded_forecasts(Scripted(), pairs), n_bootstrap=20)
+    assert np.isnan(scores["pearson"].value)
+    assert scores["mae"].value > 0
 
 
 def test_bad_arguments_are_told() -> None:

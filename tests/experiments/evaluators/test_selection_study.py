@@ -20,8 +20,7 @@ from experiments.analyses.ours import core_on_biographies
 from experiments.analyses.ours.core_on_biographies import kept_rows
 from experiments.analyses.user_data import DATA_FILE
 from experiments.evaluators.robustness import CoreChoices
-from experiments.evaluators.selection_study import selection_study
-from experiments.evaluators.uncertain_selection import uncertain_rows
+from experiments.evaluators.selection_study import selection_study, uncertain_rows
 from factormodels import Atom, FactGraph, InputError, read_many, write_many
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.selection import Selection, select, subclaims_of
