@@ -302,7 +302,7 @@ def _alignment(
             for key, value in zip((group, f"{group}_lower", f"{group}_upper"), ends, strict=True):
                 row[key] = factor * value
     columns = (
-        Column("title", "statistic"),
+        *columns_as("title statistic"),
         *(
             Column(group, group, digits=2, lower=f"{group}_lower", upper=f"{group}_upper")
             for group in groups

@@ -204,7 +204,7 @@ def response_table(batch: Batch, names: Sequence[str]) -> Table:
     columns = (
         *columns_as("response | claims:0"),
         *(interval_column(name, f"Pr {name}", 3) for name in names),
-        Column("missing", "missing", digits=0),
+        *columns_as("missing:0"),
     )
     note = (
         "In brackets: Pr over all claims of a response, whatever the missing answers would have "

@@ -20,8 +20,8 @@ from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings, Model
 from experiments.evaluators.inputs import load_responses
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, columns_as, data_frame
-from experiments.findings.text import counted, interval, number
+from experiments.findings.table import Table, columns_as, data_frame
+from experiments.findings.text import counted, with_interval
 from experiments.progress import tell
 from experiments.settings import SET, Option, Settings, front_door
 from factormodels.claims import Atom
@@ -262,13 +262,10 @@ def _readouts(graph: FactGraph, settings: CoherenceSettings) -> _Found:
 
 
 _READOUTS = (
-    ("agreement", "agreement"),
-    ("consistency", "consistency"),
-    ("mean_marginal", "mean P"),
-    ("no_active_conflict", "no conflict active"),
-    ("reified", "reified"),
-    ("position", "log Z"),
+    "agreement:3 | consistency:3 | mean_marginal:3 mean P | reified:3 | position:3 log Z | "
+    "no_active_conflict:3 no conflict active"
 )
+_NUMBERS = (*(column.name for column in columns_as(_READOUTS)), "log_z", "floor", "ceiling")
 
 
 def _responses(found: Sequence[_Found]) -> Table:
@@ -281,17 +278,12 @@ def _responses(found: Sequence[_Found]) -> Table:
                 "claims": len(each.graph.atoms),
                 "relations": len(between_claims(each.graph)) if own is None else own.n_relations,
                 "conflicts": math.nan if own is None else len(own.conflicts),
-                **{name: getattr(own, name, math.nan) for name, _ in _READOUTS},
-                **{name: getattr(own, name, math.nan) for name in ("log_z", "floor", "ceiling")},
+                **{name: getattr(own, name, math.nan) for name in _NUMBERS},
             }
         )
     return Table(
         data_frame(rows),
-        (
-            Column("response", "response"),
-            *(Column(name, name, digits=0) for name in ("claims", "relations", "conflicts")),
-            *(Column(name, title, digits=3) for name, title in _READOUTS),
-        ),
+        columns_as(f"response | claims:0 | relations:0 | conflicts:0 | {_READOUTS}"),
         "How well the claims of each response agree with each other.",
         note=(
             "Agreement: the consistency per claim, its root of degree n; 1 without a conflict. "
@@ -331,11 +323,9 @@ def _conflicts(found: Sequence[_Found]) -> Table:
     texts_ = ("first_text", "second_text")
     return Table(
         data_frame(rows, [*names, *texts_]),
-        (
-            *columns_as(
-                "response | first | second | relation | p:2 | both_true:3 P(both) | cost:3"
-            ),
-            *(Column(name, name.removesuffix("_text") + " claim") for name in texts_),
+        columns_as(
+            "response | first | second | relation | p:2 | both_true:3 P(both) | cost:3 | "
+            "first_text first claim | second_text second claim"
         ),
         "Conflicts between claims, the most expensive first.",
         note=(
@@ -354,10 +344,9 @@ def _sentences(found: Sequence[_Found], relations: str, missing: int) -> list[st
         f"{sum(len(own.conflicts) for own in known):,} of them conflicts "
         f"(relations: {relations})."
     ]
-    mean, lower, upper = mean_interval([own.agreement for own in known])
     if known:
-        ends = "" if math.isnan(lower) else f" {interval(lower, upper)}"
-        told.append(f"Agreement per claim, mean over responses: {number(mean)}{ends}.")
+        agreement = with_interval(*mean_interval([own.agreement for own in known]))
+        told.append(f"Agreement per claim, mean over responses: {agreement}.")
     if relations == "lexical":
         told.append(
             "The lexical model goes by the words that two claims share, and was fitted to passages "

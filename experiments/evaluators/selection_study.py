@@ -237,9 +237,9 @@ def study_tables(study: SelectionStudy) -> dict[str, Table]:
         study.rows,
         (
             Column("sentence", "sentence", right=True),
-            *(Column(name, name, digits=0) for name in ("responses", "before", "after")),
             *columns_as(
-                "survival:2 share left | true_before:2 true before | true_after:2 true after"
+                "responses:0 | before:0 | after:0 | survival:2 share left | "
+                "true_before:2 true before | true_after:2 true after"
             ),
         ),
         "Claims by the place of their sentence, before and after selection.",
@@ -247,7 +247,7 @@ def study_tables(study: SelectionStudy) -> dict[str, Table]:
     by_position = Table(
         data_frame(positions),
         (
-            Column("claims", "claims"),
+            *columns_as("claims"),
             *(
                 interval_column(f"p{cell}", position, 2)
                 for cell, position in enumerate(study.before.positions)

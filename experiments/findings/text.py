@@ -46,6 +46,11 @@ def interval(lower: float | None, upper: float | None, digits: int = 3) -> str:
     return ABSENT if ends == (ABSENT, ABSENT) else f"[{ends[0]}, {ends[1]}]"
 
 
+def with_interval(value: float, lower: float, upper: float) -> str:
+    """A number with its interval, where there is one."""
+    return number(value) if math.isnan(lower) else f"{number(value)} {interval(lower, upper)}"
+
+
 MOST_SECONDS = 1e7
 """What takes longer, as exact inference in a wide graph may, is not told by the minute."""
 

@@ -149,15 +149,10 @@ def _checked(paths: Sequence[Path], form: str | None) -> Findings:
     if passed:
         names = ", ".join(dict.fromkeys(path.name for path in passed))
         sentences.insert(0, f"Not looked at, being no data: {names}.")
-    columns = (
-        *columns_as("file | format | what what it is"),
-        *columns_as("holds | lacks"),
-        Column("wrong", "wrong lines", digits=0),
-    )
+    columns = columns_as("file | format | what what it is | holds | lacks | wrong:0 wrong lines")
     tables = {"files": Table(files, columns, "Files.")}
     if lines:
-        where = Column("line", "line", digits=0)
-        told = (*columns_as("file"), where, *columns_as("wrong"))
+        told = columns_as("file | line:0 | wrong")
         tables["problems"] = Table(lines, told, "What is wrong.")
     source = ", ".join(map(str, paths))
     return Findings(source, tuple(sentences), tables, incomplete=bool(wrong))

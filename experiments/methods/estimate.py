@@ -31,7 +31,7 @@ from calibration.validation import Floats, Integers
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.markup import csv_text
-from experiments.findings.table import Column, Table, columns_as, data_frame, text_columns
+from experiments.findings.table import Table, columns_as, data_frame, text_columns
 from experiments.findings.text import counted, interval, number
 from experiments.methods.inputs import judged_table, name_of, table_of
 from experiments.methods.probability_table import (
@@ -440,7 +440,7 @@ def _estimates_table(rows: Sequence[Mapping[str, Any]], settings: EstimateSettin
     return Table(
         data_frame(rows),
         (
-            Column("title", ""),
+            *columns_as('title ""'),
             *_BESIDE,
             *columns_as(
                 "worth:1 labels saved | n_labelled:0 labelled | n_responses:0 in responses"
@@ -456,7 +456,7 @@ def _estimates_table(rows: Sequence[Mapping[str, Any]], settings: EstimateSettin
 def _differences_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     return Table(
         data_frame(rows),
-        (Column("title", ""), *_BESIDE),
+        (*columns_as('title ""'), *_BESIDE),
         "Differences of models.",
         group="of",
         note="Models of the same claims differ in the Brier score alone; what the same response "
@@ -521,7 +521,7 @@ def _chosen(
     shown = [name for name in rows[0] if name not in _SHEET]
     sheet = Table(
         data_frame(rows),
-        (*text_columns(*shown), Column("probability", "probability", digits=4)),
+        (*text_columns(*shown), *columns_as("probability:4")),
         "Claims to label next.",
     )
     where = "" if settings.sheet is None else f", in {settings.sheet}"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, columns_as, data_frame
+from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import counted, number, p_value
 from experiments.methods.inputs import judged_table, name_of, table_of
 from experiments.methods.probability_table import ProbabilityColumns, probability_frame
@@ -64,23 +63,6 @@ class KeepSettings(
     """Seed of the halves."""
 
 
-@dataclass(frozen=True)
-class _Claim:
-    id: str
-    text: str
-    p: float
-    kept: bool
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """A response with its claims in order, and its whole text where it is known."""
-
-    response: str
-    text: str
-    claims: tuple[_Claim, ...]
-
-
 @front_door
 def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
     """Keep the claims of new answers that are sure enough, with a guarantee.
@@ -124,18 +106,18 @@ def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
     found = conformal_filter(*parts, **promised)
     tell("tries the promise on halves")
     tried = held_out(*parts, n_splits=settings.splits, seed=settings.seed, **promised)
-    fresh = fresh.assign(kept=found.keep(fresh["p"].to_numpy()))
-    answers = _answers(fresh, table)
+    claims = _claims(fresh.assign(kept=found.keep(fresh["p"].to_numpy())), table)
+    by_response = claims.groupby("response", sort=False)
     if settings.answers is not None:
-        write_text(settings.answers, _written(answers, settings))
+        write_text(settings.answers, _written(by_response, settings))
     alike = exchangeability(
         *(known["p"].to_numpy(), known["group"].to_numpy()),
         *(fresh["p"].to_numpy(), fresh["group"].to_numpy()),
     )
     sentences = [
         _promise(found, settings),
-        f"{int(fresh['kept'].sum()):,} of {counted(len(fresh), 'claim')} are kept, of "
-        f"{counted(len(answers), 'response')}"
+        f"{int(claims['kept'].sum()):,} of {counted(len(claims), 'claim')} are kept, of "
+        f"{counted(len(by_response), 'response')}"
         + ("." if settings.answers is None else f"; the answers are in {settings.answers}."),
         _tried(tried, settings),
         _alike(alike),
@@ -143,7 +125,18 @@ def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
     return Findings(
         source=f"{name_of(new)} by {name_of(labelled)}",
         sentences=tuple(dict.fromkeys([*sentences, *remarks, *more])),
-        tables={"claims": _claims_table(answers), "responses": _responses_table(answers)},
+        tables={
+            "claims": Table(
+                claims.drop(columns="answer"),
+                columns_as('response | claim | p:3 | kept_text ""'),
+                "Claims.",
+            ),
+            "responses": Table(
+                by_response.agg(claims=("kept", "size"), kept=("kept", "sum")).reset_index(),
+                columns_as("response | claims:0 | kept:0"),
+                "Responses.",
+            ),
+        },
     )
 
 
@@ -165,96 +158,95 @@ def _frame(
     return frame, table, remarks
 
 
-def _answers(frame: pd.DataFrame, table: DataTable) -> list[_Answer]:
+def _claims(frame: pd.DataFrame, table: DataTable) -> pd.DataFrame:
+    """A row per claim with its text, and with the whole text of its response where it is known."""
     names = Columns(table.columns, table.source)
     text = names.optional("text", None, _TEXT, "text")
     whole = names.optional("answer", None, _ANSWER, "answer")
-    answers = []
-    for response, part in frame.groupby("group", sort=False):
-        rows = [table.rows[place] for place in part["place"]]
-        claims = tuple(
-            _Claim(
-                id=str(each["claim"] or at),
-                text=str((row.get(text) if text else None) or each["claim"] or ""),
-                p=float(each["p"]),
-                kept=bool(each["kept"]),
+    rows = [table.rows[place] for place in frame["place"]]
+    order = frame.groupby("group", sort=False).cumcount() + 1
+    return data_frame(
+        [
+            {
+                "response": str(response),
+                "claim": str(claim or at),
+                "text": str((row.get(text) if text else None) or claim or ""),
+                "p": float(p),
+                "kept": bool(kept),
+                "kept_text": "kept" if kept else "dropped",
+                "answer": str((whole and row.get(whole)) or ""),
+            }
+            for response, claim, p, kept, at, row in zip(
+                *(frame["group"], frame["claim"], frame["p"], frame["kept"], order, rows),
+                strict=True,
             )
-            for at, (each, row) in enumerate(zip(part.to_dict("records"), rows, strict=True), 1)
-        )
-        answers.append(_Answer(str(response), str((whole and rows[0].get(whole)) or ""), claims))
-    return answers
+        ]
+    )
 
 
 # -------------------------------------------------------------------------------------- answers
 
 
-def pieces(answer: _Answer) -> list[tuple[str, bool]]:
+def pieces(claims: pd.DataFrame) -> list[tuple[str, bool]]:
     """An answer in pieces, each with whether it is kept.
 
     Where every dropped claim stands in the answer word for word, it is the answer; else, its claims
     in order, since a claim that was made independent of its surroundings has no place there.
+
+    Args:
+        claims: those of one response: claim, text, kept and answer, its whole text.
     """
+    answer = claims["answer"].iloc[0]
     spans = []
-    for claim in answer.claims:
-        if not claim.kept:
-            start = answer.text.find(claim.text) if claim.text else -1
-            if start < 0:
-                return [(each.text or each.id, each.kept) for each in answer.claims]
-            spans.append((start, start + len(claim.text)))
+    for text in claims["text"][~claims["kept"]]:
+        start = answer.find(text) if text else -1
+        if start < 0:
+            texts = claims["text"].where(claims["text"] != "", claims["claim"])
+            return list(zip(texts, claims["kept"].tolist(), strict=True))
+        spans.append((start, start + len(text)))
     found: list[tuple[str, bool]] = []
     at = 0
     for start, end in sorted(spans):
         if start >= at:
-            found += [(answer.text[at:start].strip(), True), (answer.text[start:end], False)]
+            found += [(answer[at:start].strip(), True), (answer[start:end], False)]
             at = end
-    found.append((answer.text[at:].strip(), True))
+    found.append((answer[at:].strip(), True))
     return [(text, kept) for text, kept in found if text]
 
 
-def _written(answers: Sequence[_Answer], settings: KeepSettings) -> str:
+def _written(by_response: Any, settings: KeepSettings) -> str:
     """All answers as the file that is named wants them."""
-    removed = settings.dropped == "remove"
     suffix = settings.answers.suffix if settings.answers else ".txt"
+    shown = "<del>{}</del>" if suffix == ".html" else "~~{}~~"
+    spelled = escape if suffix == ".html" else str
+    texts = {
+        response: " ".join(
+            spelled(text) if kept else shown.format(spelled(text))
+            for text, kept in pieces(claims)
+            if kept or settings.dropped == "strike"
+        )
+        for response, claims in by_response
+    }
     if suffix in (".json", ".jsonl"):
-        records = [_record(answer, removed=removed) for answer in answers]
+        columns = ["claim", "text", "p", "kept"]
+        records = [
+            {
+                "response": response,
+                "answer": texts[response],
+                "claims": claims[columns].rename(columns={"claim": "id"}).to_dict("records"),
+            }
+            for response, claims in by_response
+        ]
         if suffix == ".jsonl":
             return "".join(f"{json.dumps(each, ensure_ascii=False)}\n" for each in records)
         return f"{json.dumps(records, ensure_ascii=False, indent=1)}\n"
     if suffix == ".html":
         body = "\n".join(
-            f"<h2>{escape(answer.response)}</h2>\n<p>{_html(answer, removed=removed)}</p>"
-            for answer in answers
+            f"<h2>{escape(response)}</h2>\n<p>{text}</p>" for response, text in texts.items()
         )
         head = '<head><meta charset="utf-8"><title>What is kept</title></head>'
         return f'<!DOCTYPE html>\n<html lang="en">\n{head}\n<body>\n{body}\n</body>\n</html>\n'
-    return "\n\n".join(
-        f"{answer.response}\n{_plain(answer, removed=removed)}" for answer in answers
-    ) + ("\n" if answers else "")
-
-
-def _plain(answer: _Answer, *, removed: bool) -> str:
-    told = [text if kept else f"~~{text}~~" for text, kept in pieces(answer) if kept or not removed]
-    return " ".join(told)
-
-
-def _html(answer: _Answer, *, removed: bool) -> str:
-    told = [
-        escape(text) if kept else f"<del>{escape(text)}</del>"
-        for text, kept in pieces(answer)
-        if kept or not removed
-    ]
-    return " ".join(told)
-
-
-def _record(answer: _Answer, *, removed: bool) -> dict[str, Any]:
-    return {
-        "response": answer.response,
-        "answer": _plain(answer, removed=removed),
-        "claims": [
-            {"id": each.id, "text": each.text, "p": each.p, "kept": each.kept}
-            for each in answer.claims
-        ],
-    }
+    return "\n\n".join(f"{response}\n{text}" for response, text in texts.items()) + "\n"
 
 
 # ------------------------------------------------------------------------------------- findings
@@ -302,33 +294,3 @@ def _alike(alike: Mapping[str, float]) -> str:
         f"seen without labels speaks against it ({name}: p = {p_value(alike[name])}), which does "
         "not prove it."
     )
-
-
-def _claims_table(answers: Sequence[_Answer]) -> Table:
-    rows = [
-        {
-            "response": answer.response,
-            "claim": each.id,
-            "text": each.text,
-            "p": each.p,
-            "kept": each.kept,
-            "kept_text": "kept" if each.kept else "dropped",
-        }
-        for answer in answers
-        for each in answer.claims
-    ]
-    columns = columns_as("response | claim | p:3")
-    return Table(data_frame(rows), (*columns, Column("kept_text", "")), "Claims.")
-
-
-def _responses_table(answers: Sequence[_Answer]) -> Table:
-    rows = [
-        {
-            "response": answer.response,
-            "claims": len(answer.claims),
-            "kept": sum(each.kept for each in answer.claims),
-        }
-        for answer in answers
-    ]
-    columns = columns_as("claims:0 | kept:0")
-    return Table(data_frame(rows), (*columns_as("response"), *columns), "Responses.")

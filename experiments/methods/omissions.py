@@ -16,8 +16,8 @@ from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings, Model
 from experiments.evaluators.inputs import load_responses
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, columns_as, data_frame
-from experiments.findings.text import counted, interval, number
+from experiments.findings.table import Table, columns_as, data_frame
+from experiments.findings.text import counted, with_interval
 from experiments.progress import tell
 from experiments.settings import SET, Option, front_door
 from factormodels.errors import InputError
@@ -231,18 +231,8 @@ def _responses(found: Sequence[FactCoverage]) -> Table:
     ]
     return Table(
         data_frame(rows),
-        (
-            *columns_as("response | facts:0"),
-            *(
-                Column(name, title, digits=3)
-                for name, title in (
-                    ("precision", "precision"),
-                    ("recall", "recall"),
-                    ("contradicted", "contradicted"),
-                    ("omitted", "omitted"),
-                    ("f1", "F1"),
-                )
-            ),
+        columns_as(
+            "response | facts:0 | precision:3 | recall:3 | contradicted:3 | omitted:3 | f1:3 F1"
         ),
         "What each response covers of what its passages hold.",
         note=(
@@ -272,9 +262,8 @@ def _facts(found: Sequence[FactCoverage]) -> Table:
     numbers = ("weight", "covered", "contradicted", "omitted")
     return Table(
         data_frame(rows, ["response", "fact", "passages", *numbers, "missed"]),
-        (
-            *columns_as("response | fact | passages"),
-            *(Column(name, name, digits=2) for name in numbers),
+        columns_as(
+            "response | fact | passages | weight:2 | covered:2 | contradicted:2 | omitted:2"
         ),
         "The facts of the passages, the heaviest that are omitted first.",
         note="Weight: posterior of the likeliest passage that holds the fact.",
@@ -290,8 +279,7 @@ def _sentences(found: Sequence[FactCoverage]) -> list[str]:
         ("Recall", [own.share("covered") for own in found]),
         ("F1", [own.f1 for own in found]),
     ):
-        mean, lower, upper = mean_interval(values)
-        if not math.isnan(mean):
-            ends = "" if math.isnan(lower) else f" {interval(lower, upper)}"
-            told.append(f"{title}, mean over responses: {number(mean)}{ends}.")
+        ends = mean_interval(values)
+        if not math.isnan(ends[0]):
+            told.append(f"{title}, mean over responses: {with_interval(*ends)}.")
     return told

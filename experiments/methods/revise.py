@@ -20,8 +20,8 @@ from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings, Model
 from experiments.evaluators.inputs import load_responses
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, columns_as, data_frame, interval_column
-from experiments.findings.text import counted, interval, number
+from experiments.findings.table import Table, columns_as, data_frame
+from experiments.findings.text import counted, with_interval
 from experiments.progress import tell
 from experiments.settings import SET, Option, front_door
 from factormodels.claims import Atom, Relation, RelationKind
@@ -322,10 +322,9 @@ def _responses(changes: Mapping[str, Sequence[Change]]) -> Table:
         )
     return Table(
         data_frame(rows),
-        (
-            *columns_as("response"),
-            *(Column(name, name, digits=0) for name in ("claims", *ACTIONS)),
-            *columns_as("before:3 mean P before | after:3 mean P after"),
+        columns_as(
+            "response | claims:0 | kept:0 | hedged:0 | corrected:0 | dropped:0 | "
+            "before:3 mean P before | after:3 mean P after"
         ),
         "What became of the claims of each response.",
         note="Mean P after: of the claims that the revised response asserts, judged again.",
@@ -377,10 +376,7 @@ def _labels(changes: Mapping[str, Sequence[Change]]) -> Table:
         rows.append(row)
     return Table(
         data_frame(rows),
-        (
-            *columns_as("label | claims:0"),
-            *(interval_column(action, action, 3) for action in ACTIONS),
-        ),
+        columns_as("label | claims:0 | kept:3± | hedged:3± | corrected:3± | dropped:3±"),
         "What became of claims that people judged: shares, means over responses.",
         note="A false claim that is not kept is an error removed; a true one is lost. Of corrected "
         "claims nobody has judged the new text.",
@@ -397,11 +393,10 @@ def _sentences(changes: Mapping[str, Sequence[Change]]) -> list[str]:
         for own in changes.values()
         if (after := [change.after for change in own if not math.isnan(change.after)])
     ]
-    gain, lower, upper = mean_interval(apart, scale=Scale.NUMBER)
-    if not math.isnan(gain):
-        ends = "" if math.isnan(lower) else f" {interval(lower, upper)}"
+    gain = mean_interval(apart, scale=Scale.NUMBER)
+    if not math.isnan(gain[0]):
         told.append(
-            f"The mean P of what a response asserts changes by {number(gain)}{ends}, judged by the "
-            "same graph; that is what the revision aims at, and no proof that it is right."
+            f"The mean P of what a response asserts changes by {with_interval(*gain)}, judged by "
+            "the same graph; that is what the revision aims at, and no proof that it is right."
         )
     return told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
@@ -33,16 +33,6 @@ if TYPE_CHECKING:
 
     from calibration.scoring import ScoreTable
     from experiments.methods.inputs import Data
-
-_REASONS = {
-    "infinite": "p is 0 of a true claim, or 1 of a false one",
-    "one_class": "all labels are the same",
-    "constant_forecast": "all probabilities are the same",
-    "separated": "the probabilities part true from false claims",
-    "no_variance": "there is no variance",
-    "too_few_atoms": "there are too few claims",
-    "clipped": "probabilities of 0 and 1 were moved",
-}
 
 
 class ScoreSettings(
@@ -231,16 +221,13 @@ def _text(own: Estimate, stars: str) -> str:
     if math.isinf(own.value):
         return "∞ (p is 0 or 1)"
     if math.isnan(own.value):
-        return f"-- ({_REASONS.get(own.status, own.status)})"
+        return f"-- ({own.reason or own.status})"
     return f"{number(own.value)}{stars}"
 
 
 def _scores(blocks: Sequence[_Block]) -> Table:
     rows = [{"data": block.name, **row} for block in blocks for row in _wide_rows(block.found)]
-    columns = (
-        *columns_as("model | n_claims:0 claims"),
-        *_score_columns(),
-    )
+    columns = (*columns_as("model | n_claims:0 claims"), *_score_columns())
     notes = [block.found.stars_note for block in blocks if block.found.tested]
     return Table(
         data_frame(rows),
@@ -271,7 +258,7 @@ def _intervals(blocks: Sequence[_Block]) -> Table:
             "lower": own.lower,
             "upper": own.upper,
             "coverage": own.coverage,
-            "reason": _reason(own),
+            "reason": f"no interval: {why}" if (why := own.no_interval) else own.reason,
         }
         for block in blocks
         for model in block.found.models
@@ -281,17 +268,11 @@ def _intervals(blocks: Sequence[_Block]) -> Table:
     columns = (
         *columns_as("title score | value:3[]"),
         *(columns_as("coverage:2 covers") if measured else ()),
-        Column("reason", ""),
+        *columns_as('reason ""'),
     )
     level = 100 * blocks[0].found.level
     note = f"In brackets: {level:g}% intervals over responses." + (_COVERS if measured else "")
     return Table(data_frame(rows), columns, "Scores with intervals.", group="of", note=note)
-
-
-def _reason(own: Estimate) -> str:
-    """Why a score of a model, or its interval, is not there."""
-    why = own.no_interval
-    return f"no interval: {why}" if why else _REASONS.get(own.status, "")
 
 
 def _tests(blocks: Sequence[_Block]) -> Table | None:
@@ -325,16 +306,9 @@ def _tests(blocks: Sequence[_Block]) -> Table | None:
     if not rows:
         return None
     measured = any(not math.isnan(row["difference_coverage"]) for row in rows)
+    title, difference = columns_as("title score | difference:3±")
     columns = (
-        Column("title", "score"),
-        Column(
-            "difference",
-            "difference",
-            digits=3,
-            lower="difference_lower",
-            upper="difference_upper",
-            stars="stars",
-        ),
+        *(title, replace(difference, stars="stars")),
         *(columns_as("difference_coverage:2 covers") if measured else ()),
         *columns_as('p_value:4 p | corrected:4 | reason ""'),
     )
@@ -446,7 +420,7 @@ def _undefined(blocks: Sequence[_Block]) -> list[str]:
         for model in block.found.models:
             for name, own in model.scores.items():
                 if not math.isfinite(own.value):
-                    key = (REGISTRY[name].title, _REASONS.get(own.status, own.status))
+                    key = (REGISTRY[name].title, own.reason or own.status)
                     of = ", ".join(filter(None, (block.name, model.name)))
                     found.setdefault(key, []).append(of)
     return [

@@ -520,7 +520,7 @@ def _views(frame: pd.DataFrame, judged: bool, has_positions: bool, method: str) 
     what = "Self-Known and Self-Unknown" if judged else "Kinds of claims"
     is_overall = shown["position"] == OVERALL
     whole = shown[is_overall].reset_index(drop=True)
-    long = (*columns[:1], Column("position", "position"), *columns[1:])
+    long = (*columns[:1], *columns_as("position"), *columns[1:])
     tables = {"overall": Table(whole, columns, f"{what}, overall.", group="of", note=note)}
     if has_positions:
         tables["positions"] = Table(

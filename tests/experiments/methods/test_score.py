@@ -162,7 +162,7 @@ def test_an_infinite_log_loss_is_a_cell_with_a_reason() -> None:
     assert math.isfinite(row["brier"])
     assert any("Log loss has no finite value" in each for each in found.sentences)
     same = score(table.assign(label=True, p=0.7), **QUICK)
-    assert "all labels are the same" in row_of(same, "p")["auroc_text"]
+    assert "all labels agree" in row_of(same, "p")["auroc_text"]
     assert json.loads(same.as_json())["tables"]["scores"][0]["auroc"] is None
 
 
