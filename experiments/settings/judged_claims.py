@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import starmap
 from typing import Annotated, Any
 
@@ -131,9 +131,9 @@ _LAYOUTS = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass
 class JudgedClaim:
-    """A claim with what the model says of it.
+    """A claim with what the model says of it, gathered from one row or several.
 
     Attributes:
         response: id of its response.
@@ -143,7 +143,6 @@ class JudgedClaim:
         label: what a person says.
         answers: what the model answered, by setting, once or several times.
         confidence: its confidence, by setting.
-        where: its place in the file.
     """
 
     response: str
@@ -151,9 +150,8 @@ class JudgedClaim:
     sentence: int | None
     sentences: int | None
     label: ClaimLabel
-    answers: Mapping[Setting, tuple[ModelJudgement, ...]]
-    confidence: Mapping[Setting, float]
-    where: str
+    answers: dict[Setting, tuple[ModelJudgement, ...]] = field(default_factory=dict)
+    confidence: dict[Setting, float] = field(default_factory=dict)
 
     def score(self, setting: Setting) -> float | None:
         """The confidence, or the share of answers that say true; None where nothing was said."""
@@ -234,37 +232,24 @@ class _Source:
 
 @dataclass(frozen=True)
 class _Found:
-    """Where the columns are; None where there is none."""
+    """Where the columns are; None where there is none.
 
-    label: str
-    response: str | None
-    claim: str | None
-    sentence: str | None
-    sentences: str | None
-    position: str | None
-    model: str | None
-    condition: str | None
-    setting: str | None
+    Attributes:
+        at: the columns by what they mean.
+        said: those of what the model says.
+        kind: what that is: "judgement", "confidence" or "votes".
+    """
+
+    at: ClaimColumns
     said: tuple[_Source, ...]
     kind: str
-
-
-@dataclass
-class _Draft:
-    """A claim that is being gathered from one row or several."""
-
-    label: ClaimLabel
-    sentence: int | None
-    where: str
-    answers: dict[Setting, list[ModelJudgement]] = field(default_factory=dict)
-    confidence: dict[Setting, float] = field(default_factory=dict)
 
 
 @dataclass
 class _Response:
     """The claims of a response that are being gathered, by key, and how many places it has."""
 
-    claims: dict[str, _Draft] = field(default_factory=dict)
+    claims: dict[str, JudgedClaim] = field(default_factory=dict)
     seen: dict[str, int] = field(default_factory=dict)
     length: int = 0
 
@@ -309,7 +294,7 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
             f"{source}: no labelled claim has an answer of the model; see that "
             f"{' and '.join(repr(one.column) for one in found.said)} is filled"
         )
-    told = fixed is not None or found.setting is not None or found.said[0].setting is not None
+    told = fixed is not None or found.at.setting is not None or found.said[0].setting is not None
     return JudgedTable(
         groups={group: _finished(responses) for group, responses in reader.groups.items()},
         settings={
@@ -318,8 +303,8 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
             if setting in asked
         },
         kind=found.kind,
-        has_positions=bool(wanted.in_order or found.sentence or found.position),
-        has_sentences=found.sentence is not None,
+        has_positions=bool(wanted.in_order or found.at.sentence or found.at.position),
+        has_sentences=found.at.sentence is not None,
         remarks=(
             *known,
             *_remarks(names, found, wanted.in_order, reader.n_unlabelled),
@@ -340,9 +325,7 @@ def placed_claims(claims: LabelledClaims) -> JudgedTable:
     if claims.n_unlabelled:
         told += f"; {claims.n_unlabelled:,} claims without a label are left out"
     placed = tuple(
-        JudgedClaim(
-            each.response, each.claim, each.sentence, each.sentences, each.label, {}, {}, ""
-        )
+        JudgedClaim(each.response, each.claim, each.sentence, each.sentences, each.label)
         for each in records
     )
     return JudgedTable({("", ""): placed}, {}, "judgement", True, True, (f"{told}.",))
@@ -416,19 +399,11 @@ def _as_known(names: Columns, wanted: ClaimColumns) -> tuple[ClaimColumns, tuple
 
 
 def _finished(responses: Mapping[str, _Response]) -> tuple[JudgedClaim, ...]:
+    """The claims with their numbers and the length of their response, which its last row tells."""
     return tuple(
-        JudgedClaim(
-            name,
-            f"a{number}",
-            draft.sentence,
-            response.length or None,
-            draft.label,
-            {setting: tuple(answers) for setting, answers in draft.answers.items()},
-            draft.confidence,
-            draft.where,
-        )
-        for name, response in responses.items()
-        for number, draft in enumerate(response.claims.values(), 1)
+        replace(claim, claim=f"a{number}", sentences=response.length or None)
+        for response in responses.values()
+        for number, claim in enumerate(response.claims.values(), 1)
     )
 
 
@@ -436,12 +411,12 @@ def _remarks(names: Columns, found: _Found, in_order: bool, n_unlabelled: int) -
     remarks = [names.remark()] if names.guessed else []
     if n_unlabelled:
         remarks.append(f"{n_unlabelled:,} claims without a label are left out.")
-    if found.sentence and not found.sentences:
+    if found.at.sentence and not found.at.sentences:
         remarks.append(
             "The number of sentences of a response is that of the last one with a claim, as no "
             "column says it."
         )
-    if not (in_order or found.sentence or found.position):
+    if not (in_order or found.at.sentence or found.at.position):
         remarks.append(
             "No column says where a claim stands, so nothing is told by position: name one with "
             "--sentence or --position, or say --in-order if the claims stand in order."
@@ -474,20 +449,18 @@ def _columns(
         raise InputError(f"--in-order and {option} both give a claim's position; leave one out")
     if wanted.in_order:
         sentence = position = None
-    said, kind = _said(names, wanted)
-    return _Found(
-        label=label,
-        response=response,
-        claim=claim,
-        sentence=sentence,
-        sentences=names.optional("--sentences", wanted.sentences, _SENTENCES, "sentences"),
-        position=None if sentence else position,
-        model=names.optional("--model-column", wanted.model_column, MODEL, "model"),
-        condition=names.optional("--condition", wanted.condition, _CONDITION, "condition"),
-        setting=setting,
-        said=said,
-        kind=kind,
-    )
+    found = {
+        "label": label,
+        "response": response,
+        "claim": claim,
+        "sentence": sentence,
+        "sentences": names.optional("--sentences", wanted.sentences, _SENTENCES, "sentences"),
+        "position": None if sentence else position,
+        "model_column": names.optional("--model-column", wanted.model_column, MODEL, "model"),
+        "condition": names.optional("--condition", wanted.condition, _CONDITION, "condition"),
+        "setting": setting,
+    }
+    return _Found(wanted.model_copy(update=found), *_said(names, wanted))
 
 
 def _said(names: Columns, wanted: ClaimColumns) -> tuple[tuple[_Source, ...], str]:
@@ -554,20 +527,20 @@ class _Reader:
     def take(self, number: int, row: FlatRow) -> None:
         """Add what a row says, the number of which tells it from others."""
         found, where = self._found, row.where
-        group = (_cell(row, found.model), _cell(row, found.condition))
-        name = str(row.parent) if found.response is None else _cell(row, found.response)
+        group = (_cell(row, found.at.model_column), _cell(row, found.at.condition))
+        name = str(row.parent) if found.at.response is None else _cell(row, found.at.response)
         if not name:
-            raise InputError(f"{where}: column {found.response!r} is empty; name the response")
+            raise InputError(f"{where}: column {found.at.response!r} is empty; name the response")
         response = self.groups.setdefault(group, {}).setdefault(name, _Response())
-        key = f"row {number}" if found.claim is None else _cell(row, found.claim)
+        key = f"row {number}" if found.at.claim is None else _cell(row, found.at.claim)
         order = response.seen.setdefault(key, len(response.seen) + 1)
         sentence = order if self._in_order else _sentence(row, found)
         response.length = max(response.length, _length(row, found, sentence))
-        label = self._spelling.read(row.values.get(found.label))
+        label = self._spelling.read(row.values.get(found.at.label))
         if label is None:
             self.n_unlabelled += 1
             return
-        draft = response.claims.setdefault(key, _Draft(label, sentence, where))
+        draft = response.claims.setdefault(key, JudgedClaim(name, key, sentence, None, label))
         if draft.label != label:
             raise InputError(
                 f"{where}: claim {key!r} of response {name!r} is {label} here and {draft.label} "
@@ -583,18 +556,17 @@ class _Reader:
                 if confidence is not None:
                     draft.confidence[setting] = confidence
             else:
-                answers = _answers(value, place)
-                if answers:
-                    draft.answers.setdefault(setting, []).extend(answers)
+                if answers := _answers(value, place):
+                    draft.answers[setting] = (*draft.answers.get(setting, ()), *answers)
 
     def _row_setting(self, row: FlatRow) -> Setting:
-        if self._found.setting is None:
+        if self._found.at.setting is None:
             return self._setting
-        word = row.values.get(self._found.setting)
+        word = row.values.get(self._found.at.setting)
         if folded(word) not in _SETTINGS:
             raise InputError(
-                f"{row.where}: column {self._found.setting!r}: {shown(word)} is not a setting; use "
-                f"one of {', '.join(Setting)}"
+                f"{row.where}: column {self._found.at.setting!r}: {shown(word)} is not a setting; "
+                f"use one of {', '.join(Setting)}"
             )
         return _SETTINGS[folded(word)]
 
@@ -619,12 +591,12 @@ def _cell(row: FlatRow, column: str | None) -> str:
 
 def _sentence(row: FlatRow, found: _Found) -> int | None:
     """Index of the claim's sentence, or its place on the grid; None where neither is told."""
-    if found.sentence is not None:
-        return _whole(row, found.sentence)
-    if found.position is None:
+    if found.at.sentence is not None:
+        return _whole(row, found.at.sentence)
+    if found.at.position is None:
         return None
-    place = f"{row.where}: column {found.position!r}"
-    position = _number(row.values.get(found.position), place, "a relative position")
+    place = f"{row.where}: column {found.at.position!r}"
+    position = _number(row.values.get(found.at.position), place, "a relative position")
     # Percents and shares cannot be told apart in (0, 1]; no response begins at one percent only.
     share = position / 100 if position > 1 else position
     if not 0 <= share <= 1:
@@ -634,14 +606,14 @@ def _sentence(row: FlatRow, found: _Found) -> int | None:
 
 def _length(row: FlatRow, found: _Found, sentence: int | None) -> int:
     """How many places the response has, as far as this row tells."""
-    if found.sentence is not None and found.sentences is not None:
-        length = _whole(row, found.sentences)
+    if found.at.sentence is not None and found.at.sentences is not None:
+        length = _whole(row, found.at.sentences)
         if sentence is not None and sentence > length:
             raise InputError(
                 f"{row.where}: sentence {sentence} of {length} does not exist; mend it"
             )
         return length
-    return _GRID if found.position is not None else sentence or 0
+    return _GRID if found.at.position is not None else sentence or 0
 
 
 def _whole(row: FlatRow, column: str) -> int:

@@ -19,8 +19,9 @@ from experiments.findings.artefacts import (
     write_artefacts,
 )
 from experiments.findings.latex import latex
-from experiments.findings.table import Column, Table, markdown
+from experiments.findings.table import Column, Table, columns_as, markdown
 from experiments.findings.terminal import show
+from experiments.findings.text import p_value
 from factormodels.errors import InputError
 from tests.experiments.conftest import invoke
 
@@ -178,3 +179,18 @@ def test_a_command_shows_what_is_chosen_under_the_names_that_readers_know(folder
     assert "GPT-4o" in (folder / "out" / "scores.tex").read_text()
     refused = invoke("score", "t.csv", "--show", "aurocc", code=2).stderr
     assert "the column 'aurocc' is unknown (did you mean 'auroc'?)" in refused
+
+
+def test_columns_are_written_as_their_header() -> None:
+    written = columns_as(
+        'model | brier:4± Brier score | value:2[] | p> p value | kept ""', p=p_value
+    )
+    assert written == (
+        Column("model", "model"),
+        Column("brier", "Brier score", digits=4, lower="brier_lower", upper="brier_upper"),
+        Column("value", "value", digits=2, lower="lower", upper="upper"),
+        Column("p", "p value", show=p_value, right=True),
+        Column("kept", ""),
+    )
+    with pytest.raises(ValueError, match="'brier:x' is no column"):
+        columns_as("model | brier:x")
