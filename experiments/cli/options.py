@@ -13,9 +13,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin
 
-from experiments.settings import SET, Settings, declared_in, key_of, option_of
+from experiments.settings import SET, Settings, choices_of, declared_in, key_of, option_of
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.files import read_text
 from factormodels.io.plain_yaml import parse_yaml
@@ -249,7 +249,7 @@ def metavar_of(kind: type[Settings], field: str) -> str:
     if word := option_of(kind, field).metavar:
         return word
     hint = kind.model_fields[field].annotation
-    if get_origin(hint) is Literal:
+    if choices_of(hint):
         return "NAME"
     several = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     first = next((each for each in several if each is not type(None)), str)
@@ -260,8 +260,7 @@ def meaning_of(kind: type[Settings], field: str) -> str:
     """What a field means, what may be chosen, and the default."""
     info = kind.model_fields[field]
     text = spelled_as_options(kind, " ".join((info.description or "").split()))
-    choices = get_args(info.annotation) if get_origin(info.annotation) is Literal else ()
-    if choices:
+    if choices := choices_of(info.annotation):
         text += f" One of {', '.join(map(str, choices))}."
     default = info.get_default(call_default_factory=True)
     if default or type(default) in (int, float):

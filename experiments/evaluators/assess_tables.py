@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -27,7 +26,7 @@ from experiments.findings.table import (
     interval_column,
     text_columns,
 )
-from experiments.findings.text import ABSENT, counted, duration, verdict
+from experiments.findings.text import ABSENT, counted, duration, shortened, verdict
 from factormodels.claims import RelationKind
 from factormodels.extraction.pipeline import STAGE_KEYS
 from factormodels.extraction.stages.duplicates import every_atom
@@ -57,7 +56,6 @@ MEASURES: Mapping[str, tuple[str, int]] = MappingProxyType(
 )
 """Title and decimals of every measure that is shown."""
 
-_TEXT_SHOWN = 160
 _CLAIMS = ("response", "atom", "text", "label", "p", "variant", "supporting", "contradicting")
 _EVIDENCE = (
     *("response", "atom", "variant", "claim", "context", "relation", "probability", "change"),
@@ -91,7 +89,7 @@ def claim_table(graphs: Sequence[FactGraph]) -> Table:
         *said,
         *([Column("label", "label", show=_text)] if frame["label"].notna().any() else []),
         *([Column("counts", "counts", show=_text)] if "counts" in names else []),
-        Column("text", "text", show=_short),
+        Column("text", "text", show=shortened),
     )
     several = frame["variant"].nunique() > 1
     return Table(frame, columns, "Claims.", group="variant" if several else "")
@@ -147,7 +145,7 @@ def evidence_table(graphs: Sequence[FactGraph]) -> Table:
         *text_columns(*(["variant"] if several else []), "context", "relation"),
         *columns_as("probability:2 | change:3"),
         *([Column("change_error", "±", digits=3)] if estimated else []),
-        *columns_as("title | text passage", title=_short, text=_short),
+        *columns_as("title | text passage", title=shortened, text=shortened),
     )
     return Table(
         frame,
@@ -168,7 +166,7 @@ def _evidence(graph: FactGraph, variant: str, view: Mapping[str, Any]) -> Iterat
                 "response": graph.id,
                 "atom": atom,
                 "variant": variant,
-                "claim": _short(f"{atom}: {texts[atom]}"),
+                "claim": shortened(f"{atom}: {texts[atom]}"),
                 **{name: item[name] for name in ("context", "relation", "probability", "change")},
                 "change_error": item.get("change_error"),
                 "title": context.title,
@@ -358,10 +356,6 @@ def _count(value: Any) -> str:
 
 def _dollars(cost: float | None) -> str:
     return ABSENT if cost is None or math.isnan(cost) else f"{cost:.4f}"
-
-
-def _short(text: str) -> str:
-    return textwrap.shorten(text, _TEXT_SHOWN, placeholder=" ...")
 
 
 def _text(value: Any) -> str:

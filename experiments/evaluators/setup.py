@@ -40,7 +40,6 @@ from factormodels.extraction.safe import safe_stage
 from factormodels.extraction.stages.duplicates import merge_duplicate_atoms
 from factormodels.extraction.stages.relations import EXTRACTED_VARIANTS
 from factormodels.fact_graph import FactGraph
-from factormodels.validation import validated_probability
 
 if TYPE_CHECKING:
     from experiments.asking.session import Session
@@ -117,7 +116,6 @@ def make_plan(
         MissingDependencyError: if a stage needs a library that is not installed.
     """
     backend = settings.algorithm
-    least = validated_probability(settings.least, "--least")
     views = tuple(
         AssessmentView(name, settings.encoding, backend) for name in _variants(settings.variant)
     )
@@ -134,7 +132,7 @@ def make_plan(
         "relations": relations,
         "variants": list(settings.variant),
         "encoding": settings.encoding,
-        "least": least,
+        "least": settings.least,
         # The repr holds all settings, as backends are dataclasses.
         "backend": repr(backend),
     }
@@ -185,7 +183,7 @@ def make_plan(
         asked = prompts_of(session.model)
         told = own | relation_model_facts("prompted", method=method, prompts=asked)
     relation_place = len(stages)
-    stages.append(relation_stage(shared, widest, least, told))
+    stages.append(relation_stage(shared, widest, settings.least, told))
     for name in ("spend", "stop"):
         if (limit := getattr(settings, name)) is not None:
             facts[name] = limit

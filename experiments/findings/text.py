@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 
 ABSENT = "--"
 """What a table shows where a number is undefined."""
@@ -50,6 +51,18 @@ def with_interval(value: float, lower: float, upper: float) -> str:
     """A number with its interval, where there is one."""
     return number(value) if math.isnan(lower) else f"{number(value)} {interval(lower, upper)}"
 
+
+def shortened(text: str) -> str:
+    """The beginning of a text that is long, for a cell of a table."""
+    return textwrap.shorten(text, _TEXT_SHOWN, placeholder=" ...")
+
+
+def word(value: bool | None) -> str:
+    """A truth value as a word, empty where there is none."""
+    return "" if value is None or value != value else str(value).lower()
+
+
+_TEXT_SHOWN = 160
 
 MOST_SECONDS = 1e7
 """What takes longer, as exact inference in a wide graph may, is not told by the minute."""

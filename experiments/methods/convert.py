@@ -11,9 +11,9 @@ from experiments.settings import front_door
 from experiments.settings.inputs import (
     DEFAULT_VARIANT,
     ModelSettings,
-    load_model,
     read_graphs,
     read_model,
+    the_model,
 )
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -65,7 +65,7 @@ def convert(source: Path, target: Path, settings: ConvertSettings) -> Findings:
         raise InputError(f"{target}: this is the input itself; give the output another name")
     chosen = settings.model_dump(include=set(ModelSettings.model_fields))
     if suffix == ".uai":
-        graph = load_model(source, **chosen).factor_graph
+        graph = the_model(source, **chosen).factor_graph
         write(graph, target)
         return _found(source, target, variables=graph.n_variables,
                       factors=graph.n_factors)  # fmt: skip

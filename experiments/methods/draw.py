@@ -58,12 +58,7 @@ def draw(source: Models, target: Path | None = None, *, settings: DrawSettings) 
     from inference.warm_up import warm_up
 
     algorithm = settings.algorithm
-    model = the_model(
-        source,
-        response=settings.response,
-        variant=settings.variant,
-        encoding=settings.encoding,
-    )
+    model = the_model(source, **settings.model_dump(include={"response", "variant", "encoding"}))
     name = name_of(source)
     if settings.graphviz and target is None:
         raise InputError("--graphviz places the nodes of a file of its own; name it as TARGET")

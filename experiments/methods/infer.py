@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-import textwrap
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
@@ -16,7 +16,7 @@ from pydantic import Field
 
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as
-from experiments.findings.text import counted, duration, verdict
+from experiments.findings.text import counted, duration, shortened, verdict, word
 from experiments.progress import tell
 from experiments.settings import Option, front_door
 from experiments.settings.backend_settings import AlgorithmSettings, build_backend, parse_settings
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 Answer: TypeAlias = "tuple[LoadedModel, Posterior | SearchedAssignment]"
 
 _STATES_IN_COLUMNS = 6
-_TEXT_SHOWN = 160
 _SEARCH_SECONDS = 60.0
 
 
@@ -115,12 +114,7 @@ def _answers(source: Models, settings: InferSettings) -> tuple[bool, Iterator[An
 
     seconds, most_probable = settings.seconds, settings.map_
     algorithm = _algorithm(settings)
-    models = load_models(
-        source,
-        response=settings.response,
-        variant=settings.variant,
-        encoding=settings.encoding,
-    )
+    models = load_models(source, **settings.model_dump(include={"response", "variant", "encoding"}))
     first = list(islice(models, 2))
     several = len(first) > 1
     for option, value in (("--evidence", settings.evidence), ("--seconds", seconds)):
@@ -143,8 +137,8 @@ def _answers(source: Models, settings: InferSettings) -> tuple[bool, Iterator[An
         )
     if several:
         return True, _posteriors(chain(first, models), algorithm)
-    ask = _tightened if seconds else _inferred
-    return False, ((model, ask(algorithm, model.factor_graph)) for model in first)
+    ask = partial(_tightened, algorithm) if seconds else algorithm.infer
+    return False, ((model, ask(model.factor_graph)) for model in first)
 
 
 def _algorithm(settings: InferSettings) -> Backend:
@@ -161,10 +155,6 @@ def _algorithm(settings: InferSettings) -> Backend:
             "give the limit by --backend seconds=S where a backend has it"
         )
     return build_backend("auto", {**parse_settings(settings.set_), "seconds": seconds})
-
-
-def _inferred(algorithm: Backend, graph: FactorGraph) -> Posterior:
-    return algorithm.infer(graph)
 
 
 def _posteriors(models: Iterable[LoadedModel], algorithm: Backend) -> Iterator[Answer]:
@@ -380,7 +370,7 @@ def _claims(answers: Sequence[Answer], source: str) -> Table:
     if rows and "p" in rows[0]:
         columns.append(Column("p", "P(true)", digits=4))
     else:
-        columns.append(Column("state", "state", show=_word))
+        columns.append(Column("state", "state", show=word))
     for name in assessors:
         for row in rows:
             row.setdefault(name, None)
@@ -391,10 +381,10 @@ def _claims(answers: Sequence[Answer], source: str) -> Table:
         columns.append(Column(f"{name}_text", name, right=True))
     columns += columns_as("status")
     if any(row["label"] is not None for row in rows):
-        columns.append(Column("label", "label", show=_word))
+        columns.append(Column("label", "label", show=word))
     columns += [*columns_as("kind | prior>", prior="{:g}".format)]
     if any(row["text"] for row in rows):
-        columns.append(Column("text", "text", show=_shortened))
+        columns.append(Column("text", "text", show=shortened))
     title = "Claims and passages" if len(answers) > 1 else f"Claims and passages of {source}"
     group = "response" if len(answers) > 1 else ""
     return Table(rows, tuple(columns), f"{title}.", group=group)
@@ -404,14 +394,6 @@ def _status(value: float | bool, *, observed: bool) -> str:
     if observed:
         return "observed"
     return "" if isinstance(value, bool) else verdict(value)
-
-
-def _word(value: bool | None) -> str:
-    return "" if value is None else str(value).lower()
-
-
-def _shortened(text: str) -> str:
-    return textwrap.shorten(text, _TEXT_SHOWN, placeholder=" ...")
 
 
 def _variables(model: LoadedModel, answer: Any, source: str) -> dict[str, Table]:

@@ -6,8 +6,8 @@ Source: Core, section 5.3, table 4 and figure 4.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
@@ -30,6 +30,7 @@ from experiments.evaluators.robustness import (
     robustness_table,
 )
 from experiments.findings.artefacts import PaperFigure
+from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as
 from experiments.findings.text import counted
 from experiments.progress import tell
@@ -65,15 +66,6 @@ class PaddingSettings(Settings, together={"append": "verifier paraphrases templa
     """Recognise the templates of the padding instead of judging it by its words alone."""
 
 
-@dataclass(frozen=True)
-class Padding:
-    """What padding does to scores: tables, what a reader must know, and the curves."""
-
-    tables: Mapping[str, Table]
-    sentences: tuple[str, ...]
-    draw: Callable[[], Mapping[str, PaperFigure]]
-
-
 def check_padding(settings: SelectSettings) -> None:
     """Check that what is asked for can be asked of appended sentences.
 
@@ -96,7 +88,7 @@ def pad(
     source: str,
     model: LanguageModel | None,
     writer: LanguageModel | None,
-) -> Padding:
+) -> Findings:
     """Scores of normal and padded responses, what padding gains, and curves by its length.
 
     Args:
@@ -137,7 +129,9 @@ def pad(
         for name, number in missing.items()
         if number
     ]
-    return Padding(
+    return Findings(
+        source,
+        (*((remark,) if remark else ()), *told),
         {
             "padding": _scores(robustness_table(labelled, scores)),
             "gains": gains_table(
@@ -148,8 +142,7 @@ def pad(
             ),
             "curves": _curves(curves),
         },
-        (*((remark,) if remark else ()), *told),
-        lambda: _figures(curves),
+        draw=lambda: _figures(curves),
     )
 
 

@@ -16,6 +16,7 @@ from experiments.findings.text import counted
 from experiments.progress import watcher
 from experiments.settings import SET, Option, Settings, Words, front_door
 from factormodels.errors import InputError
+from factormodels.io import read_many
 
 
 def _named(value: Any) -> Any:
@@ -75,7 +76,7 @@ def report(
         InputError: if the folder holds no finished run, its data are absent or not the same, or the
             report cannot be written.
     """
-    from experiments.pages.assessed import make_assessed_report
+    from experiments.pages.assessed import report_folder, report_of_graphs
     from experiments.pages.from_run_folder import make_report
 
     source = Path(results)
@@ -84,8 +85,11 @@ def report(
     if source.is_file():
         if settings.data or settings.only:
             raise InputError(f"{source}: --data and --only are for the folder of a run; drop them")
-        written = make_assessed_report(
-            source, target, chosen=settings.response, pages=settings.pages, watch=watch
+        written = report_of_graphs(
+            *(read_many(source), source.stem, target or report_folder(source)),
+            chosen=settings.response,
+            pages=settings.pages,
+            watch=watch,
         )
     else:
         written = make_report(

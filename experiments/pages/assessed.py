@@ -30,7 +30,6 @@ from experiments.study.rows import FAILED, RowsFile, write_rows
 from experiments.study.significance import COLUMNS
 from experiments.study.text_models import ASSESSING, JUDGED, RELATIONS
 from experiments.study.units import UnitResult, encode
-from factormodels import read_many
 from factormodels.errors import InputError
 from factormodels.extraction.language_model.accounting import total
 from factormodels.fact_graph import FactGraph
@@ -43,34 +42,6 @@ MOST_PAGES = 500
 def report_folder(file: Path) -> Path:
     """Where the pages of an assessed file stand: beside it."""
     return file.with_name(f"{file.name.partition('.')[0]}-report")
-
-
-def make_assessed_report(
-    file: Path,
-    out: Path | None = None,
-    *,
-    chosen: Sequence[str] = (),
-    pages: int | None = None,
-    watch: Watch | None = None,
-) -> list[Path]:
-    """Make the pages of a file of assessed responses.
-
-    Args:
-        file: what `factormodels assess --out` wrote.
-        out: the folder of the report; `report_folder` if None.
-        chosen: ids of the responses that have a page; none: the first ones.
-        pages: how many those are; None: all, up to `MOST_PAGES`.
-        watch: shows how far it is.
-
-    Returns:
-        The pages, the first one first.
-
-    Raises:
-        InputError: if the file holds no assessed responses, or the folder cannot be written.
-    """
-    graphs = read_many(file)
-    target = report_folder(file) if out is None else out
-    return report_of_graphs(graphs, file.stem, target, chosen=chosen, pages=pages, watch=watch)
 
 
 def report_of_graphs(

@@ -230,7 +230,7 @@ class _Page:
         """What takes the value of one key of a field of what is asked."""
 
         def take(value: float) -> None:
-            changed = {**getattr(self.asked, field), key: value}
+            changed: Any = {**getattr(self.asked, field), key: value}
             self.asked = replace(self.asked, **{field: changed})
             self._solve()
 

@@ -113,7 +113,10 @@ def make_report(
     Raises:
         InputError: as `read_subject` and `write_report`.
     """
-    subject = with_pages(read_subject(folder, files, only), pages)
+    subject = read_subject(folder, files, only)
+    if pages is not None:
+        own_pages = replace(subject.study.report, responses=pages)
+        subject = replace(subject, study=replace(subject.study, report=own_pages))
     own = folder / REPORT
     target = own if out is None else out
     written = write_report(subject, target, chosen=chosen, watch=watch)
@@ -138,14 +141,6 @@ def list_pages(folder: Path, pages: Sequence[Path]) -> None:
     }
     manifest["files"] = kept | {f"{REPORT}/{page.name}": file_hash(page) for page in pages}
     write_text(folder / MANIFEST, manifest_text(manifest))
-
-
-def with_pages(subject: RunContents, responses: int | None) -> RunContents:
-    """The subject, with so many responses of each dataset as pages; None: as the study says."""
-    if responses is None:
-        return subject
-    report = replace(subject.study.report, responses=responses)
-    return replace(subject, study=replace(subject.study, report=report))
 
 
 def _by_name(files: Iterable[str]) -> dict[str, str]:

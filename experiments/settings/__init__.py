@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cache, wraps
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
@@ -118,9 +118,16 @@ def _sentence(kind: type[Settings], error: ValidationError) -> str:
     if mend := known_mend(fault):
         return f"{subject}: {mend}"
     if fault["type"] == "literal_error":
-        names = get_args(kind.model_fields[place].annotation)
+        names = choices_of(kind.model_fields[place].annotation)
         return unknown_name(subject, fault["input"], names)
     return f"{subject}: {reason}"
+
+
+def choices_of(hint: Any) -> tuple[Any, ...]:
+    """The values of a literal type, or of one that may also be None; none of another type."""
+    if get_origin(hint) is Literal:
+        return get_args(hint)
+    return next((get_args(each) for each in get_args(hint) if get_origin(each) is Literal), ())
 
 
 def _as_text(value: Any) -> str:

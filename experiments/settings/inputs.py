@@ -149,36 +149,30 @@ def is_dataset(source: Path) -> bool:
     return str(source) in datasets.names() and not exists(source)
 
 
-def load_model(
-    path: Path,
+def the_model(
+    source: Models,
     *,
     response: str | None = None,
     variant: str | None = None,
     encoding: str | None = None,
 ) -> LoadedModel:
-    """The model of a file with its factor graph.
+    """The one model of a source with its factor graph.
 
     Args:
-        path: fact graph JSON, UAI or BIF, told apart by content; or an embedded dataset's name.
+        source: fact graph JSON, UAI or BIF, told apart by content; an embedded dataset's name; or
+            the model itself.
         response: id of one response, in a file that holds many.
         variant: view of the fact graph; as recorded if None.
         encoding: encoding of its relations; the default encoding if None.
 
     Raises:
-        InputError: for a bad file, an unknown name, or a variant or encoding of a general network.
-    """
-    return _loaded(read_model(path, response), path, variant, encoding)
-
-
-def the_model(source: Models, **asked: str | None) -> LoadedModel:
-    """The one model of a source, else as `load_models`, whose arguments it takes.
-
-    Raises:
-        InputError: as there, and if there are several.
+        InputError: for a bad file, an unknown name, a variant or encoding of a general network, or
+            several responses of which none is named.
     """
     if isinstance(source, str | os.PathLike):
-        return load_model(Path(source), **asked)
-    found = list(load_models(source, **asked))
+        path = Path(source)
+        return _loaded(read_model(path, response), path, variant, encoding)
+    found = list(load_models(source, response=response, variant=variant, encoding=encoding))
     if len(found) > 1:
         raise InputError(f"there are {len(found)} responses; choose one with --response")
     return found[0]
@@ -195,7 +189,7 @@ def load_models(
     variant: str | None = None,
     encoding: str | None = None,
 ) -> Iterator[LoadedModel]:
-    """Yield models, at least one, each when it is asked for; else as `load_model`.
+    """Yield models, at least one, each when it is asked for; else as `the_model`.
 
     Args:
         source: of a file as there; or the models themselves.
@@ -209,7 +203,7 @@ def load_models(
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         if response is not None:
-            yield load_model(path, response=response, variant=variant, encoding=encoding)
+            yield the_model(path, response=response, variant=variant, encoding=encoding)
             return
         found = read_graphs(path) if is_dataset(path) else read_any(path)
     else:

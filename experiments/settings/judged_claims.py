@@ -536,7 +536,7 @@ class _Reader:
         order = response.seen.setdefault(key, len(response.seen) + 1)
         sentence = order if self._in_order else _sentence(row, found)
         response.length = max(response.length, _length(row, found, sentence))
-        label = self._spelling.read(row.values.get(found.at.label))
+        label = self._spelling.read(row.values.get(str(found.at.label)))
         if label is None:
             self.n_unlabelled += 1
             return

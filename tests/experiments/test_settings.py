@@ -57,6 +57,9 @@ class Measure(Common):
     share: Annotated[float, Field(gt=0, le=1), Option("P", "at-most")] = 0.5
     """The largest share."""
 
+    tone: Literal["left", "right"] | None = None
+    """Where to look."""
+
     quick: bool = False
     """Only look."""
 
@@ -118,6 +121,7 @@ def test_only_what_is_given_is_given() -> None:
     [
         (["--seed", "-1"], "--seed -1: give 0 or more"),
         (["--seed", "x"], "--seed x: give a whole number"),
+        (["--tone", "up"], "--tone up is unknown; use one of left, right"),
         (["--at", "0.1,x"], "--at x: give a number"),
         (["--at-most", "0"], "--at-most 0: give more than 0"),
         (["--at-most", "1.5"], "--at-most 1.5: give 1 or less"),
