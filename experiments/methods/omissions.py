@@ -21,23 +21,15 @@ from experiments.findings.text import counted, with_interval
 from experiments.progress import tell
 from experiments.settings import SET, Option, front_door
 from factormodels.errors import InputError
-from factormodels.extraction.language_model import Failure, LanguageModel
+from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.relation_models.base import RelationModel
-from factormodels.extraction.safe import (
-    IRRELEVANT,
-    RELEVANCE_PROMPT,
-    RELEVANCE_TOKENS,
-    read_relevance,
-)
-from factormodels.extraction.stages.asking import Question, ask_all
+from factormodels.extraction.safe import relevances
 from factormodels.extraction.stages.facts import Fact, compared_facts, facts_of
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import variant
 
 if TYPE_CHECKING:
     Responses = str | os.PathLike[str] | Iterable[FactGraph]
-
-RELEVANCE_STAGE = "relevance of facts"
 
 
 class OmissionSettings(AskingSettings, together={SET: "relations variant encoding"}):
@@ -190,30 +182,13 @@ def _coverage(
     facts, failures = facts_of(graph, trust, model)
     unjudged = 0
     if model is not None and graph.query.strip():
-        facts, unjudged = _relevant_facts(graph, facts, model)
+        told = relevances(model, graph, [fact.text for fact in facts], "relevance of facts")
+        # Facts that nobody judged count.
+        facts = [fact for fact, one in zip(facts, told, strict=True) if one is not False]
+        unjudged = told.count(None)
     compared, _ = compared_facts(graph, facts, judge)
     precision = math.fsum(p) / len(p) if p else math.nan
     return FactCoverage(graph, tuple(compared), precision, unjudged, tuple(failures))
-
-
-def _relevant_facts(
-    graph: FactGraph, facts: Sequence[Fact], model: LanguageModel
-) -> tuple[list[Fact], int]:
-    """The facts that bear on the question, by a language model, and how many nobody judged.
-
-    Those that nobody judged count.
-    """
-    questions = [
-        Question(
-            {"question": graph.query, "response": graph.response, "claim": fact.text},
-            read_relevance,
-            RELEVANCE_TOKENS,
-        )
-        for fact in facts
-    ]
-    answers = ask_all(model, RELEVANCE_PROMPT, RELEVANCE_STAGE, questions)
-    kept = [fact for fact, answer in zip(facts, answers, strict=True) if answer != IRRELEVANT]
-    return kept, sum(isinstance(answer, Failure) for answer in answers)
 
 
 def _responses(found: Sequence[FactCoverage]) -> Table:

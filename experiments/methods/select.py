@@ -36,14 +36,8 @@ from experiments.methods.padding import PaddingSettings, check_padding, pad
 from experiments.progress import tell
 from experiments.settings import SET, Names, Option, front_door
 from factormodels.errors import InputError
-from factormodels.extraction.language_model import Failure, LanguageModel
-from factormodels.extraction.safe import (
-    IRRELEVANT,
-    RELEVANCE_PROMPT,
-    RELEVANCE_TOKENS,
-    read_relevance,
-)
-from factormodels.extraction.stages.asking import Question, ask_all
+from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.safe import relevances
 from factormodels.fact_graph import FactGraph
 from factormodels.selection import Relevance, Selection, restricted
 from factormodels.selection import select as select_claims
@@ -55,7 +49,6 @@ if TYPE_CHECKING:
 
     Responses = str | os.PathLike[str] | Iterable[FactGraph]
 
-RELEVANCE_STAGE = "relevance"
 PEOPLE = "people"
 """Domain of the bleached claims where none is given: that of Core's own data."""
 
@@ -336,20 +329,10 @@ def _placed_labels(graphs: Sequence[FactGraph]) -> bool:
 
 def _with_relevance(graph: FactGraph, core: Core, model: LanguageModel) -> tuple[Core, int]:
     """Core whose weights are 0 for claims beside the question, and how many nobody judged."""
-    questions = [
-        Question(
-            {"question": graph.query, "response": graph.response, "claim": atom.text},
-            read_relevance,
-            RELEVANCE_TOKENS,
-        )
-        for atom in graph.atoms
-    ]
-    answers = ask_all(model, RELEVANCE_PROMPT, RELEVANCE_STAGE, questions)
-    told = dict(zip(graph.atom_ids, answers, strict=True))
-    beside = {claim for claim, answer in told.items() if answer == IRRELEVANT}
-    unknown = sum(isinstance(answer, Failure) for answer in answers)
+    told = relevances(model, graph, [atom.text for atom in graph.atoms], "relevance")
+    beside = {name for name, one in zip(graph.atom_ids, told, strict=True) if one is False}
     weighting = Relevance(lambda claim: claim.id not in beside, core.weighting)
-    return replace(core, weighting=weighting), unknown
+    return replace(core, weighting=weighting), told.count(None)
 
 
 def with_sentences(graph: FactGraph) -> FactGraph:

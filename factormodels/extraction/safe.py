@@ -231,6 +231,18 @@ def read_relevance(value: Any) -> str | None:
     return None if not isinstance(said, bool) else "relevant" if said else IRRELEVANT
 
 
+def relevances(
+    model: LanguageModel, graph: FactGraph, texts: Sequence[str], stage: str
+) -> list[bool | None]:
+    """Whether claims bear on the question of a response, as SAFE asks it; None: nobody says."""
+    asked = {"question": graph.query, "response": graph.response}
+    questions = [
+        Question({**asked, "claim": text}, read_relevance, RELEVANCE_TOKENS) for text in texts
+    ]
+    answers = ask_all(model, RELEVANCE_PROMPT, stage, questions)
+    return [None if isinstance(one, Failure) else one != IRRELEVANT for one in answers]
+
+
 def _read_query(value: Any) -> str | None:
     """The search, empty where there is no more to ask."""
     said = value.get("query", "") if isinstance(value, dict) and "query" in value else None
