@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
@@ -25,12 +25,7 @@ from experiments.evaluators.assess_tables import (
     stage_remarks,
     summary_table,
 )
-from experiments.evaluators.batch import (
-    Batch,
-    BatchSettings,
-    assess_responses,
-    responses_under_way,
-)
+from experiments.evaluators.batch import Batch, BatchSettings, assess_responses
 from experiments.evaluators.coherence import ClaimCoherenceSettings, coherence
 from experiments.evaluators.core import CoreSettings
 from experiments.evaluators.costs import CLAIMS_PER_SENTENCE
@@ -52,7 +47,6 @@ from experiments.settings.backend_settings import AlgorithmSettings
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.extraction.retrieval.web import WebRetriever
 from factormodels.extraction.stages.relations import LEAST_PROBABILITY
-from factormodels.fact_graph import FactGraph
 from factormodels.variants import between_claims
 from inference.warm_up import warm_up
 
@@ -206,37 +200,33 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
             elsewhere = places.enter_context(
                 on_cluster(settings.dask, plan.views[0].backend, plan.stages, local=local)
             )
-        found: list[FactGraph] = []
         batch = assess_responses(
             graphs,
             plan.stages,
             plan.views,
             plan.facts,
-            settings.options(
-                1 if local else responses_under_way(session.calls),
-                partial(warm_up, plan.views[0].backend),
-            ),
+            settings,
+            calls=None if local else session.calls,
+            prepare=partial(warm_up, plan.views[0].backend),
             report=places.enter_context(session.responses(len(graphs))),
-            keep=found.append,
             elsewhere=elsewhere,
         )
         agreeing = None
-        if settings.coherence and any(graph.atoms for graph in found):
+        if settings.coherence and any(graph.atoms for graph in batch.graphs):
             # Relations that the responses have are taken as they are: no pairs are chosen.
-            given = any(between_claims(graph) for graph in found)
+            given = any(between_claims(graph) for graph in batch.graphs)
             agreeing = coherence(
-                [graph for graph in found if graph.atoms],
+                [graph for graph in batch.graphs if graph.atoms],
                 model=session.model,
                 prompts=settings.prompts,
                 window=None if given else settings.claim_window,
                 encoding=settings.encoding,
             )
-    return _findings(loaded, found, batch, plan, settings, session, agreeing)
+    return _findings(loaded, batch, plan, settings, session, agreeing)
 
 
 def _findings(
     loaded: LoadedResponses,
-    found: Sequence[FactGraph],
     batch: Batch,
     plan: AssessmentPlan,
     settings: AssessSettings,
@@ -248,18 +238,18 @@ def _findings(
     # Of responses one by one, and of claims that count, the same is not to be said again.
     with entropy_warnings():
         tables = {
-            "claims": claim_table(found),
-            "evidence": evidence_table(found),
+            "claims": claim_table(batch.graphs),
+            "evidence": evidence_table(batch.graphs),
             "responses": response_table(batch, settings.names),
             "summary": summary_table(compared, _with_core(batch, compared, settings), plan.views),
             "cost": ledger_table(session.ledger),
         }
-    graphs = tuple(found)
+    graphs = batch.graphs
     if agreeing is not None:
         own = {"coherence": "responses", "conflicts": "conflicts"}
         tables |= {name: agreeing.tables[of] for name, of in own.items() if of in agreeing.tables}
         related = {graph.id: graph for graph in agreeing.graphs}
-        graphs = tuple(related.get(graph.id, graph) for graph in found)
+        graphs = tuple(related.get(graph.id, graph) for graph in graphs)
     lost = _lost(batch)
     incomplete = any(missing > MOST_MISSING * asked for missing, asked in lost.values())
     alone = len(loaded.graphs) == 1
@@ -268,10 +258,10 @@ def _findings(
         source=loaded.source,
         sentences=(
             *loaded.remarks,
-            *(line for graph in found[: int(alone)] for line in stage_remarks(graph)),
+            *(line for graph in batch.graphs[: int(alone)] for line in stage_remarks(graph)),
             *_of_measures(compared, batch, settings, len(misordered)),
             *_of_asking(batch, plan, settings),
-            *risk_sentences(found, batch.responses),
+            *risk_sentences(batch.graphs, batch.responses),
             *_of_missing(batch, plan, lost, incomplete),
             *(() if agreeing is None else agreeing.sentences),
         ),

@@ -75,6 +75,7 @@ class Batch:
 
     Attributes:
         responses: what tables need of every assessed response, in the order of the input.
+        graphs: these responses, with all that was found.
         resumed: number of these that an earlier run had finished.
         failed: (id, reason) of every response that has no result: a stage could not go on with it,
             or an outage cut off its answers.
@@ -82,6 +83,7 @@ class Batch:
     """
 
     responses: tuple[AssessedResponse, ...]
+    graphs: tuple[FactGraph, ...]
     resumed: int
     failed: tuple[tuple[str, str], ...]
     spent: tuple[Mapping[str, Any], ...] = ()
@@ -109,35 +111,6 @@ class _Failed:
     taken: Mapping[str, Any]
 
 
-def responses_under_way(calls: int) -> int:
-    """Responses under way at a time, of which the model's limit on calls under way is used up.
-
-    A response may wait for a search or for the processor, so there are twice as many as calls.
-    """
-    return 2 * calls
-
-
-@dataclass(frozen=True)
-class BatchOptions:
-    """How a batch is run; nothing that its results depend on.
-
-    Attributes:
-        out: where to write; None writes nothing.
-        concurrency: responses under way at a time.
-        retry_failed: whether responses that an earlier run finished with something missing are
-            assessed again.
-        partial: whether a response that an outage cut off counts as finished.
-        prepare: what computing here needs once, such as a backend that is warm: done while the
-            first questions are under way.
-    """
-
-    out: Path | None = None
-    concurrency: int = 1
-    retry_failed: bool = False
-    partial: bool = False
-    prepare: Callable[[], None] = lambda: None
-
-
 class BatchSettings(Settings, together={SET: "retry_failed partial"}):
     """How a batch is run."""
 
@@ -150,38 +123,24 @@ class BatchSettings(Settings, together={SET: "retry_failed partial"}):
     partial: bool = False
     """Judge responses that an outage cut off by whatever was obtained."""
 
-    def options(self, concurrency: int, prepare: Callable[[], None] = lambda: None) -> BatchOptions:
-        """How a batch is run, its folder made.
-
-        Raises:
-            InputError: if the folder cannot be made.
-        """
-        if self.out is not None:
-            prepare_folder(self.out)
-        written = None if self.out is None else self.out / GRAPHS
-        return BatchOptions(written, concurrency, self.retry_failed, self.partial, prepare)
-
-
-ALONE = BatchOptions()
-"""One response after another, and nothing written."""
-
 
 def assess_responses(
     graphs: Sequence[FactGraph],
     stages: Sequence[Stage],
     views: Sequence[AssessmentView],
     settings: Mapping[str, Any],
-    options: BatchOptions = ALONE,
+    how: BatchSettings,
     *,
+    calls: int | None = None,
+    prepare: Callable[[], None] = lambda: None,
     report: Report | None = None,
-    keep: Callable[[FactGraph], None] | None = None,
     elsewhere: Elsewhere | None = None,
 ) -> Batch:
     """Assess responses and write them as JSON Lines that the graph reader reads.
 
     A line is the response's fact graph; its metadata hold what each stage did and the assessment.
-    With `options.out`, every finished response is kept in the store beside it, which a later run
-    with equal settings goes on from, and which goes when all are finished. Responses that failed,
+    With a folder, every finished response is kept in the store in it, which a later run with equal
+    settings goes on from, and which goes when all are finished. Responses that failed,
     or whose answers an outage cut off, are not in the output; the store then stays, and a later
     run tries them again. Where none is left the output is not written. Stages run in threads, and
     share the limits of the model that they ask.
@@ -191,9 +150,12 @@ def assess_responses(
         stages: what makes their graphs.
         views: how these become posteriors.
         settings: JSON values that results depend on.
-        options: how the batch is run.
+        how: where to write, and what is done again; nothing that results depend on.
+        calls: calls of a language model under way at a time; None: nobody is asked, and one
+            response is assessed after another.
+        prepare: what computing here needs once, such as a backend that is warm: done while the
+            first questions are under way.
         report: called after every response, in the order in which they are finished.
-        keep: called with every assessed graph, in the order of the input, for what is shown of it.
         elsewhere: where responses are computed; None: in this process, one at a time.
 
     Raises:
@@ -202,24 +164,23 @@ def assess_responses(
         LimitReachedError: if no more may be asked; the store has what is finished.
     """
     stop = threading.Event()
-    found: dict[int, AssessedResponse] = {}
+    found: dict[int, tuple[AssessedResponse, FactGraph]] = {}
     failed: dict[int, _Failed] = {}
-    kept: dict[int, FactGraph] = {}
-    out = options.out
+    if how.out is not None:
+        prepare_folder(how.out)
+    out = None if how.out is None else how.out / GRAPHS
     with nullcontext() if out is None else _open(out, settings) as store:
         keys = ["" if store is None else response_key(graph) for graph in graphs]
 
         def settle(place: int, assessed: FactGraph) -> None:
-            found[place] = judged(assessed)
-            if keep is not None:
-                kept[place] = assessed
+            found[place] = judged(assessed), assessed
             if report is not None:
-                report(found[place])
+                report(found[place][0])
 
         todo: list[int] = []
         for place, key in enumerate(keys):
             # Hashed by content, so a response that was edited since is assessed anew.
-            earlier = None if store is None else _finished(store, key, options.retry_failed)
+            earlier = None if store is None else _finished(store, key, how.retry_failed)
             if earlier is None:
                 todo.append(place)
             else:
@@ -227,14 +188,16 @@ def assess_responses(
         resumed = len(found)
 
         # Backends use the processors themselves, and are not made for several threads.
-        here = OneAtATime(assess_graph, options.prepare)
+        here = OneAtATime(assess_graph, prepare)
         place_of_work = elsewhere or Elsewhere(1, here)
 
         def work(graph: FactGraph) -> FactGraph | _Failed:
-            return _assessed(graph, stages, views, place_of_work, stop, options.partial)
+            return _assessed(graph, stages, views, place_of_work, stop, how.partial)
 
         batch = [graphs[place] for place in todo]
-        count = max(options.concurrency, place_of_work.places)
+        # A response may wait for a search or for the processor: twice as many as calls use up the
+        # model's limit on these.
+        count = max(1 if calls is None else 2 * calls, place_of_work.places)
         meanwhile = here.prepare if elsewhere is None else lambda: None
         for number, result in as_ready(work, batch, count, stop, meanwhile):
             place = todo[number]
@@ -255,11 +218,9 @@ def assess_responses(
             # All is in `out` by now, and that was moved into place whole.
             if not failed:
                 remove_store(store.path)
-    if keep is not None:
-        for place in sorted(kept):
-            keep(kept[place])
     return Batch(
-        tuple(found[place] for place in sorted(found)),
+        tuple(found[place][0] for place in sorted(found)),
+        tuple(found[place][1] for place in sorted(found)),
         resumed,
         tuple((graphs[place].id, failed[place].reason) for place in sorted(failed)),
         tuple(failed[place].taken for place in sorted(failed)),

@@ -26,7 +26,7 @@ from experiments.asking.searchers import (
 from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, WebSettings
 from experiments.evaluators.annotated import aligned, counts_figure
-from experiments.evaluators.batch import Batch, BatchSettings, assess_responses, responses_under_way
+from experiments.evaluators.batch import Batch, BatchSettings, assess_responses
 from experiments.evaluators.core import CoreSettings, core_stage
 from experiments.evaluators.costs import CLAIMS_PER_SENTENCE, Load
 from experiments.evaluators.fastfact_tables import (
@@ -196,13 +196,11 @@ def fastfact(texts: Texts, settings: FastFactRun) -> Findings:
         stages, facts = _stages(graphs, settings, session)
         if settings.dry_run:
             return _bound(loaded, settings)
-        found: list[FactGraph] = []
-        options = settings.options(responses_under_way(session.calls))
         with session.responses(len(graphs)) as report:
             batch = assess_responses(
-                graphs, stages, (), facts, options, report=report, keep=found.append
+                graphs, stages, (), facts, settings, calls=session.calls, report=report
             )
-    tables = _tables(found, batch, settings, k_prime, session)
+    tables = _tables(batch, settings, k_prime, session)
     return Findings(
         source=loaded.source,
         sentences=(*loaded.remarks, *_sentences(tables, batch, settings)),
@@ -211,12 +209,12 @@ def fastfact(texts: Texts, settings: FastFactRun) -> Findings:
             name
             for name, table in tables.items()
             if not len(table.frame)
-            or (name == "claims" and len(found) > 1)
+            or (name == "claims" and len(batch.graphs) > 1)
             or (name == "audit" and not table.frame["claims"].any())
             or (name == "summary" and not table.frame["scored"].any())
         ),
         incomplete=bool(batch.failed),
-        graphs=tuple(found),
+        graphs=batch.graphs,
     )
 
 
@@ -262,12 +260,12 @@ def _stages(
 
 
 def _tables(
-    found: Sequence[FactGraph],
     batch: Batch,
     settings: FastFactRun,
     k_prime: Mapping[str, float],
     session: Session,
 ) -> dict[str, Table]:
+    found = batch.graphs
     responses = response_table(found, k_prime, settings.gamma, settings.by)
     frames = {
         "responses": responses,

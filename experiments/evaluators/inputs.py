@@ -60,24 +60,6 @@ NAMES = MappingProxyType(
 _OWN_NAMES = {"response": "response", "question": "query", "id": "id", "topic": "topic"}
 
 
-@dataclass(frozen=True)
-class ResponseColumns:
-    """Columns of a table; None where their names tell.
-
-    Attributes:
-        response: texts of the responses.
-        question: what was asked.
-        id: a name for each response, unlike all others.
-    """
-
-    response: str | None = None
-    question: str | None = None
-    id: str | None = None
-
-
-GUESSED = ResponseColumns()
-
-
 def guessed_column(columns: Iterable[str], role: str) -> str | None:
     """The column whose name says that it holds "response", "question", "id" or "topic".
 
@@ -99,9 +81,7 @@ def guessed_column(columns: Iterable[str], role: str) -> str | None:
     return None
 
 
-def responses_of_table(
-    table: DataTable, columns: ResponseColumns = GUESSED
-) -> tuple[list[FactGraph], str]:
+def responses_of_table(table: DataTable, columns: ResponseSettings) -> tuple[list[FactGraph], str]:
     """The responses of a table, and what was taken from which column where that was not plain.
 
     Args:
@@ -124,8 +104,9 @@ def responses_of_table(
     return graphs, _remark(table, chosen, others)
 
 
-def _column(table: DataTable, columns: ResponseColumns, role: str) -> str | None:
-    given: str | None = getattr(columns, role, None)
+def _column(table: DataTable, columns: ResponseSettings, role: str) -> str | None:
+    # No option names the column of the topics: --topic is itself one.
+    given: str | None = None if role == "topic" else getattr(columns, role)
     if given is None:
         try:
             return guessed_column(table.columns, role)
@@ -252,79 +233,60 @@ class ResponseSettings(Settings, together={"response": "topic question id take p
     """Passages for FActScore's atoms, as JSON Lines."""
 
     def load(self, texts: Texts) -> LoadedResponses:
-        """The responses that texts, files or graphs stand for, those that are wanted of them."""
-        return load_responses(
-            texts,
-            query=self.query,
-            topic=self.topic,
-            columns=ResponseColumns(self.response, self.question, self.id),
-            take=self.take,
-            passages=self.passages,
+        """The responses of a file or folder, of standard input, or of an embedded dataset.
+
+        A text is one response, and so is each file of a folder of texts. A table has one in each
+        row (`factormodels.io.tables`), in columns that are named or whose names tell. Besides, fact
+        graphs and the other formats that `factormodels.read_many` knows. A `response` that names no
+        column is the id of the one response that is wanted.
+
+        Args:
+            texts: the file or folder, as a path; "-" is standard input; or the name of an embedded
+                dataset. Otherwise responses themselves.
+
+        Raises:
+            InputError: if the input cannot be read, is malformed or empty, or lacks such a
+                response.
+        """
+        if isinstance(texts, os.PathLike):
+            source: object = Path(texts)
+            graphs, remark, columns_used = _read(Path(texts), self)
+        else:
+            source = "the responses"
+            graphs, remark, columns_used = _of_texts(texts, self)
+        if self.passages is not None:
+            from factormodels.io.published.factscore import with_passages
+
+            graphs = with_passages(graphs, self.passages)
+        wanted = list(self.take)
+        if self.response is not None and not columns_used:
+            wanted.append(self.response)
+        for name in wanted:
+            if not any(graph.id == name for graph in graphs):
+                ids = ", ".join(graph.id for graph in graphs[:4]) + (", ..." * (len(graphs) > 4))
+                raise InputError(f"{source}: there is no response {name!r}; it holds {ids}")
+        return LoadedResponses(
+            tuple(
+                replace(
+                    graph,
+                    query=graph.query if self.query is None else self.query,
+                    topic=graph.topic if self.topic is None else self.topic,
+                )
+                for graph in graphs
+                if not wanted or graph.id in wanted
+            ),
+            (remark,) if remark else (),
+            source.name if isinstance(source, Path) else str(source),
         )
 
 
-def load_responses(
-    texts: Texts,
-    *,
-    query: str | None = None,
-    topic: str | None = None,
-    columns: ResponseColumns = GUESSED,
-    take: Sequence[str] = (),
-    passages: Path | None = None,
-) -> LoadedResponses:
-    """The responses of a file or folder, of standard input, or of an embedded dataset.
-
-    A text is one response, and so is each file of a folder of texts. A table has one in each row
-    (`factormodels.io.tables`), in columns that are named or whose names tell. Besides, fact graphs
-    and the other formats that `factormodels.read_many` knows.
-
-    Args:
-        texts: the file or folder, as a path; "-" is standard input; or the name of an embedded
-            dataset. Otherwise responses themselves.
-        query: the question, in place of what the input says.
-        topic: what the responses are about, in place of what the input says.
-        columns: columns of a table. A `response` that names no column is the id of the one response
-            that is wanted.
-        take: ids of the responses that are wanted; none: all.
-        passages: JSON Lines file with passages of FActScore's atoms.
-
-    Raises:
-        InputError: if the input cannot be read, is malformed or empty, or lacks such a response.
-    """
-    if isinstance(texts, os.PathLike):
-        source: object = Path(texts)
-        graphs, remark, columns_used = _read(Path(texts), columns)
-    else:
-        source = "the responses"
-        graphs, remark, columns_used = _of_texts(texts, columns)
-    if passages is not None:
-        from factormodels.io.published.factscore import with_passages
-
-        graphs = with_passages(graphs, passages)
-    wanted = list(take)
-    if columns.response is not None and not columns_used:
-        wanted.append(columns.response)
-    for name in wanted:
-        if not any(graph.id == name for graph in graphs):
-            ids = ", ".join(graph.id for graph in graphs[:4]) + (", ..." * (len(graphs) > 4))
-            raise InputError(f"{source}: there is no response {name!r}; it holds {ids}")
-    return LoadedResponses(
-        tuple(
-            replace(
-                graph,
-                query=graph.query if query is None else query,
-                topic=graph.topic if topic is None else topic,
-            )
-            for graph in graphs
-            if not wanted or graph.id in wanted
-        ),
-        (remark,) if remark else (),
-        source.name if isinstance(source, Path) else str(source),
-    )
+def load_responses(texts: Texts) -> LoadedResponses:
+    """The responses that texts, a file or graphs stand for, as `ResponseSettings.load`."""
+    return ResponseSettings().load(texts)
 
 
 def _of_texts(
-    texts: Text | Iterable[Text] | pd.DataFrame, columns: ResponseColumns
+    texts: Text | Iterable[Text] | pd.DataFrame, columns: ResponseSettings
 ) -> tuple[Sequence[FactGraph], str, bool]:
     """Responses that are given themselves."""
     several = _listed(texts)
@@ -335,7 +297,7 @@ def _of_texts(
         table = DataTable("response", "rows", names, tuple(rows), (None,) * len(rows))
         found, remark = responses_of_table(table, columns)
         several = list(found)
-    elif columns != GUESSED:
+    elif _named_columns(columns):
         raise InputError(
             "--response, --question and --id name columns, and there is no table; leave them out"
         )
@@ -366,15 +328,13 @@ def _listed(texts: Text | Iterable[Text] | pd.DataFrame) -> list[Text]:
     return list(cast("Iterable[Text]", texts)) if rows is None else rows("records")
 
 
-def _read(source: Path, columns: ResponseColumns) -> tuple[Sequence[FactGraph], str, bool]:
+def _read(source: Path, columns: ResponseSettings) -> tuple[Sequence[FactGraph], str, bool]:
     """Responses, what was guessed, and whether `columns.response` was a column."""
     if source != STANDARD_INPUT and is_dataset(source):
         return _without_columns(read_graphs(source), source, columns)
     if source.is_dir() and source != STANDARD_INPUT and not holds_binary_tables(source):
         return _without_columns(_texts_of_folder(source), source, columns)
-    content = b""
-    if not source.is_dir():
-        content = _content(source)
+    content = b"" if source.is_dir() else read_bytes(source)
     name = "standard input" if source == STANDARD_INPUT else str(source)
     is_binary = is_binary_table(content) or is_workbook(content)
     if source == STANDARD_INPUT and is_binary:
@@ -404,10 +364,6 @@ def _read(source: Path, columns: ResponseColumns) -> tuple[Sequence[FactGraph], 
         )
     stem = "response" if source == STANDARD_INPUT else record_id(source)
     return _without_columns([FactGraph(stem, (), response=text.strip())], source, columns)
-
-
-def _content(source: Path) -> bytes:
-    return read_bytes(source)
 
 
 def _suffix(source: Path) -> str:
@@ -443,14 +399,18 @@ def _is_table(text: str) -> bool:
     return rows >= _REGULAR_ROWS and all(name.strip() for name in names) and not by_chance
 
 
-def _names_columns(text: str, columns: ResponseColumns) -> bool:
+def _names_columns(text: str, columns: ResponseSettings) -> bool:
     """Whether a text is a table with the columns that were requested."""
-    asked = {name for name in (columns.response, columns.question, columns.id) if name is not None}
+    asked = _named_columns(columns)
     return bool(asked) and asked <= set(column_names(text)) and "\n" in text.strip()
 
 
+def _named_columns(columns: ResponseSettings) -> set[str]:
+    return {name for name in (columns.response, columns.question, columns.id) if name is not None}
+
+
 def _of_json(
-    text: str, name: str, columns: ResponseColumns
+    text: str, name: str, columns: ResponseSettings
 ) -> tuple[Sequence[FactGraph], str, bool]:
     values = [record.value for record in strictly(json_records(text, name))]
     formats = [format_of(value) for value in values]
@@ -464,14 +424,14 @@ def _of_json(
     return _without_columns(_unique(graphs, name), Path(name), columns)
 
 
-def _of_table(table: DataTable, columns: ResponseColumns) -> tuple[Sequence[FactGraph], str, bool]:
+def _of_table(table: DataTable, columns: ResponseSettings) -> tuple[Sequence[FactGraph], str, bool]:
     named = columns.response is not None and columns.response in table.columns
     if columns.response is None or named:
         graphs, remark = responses_of_table(table, columns)
         return _unique(graphs, table.source), remark, named
     # No column: then it is an id, if there is one, and otherwise a column that was misspelled.
     try:
-        graphs, remark = responses_of_table(table, replace(columns, response=None))
+        graphs, remark = responses_of_table(table, columns.model_copy(update={"response": None}))
     except InputError:
         graphs = []
     if not any(graph.id == columns.response for graph in graphs):
@@ -480,7 +440,7 @@ def _of_table(table: DataTable, columns: ResponseColumns) -> tuple[Sequence[Fact
 
 
 def _without_columns(
-    graphs: Sequence[FactGraph], source: Path, columns: ResponseColumns
+    graphs: Sequence[FactGraph], source: Path, columns: ResponseSettings
 ) -> tuple[Sequence[FactGraph], str, bool]:
     for role in ("question", "id"):
         if getattr(columns, role) is not None:

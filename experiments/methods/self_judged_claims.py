@@ -18,7 +18,7 @@ from experiments.asking.searchers import (
 )
 from experiments.asking.session import Session
 from experiments.asking.settings import AskingSettings, Model, WebSettings
-from experiments.evaluators.batch import BatchSettings, assess_responses, responses_under_way
+from experiments.evaluators.batch import BatchSettings, assess_responses
 from experiments.evaluators.fastfact_tables import columns_of
 from experiments.settings import SET, Option
 from factormodels.claims import Atom
@@ -203,13 +203,11 @@ def ask_claims(
         "extract": asked.extract,
         **facts,
     }
-    found: list[FactGraph] = []
-    options = asked.options(responses_under_way(session.calls))
     with session.responses(len(graphs)) as report:
         batch = assess_responses(
-            graphs, stages, (), depended, options, report=report, keep=found.append
+            graphs, stages, (), depended, asked, calls=session.calls, report=report
         )
-    rows, missing = _rows(found)
+    rows, missing = _rows(batch.graphs)
     told = f": {missing[0]}" if missing else ""
     if not any(name in row for row in rows for name in settings):
         raise InputError(
@@ -220,7 +218,7 @@ def ask_claims(
         f"{counted(len(settings), 'setting')}; {counted(len(missing), 'judgement')} missing"
         + (f", of which none counts as false: the first, since {missing[0]}." if missing else ".")
     ]
-    bare = [graph for graph in found if not graph.atoms]
+    bare = [graph for graph in batch.graphs if not graph.atoms]
     for declining, what in (
         (True, f"declined to answer, as {model.name} says"),
         (False, "answered"),

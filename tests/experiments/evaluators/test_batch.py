@@ -205,7 +205,7 @@ def test_one_thread_is_this_one() -> None:
 
 
 def test_a_search_that_nobody_answered_is_an_outage_and_a_lost_page_is_none() -> None:
-    from experiments.evaluators.batch import assess_responses
+    from experiments.evaluators.batch import BatchSettings, assess_responses
     from experiments.evaluators.response import AssessmentView
     from factormodels import Atom, FactGraph
     from factormodels.extraction.pipeline import retrieval_stage
@@ -226,7 +226,7 @@ def test_a_search_that_nobody_answered_is_an_outage_and_a_lost_page_is_none() ->
 
     graphs = [FactGraph(name, (Atom("a1", name),)) for name in ("page", "gone", "lost", "shut")]
     views = [AssessmentView("FR2", "implication", get_backend("exact"))]
-    batch = assess_responses(graphs, [retrieval_stage(Web())], views, {})
+    batch = assess_responses(graphs, [retrieval_stage(Web())], views, {}, BatchSettings())
     assert [one.response for one in batch.responses] == ["page", "gone"]
     assert batch.failed == (
         ("lost", "an outage cut off 1 call of searches: search: no answer in time"),

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from experiments.evaluators.inputs import ResponseColumns, guessed_column, load_responses
+from experiments.evaluators.inputs import ResponseSettings, guessed_column, load_responses
 from factormodels import read_many
 from tests.experiments.conftest import invoke
 from tests.refusals import refused
@@ -68,20 +68,18 @@ def test_every_table_gives_the_same_responses(name: str, tmp_path: Path) -> None
 def test_columns_are_named_and_numbers_name_rows(tmp_path: Path) -> None:
     frame = pd.DataFrame({"what": ["Why?"], "text": ["x"], "said": ["It is red."], "n": [7]})
     frame.to_parquet(tmp_path / "t.parquet")
-    columns = ResponseColumns("said", "what", "n")
-    (graph,) = load_responses(tmp_path / "t.parquet", columns=columns).graphs
+    named = ResponseSettings(response="said", question="what", id="n")
+    (graph,) = named.load(tmp_path / "t.parquet").graphs
     assert (graph.id, graph.query, graph.response) == ("7", "Why?", "It is red.")
     refused(
         "the column 'sayd' of --response is unknown .did you mean 'said'",
-        load_responses,
+        ResponseSettings(response="sayd").load,
         tmp_path / "t.parquet",
-        columns=ResponseColumns("sayd"),
     )
     refused(
         "the column 'whut' of --question is unknown",
-        load_responses,
+        ResponseSettings(response="said", question="whut").load,
         tmp_path / "t.parquet",
-        columns=ResponseColumns("said", "whut"),
     )
 
 
@@ -109,19 +107,19 @@ def test_columns_that_leave_a_doubt_are_asked_for(tmp_path: Path) -> None:
 def test_without_a_column_of_that_name_response_takes_an_id(tmp_path: Path) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text("".join(f'{{"id": "r{i}", "response": "It is {i}."}}\n' for i in range(3)))
-    for columns, take in ((ResponseColumns("r1"), ()), (ResponseColumns(), ("r1",))):
-        (graph,) = load_responses(path, columns=columns, take=take).graphs
+    for named in (ResponseSettings(response="r1"), ResponseSettings(take=("r1",))):
+        (graph,) = named.load(path).graphs
         assert graph.id == "r1"
-    both = load_responses(path, columns=ResponseColumns("response"), take=["r2", "r0"])
+    both = ResponseSettings(response="response", take=("r2", "r0")).load(path)
     assert [graph.id for graph in both.graphs] == ["r0", "r2"]
     assert not both.remarks
     refused(
         "the column 'r9' of --response is unknown",
-        load_responses,
+        ResponseSettings(response="r9").load,
         path,
-        columns=ResponseColumns("r9"),
     )
-    refused("there is no response 'r9'; it holds r0, r1, r2", load_responses, path, take=["r9"])
+    unknown = ResponseSettings(take=("r9",))
+    refused("there is no response 'r9'; it holds r0, r1, r2", unknown.load, path)
 
 
 @pytest.mark.parametrize(
@@ -149,7 +147,7 @@ def test_a_table_given_as_prose_is_refused_with_the_mend(tmp_path: Path) -> None
         load_responses,
         path,
     )
-    loaded = load_responses(path, columns=ResponseColumns("answer"))
+    loaded = ResponseSettings(response="answer").load(path)
     assert [graph.id for graph in loaded.graphs] == ["one", "two"]
     for prose in (
         "The answer, which is long,\nis red, large, old.",
@@ -168,7 +166,7 @@ def test_prose_as_regular_as_a_table_is_refused_whatever_its_columns_are_called(
     path.write_text(text)
     refused("looks like a table .* can be a row of JSON Lines", load_responses, path)
     column = "Antwort" if ";" in text else "said"
-    assert len(load_responses(path, columns=ResponseColumns(column)).graphs) == 2
+    assert len(ResponseSettings(response=column).load(path).graphs) == 2
 
 
 def test_a_damaged_workbook_is_refused_with_the_mend(tmp_path: Path) -> None:
@@ -181,9 +179,8 @@ def test_columns_are_refused_where_there_are_none(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("It is red.")
     refused(
         "--question names a column, and this is not a table",
-        load_responses,
+        ResponseSettings(question="q").load,
         tmp_path / "a.txt",
-        columns=ResponseColumns(question="q"),
     )
 
 
