@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from experiments.methods.keep import keep
     from experiments.methods.lists import list_
     from experiments.methods.omissions import omissions
-    from experiments.methods.report import report
     from experiments.methods.revise import revise
     from experiments.methods.run import run
     from experiments.methods.score import score
     from experiments.methods.select import select
     from experiments.methods.self_knowledge import self_knowledge
     from experiments.pages.explore import explore
+    from experiments.pages.report import report
     from experiments.study.posteriors import posteriors
     from experiments.study.reading import load_study
     from experiments.study.rows import read_rows
@@ -89,7 +89,7 @@ _MODULES = {
     "omissions": "experiments.methods.omissions",
     "posteriors": "experiments.study.posteriors",
     "read_rows": "experiments.study.rows",
-    "report": "experiments.methods.report",
+    "report": "experiments.pages.report",
     "revise": "experiments.methods.revise",
     "run": "experiments.methods.run",
     "score": "experiments.methods.score",

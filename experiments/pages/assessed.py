@@ -16,6 +16,7 @@ import numpy as np
 from experiments.evaluators.batch import CONSUMPTION_KEY
 from experiments.evaluators.response import METADATA_KEY
 from experiments.pages.assessment_pages import Assessment
+from experiments.pages.report import AS_PLANNED, ReportSettings
 from experiments.pages.reported_datasets import Watch
 from experiments.pages.writing import write_report
 from experiments.study.config import Priors, Study
@@ -48,9 +49,7 @@ def report_of_graphs(
     graphs: Sequence[FactGraph],
     name: str,
     folder: Path,
-    *,
-    chosen: Sequence[str] = (),
-    pages: int | None = None,
+    shown: ReportSettings = AS_PLANNED,
     watch: Watch | None = None,
 ) -> list[Path]:
     """Make the pages of assessed responses.
@@ -59,8 +58,7 @@ def report_of_graphs(
         graphs: the responses, with their assessment in their metadata.
         name: what the pages call them.
         folder: the folder of the report.
-        chosen: ids of the responses that have a page; none: the first ones.
-        pages: how many those are; None: all, up to `MOST_PAGES`.
+        shown: what the pages show; without a number of them all have one, up to `MOST_PAGES`.
         watch: shows how far it is.
 
     Raises:
@@ -72,11 +70,10 @@ def report_of_graphs(
                 f"{name}: the response {graph.id!r} was not assessed; give what `factormodels "
                 "assess --out` wrote, or the folder of a run"
             )
-    count = MOST_PAGES if pages is None else pages
     found = Responses.of(graphs)
     data = StudyData(name, found.graphs, found.sha256, known_claims=found.claims)
     cells = _cells(name, graphs)
-    study = _study(name, graphs, cells, count)
+    study = _study(name, graphs, cells)
     sizes = [len(graphs)] * len(cells)
     finished = finished_units([encode(list(_units(cells, graphs)))], sizes, name)
     with tempfile.TemporaryDirectory() as place:
@@ -100,7 +97,7 @@ def report_of_graphs(
             cell.algorithm.name if cell.algorithm.assessor else cell.view.variant for cell in cells
         )
         assessment = Assessment(name, graphs, names)
-        return write_report(subject, folder, chosen=chosen, watch=watch, assessment=assessment)
+        return write_report(subject, folder, shown, watch=watch, assessment=assessment)
 
 
 def _cells(name: str, graphs: Sequence[FactGraph]) -> tuple[StudyCell, ...]:
@@ -123,7 +120,7 @@ def _cells(name: str, graphs: Sequence[FactGraph]) -> tuple[StudyCell, ...]:
     return tuple(found.values())
 
 
-def _study(name: str, graphs: Sequence[FactGraph], cells: Sequence[StudyCell], pages: int) -> Study:
+def _study(name: str, graphs: Sequence[FactGraph], cells: Sequence[StudyCell]) -> Study:
     """The study that the responses could be of, for what the pages say of it."""
     inferred = [cell for cell in cells if not cell.algorithm.assessor]
     backends = dict.fromkeys(cell.algorithm.name for cell in inferred)
@@ -134,7 +131,7 @@ def _study(name: str, graphs: Sequence[FactGraph], cells: Sequence[StudyCell], p
         "variants": [cell.view.variant for cell in inferred],
         "encodings": list(dict.fromkeys(cell.view.encoding for cell in inferred)),
         "backends": [{"backend": backend} for backend in backends],
-        "report": {"responses": max(1, min(pages, len(graphs)))},
+        "report": {"responses": max(1, min(MOST_PAGES, len(graphs)))},
     }
     return study_of_plain(raw, name)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.findings.markup import csv_records, csv_text
+from experiments.pages.report import AS_PLANNED, ReportSettings
 from experiments.pages.reported_datasets import Watch
 from experiments.pages.writing import write_report
 from experiments.study.cell_choice import select
@@ -89,11 +89,7 @@ def read_subject(folder: Path, files: Iterable[str] = (), only: Iterable[str] = 
 def make_report(
     folder: Path,
     out: Path | None = None,
-    *,
-    files: Iterable[str] = (),
-    only: Iterable[str] = (),
-    chosen: Sequence[str] = (),
-    pages: int | None = None,
+    shown: ReportSettings = AS_PLANNED,
     watch: Watch | None = None,
 ) -> list[Path]:
     """Make the pages of a finished run; its manifest lists those within its folder.
@@ -101,10 +97,7 @@ def make_report(
     Args:
         folder: the folder of the run's results.
         out: the folder of the report; the run's own if None.
-        files: texts NAME=PATH, as `read_subject` takes them.
-        only: which cells are shown, as `read_subject` takes them.
-        chosen: ids of the responses that have a page; none: the first ones of every dataset.
-        pages: how many those are; as the study says if None.
+        shown: what the pages show.
         watch: shows how far it is.
 
     Returns:
@@ -113,13 +106,10 @@ def make_report(
     Raises:
         InputError: as `read_subject` and `write_report`.
     """
-    subject = read_subject(folder, files, only)
-    if pages is not None:
-        own_pages = replace(subject.study.report, responses=pages)
-        subject = replace(subject, study=replace(subject.study, report=own_pages))
+    subject = read_subject(folder, shown.data, shown.only)
     own = folder / REPORT
     target = own if out is None else out
-    written = write_report(subject, target, chosen=chosen, watch=watch)
+    written = write_report(subject, target, shown, watch=watch)
     if target.resolve() == own.resolve():
         list_pages(folder, written)
     return written

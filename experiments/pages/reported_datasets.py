@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.pages.report import ReportSettings
 from experiments.study.cell_names import RECORDED
 from experiments.study.config import OWN_PRIORS
 from experiments.study.data import StudyData
@@ -113,19 +114,20 @@ class Part:
         return self.answers.get(response, {}).get((view, algorithm))
 
 
-def parts_of(subject: RunContents, n_responses: int, chosen: Sequence[str] = ()) -> list[Part]:
+def parts_of(subject: RunContents, shown: ReportSettings) -> list[Part]:
     """The datasets of a run that have rows, as their report shows them.
 
     One cell is in memory at a time.
 
     Args:
         subject: the run.
-        n_responses: how many responses of each dataset have a page, the first ones.
-        chosen: ids of the responses that have a page in their place.
+        shown: which responses have a page, or how many of each dataset, the first ones; as many as
+            the study says if neither.
 
     Raises:
         InputError: for an id that the run does not have.
     """
+    chosen, count = shown.response, shown.pages or subject.study.report.responses
     for name in chosen:
         present = [graph.id for data in subject.data for graph in data.graphs]
         if name not in present:
@@ -143,7 +145,7 @@ def parts_of(subject: RunContents, n_responses: int, chosen: Sequence[str] = ())
         if not own:
             continue
         graphs = [one for one in data.graphs if one.id in chosen] if chosen else data.graphs
-        limit = None if chosen else n_responses
+        limit = None if chosen else count
         responses = tuple((one, f"response-{next(numbers):04}.html") for one in graphs[:limit])
         parts.append(_part(subject, data, own, responses))
     return parts

@@ -13,6 +13,7 @@ from experiments.pages.assessment_pages import Assessment
 from experiments.pages.index_page import index_page
 from experiments.pages.pages import ASSESSED, INDEX, RESPONSE, report_templates
 from experiments.pages.removals import REPORT_SECONDS, removals_of
+from experiments.pages.report import AS_PLANNED, ReportSettings
 from experiments.pages.reported_datasets import Part, Step, Watch, parts_of
 from experiments.pages.response_page import response_page
 from experiments.study.files import move_into_place
@@ -24,8 +25,8 @@ from factormodels.io.files import errors_naming
 def write_pages(
     subject: RunContents,
     folder: Path,
+    shown: ReportSettings = AS_PLANNED,
     *,
-    chosen: Sequence[str] = (),
     watch: Watch | None = None,
     assessment: Assessment | None = None,
 ) -> list[Path]:
@@ -34,15 +35,15 @@ def write_pages(
     Args:
         subject: the run.
         folder: where to write.
-        chosen: ids of the responses that have a page; none: the first ones of every dataset, as
-            many as the study says.
+        shown: which responses have a page; none: the first ones of every dataset, as many as the
+            study says.
         watch: shows how far it is.
         assessment: the responses, if they are assessed ones without a study around them.
 
     Returns:
         The pages, the first one first.
     """
-    parts = parts_of(subject, subject.study.report.responses, chosen)
+    parts = parts_of(subject, shown)
     # A part may show some responses only; this is where each stands among all of its dataset.
     at = {data.name: {graph.id: n for n, graph in enumerate(data.graphs)} for data in subject.data}
     places = [(part, number) for part in parts for number in range(len(part.responses))]
@@ -63,7 +64,7 @@ def write_pages(
             related = part.data.related[response] if part.data.related else {}
             fits = [one.of([response]) for one in subject.fits if one.dataset == name]
             removals, seconds = removals_of(graph, views, seconds, related, fits)
-            shown = {
+            filled = {
                 **shared,
                 **response_page(part, graph, removals),
                 "before": _file(places, order - 1),
@@ -72,7 +73,7 @@ def write_pages(
                 "manifest": subject.manifest,
             }
             paths.append(folder / (INDEX if alone else file))
-            _write(paths[-1], page(templates, RESPONSE, shown))
+            _write(paths[-1], page(templates, RESPONSE, filled))
             step()
         if assessment is None:
             first = {**shared, **index_page(subject, parts)}
@@ -105,8 +106,8 @@ def _unwatched(_: int) -> Iterator[Step]:
 def write_report(
     subject: RunContents,
     folder: Path,
+    shown: ReportSettings = AS_PLANNED,
     *,
-    chosen: Sequence[str] = (),
     watch: Watch | None = None,
     assessment: Assessment | None = None,
 ) -> list[Path]:
@@ -115,7 +116,7 @@ def write_report(
     Args:
         subject: the run.
         folder: the folder of the report.
-        chosen: ids of the responses that have a page, as in `write_pages`.
+        shown: as in `write_pages`.
         watch: shows how far it is.
         assessment: as in `write_pages`.
 
@@ -135,9 +136,7 @@ def write_report(
         with errors_naming(folder, unfinished):
             # mkdtemp makes folders that only their owner may read, and this one is to be published.
             unfinished.chmod(0o755)
-            paths = write_pages(
-                subject, unfinished, chosen=chosen, watch=watch, assessment=assessment
-            )
+            paths = write_pages(subject, unfinished, shown, watch=watch, assessment=assessment)
             move_into_place(unfinished, folder)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)

@@ -43,6 +43,10 @@ class ReportSettings(Settings, together={SET: "*"}):
     """Show only these cells on the pages, as in `factormodels run`; repeatable."""
 
 
+AS_PLANNED = ReportSettings()
+"""What the study says."""
+
+
 @front_door
 def report(
     results: str | os.PathLike[str],
@@ -85,22 +89,10 @@ def report(
     if source.is_file():
         if settings.data or settings.only:
             raise InputError(f"{source}: --data and --only are for the folder of a run; drop them")
-        written = report_of_graphs(
-            *(read_many(source), source.stem, target or report_folder(source)),
-            chosen=settings.response,
-            pages=settings.pages,
-            watch=watch,
-        )
+        folder = target or report_folder(source)
+        written = report_of_graphs(read_many(source), source.stem, folder, settings, watch)
     else:
-        written = make_report(
-            source,
-            target,
-            files=settings.data,
-            only=settings.only,
-            chosen=settings.response,
-            pages=settings.pages,
-            watch=watch,
-        )
+        written = make_report(source, target, settings, watch)
     frame = data_frame({"page": [str(page) for page in written]})
     return Findings(
         source=str(source),
