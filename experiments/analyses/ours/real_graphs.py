@@ -6,41 +6,27 @@ decline with position: whether evidence falls as truth does, from the first sent
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-import numpy as np
 from pydantic import Field
 
 from calibration.learned_potentials.methods import cross_fit_task, taught_classes
-from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import estimate_figure
-from experiments.analyses.interval_values import Value, named, tiny
 from experiments.analyses.ours.shared.fifths import decline_figure, fifths_table, mean_by_fifth
 from experiments.analyses.ours.shared.known_posteriors import error_row, known_posteriors
-from experiments.analyses.posteriors import (
-    LabelledAtoms,
-    atom_posteriors,
-    built_backends,
-    labelled_atoms,
-    score_change,
-    scores_with_intervals,
-)
+from experiments.analyses.ours.shared.scored_views import CERTIFIED, EXACT, LEARNED, MADE, Found
+from experiments.analyses.ours.shared.view_tables import view_table
+from experiments.analyses.posteriors import atom_posteriors, built_backends, labelled_atoms
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Column, Table, data_frame, interval_column
+from experiments.findings.table import data_frame
 from experiments.study.config import STRICT, BackendChoice, Count, DatasetChoice, Encoding
 from factormodels.variants import variant
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-EXACT, CERTIFIED = "exact", "exact or certified"
-
-LEARNED = ", learned"
-"""What follows the name of an encoding where strengths are learned."""
 
 FOLDS = 5
 """Folds of responses in which strengths are learned."""
@@ -106,10 +92,6 @@ class Settings:
     iterations: Count = 5
 
 
-Found = dict[tuple[str, str, str], Floats]
-"""Posteriors of labelled atoms by view, encoding and backend."""
-
-
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Scores of every case, and truth beside posteriors by position."""
     loaded = context.load([each.dataset for each in settings.data], "data")
@@ -158,7 +140,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
                     values.setdefault(f"{view_name}, {encoding}", p)
                 positions = mean_by_fifth(graphs, values, atoms, context.seed)
     frames = {name: data_frame(own) for name, own in rows.items() if own}
-    tables = {name: _table(name, frame) for name, frame in frames.items()}
+    tables = {name: view_table(name, frame) for name, frame in frames.items()}
     cases = frames["cases"]
     settled = cases[cases["backend"].isin([EXACT, CERTIFIED])]
     figures = {
@@ -169,134 +151,6 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         tables | {"positions": fifths_table(positions)},
         {name: PaperFigure(*figure) for name, figure in figures.items()},
     )
-
-
-def case_rows(found: Found, atoms: LabelledAtoms, seed: int) -> list[dict[str, Any]]:
-    """Scores of every case with intervals, and their differences from the first's, paired."""
-    # What differs by rounding alone is tied.
-    first = next(iter(found.values())).round(9)
-    rows = []
-    for (view, encoding, backend), posterior in found.items():
-        row: dict[str, Any] = {"variant": view, "encoding": encoding, "backend": backend}
-        p = posterior.round(9)
-        for name in ("brier", "log_loss", "auroc", "entropy"):
-            row |= scores_with_intervals(p, atoms, (name,), seed)
-            row |= named(f"{name}_change", score_change(name, p, first, atoms, seed))
-        rows.append(row)
-    return rows
-
-
-def learned_rows(found: Found, atoms: LabelledAtoms, seed: int) -> list[dict[str, Any]]:
-    """What strengths learned under an encoding gain: over those stated, others, and over FR1.
-
-    One row for each view with learned strengths, or for each approximation where its posteriors
-    are not known. Its Brier score less that of the same view as stated under the same encoding; of
-    the same view learned under *implication*; and of FR1 learned under the same encoding: by the
-    same approximation where there is one, else by the first.
-    """
-    first: dict[tuple[str, str], str] = {}
-    for view, encoding, backend in found:
-        first.setdefault((view, encoding), backend)
-
-    def change(p: Floats, view: str, encoding: str, backend: str) -> Value:
-        same = (view, encoding, backend)
-        other = same if same in found else (view, encoding, first.get((view, encoding), ""))
-        if other not in found:
-            return (np.nan,) * 3
-        return score_change("brier", p, found[other].round(9), atoms, seed)
-
-    rows = []
-    for (view, encoding, backend), posterior in found.items():
-        known = first[view, encoding] in (EXACT, CERTIFIED)
-        if not encoding.endswith(LEARNED) or (known and backend != first[view, encoding]):
-            continue
-        p = posterior.round(9)
-        row: dict[str, Any] = {"variant": view, "encoding": encoding, "backend": backend}
-        row |= scores_with_intervals(p, atoms, ("brier", "auroc"), seed)
-        row |= named("stated", change(p, view, encoding.removesuffix(LEARNED), backend))
-        row |= named("implication", change(p, view, f"implication{LEARNED}", backend))
-        row |= named("stars", change(p, "FR1", encoding, EXACT))
-        rows.append(row)
-    return rows
-
-
-MADE: Mapping[str, Callable[[Found, LabelledAtoms, int], list[dict[str, Any]]]] = {
-    "cases": case_rows,
-    "learned": learned_rows,
-}
-"""Tables that are made of all posteriors of a dataset."""
-
-CASE = (Column("encoding", "encoding"), Column("backend", "backend"))
-
-CHANGES = {"stated": "as stated", "implication": "implication", "stars": "FR1"}
-
-COLUMNS: Mapping[str, Sequence[Column]] = {
-    "graphs": (
-        Column("encoding", "encoding"),
-        *(
-            Column(name, name, digits=digits)
-            for name, digits in (
-                *(("responses", 0), ("cycles", 0), ("frustrated", 3), ("unbalanced", 0)),
-                *(("width", 0), ("widest", 0), ("certified", 0)),
-            )
-        ),
-        Column("interval", "interval", show=tiny, right=True),
-    ),
-    "cases": (
-        *(*CASE, interval_column("brier", "Brier", 4), interval_column("log_loss", "log loss", 3)),
-        *(interval_column("auroc", "AUROC", 3), interval_column("entropy", "E", 4)),
-        interval_column("brier_change", "Brier less the first", 4),
-    ),
-    "learned": (
-        *(*CASE, interval_column("brier", "Brier", 4), interval_column("auroc", "AUROC", 3)),
-        *(interval_column(name, f"less {title}", 4) for name, title in CHANGES.items()),
-    ),
-    "errors": (
-        *(*CASE, Column("error", "mean |Δp|", show=tiny, right=True)),
-        *(Column("largest", "largest", show=tiny, right=True),),
-        *(Column("verdicts", "verdicts", digits=4), interval_column("moved", "Δ Brier", 6)),
-        Column("digit", "moves digit", right=True),
-    ),
-}
-
-SAID = {
-    "graphs": (
-        "Cycles and width of real graphs",
-        "Frustrated: share of the cycles of a basis. Unbalanced: responses with a frustrated "
-        "cycle. Width: median induced width. Certified: responses on which exact inference is "
-        "predicted to take too long. Interval: the widest certified one of an atom.",
-    ),
-    "cases": (
-        "Posteriors of real graphs by view, encoding and backend",
-        "Intervals: 95 % over responses. Less the first: paired with the first row of the same "
-        "data; the file has the other scores' differences too.",
-    ),
-    "learned": (
-        "Strengths learned under each encoding",
-        "Every approximation where posteriors are not known. Less: Brier score less that of the "
-        "same view as stated, learned under implication, and of FR1 learned under the same "
-        "encoding, by the same backend. Intervals: 95 % over responses, paired.",
-    ),
-    "errors": (
-        "What approximate inference moves on real graphs",
-        "Against exact inference, and certified intervals where it does not fit. Verdicts: share "
-        "of claims on the other side of 1/2. Moves digit: the first digit of the Brier score that "
-        "is printed differently. Intervals: 95 % over responses, paired.",
-    ),
-}
-"""What each table shows, and the note below it."""
-
-
-def _table(name: str, frame: pd.DataFrame) -> Table:
-    headed = frame.assign(head=frame["dataset"] + ", " + frame["variant"])
-    # A study may have none of what learned strengths would be compared with.
-    columns = (
-        column
-        for column in COLUMNS[name]
-        if column.name not in CHANGES or frame[column.name].fillna(0.0).any()
-    )
-    caption, note = SAID[name]
-    return Table(headed, tuple(columns), caption, group="head", note=note)
 
 
 def brier_figure(frame: pd.DataFrame) -> Figure:

@@ -2,72 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import permutations
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-import numpy as np
 from pydantic import Field
 
 from calibration import self_knowledge as judged
-from calibration.self_knowledge import ClaimRecord, IntervalSettings, Setting
+from calibration.self_knowledge import ClaimRecord, IntervalSettings
 from calibration.self_knowledge.balance import judged_counts
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import estimate_figure, line_figure
-from experiments.analyses.posteriors import atom_posteriors
-from experiments.analyses.user_data import DATA_FILE, hash_of, user_data
-from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Column, Table, data_frame, interval_column, text_columns
-from experiments.findings.text import p_value
-from experiments.settings.judged_claims import (
-    ClaimColumns,
-    JudgedTable,
-    judged_claims,
-    judged_graphs,
+from experiments.analyses.ours.shared.judged_subjects import (
+    ASKED,
+    EmbeddedJudge,
+    between_models,
+    embedded_subjects,
+    users_subjects,
+    within_a_model,
 )
-from experiments.study.config import STRICT, Count, DatasetChoice, Probability
-from factormodels import datasets
-from factormodels.io.tables import read_table
-from factormodels.variants import variant
+from experiments.analyses.ours.shared.sigma_tables import PREDICTORS, SHARES, sigma_tables
+from experiments.analyses.user_data import DATA_FILE, user_data
+from experiments.findings.artefacts import Artefacts, PaperFigure
+from experiments.findings.table import data_frame
+from experiments.study.config import STRICT, Count, Probability
 
 if TYPE_CHECKING:
     import pandas as pd
-
-RARE = frozenset({"rare", "very rare"})
-"""Categories of biographies of people of whom little is written."""
-
-ASKED = Setting.DIRECT_ASKING
-"""What a claim's confidence or votes count as; the data do not say how the model was asked."""
-
-SHARES = {"self_known": "SK", "self_unknown": "SU", "sigma": "σ", "factuality": "F"}
-PREDICTORS = {"sigma": "σ", "factuality": "F here", "rogan_gladen": "Rogan-Gladen", "emq": "EMQ"}
-RIVALS = {
-    "sigma_less_factuality": "σ less F",
-    "emq_less_factuality": "EMQ less F",
-    "sigma_less_emq": "σ less EMQ",
-}
-
-
-@dataclass(frozen=True)
-class EmbeddedJudge:
-    """Labelled claims that come with the package, and who judges them.
-
-    Attributes:
-        dataset: an embedded dataset.
-        judge: ``votes`` of a model on its own sentences, or the ``posteriors`` of FR1, which are a
-            checker's and no model's own.
-        threshold: share of votes, or posterior, from which a claim counts as judged correct.
-    """
-
-    __pydantic_config__: ClassVar = STRICT
-
-    dataset: str
-    judge: Literal["votes", "posteriors"] = "votes"
-    threshold: Probability = 0.5
 
 
 @dataclass(frozen=True)
@@ -94,39 +56,10 @@ class Settings:
     n_bootstrap: Count = 1000
 
 
-@dataclass(frozen=True, eq=False)
-class JudgedSubject:
-    """The judged claims of a model.
-
-    Attributes:
-        table: the claims.
-        group: which of them.
-        setting: how the model was asked.
-        threshold: from which confidence they count as judged correct; None: they are judgements.
-        kinds: what sets responses of different factuality apart, by response; empty: nothing.
-    """
-
-    table: JudgedTable
-    group: tuple[str, str]
-    setting: Setting
-    threshold: float | None
-    kinds: Mapping[str, str]
-
-    def records(self, threshold: float | None = None) -> list[ClaimRecord]:
-        """The claims, judged at a threshold, as if all were asked in one setting."""
-        chosen = self.threshold if threshold is None else threshold
-        return [
-            ClaimRecord(
-                *(one.response, one.sentence, one.sentences, one.claim, one.label),
-                one.judgement(self.setting),
-            )
-            for one in self.table.records(self.group, chosen)
-        ]
-
-
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Sigma in sample, out of sample, by position, over thresholds, in transfer and over models."""
-    subjects = dict(_users(settings, context)) | dict(_embedded(settings, context))
+    subjects = dict(users_subjects(settings.thresholds, context))
+    subjects |= embedded_subjects(settings.embedded, context)
     intervals = IntervalSettings("bootstrap", settings.n_bootstrap, context.seed)
     halves: Any = {"n_splits": settings.splits, "seed": context.seed}
     rows: dict[str, list[dict[str, Any]]] = {"in-sample": [], "thresholds": [], "prediction": []}
@@ -148,9 +81,9 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
                 gap = {f"gap{end}": ahead[one] for one, end in ends}
                 (*_, whole) = in_sample(at, 1, intervals)
                 rows["thresholds"].append({"subject": name, "threshold": threshold} | whole | gap)
-            shifts += _shifts(name, subject.kinds, counts, records)
+            shifts += within_a_model(name, subject.kinds, counts, records)
             step()
-    shifts = [*_between(subjects), *shifts]
+    shifts = [*between_models(subjects), *shifts]
     rows["transfer"] = [
         {"here": here, "there": there}
         | judged.transfer_errors(one, other, intervals=intervals).rows()[0]
@@ -164,7 +97,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     absent = [name for name in settings.thresholds if name not in subjects]
     where = f"datasets.self-judged in {user_data().where or DATA_FILE}"
     remark = f" Without {' and '.join(absent)}: {where} names no file of that name."
-    tables = _tables(frames)
+    tables = sigma_tables(frames)
     if absent:
         tables = {name: replace(t, caption=t.caption + remark) for name, t in tables.items()}
     return Artefacts(tables, _figures(frames))
@@ -192,138 +125,6 @@ def in_sample(
         reading = "rejected" if row["corrected"] < 0.05 else "not rejected"
         rows.append(row | {"reading": reading if row["corrected"] >= 0 else "--"})
     return rows
-
-
-Named = Iterator[tuple[str, JudgedSubject]]
-
-
-def _users(settings: Settings, context: AnalysisContext) -> Named:
-    """Yield whose claims the user's file names."""
-    for model, place in user_data().places("self-judged").items():
-        name = model or "self-judged"
-        table = (
-            judged_claims(read_table(place), ClaimColumns())
-            if isinstance(place, Path)
-            else judged_graphs(datasets.load(place).graphs, place)
-        )
-        only = None if table.kind == "judgement" else settings.thresholds.get(name, 0.5)
-        for group in table.groups:
-            for setting, how in table.settings.items():
-                parts = (name, *group, how if len(table.settings) > 1 else "")
-                yield ", ".join(filter(None, parts)), JudgedSubject(table, group, setting, only, {})
-        context.data[f"self-judged: {name}"] = {
-            "sha256": hash_of(place),
-            "responses": sum(len({one.response for one in each}) for each in table.groups.values()),
-            "atoms": sum(map(len, table.groups.values())),
-        }
-
-
-def _embedded(settings: Settings, context: AnalysisContext) -> Named:
-    """Yield whose claims come with the package."""
-    for name, chosen in settings.embedded.items():
-        (data,) = context.load((DatasetChoice(name=chosen.dataset),))
-        sure: list[float] | None = None
-        if chosen.judge == "posteriors":
-            sure = atom_posteriors([variant(g, "FR1") for g in data.graphs], "implication").tolist()
-        kinds = {
-            graph.id: "rare" if set(graph.metadata["categories"]) & RARE else "others"
-            for graph in data.graphs
-            if "categories" in graph.metadata
-        }
-        table = judged_graphs(data.graphs, chosen.dataset, sure)
-        yield name, JudgedSubject(table, ("", ""), ASKED, chosen.threshold, kinds)
-
-
-def _between(subjects: Mapping[str, JudgedSubject]) -> Iterator[tuple[str, str, Floats, Floats]]:
-    """Yield pairs of models with confidences: one is learned from, the other used on."""
-    counted = {
-        name: judged_counts(judged.as_claims(each.records()), ASKED, 1, "incorrect")[:, -1]
-        for name, each in subjects.items()
-        if each.table.kind == "confidence" and not each.kinds
-    }
-    for here, there in permutations(counted, 2):
-        one, other = counted[here], counted[there]
-        nothing = np.zeros_like(one), np.zeros_like(other)
-        yield here, there, np.vstack([one, nothing[1]]), np.vstack([nothing[0], other])
-
-
-def _shifts(
-    name: str, kinds: Mapping[str, str], counts: Floats, records: Sequence[ClaimRecord]
-) -> Iterator[tuple[str, str, Floats, Floats]]:
-    """Yield what is learned from and used on within a model, with counts (n_responses, 2, 3)."""
-    if counts.shape[1] > 2:
-        yield f"{name}, first bin", "last bin", counts[:, 0], counts[:, -2]
-    responses = judged.as_claims(records).responses
-    of = np.array([kinds.get(str(each), "") for each in responses])
-    for here, there in permutations(sorted(set(of) - {""}), 2):
-        one, other = (counts[:, -1] * (of == kind)[:, None, None] for kind in (here, there))
-        yield f"{name}, {here}", there, one, other
-
-
-def _tables(frames: Mapping[str, pd.DataFrame]) -> dict[str, Table]:
-    shares = [interval_column(name, title, 3) for name, title in SHARES.items()]
-    p = Column("clustered", "p", show=p_value, right=True)
-    subject, whole = Column("subject", "subject"), partial(Column, digits=0)
-    columns: dict[str, Sequence[Column]] = {
-        "in-sample": (
-            *(subject, Column("position", "position"), *shares),
-            Column("informedness", "SK + SU - 1", digits=3),
-            *(whole("false_positives", "FP"), whole("false_negatives", "FN"), p),
-            Column("reading", "σ = F"),
-        ),
-        "thresholds": (
-            *(subject, Column("threshold", "threshold", digits=2), *shares, p),
-            interval_column("gap", "out of sample", 3),
-        ),
-        "prediction": (
-            *(subject, Column("position", "position")),
-            *(interval_column(f"rmse_{name}", title, 3) for name, title in PREDICTORS.items()),
-            *(interval_column(name, title, 3) for name, title in RIVALS.items()),
-        ),
-        "transfer": (
-            *(Column("here", "learned on"), Column("there", "used on")),
-            Column("target", "F there", digits=3),
-            *(interval_column(name, title, 3) for name, title in PREDICTORS.items()),
-        ),
-        "association": (
-            *text_columns("over", "first", "second"),
-            Column("correlation", "correlation", digits=2, lower="lower", upper="upper"),
-            whole("n_cells", "cells"),
-        ),
-    }
-    return {
-        name: Table(frames[name], tuple(shown), *SAID[name][:1], note=SAID[name][1])
-        for name, shown in columns.items()
-    }
-
-
-SAID = {
-    "in-sample": (
-        "Sigma and the factuality of the same claims, by position and over all.",
-        "p: McNemar's test of FP = FN clustered by response. The reading takes the exact test over "
-        "responses where few differ, by position corrected by Holm.",
-    ),
-    "thresholds": (
-        "The same at other thresholds, over all positions.",
-        "Out of sample: σ of half of the responses less the factuality of the other.",
-    ),
-    "prediction": (
-        "Root mean square errors of predictions of the factuality of half of the responses from "
-        "the other half.",
-        "Over the same splits, with 95 % intervals over responses (jackknife). F here is the "
-        "factuality of the labelled half; the last three columns are paired.",
-    ),
-    "transfer": (
-        "Prediction less factuality where the labels are of other subjects or positions.",
-        "σ and F here use labels here alone; Rogan-Gladen and EMQ also the judgements there. "
-        "Percentile intervals over responses.",
-    ),
-    "association": (
-        "Whether SK goes with the factuality, and SU with the share of unsupported claims.",
-        "Pearson's correlation over cells, with percentile intervals over responses.",
-    ),
-}
-"""What each table shows, and the note below it."""
 
 
 def _figures(frames: Mapping[str, pd.DataFrame]) -> dict[str, PaperFigure]:

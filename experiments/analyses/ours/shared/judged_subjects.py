@@ -1,0 +1,151 @@
+"""Whose judgements of their own claims are held against labels: the user's files, embedded ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from calibration import self_knowledge as judged
+from calibration.self_knowledge import ClaimRecord, Setting
+from calibration.self_knowledge.balance import judged_counts
+from calibration.validation import Floats
+from experiments.analyses.context import AnalysisContext
+from experiments.analyses.posteriors import atom_posteriors
+from experiments.analyses.user_data import hash_of, user_data
+from experiments.settings.judged_claims import (
+    ClaimColumns,
+    JudgedTable,
+    judged_claims,
+    judged_graphs,
+)
+from experiments.study.config import STRICT, DatasetChoice, Probability
+from factormodels import datasets
+from factormodels.io.tables import read_table
+from factormodels.variants import variant
+
+RARE = frozenset({"rare", "very rare"})
+"""Categories of biographies of people of whom little is written."""
+
+ASKED = Setting.DIRECT_ASKING
+"""What a claim's confidence or votes count as; the data do not say how the model was asked."""
+
+
+@dataclass(frozen=True)
+class EmbeddedJudge:
+    """Labelled claims that come with the package, and who judges them.
+
+    Attributes:
+        dataset: an embedded dataset.
+        judge: ``votes`` of a model on its own sentences, or the ``posteriors`` of FR1, which are a
+            checker's and no model's own.
+        threshold: share of votes, or posterior, from which a claim counts as judged correct.
+    """
+
+    __pydantic_config__: ClassVar = STRICT
+
+    dataset: str
+    judge: Literal["votes", "posteriors"] = "votes"
+    threshold: Probability = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedSubject:
+    """The judged claims of a model.
+
+    Attributes:
+        table: the claims.
+        group: which of them.
+        setting: how the model was asked.
+        threshold: from which confidence they count as judged correct; None: they are judgements.
+        kinds: what sets responses of different factuality apart, by response; empty: nothing.
+    """
+
+    table: JudgedTable
+    group: tuple[str, str]
+    setting: Setting
+    threshold: float | None
+    kinds: Mapping[str, str]
+
+    def records(self, threshold: float | None = None) -> list[ClaimRecord]:
+        """The claims, judged at a threshold, as if all were asked in one setting."""
+        chosen = self.threshold if threshold is None else threshold
+        return [
+            ClaimRecord(
+                *(one.response, one.sentence, one.sentences, one.claim, one.label),
+                one.judgement(self.setting),
+            )
+            for one in self.table.records(self.group, chosen)
+        ]
+
+
+Named = Iterator[tuple[str, JudgedSubject]]
+
+
+def users_subjects(thresholds: Mapping[str, float], context: AnalysisContext) -> Named:
+    """Yield whose claims the user's file names; confidences have thresholds by its names."""
+    for model, place in user_data().places("self-judged").items():
+        name = model or "self-judged"
+        table = (
+            judged_claims(read_table(place), ClaimColumns())
+            if isinstance(place, Path)
+            else judged_graphs(datasets.load(place).graphs, place)
+        )
+        only = None if table.kind == "judgement" else thresholds.get(name, 0.5)
+        for group in table.groups:
+            for setting, how in table.settings.items():
+                parts = (name, *group, how if len(table.settings) > 1 else "")
+                yield ", ".join(filter(None, parts)), JudgedSubject(table, group, setting, only, {})
+        context.data[f"self-judged: {name}"] = {
+            "sha256": hash_of(place),
+            "responses": sum(len({one.response for one in each}) for each in table.groups.values()),
+            "atoms": sum(map(len, table.groups.values())),
+        }
+
+
+def embedded_subjects(judges: Mapping[str, EmbeddedJudge], context: AnalysisContext) -> Named:
+    """Yield whose claims come with the package."""
+    for name, chosen in judges.items():
+        (data,) = context.load((DatasetChoice(name=chosen.dataset),))
+        sure: list[float] | None = None
+        if chosen.judge == "posteriors":
+            sure = atom_posteriors([variant(g, "FR1") for g in data.graphs], "implication").tolist()
+        kinds = {
+            graph.id: "rare" if set(graph.metadata["categories"]) & RARE else "others"
+            for graph in data.graphs
+            if "categories" in graph.metadata
+        }
+        table = judged_graphs(data.graphs, chosen.dataset, sure)
+        yield name, JudgedSubject(table, ("", ""), ASKED, chosen.threshold, kinds)
+
+
+def between_models(
+    subjects: Mapping[str, JudgedSubject],
+) -> Iterator[tuple[str, str, Floats, Floats]]:
+    """Yield pairs of models with confidences: one is learned from, the other used on."""
+    counted = {
+        name: judged_counts(judged.as_claims(each.records()), ASKED, 1, "incorrect")[:, -1]
+        for name, each in subjects.items()
+        if each.table.kind == "confidence" and not each.kinds
+    }
+    for here, there in permutations(counted, 2):
+        one, other = counted[here], counted[there]
+        nothing = np.zeros_like(one), np.zeros_like(other)
+        yield here, there, np.vstack([one, nothing[1]]), np.vstack([nothing[0], other])
+
+
+def within_a_model(
+    name: str, kinds: Mapping[str, str], counts: Floats, records: Sequence[ClaimRecord]
+) -> Iterator[tuple[str, str, Floats, Floats]]:
+    """Yield what is learned from and used on within a model, with counts (n_responses, 2, 3)."""
+    if counts.shape[1] > 2:
+        yield f"{name}, first bin", "last bin", counts[:, 0], counts[:, -2]
+    responses = judged.as_claims(records).responses
+    of = np.array([kinds.get(str(each), "") for each in responses])
+    for here, there in permutations(sorted(set(of) - {""}), 2):
+        one, other = (counts[:, -1] * (of == kind)[:, None, None] for kind in (here, there))
+        yield f"{name}, {here}", there, one, other
