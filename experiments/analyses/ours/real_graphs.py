@@ -17,7 +17,7 @@ from experiments.analyses.figures import estimate_figure
 from experiments.analyses.ours.shared.fifths import decline_figure, fifths_table, mean_by_fifth
 from experiments.analyses.ours.shared.known_posteriors import error_row, known_posteriors
 from experiments.analyses.ours.shared.scored_views import CERTIFIED, EXACT, LEARNED, MADE, Found
-from experiments.analyses.ours.shared.view_tables import view_table
+from experiments.analyses.ours.shared.view_tables import SAID, view_table
 from experiments.analyses.posteriors import atom_posteriors, built_backends, labelled_atoms
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import data_frame
@@ -95,10 +95,8 @@ class Settings:
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Scores of every case, and truth beside posteriors by position."""
     loaded = context.load([each.dataset for each in settings.data], "data")
-    rows: dict[str, list[dict[str, Any]]] = {
-        name: [] for name in ("graphs", "cases", "learned", "errors")
-    }
-    positions = data_frame([])
+    seed = context.seed
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SAID}
     total = sum(1 + len(view.backends) for each in settings.data for view in each.views)
     with context.track("posteriors", total) as step:
         for at, (asked, data) in enumerate(zip(settings.data, loaded, strict=True)):
@@ -106,15 +104,12 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
             atoms = labelled_atoms(graphs, data.name)
             found: Found = {}
             for number, view in enumerate(asked.views):
-                head: dict[str, Any] = {
-                    "dataset": data.name,
-                    "variant": view.variant,
-                    "encoding": view.title,
-                }
+                head: dict[str, Any] = {"dataset": data.name, "variant": view.variant}
+                head["encoding"] = view.title
                 place = f"{context.where}: settings.data[{at}].views[{number}].backends"
                 backends = built_backends(view.backends, place)
                 if view.learned:
-                    task = cross_fit_task(graphs, FOLDS, context.seed)
+                    task = cross_fit_task(graphs, FOLDS, seed)
                     viewed = taught_classes(task, view.variant, view.encoding)
                 else:
                     viewed = [variant(graph, view.variant) for graph in graphs]
@@ -128,29 +123,24 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
                 for label, backend in backends:
                     p = atom_posteriors(viewed, view.encoding, backend)[atoms.kept]
                     found[view.variant, view.title, label] = p
-                    error = error_row(p, known, atoms, context.seed)
+                    error = error_row(p, known, atoms, seed)
                     rows["errors"].append(head | {"backend": label} | error)
                     step()
             for name, make in MADE.items():
-                made = make(found, atoms, context.seed)
-                rows[name] += [{"dataset": data.name, **row} for row in made]
+                rows[name] += [{"dataset": data.name} | row for row in make(found, atoms, seed)]
             if not at:
                 values = {"true": atoms.labels}
                 for (view_name, encoding, _), p in found.items():
                     values.setdefault(f"{view_name}, {encoding}", p)
-                positions = mean_by_fifth(graphs, values, atoms, context.seed)
+                positions = mean_by_fifth(graphs, values, atoms, seed)
     frames = {name: data_frame(own) for name, own in rows.items() if own}
     tables = {name: view_table(name, frame) for name, frame in frames.items()}
     cases = frames["cases"]
     settled = cases[cases["backend"].isin([EXACT, CERTIFIED])]
-    figures = {
-        "decline": (decline_figure(positions), positions, "truth and evidence by position"),
-        "scores": (brier_figure(settled), cases, "Brier score of every view"),
-    }
-    return Artefacts(
-        tables | {"positions": fifths_table(positions)},
-        {name: PaperFigure(*figure) for name, figure in figures.items()},
-    )
+    scores = PaperFigure(brier_figure(settled), cases, "Brier score of every view")
+    decline = PaperFigure(decline_figure(positions), positions, "truth and evidence by position")
+    tables["positions"] = fifths_table(positions)
+    return Artefacts(tables, {"decline": decline, "scores": scores})
 
 
 def brier_figure(frame: pd.DataFrame) -> Figure:

@@ -18,12 +18,9 @@ from calibration.learned_potentials.methods import CrossFitTask
 from calibration.scoring import ScoreTable
 from calibration.significance import score_difference
 from experiments.analyses.interval_values import N_BOOTSTRAP
-from experiments.analyses.ours import (
-    encoding_choice,
-    inference_error,
-    real_graphs,
-)
+from experiments.analyses.ours import encoding_choice, inference_error
 from experiments.analyses.ours.shared import cross_fit_rows
+from experiments.analyses.ours.shared.scored_views import case_rows
 from experiments.analyses.posteriors import LabelledAtoms, atom_posteriors, labelled_atoms
 from experiments.settings.backend_settings import build_backend
 from factormodels.synthetic import labelled_responses
@@ -66,7 +63,7 @@ def test_real_graphs() -> None:
     scores = ("brier", "log_loss", "auroc", "entropy")
     table = package_table(METHODS, ATOMS, scores)
     found = {("FR1", "mixture", name): p for name, p in METHODS.items()}
-    for row in real_graphs.case_rows(found, ATOMS, 0):
+    for row in case_rows(found, ATOMS, 0):
         for name in scores:
             cell, change = both(table, row["backend"], name)
             # Analyses round probabilities to nine digits.

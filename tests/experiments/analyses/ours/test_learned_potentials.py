@@ -20,10 +20,10 @@ from calibration.learned_potentials.graphs import (
 )
 from calibration.learned_potentials.methods import METHODS, cross_fit_task, taught_classes
 from calibration.learned_potentials.terms import Potentials, probability
-from experiments.analyses.ours import real_graphs
 from experiments.analyses.ours.shared import cross_fit_rows
 from experiments.analyses.ours.shared.fifths import mean_by_fifth
 from experiments.analyses.ours.shared.known_posteriors import error_row, known_posteriors
+from experiments.analyses.ours.shared.scored_views import case_rows, learned_rows
 from experiments.analyses.posteriors import atom_posteriors, labelled_atoms
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind, write_many
 from factormodels.encodings import ENCODINGS
@@ -215,7 +215,7 @@ def test_what_approximations_move_is_held_to_enumeration() -> None:
     moved = np.mean((true + 0.01 - atoms.labels) ** 2) - np.mean((true - atoms.labels) ** 2)
     assert row["moved"] == pytest.approx(moved, abs=1e-12)
     found = {("FR1", "mixture", "exact"): true, ("FR1", "mixture", "other"): 1 - true}
-    first, second = real_graphs.case_rows(found, atoms, 0)
+    first, second = case_rows(found, atoms, 0)
     assert first["auroc"] == pytest.approx(1 - second["auroc"])
     assert second["brier_change"] == pytest.approx(second["brier"] - first["brier"], abs=1e-12)
 
@@ -256,7 +256,7 @@ def test_learned_views_are_compared_with_the_right_ones() -> None:
         for name in names
     }
     found["FR2", "mixture, learned", "cavi"] = 1 - atoms.labels
-    made = real_graphs.learned_rows(found, atoms, 0)
+    made = learned_rows(found, atoms, 0)
     rows = {(row["variant"], row["encoding"]): row for row in made}
     assert len(made) == len(rows)
     assert set(rows) == {(view, name) for view in ("FR1", "FR2") for name in names[2:]}
@@ -277,7 +277,7 @@ def test_learned_views_are_compared_with_the_right_ones() -> None:
     for name in ("implication, learned", "mixture, learned"):
         p = found.pop(("FR2", name, "exact"))
         found["FR2", name, "lbp"], found["FR2", name, "cavi"] = p, (p + 1) / 2
-    made = real_graphs.learned_rows(found, atoms, 0)
+    made = learned_rows(found, atoms, 0)
     backends = {row["backend"]: row for row in made if row["encoding"] == "mixture, learned"}
     assert set(backends) == {"exact", "lbp", "cavi"}
     scores = [
