@@ -37,21 +37,22 @@ class WeightedDraws:
 def jackknife(
     estimate: Callable[[NDArray[np.float64]], NDArray[np.float64]],
     sums: NDArray[np.float64],
-    effective: float,
+    effective: float | NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """What is estimated from sums over groups, and its standard error by leaving each out.
 
     Args:
         estimate: from the sum over groups, of the shape of one group's.
         sums: float64 (n_groups, ...), what each group adds, at least 2 groups.
-        effective: effective number of draws, n: no standard error is below 1 / n.
+        effective: effective number of draws, n, or those of several estimates: no standard error
+            is below 1 / n.
     """
     n = len(sums)
     total = sums.sum(axis=0)
     # A sum of the others, not a difference, which leaves nothing of what one group outweighs.
     without = np.stack([estimate(np.delete(sums, group, axis=0).sum(axis=0)) for group in range(n)])
     spread = (n - 1) / n * ((without - without.mean(axis=0)) ** 2).sum(axis=0)
-    return estimate(total), np.sqrt(spread + max(effective, 1.0) ** -2.0)
+    return estimate(total), np.sqrt(spread + np.maximum(effective, 1.0) ** -2.0)
 
 
 def frequencies(

@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from itertools import product
 from math import prod
-from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -33,8 +32,12 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-_MOST_CHOICES = 4000
-"""Choices of a table for every open pair that are computed; five relations have 3,125."""
+_MOST_CHOICES = 80_000
+"""Choices of a table for every open pair that are computed: ten pairs of three tables that differ
+have 59,049, seven of five tables 78,125."""
+
+_MOST_NUMBERS = 4_000_000
+"""Numbers that the posteriors of so many choices at a time take at most."""
 
 _MOST_STATES = 64
 """Joint states of the variables of open pairs for each of which exact inference runs."""
@@ -54,6 +57,9 @@ _ERRORS = 4.0
 _MOST_DRAWN = 12
 """Populations of draws that are made at most, the first of them without open tables."""
 
+_FIRST_DRAWN = 3
+"""After so many, no more are made if at their pace some choices would be left in the end."""
+
 _LEAST_DRAWN = (-6.0, -12.0)
 """Log entries, relative to a table's largest, below which draws are not made to shun a state. None
 is forbidden, lest they say nothing of other choices; the second is for where the first leaves few
@@ -69,14 +75,15 @@ def open_marginals(
 
     They hold for each choice of a table per pair, and for each weighted mean of two of its tables,
     such as those of a relation at probabilities between two. They are attained, by one choice each,
-    where at most 4,000 choices of tables over at most six variables are predicted to take two
+    where at most 80,000 choices of tables over at most six variables are predicted to take two
     seconds by exact inference, and in a forest without a path longer than twelve; elsewhere they
     may be wider, since whatever may come from beyond a walk's end, or from where it may close a
     cycle, is let in.
 
-    Where they would be wider and draws are allowed, up to 4,000 choices are estimated from draws.
+    Where they would be wider and draws are allowed, up to 80,000 choices are estimated from draws.
     The bounds are then the extremes of the estimates, each with four standard errors: they hold
-    unless an estimate is farther from the truth than that.
+    unless an estimate is farther from the truth than that. Tables of a pair that differ by a
+    constant count as one.
 
     Args:
         graph: two states per variable, tables over two variables at most.
@@ -96,6 +103,7 @@ def open_marginals(
             "bounds under open tables are for variables with two states and tables over two of "
             "them at most; give such a graph"
         )
+    tables = {pair: _distinct(choices) for pair, choices in tables.items()}
     walks = Walks.of(graph, tables)
     touched = np.isin(walks.components, walks.components[[one for pair in tables for one in pair]])
     bounds = np.full((graph.n_variables, 2), np.nan)
@@ -144,9 +152,12 @@ def _attained(graph: FactorGraph, tables: Mapping[tuple[int, int], Floats]) -> F
     largest = log_weights.max(axis=1, keepdims=True)
     if not np.isfinite(largest).all():
         return None
-    weights = np.exp(log_weights - largest)
-    posteriors = weights @ p / weights.sum(axis=1, keepdims=True)
-    return np.stack([posteriors.min(axis=0), posteriors.max(axis=0)], axis=1)
+    extremes = _Extremes(graph.n_variables)
+    for rows in np.array_split(log_weights - largest, _blocks(len(log_weights), p.shape[1])):
+        weights = np.exp(rows)
+        posteriors = weights @ p / weights.sum(axis=1, keepdims=True)
+        extremes.add(posteriors, posteriors)
+    return extremes.bounds
 
 
 def _estimated(
@@ -159,31 +170,68 @@ def _estimated(
     of the graph implies, others are made with tables like the choice's. None where choices are too
     many, or draws do not suffice.
     """
-    if prod(map(len, tables.values())) > _MOST_CHOICES:
+    counts = tuple(map(len, tables.values()))
+    n_choices = prod(counts)
+    if n_choices > _MOST_CHOICES:
         return None
-    drawn: list[_Drawn] = []
-    ends = []
+    left = np.stack(np.unravel_index(np.arange(n_choices), counts), axis=1)
+    extremes = _Extremes(graph.n_variables)
+    plans: list[Mapping[tuple[int, int], Floats]] = [{}]
+    n_drawn = 0
     try:
-        drawn.append(_drawn(graph, {}, settings))
-        for choice in product(*tables.values()):
-            chosen = dict(zip(tables, choice, strict=True))
-            found = max((_weighed(each, chosen) for each in drawn), key=attrgetter("effective"))
-            for floor in _LEAST_DRAWN:
-                if found.effective < settings.min_effective and len(drawn) < _MOST_DRAWN:
-                    shunned = {
-                        pair: np.maximum(table - table.max(), floor)
-                        for pair, table in chosen.items()
-                    }
-                    drawn.append(_drawn(graph, shunned, settings))
-                    found = _weighed(drawn[-1], chosen)
-            if found.effective < settings.min_effective:
+        while len(left):
+            pace = (n_choices - len(left)) / max(n_drawn, 1)
+            if n_drawn >= _FIRST_DRAWN and len(left) > pace * (_MOST_DRAWN - n_drawn):
                 return None
-            ends.append(_ends(found))
+            # The ways to draw for the first choice that is left; each serves others, too.
+            first = tuple(left[0])
+            for plan in plans:
+                if n_drawn == _MOST_DRAWN:
+                    return None
+                n_drawn += 1
+                left = _add_weighed(_drawn(graph, plan, settings), tables, left, settings, extremes)
+                if not len(left) or tuple(left[0]) != first:
+                    break
+            else:
+                if n_drawn > 1:
+                    return None
+            if len(left):
+                chosen = [
+                    (pair, choices[number])
+                    for (pair, choices), number in zip(tables.items(), left[0], strict=True)
+                ]
+                plans = [
+                    {pair: np.maximum(table - table.max(), floor) for pair, table in chosen}
+                    for floor in _LEAST_DRAWN
+                ]
     except InferenceError:
         return None
-    least, most = zip(*ends, strict=True)
-    bounds: Floats = np.stack([np.min(least, axis=0), np.max(most, axis=0)], axis=1)
-    return bounds.clip(0.0, 1.0)
+    return extremes.bounds.clip(0.0, 1.0)
+
+
+class _Extremes:
+    """The least and the largest of what choices lead to."""
+
+    def __init__(self, n: int) -> None:
+        self.bounds = np.stack([np.full(n, np.inf), np.full(n, -np.inf)], axis=1)
+
+    def add(self, lower: Floats, upper: Floats) -> None:
+        """Take in the ends of some choices, (c, n) each."""
+        ends = (lower.min(axis=0, initial=np.inf), upper.max(axis=0, initial=-np.inf))
+        self.bounds[:, 0] = np.minimum(self.bounds[:, 0], ends[0])
+        self.bounds[:, 1] = np.maximum(self.bounds[:, 1], ends[1])
+
+
+def _blocks(n: int, width: int) -> int:
+    """Into how many parts n rows are split, of which each takes so many numbers."""
+    return -(-n * width // _MOST_NUMBERS)
+
+
+def _distinct(choices: Floats) -> Floats:
+    """Tables of a pair, (k, 2, 2), less those that another is but for a constant."""
+    shifted = choices - choices.max(axis=(1, 2), keepdims=True)
+    _, first = np.unique(np.round(shifted, 12), axis=0, return_index=True)
+    return choices[np.sort(first)]
 
 
 class _Drawn(NamedTuple):
@@ -192,14 +240,6 @@ class _Drawn(NamedTuple):
     draws: WeightedDraws
     states: Floats
     tables: Mapping[tuple[int, int], Floats]
-
-
-class _Weighed(NamedTuple):
-    """Draws' states, their weights under a choice, and of how many independent draws these are."""
-
-    states: Floats
-    weights: Floats
-    effective: float
 
 
 def _drawn(
@@ -220,25 +260,64 @@ def _drawn(
     return _Drawn(draws, draws.states.astype(np.float64), tables)
 
 
-def _weighed(drawn: _Drawn, chosen: Mapping[tuple[int, int], Floats]) -> _Weighed:
+def _add_weighed(
+    drawn: _Drawn,
+    tables: Mapping[tuple[int, int], Floats],
+    left: NDArray[np.int64],
+    settings: AnnealedImportance,
+    extremes: _Extremes,
+) -> NDArray[np.int64]:
+    """Add what choices lead to by draws; return those of which the draws say too little.
+
+    Args:
+        drawn: the draws.
+        tables: log tables of each open pair.
+        left: (c, n_pairs), numbers of the tables that each choice takes.
+        settings: how many draws are enough.
+        extremes: what the ends are added to.
+    """
     draws = drawn.draws
-    change = np.zeros(draws.weights.shape)
-    for (first, second), table in chosen.items():
-        less = table - drawn.tables.get((first, second), 0.0)
-        change += less[draws.states[..., first], draws.states[..., second]]
-    factors = np.exp(change - change.max()) if np.isfinite(change.max()) else np.zeros_like(change)
-    weights = draws.weights * factors
-    squares = float((weights * factors).sum())
-    effective = draws.effective * float(weights.sum()) ** 2 / squares if squares else 0.0
-    return _Weighed(drawn.states, weights, effective)
+    n_groups, n_draws, n_variables = draws.states.shape
+    # Of each pair and table: how much more it gives each draw than what made it, (k, g, d).
+    more = [
+        (choices - drawn.tables.get((first, second), 0.0))[
+            :, draws.states[..., first], draws.states[..., second]
+        ]
+        for (first, second), choices in tables.items()
+    ]
+    lacking = []
+    for rows in np.array_split(left, _blocks(len(left), n_groups * (n_draws + n_variables))):
+        change = np.zeros((len(rows), n_groups, n_draws))
+        for place, own in enumerate(more):
+            change += own[rows[:, place]]
+        largest = change.max(axis=(1, 2), keepdims=True)
+        factors = np.exp(change - np.where(np.isfinite(largest), largest, 0.0))
+        weights = draws.weights * factors
+        squares = (weights * factors).sum(axis=(1, 2))
+        sizes = weights.sum(axis=(1, 2)) ** 2
+        effective = draws.effective * np.divide(
+            sizes, squares, out=np.zeros_like(sizes), where=squares > 0.0
+        )
+        enough = effective >= settings.min_effective
+        lacking.append(rows[~enough])
+        extremes.add(*_ends(drawn.states, weights[enough], effective[enough]))
+    return np.concatenate(lacking)
 
 
-def _ends(weighed: _Weighed) -> tuple[Floats, Floats]:
-    """The mean state of every variable, less and more its errors."""
+def _ends(states: Floats, weights: Floats, effective: Floats) -> tuple[Floats, Floats]:
+    """The mean state of every variable under each choice, less and more its errors, (c, n) each.
+
+    Args:
+        states: (g, d, n), those of the draws.
+        weights: (c, g, d), theirs under each choice.
+        effective: (c,), of how many independent draws these are.
+    """
     from inference.sampling.estimates import jackknife
 
     # Of each group: what it adds to every variable's sum, and its weight.
-    sums = np.einsum("gd,gdv->gv", weighed.weights, weighed.states)
-    parts = np.column_stack([sums, weighed.weights.sum(axis=1)])
-    p, errors = jackknife(lambda total: total[:-1] / total[-1], parts, weighed.effective)
+    sums = weights.swapaxes(0, 1) @ states
+    parts = np.concatenate([sums, weights.sum(axis=2).T[..., None]], axis=2)
+    p, errors = jackknife(
+        lambda total: total[..., :-1] / total[..., -1:], parts, effective[:, None]
+    )
     return p - _ERRORS * errors, p + _ERRORS * errors

@@ -14,10 +14,12 @@ from tests.inference.tasks.test_open_tables import (
     ROUNDING,
     attained,
     contradicts,
+    crossed,
     entails,
     graph_of,
     logs,
     random_open_graph,
+    weighed,
 )
 
 SETTINGS = AnnealedImportance(min_effective=50.0)
@@ -65,9 +67,22 @@ def test_a_table_that_forbids_what_is_known_has_draws_of_its_own(
     assert (bounds[:, 1] >= exact[:, 1] - ROUNDING).all()
 
 
+def test_eight_open_pairs_are_estimated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Walks, "bounds", lambda _: np.tile([0.0, 1.0], (6, 1)))
+    priors, known, unknown = crossed(8)
+    ends = (NEUTRAL, entails(0.5), entails(0.8), contradicts(0.8))
+    tables = dict.fromkeys(unknown, logs(ends))
+    bounds = open_marginals(graph_of(priors, known), tables, AnnealedImportance(particles=256))
+    exact = weighed(priors, known, unknown, ends)
+    assert (bounds[:, 0] <= exact[:, 0] + ROUNDING).all()
+    assert (bounds[:, 1] >= exact[:, 1] - ROUNDING).all()
+    assert (exact[:, 0] - bounds[:, 0] < 0.2).all()
+    assert (bounds[:, 1] - exact[:, 1] < 0.2).all()
+
+
 def test_with_too_many_choices_the_bounds_are_sure() -> None:
-    priors = [0.5] * 7
-    unknown = [(0, n) for n in range(1, 7)]
+    priors = [0.5] * 12
+    unknown = [(0, n) for n in range(1, 12)]
     tables = dict.fromkeys(unknown, logs(ENDS))
     graph = graph_of(priors, [((1, 2), entails(0.9)), ((2, 3), entails(0.9))])
     sure = open_marginals(graph, tables)

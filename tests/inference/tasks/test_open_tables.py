@@ -102,6 +102,42 @@ def attained(
     return np.stack([exact.min(axis=0), exact.max(axis=0)], axis=1)
 
 
+def crossed(n_open: int) -> tuple[list[float], list[tuple[tuple[int, int], Floats]], Any]:
+    """Priors, known tables and open pairs of four claims, each related to the same two passages."""
+    priors = [0.5, 0.4, 0.6, 0.3, 0.97, 0.9]
+    pairs = [(passage, claim) for claim in range(4) for passage in (4, 5)]
+    known = [((0, 1), entails(0.8)), ((1, 2), contradicts(0.7)), ((2, 3), entails(0.6))]
+    for number, pair in enumerate(pairs[n_open:]):
+        known.append((pair, (entails, contradicts)[number % 2](0.8)))
+    return priors, known, pairs[:n_open]
+
+
+def weighed(
+    priors: Sequence[float], known: Any, unknown: Sequence[tuple[int, int]], ends: Sequence[Floats]
+) -> Floats:
+    """The least and the largest marginals of all choices, from one table of all states."""
+    states = np.array(list(product((0, 1), repeat=len(priors))))
+    weights = np.where(states, priors, 1.0 - np.array(priors)).prod(axis=1)
+    for (first, second), table in known:
+        weights = weights * table[states[:, first], states[:, second]]
+    of_choices = weights[None]
+    for first, second in unknown:
+        own = np.array(ends)[:, states[:, first], states[:, second]]
+        of_choices = (of_choices[:, None] * own).reshape(-1, len(states))
+    p = of_choices @ states / of_choices.sum(axis=1, keepdims=True)
+    return np.stack([p.min(axis=0), p.max(axis=0)], axis=1)
+
+
+def test_tables_that_differ_by_a_constant_leave_eight_open_pairs_computed(way: str) -> None:
+    priors, known, unknown = crossed(8)
+    bounds = open_marginals(graph_of(priors, known), dict.fromkeys(unknown, logs(ENDS)))
+    # A relation at 1/2 says as much as a neutral one.
+    exact = weighed(priors, known, unknown, (NEUTRAL, entails(1.0), contradicts(1.0)))
+    assert (bounds[:, 0] <= exact[:, 0] + ROUNDING).all()
+    assert (bounds[:, 1] >= exact[:, 1] - ROUNDING).all()
+    assert np.allclose(bounds, exact, rtol=0.0, atol=ROUNDING) == (way == "choices")
+
+
 def test_in_a_cycle_the_bounds_of_all_choices_are_attained(
     way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
