@@ -146,8 +146,8 @@ def risk_sentences(
     yield (
         f"{asked:,} of {counted(asked + unasked, 'pair')} asked, in order of what they are worth. "
         f"If all were, {sum(risks):.1f} of {counted(len(risks), 'verdict')} would be expected to "
-        f"change; the most doubtful with {max(risks):.1%}. The law behind that is of lexical "
-        "answers on biographies: of another relation model it is a guess."
+        f"change; the most doubtful with {max(risks):.1%}. The law behind that is of "
+        "Factcheck-Bench and biographies: of another relation model it is a guess."
     )
 
 
@@ -320,11 +320,9 @@ class _Chosen:
 
 @cache
 def default_law() -> AnswerLaw:
-    """What was learned of the answers of the embedded biographies, by `learn_law`.
+    """What was learned of answers on Factcheck-Bench and embedded biographies, by `learn_law`.
 
-    Relations that are held less probable than 1/2 count as neutral there. Chances of contradiction,
-    of which lexical relations have hardly any, and how strong answers are come from the stances of
-    Factcheck-Bench, to which a language model's answers are nearer.
+    `python -m experiments.analyses.ours.derive_answer_law` writes it.
     """
     numbers = json.loads(_LAW.read_text("utf-8"))
     return AnswerLaw(**{name: np.array(value) for name, value in numbers.items()})

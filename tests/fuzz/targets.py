@@ -17,6 +17,7 @@ from unittest.mock import patch
 
 from factormodels.io.result_store import STORE
 from tests.factormodels.io.published import release_records
+from tests.factormodels.io.published import test_evaluation_logs as evaluation_logs
 from tests.fuzz import others
 
 Run = Callable[[Path], object]
@@ -255,7 +256,9 @@ def _commands(
     for name in ("coherence", "revise"):
         yield Target(name, "g.json", (models[0],), command(name, "FILE"), 3)
     few = FEW_LABELS.encode()
-    yield Target("estimate", "t.csv", (few,), command("estimate", "FILE", "--choose", "1"), 3)
+    logs = tuple(map(_json, (evaluation_logs.INSPECT, evaluation_logs.PROMPTFOO)))
+    logs += (b"\n".join(map(_json, evaluation_logs.HARNESS)),)
+    yield Target("estimate", "t", (few, *logs), command("estimate", "FILE", "--choose", "1"), 4)
     yield Target("fit", "g.jsonl", (lines,), command("fit", "FILE", "--set", "folds=0"), 2)
     yield Target(
         "assess", "r.txt", (TEXT.encode(),), command("assess", "FILE", "--documents", "d"), 1

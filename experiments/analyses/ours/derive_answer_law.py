@@ -2,9 +2,14 @@
 
     python -m experiments.analyses.ours.derive_answer_law OUT
 
-One law from the biographies, whose relations are lexical and of every claim with every passage, and
-Factcheck-Bench, whose stances are a language model's and of own passages. How far its risks hold on
-responses that it was not learned from: `factormodels run ours/few-calls settings.together=true`.
+One law from both Factcheck-Bench, whose stances are of own passages, and every eighth biography, so
+that neither has many more supports; lexical relations of the biographies are of every claim with
+every passage. Relations less probable than 1/2 are neutral, as they are for `assess`. How far risks
+of such a law hold on responses that it was not learned from:
+
+    factormodels run ours/few-calls settings.together=true settings.least=0.5 settings.folds=5 \\
+        'settings.datasets=[{name: factscore, subset: {sample: 20}, variants: [FR2]},
+                            {name: factcheck-bench, variants: [FR1]}]'
 """
 
 from __future__ import annotations
@@ -18,10 +23,11 @@ from dataclasses import asdict
 from experiments.analyses.ours.few_calls import learned, recorded
 from factormodels import datasets
 from factormodels.datasets.deriving import run_derivation
+from factormodels.extraction.stages.relations import LEAST_PROBABILITY
 from factormodels.io.files import write_text
 
-LEARNED_FROM = (("factscore", "FR2"), ("factcheck-bench", "FR1"))
-"""Names of the embedded data, and which of their pairs count."""
+LEARNED_FROM = (("factscore", "FR2", 8), ("factcheck-bench", "FR1", 1))
+"""Names of the embedded data, which of their pairs count, and of every how many responses."""
 
 _DIGITS = 5
 
@@ -37,8 +43,8 @@ def derive(out: str | os.PathLike[str], limit: int | None = None) -> int:
         InputError: if the file cannot be written.
     """
     data = [
-        recorded(datasets.load(name).graphs[:limit], variant, 2, 0)
-        for name, variant in LEARNED_FROM
+        recorded(datasets.load(name).graphs[::step][:limit], variant, 2, 0, LEAST_PROBABILITY)
+        for name, variant, step in LEARNED_FROM
     ]
     law = {name: value.round(_DIGITS).tolist() for name, value in asdict(learned(data)).items()}
     lines = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in law.items()]

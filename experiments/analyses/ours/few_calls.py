@@ -28,6 +28,7 @@ from experiments.evaluators.unasked import Askable, answers_of, askable, overlap
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, data_frame
 from experiments.study.config import STRICT, DatasetChoice
+from factormodels.claims import RelationKind
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import variant
 from inference import infer_batch
@@ -55,6 +56,8 @@ class Settings:
         folds: folds of responses from which the law of answers is learned.
         together: whether one law is learned from all the data, as that of `assess` is; otherwise
             each has its own.
+        least: relations that are less probable count as neutral, as they do for `assess` below
+            1/2; embedded ones are counted whatever their probability.
     """
 
     __pydantic_config__: ClassVar = STRICT
@@ -64,6 +67,7 @@ class Settings:
     risks_at: tuple[float, ...] = (0.1, 0.2, 0.3)
     folds: Annotated[int, Field(ge=2)] = 5
     together: bool = False
+    least: Annotated[float, Field(ge=0, le=1)] = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,9 +92,25 @@ class Recorded:
         return [each.pairs for each in self.asked]
 
 
-def recorded(graphs: Sequence[FactGraph], name: str, folds: int, seed: int) -> Recorded:
-    """The responses that have a pair which a variant asks about, in random folds."""
-    graphs = [variant(graph, "FR2") for graph in graphs if graph.atoms and graph.contexts]
+def recorded(
+    graphs: Sequence[FactGraph], name: str, folds: int, seed: int, least: float = 0.0
+) -> Recorded:
+    """The responses that have a pair which a variant asks about, in random folds.
+
+    Args:
+        graphs: the responses.
+        name: the variant.
+        folds: number of folds.
+        seed: seed of the folds.
+        least: relations that are less probable count as neutral; their distributions stay.
+    """
+    graphs = [
+        graph.derived(graph.contexts, tuple(
+            replace(one, kind=RelationKind.NEUTRAL) if one.probability < least else one
+            for one in graph.relations
+        ))
+        for graph in (variant(graph, "FR2") for graph in graphs if graph.atoms and graph.contexts)
+    ]  # fmt: skip
     asked = [askable(graph, name) for graph in graphs]
     answers = [answers_of(graph, each) for graph, each in zip(graphs, asked, strict=True)]
     fold = np.random.default_rng(seed).permutation(len(graphs)) % folds
@@ -103,7 +123,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     risks: list[dict[str, Any]] = []
     of = [(choice.variants or ("FR2",))[0] for choice in settings.datasets]
     loaded = context.load(settings.datasets)
-    data = [recorded(one.graphs, name, settings.folds, context.seed)
+    data = [recorded(one.graphs, name, settings.folds, context.seed, settings.least)
             for one, name in zip(loaded, of, strict=True)]  # fmt: skip
     for one, name, own in zip(loaded, of, data, strict=True):
         with context.track(f"{one.name}, {name}", 2 * (settings.folds + 3)) as step:
