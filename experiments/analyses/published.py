@@ -28,7 +28,8 @@ def printed(stem: str, **reading: Any) -> pd.DataFrame:
 
     folder = resources.files("experiments.analyses.papers") / "printed"
     with (folder / f"{stem}.csv").open(encoding="utf-8") as file:
-        return pd.read_csv(file, **reading)
+        frame: pd.DataFrame = pd.read_csv(file, **reading)
+    return frame
 
 
 @cache

@@ -122,7 +122,8 @@ def summarise(measured: pd.DataFrame, against: str, seed: int) -> pd.DataFrame:
 def ratio_texts(overall: pd.DataFrame) -> list[str]:
     """The ratios of times that `summarise` gives, with their intervals, as a table shows them."""
     texts = []
-    for row in overall.to_dict("records"):
+    rows: list[dict[Any, Any]] = overall.to_dict("records")
+    for row in rows:
         ends = "" if np.isnan(row["ratio_lower"]) else " [{ratio_lower:.3g}, {ratio_upper:.3g}]"
         texts.append(ABSENT if np.isnan(row["ratio"]) else ("{ratio:.3g}" + ends).format(**row))
     return texts
