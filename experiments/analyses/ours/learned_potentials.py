@@ -62,7 +62,7 @@ class Settings:
     less: tuple[str, ...] = ("default", "ranks, causes", TREES, FIELD)
     curve: tuple[str, ...] = ("Platt", "logistic regression", "boosted trees", TREES, FIELD, NEAR)
     sizes: tuple[Count, ...] = (5, 10, 20, 40, 80, 125)
-    draws: Count = 3
+    draws: Count = 1
     folds: Annotated[int, Field(ge=2)] = 5
 
     def __post_init__(self) -> None:
