@@ -138,13 +138,12 @@ def effects(
 
 def _moved(p: Floats, exact: Floats, atoms: LabelledAtoms, seed: int) -> dict[str, float]:
     supported = [verdicts(each) > 0 for each in (p, exact)]  # their mean over a response is Pr
-    row = {
-        "error": float(np.abs(p - exact).mean()),
-        "verdicts": float((supported[0] != supported[1]).mean()),
-    }
+    row = {"error": float(np.abs(p - exact).mean())}
+    row["verdicts"] = float((supported[0] != supported[1]).mean())
     for name, score in SCORES.items():
         row |= named(name, score_change(score, p, exact, atoms, seed))
     # Pr takes few values, which ties most responses; the mean posterior ties hardly any.
     for name, measures in ("tau", supported), ("tau_mean", [p, exact]):
-        row |= named(name, kendall(*map(atoms.grouping.means, measures), seed))
+        approximate, true = map(atoms.grouping.means, measures)
+        row |= named(name, kendall(approximate, true, seed))
     return row
