@@ -23,6 +23,7 @@ from experiments.analyses.ours import (
     learned_potentials,
     real_graphs,
 )
+from experiments.analyses.ours.shared import gains_of_padding
 from experiments.analyses.ours.shared.fifths import decline_figure
 from experiments.findings.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
 from experiments.findings.paper import Paper, PaperSection, write_paper
@@ -106,7 +107,7 @@ def one_biography(kept: KeptResults) -> Figure:
 
 def core(kept: KeptResults) -> Figure:
     """What padding gains, with and without Core."""
-    return core_on_biographies.gains_figure(kept.table("core-on-biographies", "gains"))
+    return gains_of_padding.gains_figure(kept.table("core-on-biographies", "gains"))
 
 
 def kept_by_sentence(kept: KeptResults) -> Figure:
@@ -151,7 +152,7 @@ def artefacts(kept: KeptResults) -> Artefacts:
         tables={
             "scores": learned_potentials.table_of("scores", biographies(kept)),
             "across": learned_potentials.table_of("across", across),
-            "gains": core_on_biographies.padding_table(gains, "153 biographies with a true claim."),
+            "gains": gains_of_padding.padding_table(gains, "153 biographies with a true claim."),
         },
         figures={
             name: PaperFigure(make(kept), kept.table(study, stem), title)
@@ -188,7 +189,7 @@ def draft(kept: KeptResults, made: Artefacts) -> Paper:
         kind: kept.row(
             "core-on-biographies",
             "gains",
-            judge=core_on_biographies.BLIND,
+            judge=gains_of_padding.BLIND,
             kind=f"{kind}, appended",
         )
         for kind in ("repetitive", "uninformative", "off-topic")

@@ -11,19 +11,19 @@ import numpy as np
 from pydantic import Field
 
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.figures import estimate_figure, line_figure
+from experiments.analyses.figures import line_figure
 from experiments.analyses.interval_values import difference_of_clusters, mean_of_clusters, named
+from experiments.analyses.ours.shared.gains_of_padding import (
+    BLIND,
+    KNOWN,
+    gains_figure,
+    padding_table,
+)
 from experiments.analyses.papers.padding import LABELS, responses_to_pad
 from experiments.analyses.user_data import SourceName, load
 from experiments.asking.relation_models import relation_model
 from experiments.evaluators.assessors import by_labels
-from experiments.evaluators.robustness import (
-    GAINS,
-    CoreChoices,
-    gains_table,
-    padded_scores,
-    padding_gains,
-)
+from experiments.evaluators.robustness import CoreChoices, padded_scores, padding_gains
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, data_frame, interval_column
 from experiments.study.config import STRICT, Count
@@ -34,8 +34,6 @@ from factormodels.selection import select, subclaims_of
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-
-KNOWN, BLIND = "templates known", "words alone"
 
 
 @dataclass(frozen=True)
@@ -138,23 +136,7 @@ def kept_rows(
         }
 
 
-def padding_table(gains: pd.DataFrame, remark: str) -> Table:
-    """The table of gains, with a remark on the data."""
-    note = (
-        "Gain: mean precision by human labels less that of the response as it was, with or without "
-        "Core for both. Intervals: 95 % over responses, paired. Words alone: the relation model "
-        "judges the words of the padding; templates known: it sees through them."
-    )
-    return gains_table(gains, "judge", f"What padding gains in precision. {remark}", note)
-
-
 def kept_figure(kept: pd.DataFrame) -> Figure:
     """Shares of claims kept and true by sentence, of the table of what is kept."""
     values = {"kept": "kept", "true": "true of all", "true_kept": "true of kept"}
     return line_figure(kept[kept["sentence"] != "all"], "sentence", values)
-
-
-def gains_figure(gains: pd.DataFrame) -> Figure:
-    """Gains of padding in precision with and without Core, of the table of gains."""
-    own = gains[(gains["judge"] == BLIND) & gains["kind"].str.endswith("appended")]
-    return estimate_figure(own, "kind", GAINS, ideals=dict.fromkeys(GAINS, 0.0))

@@ -18,6 +18,7 @@ from calibration.self_knowledge import IntervalSettings
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.ours import core_on_biographies
 from experiments.analyses.ours.core_on_biographies import kept_rows
+from experiments.analyses.ours.shared.gains_of_padding import BLIND, KNOWN
 from experiments.analyses.user_data import DATA_FILE
 from experiments.evaluators.robustness import CoreChoices
 from experiments.evaluators.selection_study import selection_study, uncertain_rows
@@ -193,6 +194,6 @@ def test_the_study_of_core_pads_in_three_ways(
     gains = tables["gains"].frame.set_index(["judge", "kind"])
     # Four true claims join three of four: 7/8. Who sees through repetition gives it nothing.
     for kind in ("repetitive", "uninformative", "off-topic"):
-        assert gains.plain[core_on_biographies.BLIND, f"{kind}, appended"] == pytest.approx(1 / 8)
-    assert gains.core[core_on_biographies.KNOWN, "repetitive, appended"] == 0
+        assert gains.plain[BLIND, f"{kind}, appended"] == pytest.approx(1 / 8)
+    assert gains.core[KNOWN, "repetitive, appended"] == 0
     assert tables["kept"].frame.claims.tolist() == [4, 4, 8]
