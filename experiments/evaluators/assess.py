@@ -21,6 +21,7 @@ from experiments.evaluators.assess_tables import (
     claim_table,
     evidence_table,
     inference_table,
+    marked_claims,
     response_table,
     stage_remarks,
     summary_table,
@@ -235,11 +236,12 @@ def _findings(
 ) -> Findings:
     with entropy_warnings() as misordered:
         compared = summarise_judged(batch.responses, settings.names)
+    alone = len(loaded.graphs) == 1
     # Of responses one by one, and of claims that count, the same is not to be said again.
     with entropy_warnings():
         tables = {
             "claims": claim_table(batch.graphs),
-            "evidence": evidence_table(batch.graphs),
+            "evidence": evidence_table(batch.graphs, deciding=alone),
             "responses": response_table(batch, settings.names),
             "summary": summary_table(compared, _with_core(batch, compared, settings), plan.views),
             "cost": ledger_table(session.ledger),
@@ -252,7 +254,6 @@ def _findings(
         graphs = tuple(related.get(graph.id, graph) for graph in graphs)
     lost = _lost(batch)
     incomplete = any(missing > MOST_MISSING * asked for missing, asked in lost.values())
-    alone = len(loaded.graphs) == 1
     unshown = ("responses",) if alone else ("claims", "evidence")
     return Findings(
         source=loaded.source,
@@ -272,6 +273,7 @@ def _findings(
         or any(response.errors for response in batch.responses)
         or (agreeing is not None and agreeing.incomplete),
         graphs=graphs,
+        opening=tuple(piece for graph in graphs[: int(alone)] for piece in marked_claims(graph)),
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.evaluators.batch import Batch
 from experiments.evaluators.core import kept_claims
 from experiments.evaluators.estimate import RELATED_SHARE, StageEstimate
+from experiments.evaluators.marked_texts import VERDICTS, deciding_sentences, marked_response
 from experiments.evaluators.open_relations import RANGED
 from experiments.evaluators.response import (
     METADATA_KEY,
@@ -18,6 +19,7 @@ from experiments.evaluators.response import (
     by_strength,
     summarise_judged,
 )
+from experiments.findings.findings import MarkedPiece
 from experiments.findings.table import (
     Column,
     Table,
@@ -124,12 +126,36 @@ def _claims(graph: FactGraph, variant: str, view: Mapping[str, Any]) -> Iterator
         }
 
 
-def evidence_table(graphs: Sequence[FactGraph]) -> Table:
+def marked_claims(graph: FactGraph) -> tuple[MarkedPiece, ...]:
+    """The text of a response with its claims where they are made; empty where it has none.
+
+    The verdicts are those of the first variant.
+    """
+    if not graph.response:
+        return ()
+    views = graph.metadata[METADATA_KEY]
+    variant, view = next(iter(views.items()))
+    verdicts = {row["atom"]: row["verdict"] for row in _claims(graph, variant, view)}
+    pieces = []
+    for piece in marked_response(graph)[0]:
+        made = [graph.atoms[number] for number in piece.claims]
+        found = {verdicts[atom.id] for atom in made}
+        worst = next((one for one in VERDICTS if one in found), "")
+        told = tuple((atom.id, atom.text) for atom in made)
+        pieces.append(MarkedPiece(piece.text, told, "unknown" if worst == "missing" else worst))
+    return tuple(pieces)
+
+
+def evidence_table(graphs: Sequence[FactGraph], *, deciding: bool = False) -> Table:
     """A row per claim and context that a relation joins, by claim, what changes p most first.
 
     Columns: response, atom, variant, claim (id and text), context, relation, probability, change
     (what p loses when the context is taken away), change_error (its standard error, of estimates),
     and the context's title and text.
+
+    Args:
+        graphs: the responses.
+        deciding: show of each passage the sentence that decides, `decides`, not its beginning.
     """
     rows = [
         row
@@ -137,7 +163,13 @@ def evidence_table(graphs: Sequence[FactGraph]) -> Table:
         for variant, view in graph.metadata[METADATA_KEY].items()
         for row in _evidence(graph, variant, view)
     ]
-    frame = data_frame(rows, list(_EVIDENCE))
+    if deciding:
+        passages = [(row["text"], row["claim_text"], RelationKind(row["relation"])) for row in rows]
+        for row, sentence in zip(rows, deciding_sentences(passages), strict=True):
+            row["decides"] = sentence
+    for row in rows:
+        del row["claim_text"]
+    frame = data_frame(rows, [*_EVIDENCE, *(["decides"] if deciding else [])])
     several = frame["variant"].nunique() > 1
     estimated = frame["change_error"].notna().any()
     columns = (
@@ -145,7 +177,8 @@ def evidence_table(graphs: Sequence[FactGraph]) -> Table:
         *text_columns(*(["variant"] if several else []), "context", "relation"),
         *columns_as("probability:2 | change:3"),
         *([Column("change_error", "±", digits=3)] if estimated else []),
-        *columns_as("title | text passage", title=shortened, text=shortened),
+        *columns_as("title", title=shortened),
+        Column("decides", "passage") if deciding else Column("text", "passage", show=shortened),
     )
     return Table(
         frame,
@@ -167,6 +200,7 @@ def _evidence(graph: FactGraph, variant: str, view: Mapping[str, Any]) -> Iterat
                 "atom": atom,
                 "variant": variant,
                 "claim": shortened(f"{atom}: {texts[atom]}"),
+                "claim_text": texts[atom],
                 **{name: item[name] for name in ("context", "relation", "probability", "change")},
                 "change_error": item.get("change_error"),
                 "title": context.title,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from experiments.findings.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
 from experiments.findings.table import Table, blocks, is_right, presented
@@ -30,6 +30,20 @@ def no_figures() -> Mapping[str, PaperFigure]:
     return MappingProxyType({})
 
 
+class MarkedPiece(NamedTuple):
+    """A piece of a text on which a page opens.
+
+    Attributes:
+        text: the piece.
+        claims: ids and texts of the claims that it makes.
+        verdict: that on the least supported of them.
+    """
+
+    text: str
+    claims: tuple[tuple[str, str], ...] = ()
+    verdict: str = ""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Findings(Previewed):
     """What a method found; shown as its sentences and its first table.
@@ -47,6 +61,8 @@ class Findings(Previewed):
         frames: what makes long frames, by name; they are made when they are asked for.
         written: files in which it is kept already, or none if there is nothing to keep; None: it
             is kept where `save` puts it.
+        opening: a text on which the page opens, in pieces, with the tables next, before what was
+            found in words; without a text the page opens on the tables. None: on the words.
         command: the command that finds the same, which the front door names.
     """
 
@@ -63,6 +79,7 @@ class Findings(Previewed):
         default_factory=lambda: MappingProxyType({})
     )
     written: tuple[Path, ...] | None = None
+    opening: tuple[MarkedPiece, ...] | None = None
     command: str = ""
 
     def __getitem__(self, name: str) -> pd.DataFrame:

@@ -36,6 +36,7 @@ def write_findings_page(path: Path, found: Findings) -> None:
         "run": found.origin.study,
         "sha256": found.origin.sha256,
         "title": f"{found.command}: {found.source}",
+        "opening": found.opening,
         "sentences": found.sentences,
         "tables": [part for table in found.shown().values() for part in _parts(table)],
         "texts": found.texts,

@@ -7,6 +7,7 @@ from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from experiments.evaluators.marked_texts import VERDICTS
 from experiments.findings.page import environment
 from experiments.findings.text import in_sample_remark
 from experiments.pages import texts
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from experiments.pages.response_page import AtomCard, ShownAnswer
-
-_VERDICTS = ("contradicted", "undecided", "unknown", "supported")
-"""Verdicts, the least supported first."""
 
 INDEX = "index.html"
 RESPONSE = "response.html"
@@ -42,7 +40,7 @@ def report_templates() -> Environment:
 def worst_verdict(cards: Sequence[AtomCard], claims: Sequence[int]) -> str:
     """The verdict on the least supported of some claims."""
     found = {cards[number].verdict for number in claims}
-    return next(one for one in _VERDICTS if one in found)
+    return next(one for one in VERDICTS if one in found)
 
 
 # A page has thousands of these, for which a macro of a template takes ten times as long.

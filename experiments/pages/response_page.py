@@ -17,8 +17,8 @@ from experiments.evaluators.evidence import (
     evidence_of_atoms,
     recorded_context,
 )
+from experiments.evaluators.marked_texts import deciding_sentences, marked_response
 from experiments.pages.graph_drawing import Drawing, drawing_of
-from experiments.pages.marked_texts import deciding_sentences, marked_response
 from experiments.pages.removals import ViewRemovals
 from experiments.pages.reported_datasets import Answer, Part, Place
 from experiments.pages.texts import ABSENT, change, fixed, label_word

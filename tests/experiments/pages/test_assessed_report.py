@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from experiments import report
+from experiments.evaluators.marked_texts import deciding_sentences, marked_response
 from experiments.evaluators.response import AssessmentView, assess_graph
 from experiments.pages.assessed import report_of_graphs
-from experiments.pages.marked_texts import deciding_sentences, marked_response
 from experiments.pages.pages import worst_verdict
 from factormodels import (
     Atom,
@@ -234,3 +234,27 @@ def test_a_sentence_has_the_mark_of_its_least_supported_claim() -> None:
     cards: list[Any] = [SimpleNamespace(verdict=verdict) for verdict in given]
     for number, verdict in enumerate(given, 1):
         assert worst_verdict(cards, range(number)) == verdict
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_page_of_assess_opens_on_the_text_and_its_claims_with_the_deciding_sentences() -> None:
+    """`assess --report` of one response: not on what the stages did, nor on a passage's opening."""
+    Path("answer.txt").write_text("The tower is <b>old</b>. It fell in 1911.")
+    long = "The weather is mild here in summer, and cold in winter, with much snow. " * 4
+    Path("notes").mkdir()
+    Path("notes/one.txt").write_text(f"{long}The tower is an old one, it is said. {long}")
+    printed = invoke("assess", "answer.txt", "--documents", "notes", "--report", "page.html").stdout
+    assert "… The tower is an old one, it is said. …" in printed
+    page = Path("page.html").read_text()
+    marked = re.findall(r'<mark class="(\w+)">([^<]*)</mark><sup title="([^"]*)">(\w+)</sup>', page)
+    old = "The tower is &lt;b&gt;old&lt;/b&gt;."
+    assert [(text, name) for _, text, _, name in marked] == [
+        (old, "a1"),
+        ("It fell in 1911.", "a2"),
+    ]
+    assert [verdict for verdict, *_ in marked] == ["supported", "undecided"]
+    places = [page.index(f'id="{name}"') for name in ("text", "tables", "found")]
+    assert places == sorted(places)
+    assert "… The tower is an old one, it is said. …" in page
+    assert "The weather is mild" not in page
+    assert "Report of a study" not in page
