@@ -214,6 +214,8 @@ def read_claims(answer: Completion, chunk: Chunk) -> ClaimLines | Failure:
         return Failure(f"the answer was {CUT_OFF}: claims may be missing")
     if "|" not in answer.text and says_none(answer.text):
         return ClaimLines(())
+    # The wide bar of Chinese and Japanese answers; as long, so that tokens stay where they are.
+    answer = replace(answer, text=answer.text.replace("｜", "|"))
     return _listed_objects(answer.text, chunk) or _listed_lines(answer, chunk)
 
 
@@ -233,7 +235,7 @@ _LABEL = "|".join(f"(?P<{label.name}>{words})" for label, words in _WORDS.items(
 _NUMBER = r"(?:sentences?\s*|s|#)?[\[(]?(?P<number>\d+)(?:\s*(?:[-–,&]|and|to)\s*\d+)*[\])]?"
 _END = re.compile(
     # What separates it from the claim, and perhaps says that it is the verdict.
-    r"(?:[|\t:;,#\[({<>→=]|\s[-–—]+\s)[\s*_`\"'“#\[({<>]*(?:(?:verdict|label)\W+)?"
+    r"(?:[|\t:;,#\[({<>→=]|\s[-–—]+\s)[\s*_`\"'“#\[({<>✅☑✔✓❌❎✗✘\uFE0F]*(?:(?:verdict|label)\W+)?"
     rf"(?P<label>{_LABEL})(?!\w)"
     # A confidence or a remark may follow, in brackets or a column of its own.
     r"[\s*_`\"'”#\])}>.]*(?P<rest>[|,]?\s*\([^()|]*\)|\|[^|]*|,?\s*\d*\.?\d+\s*%?)?[\s.|]*\Z",

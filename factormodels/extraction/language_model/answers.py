@@ -30,6 +30,9 @@ _TEXT = (
 _DONE = r"made|found|present|given|stated|contained|extracted"
 _NONE = re.compile(
     r"none|nothing|nil|n/a|null|"
+    rf"(?:none|neither) of (?:the|these|those) {_TEXT} "
+    r"(?:contains?|makes?|has|have|states?|holds?) "
+    r"(?:an?|any) (?:[\w-]+ ){0,3}(?:claims?|facts?|statements?|assertions?)|"
     r"(?:(?:there (?:is|are)|i (?:can )?(?:find|found|see)|"
     rf"(?:this|the|these) {_TEXT} (?:contains?|makes?|has|have|states?|holds?)) )?"
     r"(?:no|not any|zero)\b(?: (?!not\b|one\b)[\w-]+){0,3} "

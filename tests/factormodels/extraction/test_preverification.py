@@ -259,6 +259,8 @@ def test_wrong_input_is_refused(arguments: tuple[Any, Any, float], message: str)
         "1 | One. | Verdict: supported",
         "1 | One. | supported | 0.98",
         "1 | One. | supported (95%)",
+        "1 | One. | ✅ supported",
+        "1｜One.｜supported",
         "1 | One. | supported | a well known fact",
         "1 | One. | supported\n2 | none",
         "1 | One. | supported\n2 | No verifiable claim. |",

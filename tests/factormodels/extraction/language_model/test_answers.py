@@ -230,6 +230,8 @@ def test_lists_are_read_where_there_is_nothing_else(text: str, items: list[str] 
         *("The sentence contains no verifiable claims.", "I found no claims."),
         *("This sentence makes no factual claims.", "No factual claims that can be verified"),
         "No verifiable claim. The sentence is an opinion.",
+        "None of the sentences has a verifiable claim.",
+        "Neither of these sentences makes any claims.",
     ],
 )
 def test_an_explicit_none_is_understood(text: str) -> None:
