@@ -362,9 +362,11 @@ def _freed(residuals: Floats, shares: Floats, predictions: Floats | None) -> Flo
     their corrections CR2 and CR3, of which the second is the jackknife).
     """
     if predictions is None:
-        return residuals / np.sqrt(1 - np.minimum(shares, _LEVERAGE))
+        alone: Floats = residuals / np.sqrt(1 - np.minimum(shares, _LEVERAGE))
+        return alone
     leverage = shares + predictions**2 / (predictions @ predictions)
-    return residuals / (1 - np.minimum(leverage, _LEVERAGE))
+    freed: Floats = residuals / (1 - np.minimum(leverage, _LEVERAGE))
+    return freed
 
 
 def _ends(

@@ -189,12 +189,13 @@ def _laws(own: Recorded, learned_from: Sequence[Recorded], seed: int, step: Any)
 
 def learned(data: Sequence[Recorded], without: int | None = None, seed: int = 0) -> AnswerLaw:
     """The law of answers of all these responses, or of those that are not of a fold."""
-    pairs, answers = (
-        [each for one in data for each, fold in zip(these(one), one.fold, strict=True)
-         if fold != without]
-        for these in (lambda one: one.pairs, lambda one: one.answers)
-    )  # fmt: skip
-    return learn_law(pairs, answers, seed=seed)
+    told = [
+        (pairs, answers)
+        for one in data
+        for pairs, answers, fold in zip(one.pairs, one.answers, one.fold, strict=True)
+        if fold != without
+    ]
+    return learn_law([pairs for pairs, _ in told], [answers for _, answers in told], seed=seed)
 
 
 def rivals(

@@ -105,7 +105,9 @@ def coverage_rows(
     """
     labels, responses = atoms.labels, np.asarray(atoms.grouping.index)
     names = [q for q in settings.quantities if q != "f1-at-k" or design.endswith("responses")]
-    judged = [(kind, (p,), name) for kind, p in posteriors.items() for name in names]
+    judged: list[tuple[str, tuple[Floats, ...], str]] = [
+        (kind, (p,), name) for kind, p in posteriors.items() for name in names
+    ]
     if "brier" in names and len(posteriors) > 1:
         (one, p), (other, q) = [*posteriors.items()][:2]
         judged.append((f"{one} less {other}", (p, q), "brier"))
@@ -129,14 +131,14 @@ def coverage_rows(
                 told.labels_upper - told.labels_lower,
             ))  # fmt: skip
     rows = []
-    for (kind, name), draws in found.items():
+    for (kind, quantity), draws in found.items():
         values = np.array(draws, dtype=np.float64)
         covers, labels_cover, width, labels_width = values.mean(axis=0)
         rows.append(
             {
                 "design": design,
                 "posteriors": kind,
-                "quantity": name,
+                "quantity": quantity,
                 "n": n,
                 "covers": covers,
                 "width": width,

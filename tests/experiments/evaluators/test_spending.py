@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import pytest
 
 from experiments import assess
@@ -136,6 +137,6 @@ def test_an_assessment_says_what_was_not_asked_and_what_that_leaves_open() -> No
     assert frontier["risk"].iloc[0] > frontier["risk"].iloc[-1] == 0.0
     (axes,) = bound.draw()["frontier"].figure.axes
     mean, largest = axes.get_lines()
-    assert mean.get_ydata().tolist() == frontier["risk"].tolist()
-    assert largest.get_xdata().tolist() == frontier["calls"].tolist()
+    assert np.array(mean.get_ydata()).tolist() == frontier["risk"].tolist()
+    assert np.array(largest.get_xdata()).tolist() == frontier["calls"].tolist()
     assert not assess(texts.graphs, dry_run=True).draw()

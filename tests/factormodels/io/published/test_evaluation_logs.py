@@ -71,6 +71,13 @@ HARNESS = [
 ]
 
 
+def only(record: dict[str, Any]) -> dict[str, Any]:
+    rows = scored_rows(record, "samples.jsonl", 1)
+    assert rows is not None
+    assert len(rows) == 1
+    return rows[0]
+
+
 def written(path: Path, *records: Any) -> Path:
     path.write_text("\n".join(map(json.dumps, records)) + "\n", encoding="utf-8")
     return path
@@ -98,14 +105,14 @@ def test_promptfoo_has_a_row_for_every_test_and_prompt() -> None:
 
 
 def test_the_harness_says_how_probable_the_chosen_answer_is_and_whether_it_is_right() -> None:
-    (first,) = scored_rows(HARNESS[0], "samples.jsonl", 1) or ()
+    first = only(HARNESS[0])
     assert first[CHOICE] == pytest.approx(1 / (1 + math.exp(-1) + math.exp(-2)))
     assert first["label"] is True
-    (second,) = scored_rows(HARNESS[1], "samples.jsonl", 2) or ()
+    second = only(HARNESS[1])
     assert (second["response"], second["label"]) == ("1", False)
     generated = {"doc_id": 3, "filtered_resps": ["Sella"], "filter": "strict-match",
                  "metrics": ["exact_match"], "exact_match": 1.0}  # fmt: skip
-    (row,) = scored_rows(generated, "samples.jsonl", 1) or ()
+    row = only(generated)
     assert (row["claim"], row["exact_match"], row["text"]) == ("strict-match", 1.0, "Sella")
 
 
@@ -134,15 +141,15 @@ def test_estimate_takes_a_log_and_labels_from_a_sheet(tmp_path: Path) -> None:
     sheet = tmp_path / "labels.csv"
     sheet.write_text("response,claim,label\nq0,1,yes\nq1,1,no\nq3,1,yes\nq4,1,yes\n", "utf-8")
     found = estimate(log, labels=(str(sheet),), quantities=("share",), p=("judge",))
-    row = found.tables["estimates"].data.iloc[0]
+    row = found.tables["estimates"].frame.iloc[0]
     assert row["predictions"] == pytest.approx(0.6)
     assert row["labels"] == pytest.approx(0.75)
 
 
 def test_score_takes_the_lines_of_the_harness(tmp_path: Path) -> None:
     found = score(written(tmp_path / "samples.jsonl", *HARNESS))
-    p = [(scored_rows(each, "", None) or [{}])[0][CHOICE] for each in HARNESS]
+    p = [only(each)[CHOICE] for each in HARNESS]
     y = [1.0, 0.0, *(float(number % 2) for number in range(2, 8))]
     brier = sum((a - b) ** 2 for a, b in zip(p, y, strict=True)) / len(p)
-    row = found.tables["scores"].data.iloc[0]
+    row = found.tables["scores"].frame.iloc[0]
     assert row["brier"] == pytest.approx(brier)
