@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import resource
+import sys
 import time
 import tracemalloc
 from collections.abc import Iterator
@@ -27,12 +28,19 @@ def at_most(allowed: int) -> Iterator[None]:
 
 @contextmanager
 def writing_at_most(allowed: int) -> Iterator[None]:
-    """Let no file grow beyond so many bytes within the block, as a full disk would not."""
+    """Let no file grow beyond so many bytes within the block, as a full disk would not.
+
+    Nor is bytecode written: Python would keep half of a module that is first imported there, and
+    every later process would fail on it.
+    """
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    writes_no_bytecode = sys.dont_write_bytecode
     resource.setrlimit(resource.RLIMIT_FSIZE, (allowed, before[1]))
+    sys.dont_write_bytecode = True
     try:
         yield
     finally:
+        sys.dont_write_bytecode = writes_no_bytecode
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
