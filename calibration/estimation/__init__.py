@@ -26,6 +26,7 @@ from calibration.estimation.sampling import (
     draw,
     inclusion_probabilities,
     planned_error,
+    planned_freedom,
     spread,
 )
 
@@ -44,6 +45,7 @@ __all__ = [
     "mean_share",
     "minus",
     "planned_error",
+    "planned_freedom",
     "share",
     "spread",
 ]

@@ -94,20 +94,46 @@ def inclusion_probabilities(
     return found
 
 
-def planned_error(expected: Floats, probabilities: Floats, p: Floats, grouping: Grouping) -> float:
+def planned_error(
+    expected: Floats,
+    probabilities: Floats,
+    p: Floats,
+    grouping: Grouping,
+    alike: float = ALIKE,
+) -> float:
     """Standard error of a share of true claims that labels so drawn will give.
 
     It supposes that probabilities mean what they say. Responses are a sample of others like them.
+    Labels of all claims leave the same, whether they were drawn one by one or by response.
 
     Args:
         expected: expected squared residual of every unit, as `spread` gives it.
         probabilities: of being drawn, above 0 for each.
         p: probabilities (n,) that claims are true.
         grouping: their responses.
+        alike: correlation of the residuals of two claims of a response, as `spread` took it.
     """
     labels = float((expected / probabilities).sum())
+    if expected.size == p.size:
+        # Single claims: what residuals of a response have in common, other responses do not share.
+        together = grouping.sums(np.sqrt(expected)) ** 2
+        labels += alike * float((together - grouping.sums(expected)).sum())
     predictions = float((grouping.sums(p - p.mean()) ** 2).sum())
     return math.sqrt(labels + predictions) / p.size
+
+
+def planned_freedom(probabilities: Floats, grouping: Grouping) -> float:
+    """Degrees of freedom that an interval of labels so drawn has: labelled responses less two.
+
+    Args:
+        probabilities: of being drawn, of every claim (n,) or of every response.
+        grouping: responses of the claims.
+    """
+    responses = probabilities
+    if probabilities.size == grouping.index.size:
+        missed = grouping.sums(np.log1p(-np.minimum(probabilities, 1 - 1e-12)))
+        responses = -np.expm1(missed)
+    return float(responses.sum()) - 2.0
 
 
 def draw(probabilities: Floats, seed: int) -> NDArray[np.bool_]:

@@ -22,6 +22,7 @@ from calibration.estimation import (
     inclusion_probabilities,
     minus,
     planned_error,
+    planned_freedom,
     spread,
 )
 from calibration.estimation import estimate as estimated
@@ -575,7 +576,11 @@ def _plan(claims: _Claims, settings: EstimateSettings, p: Floats) -> Table:
         free = np.ones(expected.size, dtype=np.bool_)
         for n in [n for n in _PLANNED if n <= expected.size]:
             chances = inclusion_probabilities(expected, minutes, n, free)
-            reach = float(student_quantile(settings.level, np.asarray(float(n - 2))))
+            freedom = planned_freedom(chances, grouping)
+            # Labels of two responses or fewer make no interval.
+            reach = math.nan
+            if freedom > 0:
+                reach = float(student_quantile(settings.level, np.asarray(freedom)))
             rows.append(
                 {
                     "unit": unit.value,

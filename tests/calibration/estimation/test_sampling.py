@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 
 import numpy as np
 import pytest
@@ -13,6 +14,8 @@ from calibration.estimation import (
     draw,
     estimate,
     inclusion_probabilities,
+    planned_error,
+    planned_freedom,
     share,
     spread,
 )
@@ -102,3 +105,32 @@ def test_chosen_labels_cover_and_are_worth_more_than_as_many_at_random(unit: Uni
     # Nominal .95; three standard errors of 300 draws below what is promised.
     assert held / 300 >= 0.93 - 3 * 0.0147
     assert chosen < other
+
+
+def test_a_plan_knows_that_claims_of_a_response_resemble_each_other() -> None:
+    # A correlation of .1 in each of 12 responses: 1 / (4.5 + 4.5 + 1).
+    generator = np.random.default_rng(3)
+    grouping = group_by_response(np.repeat(np.arange(12), 30))
+    p, chances = np.full(360, 0.5), np.full(360, 1 / 6)
+    told = []
+    for seed in range(2000):
+        y = generator.random(360) < generator.beta(4.5, 4.5, 12)[grouping.index]
+        told.append(y[draw(chances, seed)].mean())
+    planned = planned_error(spread(p, grouping, Unit.CLAIM), chances, p, grouping)
+    # The standard error of such a deviation is 1 / sqrt(4000), of itself: four of them.
+    assert planned == pytest.approx(np.std(told), rel=4 / math.sqrt(4000))
+    assert planned_freedom(chances, grouping) == pytest.approx(12 * (1 - (5 / 6) ** 30) - 2)
+
+
+def test_plans_of_all_claims_and_of_all_responses_are_the_same() -> None:
+    generator = np.random.default_rng(4)
+    grouping = group_by_response(np.repeat(np.arange(8), generator.integers(1, 40, 8)))
+    p = generator.random(grouping.index.size)
+    errors, freedoms = [], []
+    for unit in Unit:
+        expected = spread(p, grouping, unit)
+        sure = np.ones(expected.size)
+        errors.append(planned_error(expected, sure, p, grouping))
+        freedoms.append(planned_freedom(sure, grouping))
+    assert errors[0] == pytest.approx(errors[1], rel=1e-12)
+    assert freedoms == pytest.approx([6.0, 6.0])
