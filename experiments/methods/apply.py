@@ -20,11 +20,14 @@ from experiments.settings.inputs import graphs_of
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from matplotlib.figure import Figure
 
     from calibration.learned_potentials import ClaimTable
     from calibration.validation import Floats
     from experiments.settings.inputs import Responses
+    from factormodels.fact_graph import FactGraph
 
 _WHY = {
     ShiftStatus.OTHER_EVIDENCE: "no share of true claims makes the evidence here likely",
@@ -106,8 +109,7 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
         f"The mean posterior of {len(p):,} claims is {number(float(p.mean()))}; "
         f"{number(shift.old_share)} of the claims learned from are true."
     )
-    if SENTENCE in known.field.causes and all(a.sentence is None for g in graphs for a in g.atoms):
-        sentences.append("No claim here says of which sentence it is: none is joined to another's.")
+    sentences += _unjoined(known, graphs, table)
     if strange:
         sentences.append(f"Note: {strange}.")
     elif unknown := known.unrecorded(graphs):
@@ -126,6 +128,28 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
         },
         graphs=judged(graphs, p),
     )
+
+
+def _unjoined(judge: Judge, graphs: Sequence[FactGraph], table: ClaimTable) -> list[str]:
+    """What claims lack that the judge reads: a sentence, relations."""
+    told, n = [], len(table.labels)
+    alone = sum(atom.sentence is None for graph in graphs for atom in graph.atoms)
+    if SENTENCE in judge.field.causes and alone:
+        who = f"{alone:,} of {n:,} claims do not say of which sentence they are"
+        if alone == n:
+            who = "No claim here says of which sentence it is"
+        told.append(
+            f"{who}: each counts as a sentence of its own, and posteriors are other than with "
+            "sentences."
+        )
+    if "passages" in table.names:
+        silent = int((table.values[:, table.names.index("passages")] == 0).sum())
+        if silent:
+            told.append(
+                f"{silent:,} of {n:,} claims have no relation with a passage that was retrieved "
+                "for them: little but what they share with others speaks for their posteriors."
+            )
+    return told
 
 
 def _checked(shift: Shift) -> str:

@@ -110,15 +110,45 @@ def test_other_evidence_is_told_with_what_to_do_and_never_moves_the_prior(tmp_pa
     assert found["responses"]["mean"].equals(as_learned["responses"]["mean"])
 
 
-def test_claims_without_a_sentence_are_said_to_be_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("stated", "said"),
+    [
+        (0, "No claim here says of which sentence it is: each counts as a sentence of its own"),
+        (1, " claims do not say of which sentence they are: each counts as a sentence of its own"),
+    ],
+)
+def test_claims_without_a_sentence_are_said_to_be_alone(
+    tmp_path: Path, stated: int, said: str
+) -> None:
     judge = tmp_path / "judge.json"
     fit(biographies(0, 20), penalty=30.0, folds=0, save=judge)
+    new = biographies(20, 30)
     bare = [
-        replace(g, atoms=tuple(replace(a, sentence=None) for a in g.atoms))
-        for g in biographies(20, 30)
+        replace(
+            g, atoms=(*g.atoms[:stated], *(replace(a, sentence=None) for a in g.atoms[stated:]))
+        )
+        for g in new
     ]
+    assert not any(
+        "of which sentence" in each for each in apply(judge, new, n_bootstrap=20).sentences
+    )
     told = apply(judge, bare, n_bootstrap=20).sentences
-    assert any("none is joined to another's" in sentence for sentence in told)
+    assert any(said in sentence for sentence in told)
+
+
+def test_claims_without_relations_are_counted(tmp_path: Path) -> None:
+    judge = tmp_path / "judge.json"
+    fit(biographies(0, 20), penalty=30.0, folds=0, save=judge)
+    new = biographies(20, 30)
+    lost = {(g.id, g.atoms[0].id) for g in new}
+    fewer = [
+        replace(g, relations=tuple(r for r in g.relations if (g.id, r.target) not in lost))
+        for g in new
+    ]
+    n = sum(len(g.atoms) for g in new)
+    told = apply(judge, fewer, n_bootstrap=20).sentences
+    assert any(f"10 of {n} claims have no relation with a passage" in each for each in told)
+    assert not any("no relation" in each for each in apply(judge, new, n_bootstrap=20).sentences)
 
 
 @pytest.mark.parametrize("columns", ["evidence", "others", "passages"])
