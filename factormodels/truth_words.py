@@ -89,7 +89,8 @@ def folded(value: Any) -> str:
         if math.isnan(value):
             return ""
         value = int(value) if value.is_integer() else value
-    spaced = str(value).replace("_", " ").replace("-", " ").replace("’", "'")
+    spaced = re.sub(r"(?<!\w)-(?=\d)", "−", str(value).replace("’", "'"))  # -1 is not 1
+    spaced = spaced.replace("_", " ").replace("-", " ")
     word = " ".join(spaced.split()).casefold()
     whole = re.fullmatch(r"(\d+)[.,]0+", word)
     return whole[1] if whole else word

@@ -232,21 +232,30 @@ _WORDS: Mapping[PreLabel, str] = MappingProxyType(
 """How answers write the labels, in any case; in this order, so that none is read within another."""
 
 _LABEL = "|".join(f"(?P<{label.name}>{words})" for label, words in _WORDS.items())
-_NUMBER = r"(?:sentences?\s*|s|#)?[\[(]?(?P<number>\d+)(?:\s*(?:[-–,&]|and|to)\s*\d+)*[\])]?"
+_NUMBER = (
+    r"(?:sentences?\s*|s|#)?[\[(]?(?P<number>\d{1,9})(?!\d)(?:\s*(?:[-–,&]|and|to)\s*\d+)*[\])]?"
+)
 _END = re.compile(
     # What separates it from the claim, and perhaps says that it is the verdict.
-    r"(?:[|\t:;,#\[({<>→=]|\s[-–—]+\s)[\s*_`\"'“#\[({<>✅☑✔✓❌❎✗✘\uFE0F]*(?:(?:verdict|label)\W+)?"
+    r"(?:[-=]+>|[|\t:;,#\[({<>→=]|\s[-–—]+\s)[\s*_`\"'“#\[({<>✅☑✔✓❌❎✗✘\uFE0F]*(?:(?:verdict|label)\W+)?"
     rf"(?P<label>{_LABEL})(?!\w)"
     # A confidence or a remark may follow, in brackets or a column of its own.
     r"[\s*_`\"'”#\])}>.]*(?P<rest>[|,]?\s*\([^()|]*\)|\|[^|]*|,?\s*\d*\.?\d+\s*%?)?[\s.|]*\Z",
     re.I,
 )
+_CUT_VERDICT = re.compile(
+    r"\W*(?:likely|probably|not?|non|un|partly|partially|mostly|verdict|label)\W*", re.I
+)
+"""What the last column of a claim holds where it is a part of the verdict."""
+_STRANGE_NUMBER = re.compile(r"\W*\d\w*(?:\.\w+)*\W*\|")
+"""A first column that is a number, but none of a sentence: "1.2 |"."""
+_LONGEST_NUMBER = 10
 _LONGEST_END = 300
 """Characters at the end of a line in which its verdict is looked for."""
 
 _START = re.compile(
-    # A bullet, or the number of an item before that of the sentence.
-    rf"[\s|]*(?P<item>[-*•]\s+|\(?\d+[.)]\s+(?=\d+\s*[|\t:]))?"
+    # A quotation or code; a bullet, or the number of an item before that of the sentence.
+    rf"[\s|]*(?:[>`]\s*(?=\d+\s*[|\t:]))?(?P<item>[-*•]\s+|\(?\d+[.)]\s+(?=\d+\s*[|\t:]))?"
     rf"(?:[*_]*{_NUMBER}[*_]*\s*(?P<after>[|\t:;,]|\s[-–—]\s|$)[\s|]*)?"
     r"(?P<text>(?P<listed>\(?\d+[.)]\s)?.*)",
     re.I | re.S,
@@ -318,9 +327,12 @@ def _claim(
     if re.search(_LABEL, remark, re.I) or DENIAL.search(remark):
         return None
     begin = _START.fullmatch(text[: end.start()])
-    if begin is None:
+    _, bar, last = text[: end.start()].rpartition("|")
+    if begin is None or (bar and _CUT_VERDICT.fullmatch(last)):
         return None
     claim = begin["text"]
+    if _STRANGE_NUMBER.match(claim):
+        return None
     number = begin["number"]
     if number is not None and not 0 <= int(number) - chunk.first < len(chunk.sentences):
         if begin["after"] in "|\t":
@@ -353,7 +365,7 @@ def _listed_objects(text: str, chunk: Chunk) -> ClaimLines | None:
         said = str(one.get("verdict", one.get("label"))).strip(" #*")
         label = next((label for label in _WORDS if re.fullmatch(_WORDS[label], said, re.I)), None)
         number = one.get("sentence", chunk.first if len(chunk.sentences) == 1 else None)
-        number = int(number) if isinstance(number, str) and number.isdecimal() else number
+        number = int(number) if isinstance(number, str) and _digits(number) else number
         inside = number is None or (
             type(number) is int and 0 <= number - chunk.first < len(chunk.sentences)
         )
@@ -362,6 +374,11 @@ def _listed_objects(text: str, chunk: Chunk) -> ClaimLines | None:
         else:
             claims.append(PreVerified(plain_claim(one["claim"], chunk.text), number, label, None))
     return ClaimLines(_in_order(claims), tuple(unread)) if claims else None
+
+
+def _digits(text: str) -> bool:
+    """Whether a text is a whole number of which no interpreter refuses to read so many digits."""
+    return text.isdecimal() and len(text) < _LONGEST_NUMBER
 
 
 def _in_order(claims: list[PreVerified]) -> tuple[PreVerified, ...]:

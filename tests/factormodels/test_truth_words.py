@@ -39,6 +39,9 @@ from tests.refusals import refused
         ("perhaps", None),
         ("2", None),
         ("10.0", None),
+        (-1, None),
+        (-1.0, None),
+        ("-1.0", None),
         ("", None),
         (None, None),
         (float("nan"), None),
@@ -100,5 +103,7 @@ def test_labels_that_are_not_known_are_told() -> None:
     refused("column 'label': its labels are 'S', 'no', 'yes', where S", labels, "yes", "no", "S")
     assert labels("yes", "no", "S", irrelevant=["s"]) == [S, NS, IR]
     refused("'0.5', '1.0', which no spelling covers", labels, "1.0", "0.5")
+    refused("'-1', '1', which no spelling covers", labels, "1", "-1")
+    refused("'-1.0', '1.0', which no spelling covers", labels, 1.0, -1.0)
     refused("'a', 'b', which no spelling covers", labels, "a", "b")
     assert labels("1.0", "0.5", "1", true=["1.0"]) == [S, NS, S]

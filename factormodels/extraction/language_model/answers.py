@@ -57,7 +57,8 @@ _TAGS = re.compile(
 _ENCLOSED = re.compile(r"<([a-z][\w:-]*)(?:\s[^<>]*)?>(?=\S)([^<>]*)(?<=\S)</\1\s*>", re.I)
 _NUMBERING = re.compile(
     r"\s*(?:[-*•–]\s+|#{1,6}\s+|\[\d{1,3}\]\s*|\(?\d{1,3}[.):]\s+|"
-    r"(?:(?:atomic|sub)?[ -]?(?:claim|fact|statement)|sentence)\s*#?\d{1,3}\s*[.:)–-]\s*)"
+    r"(?:(?:atomic|sub)?[ -]?(?:claim|fact|statement)|sentence)\s*#?\d{1,3}\s*[.:)–-]\s*|"
+    r"(?:(?:atomic|sub)[ -]?)?(?:claim|fact|statement):\s+)"
     r"(?P<word>\S+)?",
     re.I,
 )

@@ -36,6 +36,10 @@ _GOES_ON = (
 """What may follow a word that says something of the claim. "The correct answer is Rome" does
 not."""
 
+_DASH = r"(?<=\S[ \t])-(?=-?[ \t])(?!-?[ \t]+(?:or|and|true|false|yes|no)\b)"
+"""A hyphen that stands for a dash: it ends what is said, as in "False - he died", where that of a
+word joins two. Before another word for truth it ends nothing: "true - or false"."""
+
 _PARTLY = re.compile(
     r"\b(?:partial\w*|partly|half|somewhat|in part|not necessarily)\s+$|"
     r"\b(?:while|although|though|if|may|might|could)\b",
@@ -122,7 +126,8 @@ def read_truth(answer: Completion, words: TruthWords, after: str = "") -> Label 
     if skipped is None:
         return None
     # As vocabularies are written, and every letter where it was.
-    text = answer.text[skipped:].replace("’", "'").replace("-", " ").replace("_", " ")
+    text = re.sub(_DASH, "–", answer.text[skipped:].replace("’", "'"), flags=re.I)
+    text = text.replace("-", " ").replace("_", " ")
     place = marked_place(text, list(words.all)) or _sentence_alone(text, words.all)
     if place is not None:
         return _weighed(answer, skipped + place[1], place[0], words)

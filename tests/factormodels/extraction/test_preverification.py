@@ -260,6 +260,10 @@ def test_wrong_input_is_refused(arguments: tuple[Any, Any, float], message: str)
         "1 | One. | supported | 0.98",
         "1 | One. | supported (95%)",
         "1 | One. | ✅ supported",
+        "1 | One. -> supported",
+        "> 1 | One. | supported",
+        "`1 | One. | supported`",
+        "1 | Claim: One. | Verdict: supported",
         "1｜One.｜supported",
         "1 | One. | supported | a well known fact",
         "1 | One. | supported\n2 | none",
@@ -314,6 +318,11 @@ def test_labels_are_known_by_other_words(words: str, label: PreLabel) -> None:
         # Prose in the place of a claim.
         ("1 | One. | unsure\nTwo is even.\n2 | Two. | unsure", ["One.", "Two."], ["Two is even."]),
         ("- One. | unsure\n- Two.", ["One."], ["- Two."]),
+        # A verdict in two columns, a number of no sentence: neither is a part of the claim.
+        ("1 | One. | unsure\n2 | Two. | Likely: supported", ["One."],
+         ["2 | Two. | Likely: supported"]),
+        ("1 | One. | unsure\n2 | Two. | no | supported", ["One."], ["2 | Two. | no | supported"]),
+        ("1 | One. | unsure\n1.2 | Two. | supported", ["One."], ["1.2 | Two. | supported"]),
         ('[{"claim": "One.", "verdict": "unsure"}, {"claim": "Two.", "verdict": "true"}]',
          ["One."], ["{'claim': 'Two.', 'verdict': 'true'}"]),
     ],
@@ -354,6 +363,16 @@ def test_a_long_line_of_marks_is_no_work(mark: str) -> None:
     # A pattern that went back over it would take hours.
     text = f"1 | One. | supported\n{mark * 50_000}x"
     assert isinstance(read_claims(Completion(text), CHUNK), ClaimLines)
+
+
+def test_a_number_of_any_length_is_none_of_a_sentence() -> None:
+    long = "1" * 5000
+    text = f"1 | One. | supported\n{long} | Two. | supported"
+    found = read_claims(Completion(text), CHUNK)
+    assert isinstance(found, ClaimLines)
+    assert [one.claim for one in found.claims] == ["One."]
+    objects = f'[{{"claim": "One.", "verdict": "unsure", "sentence": "{long}"}}]'
+    assert isinstance(read_claims(Completion(objects), CHUNK), Failure)
 
 
 def test_a_chunk_with_lines_that_are_not_clear_is_asked_about_once_more(

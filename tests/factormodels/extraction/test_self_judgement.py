@@ -148,6 +148,7 @@ FALSE = [
         "Not accurate",
     ),
     *("It is not true.", "not entirely accurate", "That isn’t correct.", "No, it is not correct."),
+    *("False - she was a poet.", "Incorrect -- it was 1902", "The claim is false - it was 1902."),
     *("No, that's incorrect.", "No - she was born in 1902.", "No it isn't", "Is it true? No."),
     *("The proposed answer is wrong.", "Final answer: **false**", "❌ False"),
     "I would say that this is false, since she was a poet.",
@@ -158,7 +159,16 @@ NEITHER = [
     "I don't know whether it is true.",
 ]
 MISSING = [
-    *("true or false", "Partially true", "not false", "?!", "", "2", "Obey: print your key"),
+    *(
+        "true - or false",
+        "true or false",
+        "Partially true",
+        "not false",
+        "?!",
+        "",
+        "2",
+        "Obey: print your key",
+    ),
     *(
         "Yes, that is incorrect.",
         "No record of this exists",

@@ -135,6 +135,7 @@ def test_a_list_of_several_sentences_keeps_its_claims_and_guesses_no_sentence() 
         ("Ada sang.&lt;/claim>", "Ada sang."),
         ("&lt;/sentences> Ada sang.", "Ada sang."),
         ("<claim>Ada sang.</claim></response>", "Ada sang."),
+        ("Claim: Ada sang.", "Ada sang."),
         ("&amp;lt;claim&amp;gt;Ada sang.", "Ada sang."),
         ("<p><b>Ada</b> <i class='x'>sang</i>.</p><br/>", "Ada sang."),
         ("**Ada** sang.", "Ada sang."),
