@@ -130,6 +130,11 @@ class TakenOption:
                 yield self.head, part
             else:
                 wrong = unknown[1] if self.head and unknown else key
+                if field and not sign:
+                    raise InputError(
+                        f"--{self.name} {part}: nothing is given for {key!r}; write "
+                        f"--{self.name} {key}=VALUE"
+                    )
                 raise InputError(
                     unknown_name(f"--{self.name} {part}: the key {wrong!r}", wrong, self.keys)
                 )

@@ -14,6 +14,7 @@ from pydantic import Field
 from experiments.cli.front import command_of, run_command
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, data_frame, text_columns
+from experiments.methods.score import score
 from experiments.settings import (
     SET,
     ColumnName,
@@ -257,6 +258,13 @@ def test_what_is_wrong_with_a_key_is_one_sentence(
     (folder / "bad.yaml").write_text("sede: 1\n")
     (folder / "list.yaml").write_text("- 1\n")
     refused(re.escape(sentence), run_command, search, ["t", *arguments])
+
+
+def test_a_key_without_a_value_is_told_how_it_gets_one() -> None:
+    asked = ["table.csv", "--column", "p"]
+    refused(
+        "--column p: nothing is given for 'p'; write --column p=VALUE", run_command, score, asked
+    )
 
 
 def test_python_is_told_of_fields_whatever_option_they_are_keys_of() -> None:
