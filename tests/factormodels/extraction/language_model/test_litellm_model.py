@@ -184,6 +184,19 @@ def _error(message: str, code: str) -> dict[str, Any]:
             },
         ),
         ("xai/grok-3", 403, {"code": "permission", "error": "Your team has no credits yet."}),
+        ("openrouter/some/model", 403, {"error": {"message": "Key limit exceeded.", "code": 403}}),
+        (
+            "anthropic/claude-sonnet-4-5",
+            400,
+            {
+                "type": "error",
+                "error": {
+                    "type": "invalid_request_error",
+                    "message": "You have reached your specified API usage limits.",
+                },
+            },
+        ),
+        ("openai/test", 400, _error("Budget has been exceeded! Current cost: 5", "budget")),
     ],
 )
 def test_an_exhausted_account_ends_the_run_and_is_asked_once(
