@@ -347,6 +347,11 @@ def _sentences(found: Sequence[_Found], relations: str, missing: int) -> list[st
     if known:
         agreement = with_interval(*mean_interval([own.agreement for own in known]))
         told.append(f"Agreement per claim, mean over responses: {agreement}.")
+    if relations == "given" and known and not any(own.n_relations for own in known):
+        told.append(
+            "No graph has relations between claims, so that this agreement says nothing: judge "
+            "them with --relations lexical or --model."
+        )
     if relations == "lexical":
         told.append(
             "The lexical model goes by the words that two claims share, and was fitted to passages "

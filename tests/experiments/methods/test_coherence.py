@@ -214,3 +214,9 @@ def test_pairs_are_asked_by_what_their_conflict_would_cost(evidence: bool) -> No
 
 def test_an_order_of_pairs_needs_their_number() -> None:
     refused("--by value|`by` value", coherence, [graph()], relations="lexical", by="value")
+
+
+def test_agreement_without_any_relation_is_said_to_say_nothing() -> None:
+    asked = coherence("demonstration", relations="given")
+    assert "No graph has relations between claims" in str(asked)
+    assert "No graph has relations" not in str(coherence("demonstration", relations="lexical"))
