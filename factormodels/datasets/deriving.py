@@ -26,9 +26,7 @@ def run_derivation(
             of responses.
         arguments: words of the command line; those of the process if None.
     """
-    parser = argparse.ArgumentParser(
-        prog=f"python -m {module}", description=description
-    )
+    parser = argparse.ArgumentParser(prog=f"python -m {module}", description=description)
     for name, what in {**sources, "out": "the file to write"}.items():
         parser.add_argument(name, help=what)
     chosen = parser.parse_args(arguments)
