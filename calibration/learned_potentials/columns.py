@@ -239,7 +239,7 @@ def _evidence(graph: FactGraph) -> Floats:
     means = {name: float(np.mean(values)) for name, values in of_passage.items()}
     rows = []
     for atom in graph.atoms:
-        # Strongest first; of equals, the passage that serves more claims.
+        # Strongest first; of equals, the passage that serves more claims, then that recorded first.
         own = sorted(of_claim.get(atom.id, ()), key=lambda r: (-r[0], -reach[r[2]], r[1]))
         if not own:
             absent = [*[_ABSENT] * (_RANKS + 1), 0.0, *[np.log(_INSIDE)] * 2]
