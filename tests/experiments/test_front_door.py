@@ -57,7 +57,7 @@ PASSAGES = {
 
 
 def test_every_name_can_be_imported_and_called() -> None:
-    assert set(experiments.__all__) <= set(dir(experiments))
+    assert sorted(experiments.__all__) == dir(experiments)
     for name in experiments.__all__:
         assert callable(getattr(experiments, name))
     with pytest.raises(AttributeError, match="nothing"):
