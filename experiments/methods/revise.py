@@ -32,7 +32,7 @@ from factormodels.extraction.sentences import split_sentences
 from factormodels.extraction.stages.corrections import corrections, relations_to
 from factormodels.extraction.stages.relations import LEAST_PROBABILITY
 from factormodels.fact_graph import FactGraph
-from factormodels.variants import variant
+from factormodels.variants import between_claims, variant
 
 if TYPE_CHECKING:
     Responses = str | os.PathLike[str] | Iterable[FactGraph]
@@ -70,8 +70,9 @@ class ReviseSettings(
     least: Annotated[float, Field(ge=0, le=1), Option("P")] = LEAST_PROBABILITY
     """Least probability of a relation that counts."""
 
-    variant: Literal["given", "FR1", "FR2", "FR3"] = "FR2"
-    """Which recorded relations count."""
+    variant: Literal["given", "FR1", "FR2", "FR3"] | None = None
+    """Which recorded relations count; by default FR2, and all as given of a response whose claims
+    have relations between them, which FR1, FR2 and FR3 leave out."""
 
     encoding: Literal["implication", "conditional", "mixture"] = "implication"
     """Encoding of relations as factors."""
@@ -161,6 +162,13 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
     remarks = list(loaded.remarks)
     if left_out:
         remarks.append(f"{counted(left_out, 'response')} without claims or relations: left out.")
+    if settings.variant not in (None, "given"):
+        unused = sum(len(between_claims(graph)) for graph in graphs)
+        if unused:
+            remarks.append(
+                f"{counted(unused, 'relation')} between claims: {settings.variant} leaves "
+                f"{'it' if unused == 1 else 'them'} out."
+            )
     if failures:
         remarks.append(
             f"{counted(len(failures), 'claim')} could not be corrected since there was no answer; "
@@ -186,7 +194,7 @@ def revised_response(
     Of the revised response, claims that are dropped or hedged are no claims any more: it does not
     assert them.
     """
-    view = variant(graph, settings.variant)
+    view = variant(graph, settings.variant or ("given" if between_claims(graph) else "FR2"))
     before = _posteriors(view, settings)
     doubtful = [atom for atom in view.atoms if before[atom.id] < settings.keep]
     refuted = [atom for atom in doubtful if before[atom.id] < settings.drop]

@@ -247,6 +247,35 @@ def test_the_command_writes_graphs_and_a_page(tmp_path: Path) -> None:
     assert "The bridge is 90 metres long." in page.read_text(encoding="utf-8")
 
 
+def at_odds() -> FactGraph:
+    """The graph at-odds.json of the guide: claims with relations between them, no passages."""
+    return FactGraph(
+        "at-odds",
+        tuple(Atom(name, f"Claim {name}.", prior=0.5) for name in ("a1", "a2", "a3")),
+        (),
+        (
+            Relation("a1", "a2", RelationKind.EXCLUSIVE, 0.9),
+            Relation("a1", "a3", RelationKind.CO_NECESSITY, 0.7),
+        ),
+    )
+
+
+def test_relations_between_claims_count() -> None:
+    graph = at_odds()
+    marginals = infer(graph.to_factor_graph()).marginals
+    before = [float(marginals[name][1]) for name in graph.atom_ids]
+    found = revise([graph])
+    row: Any = found["responses"].iloc[0]
+    assert row["before"] == pytest.approx(np.mean(before), abs=1e-12)
+    # The less probable of the two that exclude each other goes.
+    assert changes(found) == {"a2": ("hedged", f"{HEDGE}Claim a2.")}
+    assert found.graphs[0].relations == graph.relations[1:]
+    assert "leaves" not in str(found)
+    left_out = revise([graph], variant="FR2")
+    assert "2 relations between claims: FR2 leaves them out." in str(left_out)
+    assert changes(left_out) == {}
+
+
 def test_a_response_of_which_nothing_stays() -> None:
     one = FactGraph(
         "r",
