@@ -39,6 +39,7 @@ from experiments.evaluators.spending import (
     frontier_table,
     on_budget,
     risk_sentences,
+    within_budget,
 )
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table
@@ -392,6 +393,8 @@ def _of_missing(
 def _bound(loaded: LoadedResponses, plan: AssessmentPlan, settings: AssessSettings) -> Findings:
     """What would be asked, and what exact inference would cost: a dry run sends nothing."""
     rows = estimate(loaded.graphs, plan)
+    if settings.spend is not None:
+        rows = within_budget(loaded.graphs, plan, rows)
     tables: dict[str, Table] = {"calls": call_table(rows)}
     if any(row.inference for row in rows):
         tables["inference"] = inference_table(rows, plan.views[0].backend)

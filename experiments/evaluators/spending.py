@@ -14,7 +14,7 @@ import numpy as np
 
 from calibration.unasked import AnswerLaw, Answers, play, replay, stated_risk
 from calibration.unasked.order import tell, values
-from experiments.evaluators.estimate import estimate
+from experiments.evaluators.estimate import StageEstimate, estimate
 from experiments.evaluators.threads import LocalRelations
 from experiments.evaluators.unasked import Askable, answer_of, askable
 from experiments.findings.artefacts import PaperFigure
@@ -114,23 +114,68 @@ def on_budget(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> AssessmentPl
         InputError: as `limits`.
     """
     settings = plan.settings
-    row = next(row for row in estimate(graphs, plan) if row.stage == f"relations {plan.widest}")
-    price = None if row.cost is None else row.cost / max(1, row.calls)
-    # Windows and samples make several calls of a pair; they are in the estimate.
     free = plan.relations != "model"
-    pairs = sum(len(relation_pairs(merge_duplicate_contexts(one), plan.widest)) for one in graphs)
-    calls_a_pair = max(1.0, row.calls / pairs) if row.exact and pairs and not free else 1.0
+    allowed, _ = _planned(graphs, plan, estimate(graphs, plan))
     stage = spending_stage(
         LocalRelations(plan.judge) if free else plan.judge,
         plan.widest,
         float(plan.facts["least"]),
         settings.encoding,
-        limits(graphs, settings.spend, settings.stop, price, calls_a_pair),
+        allowed,
         plan.relation_facts,
     )
     stages = list(plan.stages)
     stages[plan.relation_place] = stage
     return replace(plan, stages=tuple(stages))
+
+
+def _planned(
+    graphs: Sequence[FactGraph], plan: AssessmentPlan, rows: Sequence[StageEstimate]
+) -> tuple[Limits, float]:
+    """The limits of each response, in pairs, and the calls that a pair takes.
+
+    Raises:
+        InputError: as `limits`.
+    """
+    row = next(row for row in rows if row.stage == f"relations {plan.widest}")
+    price = None if row.cost is None else row.cost / max(1, row.calls)
+    # Windows and samples make several calls of a pair; they are in the estimate.
+    free = plan.relations != "model"
+    pairs = sum(len(relation_pairs(merge_duplicate_contexts(one), plan.widest)) for one in graphs)
+    calls_a_pair = max(1.0, row.calls / pairs) if row.exact and pairs and not free else 1.0
+    settings = plan.settings
+    return limits(graphs, settings.spend, settings.stop, price, calls_a_pair), calls_a_pair
+
+
+def within_budget(
+    graphs: Sequence[FactGraph], plan: AssessmentPlan, rows: Sequence[StageEstimate]
+) -> list[StageEstimate]:
+    """Estimates in which the relations that are asked cost no more than `--spend` allows.
+
+    Raises:
+        InputError: as `limits`.
+    """
+    allowed, calls_a_pair = _planned(graphs, plan, rows)
+    if allowed.calls is None:
+        return list(rows)
+    most = round(sum(allowed.calls.values()) * calls_a_pair)
+    return [
+        _cut(row, most) if row.stage == f"relations {plan.widest}" and row.calls > most else row
+        for row in rows
+    ]
+
+
+def _cut(row: StageEstimate, calls: int) -> StageEstimate:
+    share = calls / row.calls
+    return replace(
+        row,
+        calls=calls,
+        prompt_tokens=round(row.prompt_tokens * share),
+        completion_tokens=round(row.completion_tokens * share),
+        cost=None if row.cost is None else row.cost * share,
+        thoughts=round(row.thoughts * share),
+        thoughts_cost=None if row.thoughts_cost is None else row.thoughts_cost * share,
+    )
 
 
 def risk_sentences(
@@ -164,22 +209,38 @@ def frontier_table(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> dict[st
     drawn = [drawn_answers(law, each, number) for number, each in enumerate(asked)]
     pairs = [each.pairs for each in asked]
     order = play([law] * len(known), pairs, drawn)
-    for share in _SHARES:
-        count = round(share * order.pair.size)
+    # What each response is asked at a time: of all the most valuable, or what its budget allows.
+    counts = [round(share * order.pair.size) for share in _SHARES]
+    asked_of = [
+        [order.pair[:count][order.response[:count] == number] for number in range(len(known))]
+        for count in counts
+    ]
+    allowed = _planned(graphs, plan, estimate(graphs, plan))[0].calls
+    note = ""
+    if allowed is not None:
+        own = [order.pair[order.response == number] for number in range(len(known))]
+        within = [each[: allowed[graph.id]] for each, graph in zip(own, known, strict=True)]
+        spent = sum(len(each) for each in within)
+        if 0 < spent < order.pair.size:
+            asked_of.append(within)
+            note = (
+                f"{counted(spent, 'call')}: the budget, shared out among responses as --spend "
+                "does; in the other rows the most valuable of all responses are asked first."
+            )
+    for own in sorted(asked_of, key=lambda each: sum(map(len, each))):
         risks = []
-        for number, (each, told) in enumerate(zip(pairs, drawn, strict=True)):
-            own = order.pair[:count][order.response[:count] == number]
-            state, odds = replay(law, each, told, own)
+        for each, told, first in zip(pairs, drawn, own, strict=True):
+            state, odds = replay(law, each, told, first)
             risks.append(stated_risk(law, each, state, odds, told.weight))
-        every = np.concatenate(risks)
-        rows.append({"calls": count, "share": share, "risk": float(every.mean()),
-                     "largest": float(every.max())})  # fmt: skip
+        every, count = np.concatenate(risks), sum(map(len, own))
+        rows.append({"calls": count, "share": count / max(1, order.pair.size),
+                     "risk": float(every.mean()), "largest": float(every.max())})  # fmt: skip
     columns = (
         *columns_as("calls:0 | share:2 share of all"),
         *columns_as("risk:3 mean risk | largest:3 largest risk"),
     )
     title = "Calls for relations against the risk that a verdict changes, as the law expects."
-    return {"frontier": Table(data_frame(rows), columns, title)}
+    return {"frontier": Table(data_frame(rows), columns, title, note=note)}
 
 
 def frontier_figures(tables: Mapping[str, Table]) -> Mapping[str, PaperFigure]:

@@ -139,4 +139,13 @@ def test_an_assessment_says_what_was_not_asked_and_what_that_leaves_open() -> No
     mean, largest = axes.get_lines()
     assert np.array(mean.get_ydata()).tolist() == frontier["risk"].tolist()
     assert np.array(largest.get_xdata()).tolist() == frontier["calls"].tolist()
-    assert not assess(texts.graphs, dry_run=True).draw()
+    # The budget has a row of its own, and the calls are no more than it.
+    assert frontier["calls"].is_monotonic_increasing
+    at = frontier.set_index("calls")
+    assert at.loc[0, "risk"] > at.loc[10, "risk"] > 0
+    assert bound.tables["frontier"].note.startswith("10 calls: the budget")
+    calls = bound.tables["calls"].frame.set_index("stage")
+    assert calls.loc["relations FR2", "calls"] == 10
+    whole_calls = assess(texts.graphs, dry_run=True)
+    assert whole_calls.tables["calls"].frame.set_index("stage").loc["relations FR2", "calls"] > 10
+    assert not whole_calls.draw()
