@@ -191,7 +191,9 @@ def risk_sentences(
     yield (
         f"{asked:,} of {counted(asked + unasked, 'pair')} asked, in order of what they are worth. "
         f"If all were, {sum(risks):.1f} of {counted(len(risks), 'verdict')} would be expected to "
-        f"change; the most doubtful with {max(risks):.1%}. The law behind that is of "
+        f"change; the most doubtful with {max(risks):.1%}. A verdict is whether the probability is "
+        "more than one half: a claim that is at one half and stays there is no change. The law "
+        "behind that is of "
         "Factcheck-Bench and biographies: of another relation model it is a guess."
     )
 

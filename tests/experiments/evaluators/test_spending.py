@@ -121,6 +121,7 @@ def test_an_assessment_says_what_was_not_asked_and_what_that_leaves_open() -> No
     said = " ".join(found.sentences)
     assert "10 of " in said
     assert "in order of what they are worth" in said
+    assert "A verdict is whether the probability is more than one half" in said
     assert not found.incomplete
     claims = found.tables["claims"].frame
     assert claims["risk"].between(0, 1).all()
