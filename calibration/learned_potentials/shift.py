@@ -78,8 +78,9 @@ class Shift:
     """How far the evidence of new responses is from what was learned.
 
     Attributes:
-        distance: largest difference between the distribution function of the first kind of evidence
-            among new claims and that of the best mixture; 0 if it is one, nan if that is unknown.
+        distance: largest difference, at the quantiles compared, between the distribution function
+            of the first kind of evidence among new claims and that of the best mixture; 0 if it is
+            one, nan if that is unknown.
         lower: lower end of its interval over responses of both sides; nan without one.
         upper: upper end.
         p_value: of the hypothesis that the evidence is a mixture; nan if it cannot be tested.

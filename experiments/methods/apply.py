@@ -160,9 +160,9 @@ def _checked(shift: Shift) -> str:
             f"{_WHY[shift.status]}."
         )
     told = (
-        "The largest distance between the distribution of the evidence here and the best mixture "
-        f"of what was learned is {number(shift.distance)} {interval(shift.lower, shift.upper)}, "
-        f"p = {number(shift.p_value)}: "
+        "At the quantiles compared, the largest distance between the distribution of the evidence "
+        f"here and the best mixture of what was learned is {number(shift.distance)} "
+        f"{interval(shift.lower, shift.upper)}, p = {number(shift.p_value)}: "
     )
     if shift.status is ShiftStatus.OTHER_EVIDENCE:
         told += (
