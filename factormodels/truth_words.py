@@ -37,10 +37,12 @@ _FALSE = _words(
     正しくない, 거짓, 틀림, خطأ, गलत"""
 )
 _YES = _words(
-    """yes, y, t, 1, oui, sí, si, ja, sì, sim, да, tak, evet, 是, 是的, はい, 예, 네, نعم, हाँ, हां"""
+    """yes, yep, yeah, yup, y, t, 1, ✓, ✔, ✅,
+    oui, sí, si, ja, sì, sim, да, tak, evet, 是, 是的, はい, 예, 네, نعم, हाँ, हां"""
 )
 _NO = _words(
-    """no, n, f, 0, non, nein, não, nao, nee, nej, nei, нет, nie, hayır, 否, 不是, 不, いいえ,
+    """no, nope, n, f, 0, ✗, ✘, ❌,
+    non, nein, não, nao, nee, nej, nei, нет, nie, hayır, 否, 不是, 不, いいえ,
     아니요, 아니오, لا, नहीं"""
 )
 _NEITHER = _words(
@@ -75,7 +77,7 @@ Only who knows that they were may read them so: "A" begins many an answer."""
 ABSENT = ("", "nan", "null", "na", "n/a", "<na>", "missing")
 """What stands in a table where there is nothing."""
 
-_MARKS = " \t\r\n*_`\"'“”‘’«»()[]{}<>#.!:;,。！"
+_MARKS = " \t\r\n*_`\"'“”‘’«»()[]{}<>#.!:;,。！\ufe0f"
 
 
 def folded(value: Any) -> str:

@@ -212,18 +212,29 @@ def read_claims(answer: Completion, chunk: Chunk) -> ClaimLines | Failure:
     """
     if answer.finish == "length":
         return Failure(f"the answer was {CUT_OFF}: claims may be missing")
+    answer = _plain(answer)
     if "|" not in answer.text and says_none(answer.text):
         return ClaimLines(())
-    # The wide bar of Chinese and Japanese answers; as long, so that tokens stay where they are.
-    answer = replace(answer, text=answer.text.replace("｜", "|"))
     return _listed_objects(answer.text, chunk) or _listed_lines(answer, chunk)
 
 
+def _plain(answer: Completion) -> Completion:
+    """An answer with plain bars and without what is not seen, its tokens likewise."""
+    signs = str.maketrans(dict.fromkeys("｜│¦", "|") | dict.fromkeys("\u200b\u2060\ufeff", ""))
+    return replace(
+        answer,
+        text=answer.text.translate(signs),
+        tokens=tuple(replace(one, text=one.text.translate(signs)) for one in answer.tokens),
+    )
+
+
+_RIGHT, _CROSSED = "✅☑✔✓", "❌❎✗✘"
 _WORDS: Mapping[PreLabel, str] = MappingProxyType(
     {
         PreLabel.LIKELY_NON_SUPPORTED: r"(?:likely|probably)[\s_-]*(?:non?t?[\s_-]*|un)supported",
         PreLabel.LIKELY_SUPPORTED: r"(?:likely|probably)[\s_-]*supported",
-        PreLabel.NON_SUPPORTED: r"(?:non?t?[\s_-]*|un)supported",
+        # Table 2 of the paper counts what is refuted as N.
+        PreLabel.NON_SUPPORTED: r"(?:non?t?[\s_-]*|un)supported|refuted",
         PreLabel.SUPPORTED: r"supported",
         PreLabel.IRRELEVANT: r"irrelevant|not[\s_-]*relevant",
         PreLabel.UNSURE: r"unsure|not[\s_-]*sure|uncertain",
@@ -231,16 +242,20 @@ _WORDS: Mapping[PreLabel, str] = MappingProxyType(
 )
 """How answers write the labels, in any case; in this order, so that none is read within another."""
 
+_SUPPORTING = (PreLabel.SUPPORTED, PreLabel.LIKELY_SUPPORTED)
 _LABEL = "|".join(f"(?P<{label.name}>{words})" for label, words in _WORDS.items())
 _NUMBER = (
     r"(?:sentences?\s*|s|#)?[\[(]?(?P<number>\d{1,9})(?!\d)(?:\s*(?:[-–,&]|and|to)\s*\d+)*[\])]?"
 )
 _END = re.compile(
     # What separates it from the claim, and perhaps says that it is the verdict.
-    r"(?:[-=]+>|[|\t:;,#\[({<>→=]|\s[-–—]+\s)[\s*_`\"'“#\[({<>✅☑✔✓❌❎✗✘\uFE0F]*(?:(?:verdict|label)\W+)?"
+    r"(?:[-=]+>|[|\t:;,#\[({<>→=]|\s[-–—]+\s)"
+    rf"[\s*_`\"'“#\[({{<>{_RIGHT}{_CROSSED}\uFE0F]*(?:(?:verdict|label)\W+)?"
     rf"(?P<label>{_LABEL})(?!\w)"
-    # A confidence or a remark may follow, in brackets or a column of its own.
-    r"[\s*_`\"'”#\])}>.]*(?P<rest>[|,]?\s*\([^()|]*\)|\|[^|]*|,?\s*\d*\.?\d+\s*%?)?[\s.|]*\Z",
+    # A sign, then a confidence or a remark: in brackets, behind a dash or in a column of its own.
+    rf"(?P<sign>[\s*_`\"'”#\])}}>.{_RIGHT}{_CROSSED}\uFE0F]*)"
+    r"(?P<rest>[|,]?\s*\([^()|]*\)|\|[^|]*|,?\s*\d*\.?\d+\s*%?|(?P<reason>[-–—]+\s[^|]*))?"
+    r"[\s.|]*\Z",
     re.I,
 )
 _CUT_VERDICT = re.compile(
@@ -326,6 +341,12 @@ def _claim(
     remark = end["rest"] or ""
     if re.search(_LABEL, remark, re.I) or DENIAL.search(remark):
         return None
+    if end["reason"] and end[0][0] not in "|\t#":
+        return None  # "The claim, supported - so they say - by many"
+    label = next(one for one in _WORDS if end[one.name])
+    wrong = _CROSSED if label in _SUPPORTING else _RIGHT
+    if any(sign in wrong for sign in end["sign"]):
+        return None
     begin = _START.fullmatch(text[: end.start()])
     _, bar, last = text[: end.start()].rpartition("|")
     if begin is None or (bar and _CUT_VERDICT.fullmatch(last)):
@@ -348,7 +369,6 @@ def _claim(
     # Prose may end so: "my verdict: supported".
     if not any(map(str.isalpha, claim)) or not (listed or end[0][0] in "|\t#[({<"):
         return None
-    label = next(one for one in _WORDS if end[one.name])
     place = (at + end.start("label"), at + end.end("label"))
     return PreVerified(claim, known, label, _probability(tokens, *place))
 

@@ -35,6 +35,8 @@ from tests.refusals import refused
         ("non-factual", ModelJudgement.FALSE),
         ("None of the above", ModelJudgement.NEITHER),
         ("I don’t know.", ModelJudgement.NEITHER),
+        ("Nope", ModelJudgement.FALSE),
+        ("✔️", ModelJudgement.TRUE),
         ("A", None),
         ("perhaps", None),
         ("2", None),

@@ -22,6 +22,7 @@ SUREST = 1.0 - 1e-6
 _SHOWN = 60
 _MOST_OPENINGS = 100
 _MOST_ESCAPES = 3
+_LONGEST_REMARK = 40
 _MARKUP = " \t\r\n*_`\"'([{<#>:-"
 _ITEM = re.compile(r"(?P<indent>[ \t]*)(?:[-*•–]|\(?\d{1,3}[.):])[ \t]+(?P<text>\S.*)")
 _TEXT = (
@@ -51,12 +52,15 @@ DENIAL = re.compile(
 _ENTITY = re.compile(r"&(?:#\d{1,7}|#x[\da-f]{1,6}|[a-z]\w{1,30});", re.I)
 _TAGS = re.compile(
     r"^(?:\s*</?[a-z][\w:-]*(?:\s[^<>]*)?>)+|(?:\s*</[a-z][\w:-]*\s*>)+(?=[.,;!?\s]*$)|"
-    r"(?:\s*</[a-z][\w:-]*\s*>)+(?=\s*<)|<(?:br|hr)\s*/?>",
+    r"(?:\s*</[a-z][\w:-]*\s*>)+(?=\s*<)|<(?:br|hr)\s*/?>|</(?:[a-z][\w:-]*)?\s*$|"
+    # What a chat's template ends a turn with.
+    r"^\s*<\|\w{1,30}\|>|<\|\w{1,30}\|>\s*$",
     re.I,
 )
 _ENCLOSED = re.compile(r"<([a-z][\w:-]*)(?:\s[^<>]*)?>(?=\S)([^<>]*)(?<=\S)</\1\s*>", re.I)
 _NUMBERING = re.compile(
-    r"\s*(?:[-*•–]\s+|#{1,6}\s+|\[\d{1,3}\]\s*|\(?\d{1,3}[.):]\s+|"
+    r"\s*(?:(?:[-*•–]\s+)?\[[ x]?\]\s+|[-*•–]\s+|#{1,6}\s+|\[\d{1,3}\]\s*|\(?\d{1,3}[.):]\s+|"
+    r"\(?[a-z]\)\s+|"
     r"(?:(?:atomic|sub)?[ -]?(?:claim|fact|statement)|sentence)\s*#?\d{1,3}\s*[.:)–-]\s*|"
     r"(?:(?:atomic|sub)[ -]?)?(?:claim|fact|statement):\s+)"
     r"(?P<word>\S+)?",
@@ -69,15 +73,35 @@ _ANSWER = (
     r"choice|category|output|result)"
 )
 _OPENING = r"[\s*_`\"'“‘«(\[{$#]*(?:\\boxed\{\s*)?(?:\\text(?:bf)?\{\s*)?"
-_ALONE = r"[\s*_`\"'”’»)\]}$#]*(?:[.,;:!\n。，！]|$)"
+_ALONE = r"[\s*_`\"'”’»)\]}$#]*(?:[.,;:!\n。，！]|</[a-z]|$)"
 _MARKS = (
     # The strongest first: where it stands, the weaker ones belong to what was thought before.
-    rf"\bfinal\W+(?:\w+\W+)?{_ANSWER}\b[*_`\"'\s]*(?::|=|\bis\b)[*_`\"'\s]*:?{_OPENING}",
+    rf"(?:\bfinal\W+(?:\w+\W+)?{_ANSWER}\b[*_`\"'\s]*(?::|=|\bis\b)[*_`\"'\s]*:?|"
+    rf"<(?:final[\s_-]?)?{_ANSWER}>){_OPENING}",
     rf"\b{_ANSWER}\b[*_`\"'\s]*(?::|=|\bis\b)[*_`\"'\s]*:?{_OPENING}",
     r"\\boxed\{\s*(?:\\text(?:bf)?\{\s*)?",
     r"\*\*\s*",
 )
 """What stands before an answer that is marked as one."""
+
+_EXCLUDED = re.compile(
+    r"[(\[]\s*(?:(?:and|but)\s+)?(?:not|no|rather\s+than|instead\s+of)\s+(?:an?\s+)?\Z", re.I
+)
+"""What stands before a label, to the end, that a remark in brackets says the answer is not."""
+_ASKED = re.compile(r"[\s*_`\"')\]]*\?[\s*_`\"'(]*(?P<reply>yes|no)\b", re.I)
+"""What stands behind a label that an answer asks about and decides on: "Neutral? No."."""
+_STATING = re.compile(
+    r"(?:^|,\s*so\b)[\W_]*(?:(?:so|and|wait|actually|it|this|that|is|s|an?|the)\b[\W_]*)*\Z", re.I
+)
+"""What stands before a label in its clause, to the end, where it is all that is said."""
+_STATED = re.compile(r"[\s*_`\"')\]}#]*(?:[.:;!\n]|$)")
+"""What stands behind a label that is stated alone."""
+
+_PAIR = re.compile(
+    r"\s*([\"'])(?P<key>\w+)\1\s*:\s*"
+    r"(?:([\"'])(?P<text>[^\"'{}]*)\3|(?P<number>\d{0,9}[.,]?\d{1,20}\s?%?))\s*(?:,|$)"
+)
+"""A key and a value of an object that is nearly JSON: quotes of either kind, numbers as written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,28 +290,41 @@ def says_none(text: str) -> bool:
 def read_stated(text: str, labels: Sequence[str]) -> tuple[str, float] | None:
     """Relation that an answer's JSON object states, and its confidence in it.
 
-    None if there is no such object, or several that do not agree.
+    Keys may have capitals. Where there is no such JSON, an object of single quotes or of numbers as
+    people write them counts. None if there is no such object, or several that do not agree.
 
     Args:
         text: the answer.
         labels: the relations, lower case.
     """
+    objects = [
+        [(str(key).lower(), inner) for key, inner in value.items()]
+        for value in json_values(text)
+        if isinstance(value, dict)
+    ]
+    stating = [pairs for pairs in objects if "relation" in dict(pairs)]
+    if not stating:
+        stating = [pairs for pairs in _near_objects(text) if "relation" in dict(pairs)]
     found = set()
-    for value in json_values(text):
-        if isinstance(value, dict) and "relation" in value:
-            name = str(value["relation"]).strip(_MARKUP + ".").lower()
-            confidence = read_confidence(value.get("confidence"))
-            found.add((name, confidence) if name in labels and confidence is not None else None)
+    for pairs in stating:
+        value = dict(pairs)
+        name = str(value["relation"]).strip(_MARKUP + ".").lower()
+        confidence = read_confidence(value.get("confidence"))
+        clear = name in labels and confidence is not None and len(value) == len(pairs)
+        found.add((name, confidence) if clear and confidence is not None else None)
     return found.pop() if len(found) == 1 else None
 
 
 def read_confidence(value: object) -> float | None:
-    """Probability that an answer states: 0.9, "90%" or "0.9"; None if it is none."""
+    """Probability that an answer states: 0.9, "90%", "0.9" or "0,9"; None if it is none.
+
+    90 without a sign is none, and neither is "1,000", which may be a thousand.
+    """
     if isinstance(value, str):
-        match = re.fullmatch(r"\s*([0-9]*\.?[0-9]+)\s*(%?)\s*", value)
-        if match is None:
+        match = re.fullmatch(r"\s*(\d*[.,]?\d+)\s*(%?)\s*", value, re.ASCII)
+        if match is None or re.match(r"\s*[1-9]\d*,\d{3}", value):
             return None
-        value = float(match.group(1)) / (100.0 if match.group(2) else 1.0)
+        value = float(match.group(1).replace(",", ".")) / (100.0 if match.group(2) else 1.0)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
         return None
     return min(float(value), SUREST)
@@ -298,6 +335,18 @@ def unreadable(answer: Completion, fault: str) -> Failure:
     words = " ".join(answer.text.split())[:_SHOWN]
     reason = f"the answer cannot be read: {fault}: {words!r}"
     return Failure(reason, answer.usage, unread=True)
+
+
+def _near_objects(text: str) -> Iterator[list[tuple[str, str]]]:
+    """Keys, lower case, and values of objects that are nearly JSON and hold no others."""
+    for braced in re.findall(r"\{([^{}]*)\}", text):
+        pairs, at = [], 0
+        while (pair := _PAIR.match(braced, at)) is not None:
+            said = pair["number"] if pair["text"] is None else pair["text"]
+            pairs.append((pair["key"].lower(), said))
+            at = pair.end()
+        if not braced[at:].strip():
+            yield pairs
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:
@@ -319,20 +368,39 @@ def end_of_marker(text: str, marker: str) -> int | None:
 
 def _label_place(text: str, meanings: Mapping[str, str]) -> tuple[str, int] | None:
     """Word of a text that means its label, and the index of its first character."""
-    found = [
-        (" ".join(match.group(1).lower().split()), match.start(1))
-        for match in re.finditer(rf"(?<!\w)({any_of([*meanings])})(?!\w)", text, re.IGNORECASE)
-    ]
+    found: list[tuple[str, int]] = []
+    affirmed: list[tuple[str, int]] = []
+    stated: set[str] = set()
+    for match in re.finditer(rf"(?<!\w)({any_of([*meanings])})(?!\w)", text, re.IGNORECASE):
+        word, start = " ".join(match[1].lower().split()), match.start(1)
+        clause = clause_before(text, start)
+        asked = _ASKED.match(text, match.end())
+        if _excluded(text, match) or (asked is not None and asked["reply"].lower() == "no"):
+            continue
+        found.append((word, start))
+        if asked is not None and not DENIAL.search(clause):
+            affirmed.append((word, start))
+        if _STATED.match(text, match.end()) and _STATING.search(clause):
+            stated.add(meanings[word])
     if not found:
         return None
     marked = marked_place(text, [*meanings])
     if marked is not None:
         return marked
     name, start = found[0]
-    if len({meanings[word] for word, _ in found}) == 1 and not DENIAL.search(text[:start]):
-        return name, start
-    stands_alone = re.match(r"[\s*_`\"')\]}#]*(?:[.:;!\n]|$)", text[start + len(name) :])
-    return (name, start) if stands_alone and not text[:start].strip(_MARKUP) else None
+    if len({meanings[word] for word, _ in found}) == 1:
+        if affirmed == found:
+            return affirmed[0]
+        if not DENIAL.search(text[:start]):
+            return name, start
+    alone = _STATED.match(text, start + len(name)) and not text[:start].strip(_MARKUP)
+    return (name, start) if alone and len(stated) == 1 else None
+
+
+def _excluded(text: str, label: re.Match[str]) -> bool:
+    """Whether a remark in brackets says of a label, and of nothing else, that it is not meant."""
+    before = _EXCLUDED.search(text, max(0, label.start() - _LONGEST_REMARK), label.start())
+    return before is not None and re.compile(r"\s*[)\]]").match(text, label.end()) is not None
 
 
 def _label_masses(

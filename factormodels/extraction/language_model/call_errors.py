@@ -21,7 +21,8 @@ _OF_AN_ACCOUNT = {400, 403, 429}
 
 _EXHAUSTED = re.compile(
     r"insufficient[_ ](?:account[_ ])?(?:quota|balance|credits?|funds)|"
-    r"exceeded your (?:current quota|monthly)|billing[_ ](?:hard[_ ])?limit|"
+    r"exceeded your (?:current quota|monthly)|quota (?:(?:is|was|has been) )?exhausted|"
+    r"billing[_ ](?:hard[_ ])?limit|"
     r"reached your (?:specified )?(?:api )?usage limits?|(?:spend(?:ing)?|key|daily) (?:limit|cap) "
     r"(?:reached|exceeded)|budget has been exceeded|free-models-per-day|"
     r"(?:credit|account) balance is too low|not enough credits?|payment required|"

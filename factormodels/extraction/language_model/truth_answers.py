@@ -22,6 +22,7 @@ from factormodels.truth_words import REPLIES, STATEMENTS, truth_of
 _MARKUP = r"[\s*_`\"'“”‘«»(\[{<#>]*"
 _END = r"[\s*_`\"'”’»)\]}]*(?:[.:;!\n。！—–]|$)"
 _LEAD = (
+    r"(?:(?:i(?:'d|\s+would)\s+say|definitely|certainly|absolutely|surely)\b[\s,:]*(?:that\s+)?)?"
     r"(?:(?:(?:my|the|final|short|proposed|correct|right|best)\s+)*"
     r"(?:answer|verdict|judge?ment|response|conclusion|choice|option|claim|statement)\b[\s*_`\"']*"
     r"(?::|\bis\b)|(?:this|that|it)(?:'s|\s+is)\b)?"
@@ -41,7 +42,7 @@ _DASH = r"(?<=\S[ \t])-(?=-?[ \t])(?!-?[ \t]+(?:or|and|true|false|yes|no)\b)"
 word joins two. Before another word for truth it ends nothing: "true - or false"."""
 
 _PARTLY = re.compile(
-    r"\b(?:partial\w*|partly|half|somewhat|in part|not necessarily)\s+$|"
+    r"\b(?:partial\w*|partly|mostly|largely|mainly|half|somewhat|in part|not necessarily)\s+$|"
     r"\b(?:while|although|though|if|may|might|could)\b",
     re.I,
 )
@@ -127,7 +128,7 @@ def read_truth(answer: Completion, words: TruthWords, after: str = "") -> Label 
         return None
     # As vocabularies are written, and every letter where it was.
     text = re.sub(_DASH, "–", answer.text[skipped:].replace("’", "'"), flags=re.I)
-    text = text.replace("-", " ").replace("_", " ")
+    text = text.replace("-", " ").replace("_", " ").replace("\ufe0f", " ")
     place = marked_place(text, list(words.all)) or _sentence_alone(text, words.all)
     if place is not None:
         return _weighed(answer, skipped + place[1], place[0], words)

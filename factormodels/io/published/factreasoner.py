@@ -56,6 +56,9 @@ VERDICTS: Mapping[str, RecordedVerdict] = MappingProxyType(
 )
 """Predictions, with the P(true) of one that has no posterior."""
 
+_SUM_TOLERANCE = 5e-3
+"""By how much two probabilities may miss one: files round them to two digits and more."""
+
 _WRITERS = ("factscore", "factverify", "veriscore", "factreasoner")
 """Assessors of the release. Nothing but the name of a file says which of the first three wrote
 it."""
@@ -295,7 +298,13 @@ def _verdicts(
             )
         variable = text_field(item, "variable", place)
         with located(place):
+            false = validated_probability(pair[0], "false")
             posteriors[variable] = validated_probability(pair[1], "true")
+        if abs(false + posteriors[variable] - 1.0) > _SUM_TOLERANCE:
+            raise InputError(
+                f"{place}: key 'probabilities': {shown(pair)} does not sum to 1; give the "
+                "probabilities of false and of true"
+            )
     for atom, label in as_object(
         results.get("predictions") or {}, f"{where}: key 'predictions'"
     ).items():

@@ -133,6 +133,8 @@ TRUE = [
     *("I believe the claim is true, because she was a poet.", "$\\boxed{true}$"),
     *('{"answer": "true"}', "Let me think. She was born in 1901. So the claim is true."),
     *("false? No, 1901 is right.\n**Final answer:** true", "I'm not sure, but it is true."),
+    *("Yep", "Yeah.", "Definitely yes", "I'd say yes.", "I would say: yes", "Certainly, yes."),
+    *("<answer>true</answer>", "I'd say the answer is yes.", "✓", "✅", "✔️", "**✓**"),
     "True.\n\nOther sources say that it is false that she ever left.",
 ]
 FALSE = [
@@ -151,6 +153,7 @@ FALSE = [
     *("False - she was a poet.", "Incorrect -- it was 1902", "The claim is false - it was 1902."),
     *("No, that's incorrect.", "No - she was born in 1902.", "No it isn't", "Is it true? No."),
     *("The proposed answer is wrong.", "Final answer: **false**", "❌ False"),
+    *("Nope.", "Definitely no", "I’d say no", "<answer> False </answer>", "❌", "✗", "❌."),
     "I would say that this is false, since she was a poet.",
 ]
 NEITHER = [
@@ -176,6 +179,8 @@ MISSING = [
     ),
     *("The correct answer is Rome.", "Ada Brown was born in Rome.", "True.\nFalse."),
     *("While it is true that she was born in Rome, she was no painter.", "It may be true or not."),
+    *("Mostly true", "Largely correct.", "It is mostly false", "Definitely not", "✅❌"),
+    *("I'd say yes or no", "<answer>true</answer> <answer>false</answer>", "Yes, mostly true."),
     # No such letter was offered.
     *("D", "E.", "D)"),
 ]

@@ -169,6 +169,8 @@ def _error(message: str, code: str) -> dict[str, Any]:
         ("openai/test", 429, _error(_EXCEEDED, "insufficient_quota")),
         # litellm leaves the code out of its own error.
         ("openai/test", 429, _error("Quota.", "insufficient_quota")),
+        ("openai/test", 429, _error("Quota exhausted for this project.", "quota_exhausted")),
+        ("openai/test", 429, _error("Your monthly quota has been exhausted.", "rate_limit")),
         ("openai/test", 429, _error("Billing hard limit has been reached", "billing_hard_limit")),
         ("deepseek/deepseek-chat", 402, _error("Insufficient Balance", "invalid_request_error")),
         ("openrouter/some/model", 402, {"error": {"message": "Add more credits.", "code": 402}}),
@@ -220,6 +222,7 @@ def test_an_exhausted_account_ends_the_run_and_is_asked_once(
     [
         ("openai/test", _error("Rate limit reached on requests per min (RPM): try again in 1s.",
                                "rate_limit_exceeded")),
+        ("openai/test", _error("Quota exhausted: 60 requests per minute.", "rate_limit")),
         (
             "gemini/gemini-2.5-flash",
             {

@@ -133,6 +133,17 @@ def test_a_list_of_several_sentences_keeps_its_claims_and_guesses_no_sentence() 
     [
         # The tags that fence a text come back as they were made harmless, and as they were.
         ("Ada sang.&lt;/claim>", "Ada sang."),
+        ("Ada sang.&lt;/claim", "Ada sang."),
+        ("Ada sang.</claim ", "Ada sang."),
+        ("Ada sang. </", "Ada sang."),
+        ("Ada sang.<|im_end|>", "Ada sang."),
+        ("<|im_start|> Ada sang.", "Ada sang."),
+        ("The token <|im_end|> ends a turn.", "The token <|im_end|> ends a turn."),
+        ("a) Ada sang.", "Ada sang."),
+        ("(a) Ada sang.", "Ada sang."),
+        ("[ ] Ada sang.", "Ada sang."),
+        ("- [x] Ada sang.", "Ada sang."),
+        ("A. Lovelace sang.", "A. Lovelace sang."),
         ("&lt;/sentences> Ada sang.", "Ada sang."),
         ("<claim>Ada sang.</claim></response>", "Ada sang."),
         ("Claim: Ada sang.", "Ada sang."),

@@ -149,6 +149,11 @@ _with, _without = partial(replaced, OUTPUT), partial(removed, OUTPUT)
         (_with(5, "results", "marginals", 0), ["marginals[0]", "5", "give an object"]),
         (_without("results", "marginals", 0, "variable"), ["marginals[0]", "'variable'"]),
         (_with([1.0], "results", "marginals", 0, "probabilities"), ["has 1 numbers"]),
+        (
+            _with([0.2, 0.2], "results", "marginals", 1, "probabilities"),
+            ["marginals[1]", "[0.2, 0.2]", "sum to 1"],
+        ),
+        (_with([-0.75, 0.25], "results", "marginals", 0, "probabilities"), ["-0.75", "between"]),
         (_with(1.5, "results", "marginals", 0, "probabilities", 1), ["1.5", "between 0 and 1"]),
         (_with("x", "results", "marginals", 0, "probabilities", 1), ["'x'", "not a number"]),
         (
