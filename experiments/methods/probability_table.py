@@ -114,6 +114,10 @@ def probability_frame(
     frame = data_frame(rows)
     remarks = [names.remark()] if names.guessed else []
     remarks += filter(None, starmap(notation_remark, notations.items()))
+    for column in probabilities:
+        if all(row["column"] != column for row in rows):
+            remarks.append(f"Column {column!r} has no value: it is left out.")
+            unanswered -= len(table.rows)
     if unanswered:
         remarks.append(f"{unanswered:,} rows without a probability are left out.")
     if group is None:

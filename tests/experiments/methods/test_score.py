@@ -106,6 +106,15 @@ def test_columns_of_a_row_are_paired_also_where_one_is_missing() -> None:
     assert row_of(found, "a")["n_claims"] == row_of(found, "b")["n_claims"] == len(wide) - 1
 
 
+def test_a_column_without_any_value_is_said() -> None:
+    wide = pd.DataFrame({"p": [0.9, 0.2, 0.7, None], "q": [None] * 4, "label": [1, 0, 1, 0]})
+    found = score(wide, p=["p", "q"], **QUICK)
+    assert "Column 'q' has no value: it is left out." in found.sentences
+    # The row without either is counted once.
+    assert "1 rows without a probability are left out." in found.sentences
+    assert found["scores"]["n_claims"].tolist() == [3]
+
+
 def test_an_output_of_another_tool_is_scored_by_its_posteriors(tmp_path: Path) -> None:
     atoms = [
         {"id": f"a{n}", "text": f"It is {n}.", "label": "S" if n % 3 else "NS", "contexts": ["c"]}
