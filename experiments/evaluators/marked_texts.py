@@ -88,6 +88,32 @@ def deciding_sentences(passages: Sequence[tuple[str, str, RelationKind]]) -> lis
     return found
 
 
+def deciding_excerpts(
+    passages: Sequence[tuple[str, str, RelationKind]], whole: int = 600
+) -> list[str]:
+    """Of each passage the sentence that decides, with its neighbours; all of a short passage.
+
+    Args:
+        passages: as in `deciding_sentences`.
+        whole: characters of a passage up to which it is shown as it is.
+    """
+    long = [one for one in passages if len(one[0]) > whole]
+    sentences = iter(deciding_sentences(long))
+    found = []
+    for text, _, _ in passages:
+        if len(text) <= whole:
+            found.append(text)
+            continue
+        decides = next(sentences).removeprefix("… ").removesuffix(" …")
+        parts = [one.strip() for one in _SENTENCE_END.split(text) if one.strip()]
+        start = " ".join(decides.split())
+        at = next((k for k, own in enumerate(parts) if " ".join(own.split()).startswith(start)), 0)
+        first, last = max(0, at - 1), min(len(parts), at + 2)
+        before, after = "… " if first else "", " …" if last < len(parts) else ""
+        found.append(f"{before}{' '.join(parts[first:last])}{after}")
+    return found
+
+
 def _rare_shares(pairs: Sequence[TextPair]) -> NDArray[np.float64]:
     """Share of each hypothesis's words that its premise has, weighed by how rare they are."""
     words = [(_words(pair.premise), _words(pair.hypothesis)) for pair in pairs]

@@ -19,17 +19,18 @@ from experiments.asking.relation_models import relation_model
 from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings, Model
 from experiments.evaluators.inputs import load_responses
+from experiments.evaluators.marked_texts import deciding_excerpts
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import counted, with_interval
 from experiments.progress import tell
 from experiments.settings import SET, Option, front_door
-from factormodels.claims import Atom, Relation, RelationKind
+from factormodels.claims import CONFLICTS, Atom, Relation, RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.sentences import split_sentences
-from factormodels.extraction.stages.corrections import corrections, relations_to
+from factormodels.extraction.stages.corrections import corrections, passages_against, relations_to
 from factormodels.extraction.stages.relations import LEAST_PROBABILITY
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import between_claims, variant
@@ -88,8 +89,9 @@ class Change:
         before: its posterior.
         text: what stands in its place; empty where nothing does.
         after: posterior of what stands there, in the revised response; NaN where nothing does.
-        passage: id of the passage that holds a correction best.
-        reason: why a claim was not corrected that might have been.
+        passage: id of the passage that holds a correction best; of a claim that is hedged or
+            dropped, of the one that contradicts it most surely.
+        reason: why a claim is doubtful, or was not corrected that might have been.
     """
 
     atom: Atom
@@ -202,7 +204,7 @@ def revised_response(
     lost: tuple[tuple[str, str], ...] = ()
     found: list[Relation] = []
     if model is not None and judge is not None and refuted:
-        answered = corrections(view, refuted, model)
+        answered = corrections(view, refuted, model, _excerpts(view, refuted))
         texts, lost = answered.texts, answered.failures
         found = relations_to(view, texts, judge, least=settings.least)
     best = _best_passages(found)
@@ -219,14 +221,16 @@ def revised_response(
     changes = []
     for atom in view.atoms:
         p = before[atom.id]
+        against, doubt = _doubt(view, atom.id)
         if atom.id in kept:
             change = Change(atom, KEPT, p, atom.text, after[atom.id])
         elif atom.id in held:
             change = Change(atom, CORRECTED, p, held[atom.id], after[atom.id], best[atom.id])
         elif p >= settings.drop:
-            change = Change(atom, HEDGED, p, f"{HEDGE}{atom.text}")
+            change = Change(atom, HEDGED, p, f"{HEDGE}{atom.text}", passage=against, reason=doubt)
         else:
-            change = Change(atom, DROPPED, p, reason=_reason(atom.id, texts, best, model))
+            why = _reason(atom.id, texts, best, model) or doubt
+            change = Change(atom, DROPPED, p, passage=against, reason=why)
         changes.append(change)
     told = {
         change.atom.id: {"action": change.action, "was": change.atom.text, "p": change.before}
@@ -234,6 +238,26 @@ def revised_response(
     }
     text = _text(graph, changes)
     return replace(new, response=text, metadata={**new.metadata, METADATA_KEY: told}), changes, lost
+
+
+def _excerpts(view: FactGraph, atoms: Sequence[Atom]) -> dict[tuple[str, str], str]:
+    """What is shown of the passages against claims: the sentences that decide."""
+    contents = {context.id: context.content for context in view.contexts}
+    asked = [(atom, name) for atom in atoms for name in passages_against(view, atom.id)]
+    texts = deciding_excerpts(
+        [(contents[name], atom.text, RelationKind.CONTRADICTION) for atom, name in asked]
+    )
+    return {(atom.id, name): text for (atom, name), text in zip(asked, texts, strict=True)}
+
+
+def _doubt(view: FactGraph, atom: str) -> tuple[str, str]:
+    """The surest passage against a claim, if there is one, and why the claim is doubtful."""
+    against = passages_against(view, atom)
+    if against:
+        return against[0], "a passage contradicts it"
+    conflict = any(one.kind in CONFLICTS and atom in (one.source, one.target)
+                   for one in between_claims(view))  # fmt: skip
+    return "", "another claim is at odds with it" if conflict else "too little supports it"
 
 
 def _posteriors(graph: FactGraph, settings: ReviseSettings) -> dict[str, float]:

@@ -49,23 +49,38 @@ def passages_against(graph: FactGraph, atom: str) -> list[str]:
     return [name for _, name in sorted(against, key=lambda pair: -pair[0])[:MOST_PASSAGES]]
 
 
-def corrections(graph: FactGraph, atoms: Sequence[Atom], model: LanguageModel) -> Corrections:
+def corrections(
+    graph: FactGraph,
+    atoms: Sequence[Atom],
+    model: LanguageModel,
+    excerpts: Mapping[tuple[str, str], str] | None = None,
+) -> Corrections:
     """New texts of claims, by a language model that is shown the passages against each.
 
     A claim that no passage contradicts is not asked about: nothing says what is right. An answer
     that is empty, or the claim again, is no correction.
+
+    Args:
+        graph: claims, passages and relations.
+        atoms: the claims to correct.
+        model: the language model.
+        excerpts: what is shown of a passage, by the ids of the claim and of the passage; of others
+            all is.
     """
-    contents = {
-        one.id: f"{one.title}\n{one.content}" if one.title else one.content
-        for one in graph.contexts
-    }
+    contexts = {one.id: one for one in graph.contexts}
+
+    def shown(atom: str, name: str) -> str:
+        text = (excerpts or {}).get((atom, name), contexts[name].content)
+        title = contexts[name].title
+        return f"{title}\n{text}" if title else text
+
     asked = [(atom, passages_against(graph, atom.id)) for atom in atoms]
     asked = [(atom, names) for atom, names in asked if names]
     questions = [
         Question(
             {
                 "question": graph.query,
-                "passages": "\n\n".join(contents[name] for name in names),
+                "passages": "\n\n".join(shown(atom.id, name) for name in names),
                 "claim": atom.text,
             },
             _read,

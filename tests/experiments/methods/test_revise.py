@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -245,6 +246,32 @@ def test_the_command_writes_graphs_and_a_page(tmp_path: Path) -> None:
     (graph,) = read_many(tmp_path / "out" / "graphs.jsonl")
     assert graph.atom_ids == ("a1",)
     assert "The bridge is 90 metres long." in page.read_text(encoding="utf-8")
+
+
+def test_doubtful_claims_have_passage_and_reason() -> None:
+    frame: Any = revise([bridge()])["changes"].set_index("claim")
+    assert frame["passage"].to_dict() == {"a2": "c1", "a3": "c2", "a4": "c2"}
+    assert set(frame["reason"]) == {"a passage contradicts it"}
+    alone: Any = revise([at_odds()])["changes"].set_index("claim")
+    assert alone.loc["a2", "reason"] == "another claim is at odds with it"
+
+
+def test_of_a_long_passage_the_sentences_that_decide_are_shown() -> None:
+    filler = [f"Nothing of note happened in the village in year {n} of it all." for n in range(30)]
+    filler[20] = "The bridge is 70 metres long."
+    graph = bridge()
+    long = replace(graph.contexts[1], text=" ".join(filler))
+    asked = []
+
+    def answer(request: Request) -> str:
+        if request.prompt.name == "correction" and "90 metres" in request.messages[-1].content:
+            asked.append(request.messages[-1].content.rsplit("<passages>", 1)[1])
+        return correcting(request)
+
+    revise([replace(graph, contexts=(graph.contexts[0], long))], model=AnsweringModel(answer))
+    (text,) = asked
+    assert f"Lengths\n… {filler[19]} {filler[20]} {filler[21]} …" in text
+    assert filler[18] not in text
 
 
 def at_odds() -> FactGraph:
