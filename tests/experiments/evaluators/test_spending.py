@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pytest
@@ -142,11 +143,12 @@ def test_an_assessment_says_what_was_not_asked_and_what_that_leaves_open() -> No
     assert np.array(largest.get_xdata()).tolist() == frontier["calls"].tolist()
     # The budget has a row of its own, and the calls are no more than it.
     assert frontier["calls"].is_monotonic_increasing
-    at = frontier.set_index("calls")
+    at: Any = frontier.set_index("calls")
     assert at.loc[0, "risk"] > at.loc[10, "risk"] > 0
     assert bound.tables["frontier"].note.startswith("10 calls: the budget")
-    calls = bound.tables["calls"].frame.set_index("stage")
+    calls: Any = bound.tables["calls"].frame.set_index("stage")
     assert calls.loc["relations FR2", "calls"] == 10
-    whole_calls = assess(texts.graphs, dry_run=True)
-    assert whole_calls.tables["calls"].frame.set_index("stage").loc["relations FR2", "calls"] > 10
-    assert not whole_calls.draw()
+    unlimited = assess(texts.graphs, dry_run=True)
+    every: Any = unlimited.tables["calls"].frame.set_index("stage")
+    assert every.loc["relations FR2", "calls"] > 10
+    assert not unlimited.draw()

@@ -261,7 +261,7 @@ def test_of_a_long_passage_the_sentences_that_decide_are_shown() -> None:
     filler[20] = "The bridge is 70 metres long."
     graph = bridge()
     long = replace(graph.contexts[1], text=" ".join(filler))
-    asked = []
+    asked: list[str] = []
 
     def answer(request: Request) -> str:
         if request.prompt.name == "correction" and "90 metres" in request.messages[-1].content:
