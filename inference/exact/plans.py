@@ -200,6 +200,9 @@ class Plan:
     def _run(self, log_values: NDArray[np.float64], work: Workspace, program: TreeProgram) -> Run:
         marginals = np.empty(self.n_states)
         table_starts = self.table_starts
+        # As most graphs hold them: kernels are compiled for arrays that can be written apart.
+        log_values = log_values.view()
+        log_values.flags.writeable = False
         code, log_z = propagate(program, table_starts, log_values, work, marginals)
         scaled = code != UNDERFLOW
         if not scaled:
