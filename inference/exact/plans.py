@@ -190,7 +190,7 @@ class Plan:
             self.tree,
             self.cardinalities,
             self.table_starts,
-            log_values,
+            _read_only(log_values),
             work,
             marginals,
             threads,
@@ -200,9 +200,7 @@ class Plan:
     def _run(self, log_values: NDArray[np.float64], work: Workspace, program: TreeProgram) -> Run:
         marginals = np.empty(self.n_states)
         table_starts = self.table_starts
-        # As most graphs hold them: kernels are compiled for arrays that can be written apart.
-        log_values = log_values.view()
-        log_values.flags.writeable = False
+        log_values = _read_only(log_values)
         code, log_z = propagate(program, table_starts, log_values, work, marginals)
         scaled = code != UNDERFLOW
         if not scaled:
@@ -211,6 +209,14 @@ class Plan:
                 program, table_starts, log_values, constants, work, marginals
             )
         return Run(code, log_z, marginals, scaled)
+
+
+def _read_only(log_values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Log tables as most graphs hold them: for arrays that can be written, kernels would be
+    compiled once more."""
+    view = log_values.view()
+    view.flags.writeable = False
+    return view
 
 
 def runs_of(

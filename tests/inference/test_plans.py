@@ -21,6 +21,7 @@ from inference import Posterior, TooLargeError, ZeroPartitionError, infer, infer
 from inference.batch import batch_results
 from inference.evidence import with_observed
 from inference.exact.backend import Exact
+from inference.exact.kernels.propagation import propagate
 from inference.exact.plans import MOST_KEPT, KeptPlans, Key, Plan, by_structure
 from inference.exact.workspaces import SpareWorkspace, large_workspace
 from inference.memory import MemoryAllowance
@@ -297,3 +298,13 @@ def test_heavy_graphs_after_light_ones_are_shared() -> None:
     most = max(1, int(SECONDS_AT_MOST / plan.prediction.seconds))
     assert max(last - first for first, last in sizes if last > 300) <= most
     assert max(last - first for first, last in sizes if last <= 300) > 4 * most
+
+
+def test_tables_that_can_be_written_have_no_kernels_of_their_own() -> None:
+    graph = fr2(3, 6, density=0.5, seed=0)
+    # The second time by the plan that is kept.
+    before = [Exact().infer(graph).log_z for _ in range(2)]
+    kernels = set(propagate.signatures)
+    writable = graph.with_log_values(np.array(graph.log_values))
+    assert [Exact().infer(writable).log_z for _ in range(2)] == before
+    assert set(propagate.signatures) == kernels
