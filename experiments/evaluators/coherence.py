@@ -128,6 +128,7 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
 
     Examples::
 
+        factormodels coherence at-odds
         factormodels coherence graphs.jsonl
         factormodels coherence answers.jsonl --model openai/NAME \\
             --relations window=8
@@ -286,7 +287,9 @@ def _responses(found: Sequence[_Found]) -> Table:
         columns_as(f"response | claims:0 | relations:0 | conflicts:0 | {_READOUTS}"),
         "How well the claims of each response agree with each other.",
         note=(
-            "Agreement: the consistency per claim, its root of degree n; 1 without a conflict. "
+            "Agreement: the consistency per claim, its root of degree n; 1 without a conflict. It "
+            "stands first because conflicts alone move it, whatever a response's size; the other "
+            "readouts are those in use. "
             "Consistency: probability that no conflict that is real is violated. Mean P: of the "
             "claims. No conflict active: probability that no contradiction or exclusion has both "
             "claims true. Reified: posterior of a node that makes all relations hold. Log Z: where "

@@ -24,6 +24,7 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "factcheck-bench": ("stances",),
         **dict.fromkeys(("factscore", "selfcheck", "worked-examples", "demonstration"), ()),
+        "at-odds": (),
     }
 )
 _RELATED = ("factscore", "selfcheck")

@@ -86,7 +86,7 @@ def test_every_graph_becomes_a_factor_graph_in_every_view(name: str) -> None:
                 assert factors.names[: len(graph.atoms)] == graph.atom_ids
 
 
-@pytest.mark.parametrize("name", ["worked-examples", "demonstration"])
+@pytest.mark.parametrize("name", ["worked-examples", "demonstration", "at-odds"])
 def test_fact_graph_files_survive_reading_and_writing(name: str) -> None:
     text = (DATA / f"{name.replace('-', '_')}.jsonl").read_text(encoding="utf-8")
     graphs = datasets.load(name).graphs

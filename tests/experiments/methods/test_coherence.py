@@ -11,7 +11,16 @@ import pytest
 
 from experiments import assess, coherence
 from experiments.evaluators.coherence import CoherenceSettings, values_of_pairs
-from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind, read_many
+from factormodels import (
+    Atom,
+    Context,
+    FactGraph,
+    InputError,
+    Relation,
+    RelationKind,
+    datasets,
+    read_many,
+)
 from factormodels.extraction.language_model import Request
 from factormodels.extraction.stages.claim_relations import claim_pairs, lexical_shares
 from factormodels.io.fact_graph_json import write_fact_graphs
@@ -54,6 +63,25 @@ def test_a_row_is_what_the_graph_of_the_claims_says() -> None:
     ]
     assert conflicts["first_text"][0] == "It opened in 1890."
     assert "2 relations between the 6 claims of 2 responses, 2 of them conflicts" in str(found)
+
+
+def test_the_embedded_answers_show_what_the_command_is_for() -> None:
+    found = coherence("at-odds")
+    graphs = datasets.load("at-odds").graphs
+    rows: Any = found["responses"].set_index("response")
+    kinds = {str(one.kind) for one in graphs[0].relations}
+    assert kinds == {"entailment", "equivalence", "exclusive", "co_necessity", "contradiction"}
+    planted = [each.metadata["planted_conflicts"] / len(each.atoms) for each in graphs]
+    # An answer that says nothing two ways has agreement 1, and those that do the least.
+    assert rows["agreement"]["odds-2-honey-bees"] == 1.0
+    at_odds = [rows["agreement"][each.id] for each, n in zip(graphs, planted, strict=True) if n]
+    others = [rows["agreement"][each.id] for each, n in zip(graphs, planted, strict=True) if not n]
+    assert max(at_odds) < 0.5 < min(others)
+    # The readout that others call a probability of no conflict is high of the surest one.
+    worst: Any = found["conflicts"].iloc[0]
+    assert worst["response"] == "odds-4-the-moon"
+    assert rows["no_active_conflict"].drop("odds-2-honey-bees").idxmax() == "odds-4-the-moon"
+    assert "conflicts alone move it" in found.tables["responses"].note
 
 
 def test_evidence_takes_part_if_it_is_asked_for() -> None:
