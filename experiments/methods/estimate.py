@@ -191,8 +191,8 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
         if differences:
             tables["differences"] = _differences_table(differences)
     if settings.choose is not None:
-        chosen, plan, told = _chosen(table, claims, settings)
-        tables |= {"sheet": chosen, "plan": plan}
+        chosen, told = _chosen(table, claims, settings)
+        tables |= chosen
         sentences.append(told)
     return Findings(
         source=name_of(data),
@@ -497,7 +497,7 @@ def _verdicts(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _chosen(
     table: DataTable, claims: _Claims, settings: EstimateSettings
-) -> tuple[Table, Table, str]:
+) -> tuple[dict[str, Table], str]:
     """The sheet to fill in, what numbers of labels would give, and what was chosen in words."""
     unit = Unit(settings.unit)
     grouping = claims.grouping
@@ -531,7 +531,7 @@ def _chosen(
         f"about {cost / 60:.1f} hours. This is batch {batch}: give it back with --labels, and do "
         "not let the intervals decide when to stop unless --looks says how often you look."
     )
-    return sheet, _plan(claims, settings, p), told
+    return {"sheet": sheet, **_plan(claims, settings, p)}, told
 
 
 def _minutes(unit: Unit, grouping: Grouping, minutes: Sequence[float]) -> Floats:
@@ -566,8 +566,11 @@ def _sheet_rows(
     return rows
 
 
-def _plan(claims: _Claims, settings: EstimateSettings, p: Floats) -> Table:
-    """What numbers of labels would give, if probabilities mean what they say."""
+def _plan(claims: _Claims, settings: EstimateSettings, p: Floats) -> dict[str, Table]:
+    """What numbers of labels would give, if probabilities mean what they say.
+
+    There is no such table of fewer claims than the smallest number planned for.
+    """
     grouping = claims.grouping
     rows = []
     for unit in Unit:
@@ -589,13 +592,16 @@ def _plan(claims: _Claims, settings: EstimateSettings, p: Floats) -> Table:
                     "half_width": reach * planned_error(expected, chances, p, grouping),
                 }
             )
-    return Table(
+    if not rows:
+        return {}
+    plan = Table(
         data_frame(rows),
         columns_as("n:0 labelled | hours:1 | half_width:3 share of true claims ±"),
         "What so many labels would give, from the beginning.",
         group="unit",
         note="If the probabilities mean what they say; worse ones leave it wider.",
     )
+    return {"plan": plan}
 
 
 def _figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, PaperFigure]:

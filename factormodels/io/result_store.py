@@ -25,7 +25,7 @@ from typing import Any
 from factormodels.errors import InputError
 from factormodels.io.files import errors_naming
 from factormodels.io.guarded_opening import check_regular
-from factormodels.io.sqlite_files import close_connection, connected
+from factormodels.io.sqlite_files import DAMAGE, close_connection, connected
 
 logger = logging.getLogger(__name__)
 
@@ -315,7 +315,7 @@ def _leave_out_damage(connection: sqlite3.Connection) -> None:
         _make_table(rescued)
         for number in range(1, (last or 0) + 1):
             row = None
-            with suppress(sqlite3.DatabaseError):
+            with suppress(sqlite3.DatabaseError, UnicodeDecodeError):
                 row = connection.execute(f"{_COLUMNS} WHERE rowid = ?", (number,)).fetchone()
             if row is not None and _is_whole(row):
                 rescued.execute(_INSERT, row)
@@ -357,14 +357,15 @@ def _told_errors(path: Path, mend: str) -> Iterator[None]:
     """Turn errors of SQLite into those of a disk, or into a sentence that names the file."""
     try:
         yield
-    except sqlite3.Error as error:
+    except DAMAGE as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
         if code in _OF_THE_DISK:
             number = _OF_THE_DISK[code]
             raise OSError(number, os.strerror(number), os.fspath(path)) from None
         if code == sqlite3.SQLITE_NOTADB:
             raise InputError(_foreign(path, mend)) from None
-        raise InputError(f"{path}: it is damaged ({error}); {mend}") from None
+        reason = error if isinstance(error, sqlite3.Error) else "one of its names is no text"
+        raise InputError(f"{path}: it is damaged ({reason}); {mend}") from None
 
 
 _OF_THE_DISK = {

@@ -15,6 +15,10 @@ _PATIENCE = 60.0
 
 _REASON_SHOWN = 120
 
+DAMAGE = (sqlite3.Error, UnicodeDecodeError)
+"""What a statement raises on a damaged file: messages of SQLite quote the file's bytes, which the
+driver then fails to make a text of."""
+
 
 def connected(path: Path) -> sqlite3.Connection:
     """A connection to a file, each of whose statements is a transaction unless it begins one.
@@ -39,7 +43,7 @@ def close_connection(connection: sqlite3.Connection, *, whole: bool) -> None:
             where nothing can be written beside it. While others have it open that is refused at
             once, and left to the last of them.
     """
-    with suppress(sqlite3.Error):
+    with suppress(*DAMAGE):
         if whole:
             connection.execute("PRAGMA journal_mode = DELETE")
     connection.close()

@@ -143,6 +143,11 @@ def test_judged_responses_are_read_as_they_are(tmp_path: Path) -> None:
     assert list(estimate(str(path), choose=1)["sheet"]["text"]) == ["T0.", "T1.", "T2.", "T3."]
 
 
+def test_of_few_claims_there_is_a_sheet_and_no_plan() -> None:
+    few = pd.DataFrame({"claim": list("abcd"), "p": [0.9, 0.2, 0.4, 0.5], "label": [1, None, 0, 1]})
+    assert set(estimate(few, choose=1).tables) == {"estimates", "sheet"}
+
+
 def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     table = drawn()
     bare = table.drop(columns="label")

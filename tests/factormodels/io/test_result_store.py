@@ -118,6 +118,16 @@ def test_another_database_is_no_store_and_is_kept(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
+def test_a_name_of_its_table_that_is_no_text_is_damage(path: Path) -> None:
+    # What SQLite says of it quotes the bytes, which no text can hold.
+    content = path.read_bytes().replace(b"tablekeptkept", b"tablek\x80ptkept")
+    path.write_bytes(content.replace(b"CREATE TABLE kept", b"CREATX TABLE kept"))
+    sentence = r"it is damaged \(one of its names is no text\); mend it"
+    refused(sentence, records, path)
+    with pytest.raises(InputError, match=sentence), open_store(path, MEND):
+        pass
+
+
 KILLED = """
 import os, signal, sys
 from pathlib import Path
