@@ -6,8 +6,7 @@ Source: FaStfact, section 6, appendix F and table 2.
 from __future__ import annotations
 
 import os
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,14 @@ from calibration.intervals import (
     mean_interval,
 )
 from experiments.findings.artefacts import PaperFigure
-from experiments.findings.table import Column, Table, columns_as, data_frame, text_columns
+from experiments.findings.table import (
+    Column,
+    Table,
+    columns_as,
+    data_frame,
+    interval_column,
+    text_columns,
+)
 from experiments.findings.text import counted
 from experiments.progress import tell
 from factormodels.claims import Atom
@@ -46,6 +52,7 @@ from factormodels.io.records import strictly
 from factormodels.recorded_verdicts import recorded_verdicts
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
 
@@ -82,17 +89,23 @@ _STATISTICS = {
     "f1_human": "F1@K' of people",
     "f1_pipeline": "F1@K' of the pipeline",
 }
-"""What table 2 prints, and what it calls each."""
+"""What table 2 prints, and what it calls each: columns of the frame of responses."""
 
-_PERCENT = ("agreement_exact", "agreement_type", "agreement_said")
+_SHARES = {"agreement_exact": "judged", "agreement_type": "judged", "agreement_said": "said"}
+"""Of which claims an agreement is a share, in percent; all else is a mean over responses."""
 
 _SCORES = ("f1_human", "f1_pipeline")
 """Means over responses of F1@K'."""
 
+_CLAIM = (
+    *("response", "claim", "operation", "original", "text", "stage", "verdict", "human"),
+    *("agreement", "reason"),
+)
+
 
 def aligned(
     file: str | os.PathLike[str], gamma: float, intervals: IntervalSettings
-) -> tuple[list[AnnotatedResponse], dict[str, Table], list[str]]:
+) -> tuple[pd.DataFrame, dict[str, Table], list[str]]:
     """A pipeline's claims and verdicts beside people's (FaStfact, table 2).
 
     Per response, overall and by benchmark: the claims that annotators removed, added, revised and
@@ -107,27 +120,30 @@ def aligned(
         intervals: how intervals over responses are made.
 
     Returns:
-        The responses, tables by name, and what to say of them.
+        The counts of every response, tables by name, and what to say of them.
 
     Raises:
         InputError: if the file cannot be read or is of another format.
     """
     responses = read_annotations(file)
-    annotated = [response for response in responses if response.is_annotated]
     tell(f"aligning {counted(len(responses), 'response')}")
+    claims = _claims(responses)
+    counts = _counts(responses, claims, gamma)
+    annotated = counts[counts["annotated"]]
     tables: dict[str, Table] = {}
-    if annotated:
+    if len(annotated):
         tables["alignment"] = _alignment(annotated, "benchmark", gamma, intervals)
-        if len({response.model for response in annotated}) > 1:
+        if annotated["model"].nunique() > 1:
             tables["by-model"] = _alignment(annotated, "model", gamma, intervals)
-    tables["verdicts"] = _verdicts(responses)
-    if annotated:
-        tables["labels"] = _labels(annotated)
-    tables["responses"] = _by_response(responses)
+    tables["verdicts"] = _verdicts(claims)
+    of_people = claims[claims["annotated"]]
+    if len(annotated):
+        tables["labels"] = _labels(of_people)
+    tables["responses"] = _by_response(counts)
     if any(response.tokens for response in responses):
         tables["tokens"] = _tokens(responses)
-    tables["claims"] = _claims(responses)
-    return responses, tables, list(_sentences(responses, annotated))
+    tables["claims"] = Table(claims[list(_CLAIM)], text_columns(*_CLAIM), "Claims, one by one.")
+    return counts, tables, list(_sentences(counts, of_people))
 
 
 def read_annotations(file: str | os.PathLike[str]) -> list[AnnotatedResponse]:
@@ -190,106 +206,98 @@ def _recorded(graph: FactGraph) -> Iterable[AnnotatedResponse]:
         yield AnnotatedResponse(graph.id, name, "", tuple(claims), annotated, {})
 
 
-def _type_of(label: str) -> str | None:
-    """Type of a verdict or label; None where it is not a verdict."""
-    return LABEL_TYPES.get(VERDICTS.get(label, label))
+def _claims(responses: Sequence[AnnotatedResponse]) -> pd.DataFrame:
+    """Every claim, a row each, with its original and its revised text, and the types of verdicts.
 
-
-def _own_claims(response: AnnotatedResponse) -> list[AnnotatedClaim]:
-    """The claims that the pipeline found."""
-    return [claim for claim in response.claims if claim.operation is not Operation.ADDED]
-
-
-def _human_claims(response: AnnotatedResponse) -> list[AnnotatedClaim]:
-    """The claims as people left them."""
-    return [claim for claim in response.claims if claim.operation is not Operation.REMOVED]
+    `own` and `kept` say whether the pipeline found it and people left it; `judged` whether both
+    gave it a verdict, `same` and `same_type` whether it is one and the same.
+    """
+    frame = data_frame(
+        [
+            {
+                "place": place,
+                "annotated": response.is_annotated,
+                "response": response.id,
+                "claim": claim.id,
+                "operation": "" if claim.operation is None else claim.operation.value,
+                "original": claim.original,
+                "text": claim.text,
+                "stage": claim.stage.value,
+                "verdict": claim.verdict,
+                "human": claim.human,
+                "agreement": claim.agreement,
+                "reason": claim.reason,
+            }
+            for place, response in enumerate(responses)
+            for claim in response.claims
+        ],
+        ["place", "annotated", *_CLAIM],
+    )
+    words = {who: [VERDICTS.get(one, one) for one in frame[who]] for who in ("verdict", "human")}
+    types = {who: [LABEL_TYPES.get(one, "") for one in said] for who, said in words.items()}
+    frame["annotated"] = frame["annotated"].astype(bool)
+    frame["own"] = frame["operation"] != Operation.ADDED.value
+    frame["kept"] = frame["operation"] != Operation.REMOVED.value
+    frame["type"], frame["human_type"] = types["verdict"], types["human"]
+    frame["judged"] = (frame["type"] != "") & (frame["human_type"] != "")
+    same = np.array(words["verdict"], dtype=object) == np.array(words["human"], dtype=object)
+    frame["same"] = frame["judged"] & same
+    frame["same_type"] = frame["judged"] & (frame["type"] == frame["human_type"])
+    return frame
 
 
 def _counts(
-    responses: Sequence[AnnotatedResponse],
-    of: Callable[[AnnotatedResponse], Iterable[AnnotatedClaim]],
-    label: Callable[[AnnotatedClaim], str],
-) -> ClaimCounts:
-    counts = [Counter(_type_of(label(claim)) for claim in of(response)) for response in responses]
-    return ClaimCounts(*([each[kind] for each in counts] for kind in _TYPES))
-
-
-def _judged(response: AnnotatedResponse, stage: Stage | None = None) -> list[AnnotatedClaim]:
-    """Claims that both the pipeline and a person gave a verdict, of one stage or of all."""
-    return [
-        claim
-        for claim in response.claims
-        if _type_of(claim.verdict) and _type_of(claim.human) and stage in (None, claim.stage)
-    ]
-
-
-def _same(claim: AnnotatedClaim) -> bool:
-    one, other = (VERDICTS.get(label, label) for label in (claim.verdict, claim.human))
-    return one == other
-
-
-def _same_type(claim: AnnotatedClaim) -> bool:
-    return _type_of(claim.verdict) == _type_of(claim.human)
-
-
-def _ratios(responses: Sequence[AnnotatedResponse], gamma: float) -> dict[str, RatioSums]:
-    """Each statistic as a ratio of sums over responses, one cell."""
-    one = np.ones(len(responses))
-    ratios: dict[str, RatioSums] = {}
-
-    def mean(name: str, values: Any) -> None:
-        ratios[name] = _ratio(values, one)
-
-    for operation in (Operation.REMOVED, Operation.ADDED, Operation.REVISED, Operation.UNCHANGED):
-        mean(
-            operation.value,
-            [sum(claim.operation is operation for claim in each.claims) for each in responses],
-        )
-    judged = [_judged(response) for response in responses]
-    sizes = [len(claims) for claims in judged]
-    ratios["agreement_exact"] = _ratio([sum(map(_same, each)) for each in judged], sizes)
-    ratios["agreement_type"] = _ratio([sum(map(_same_type, each)) for each in judged], sizes)
-    said = [
-        [claim for claim in each.claims if claim.agreement in ("agreed", "disagreed_corrected")]
-        for each in responses
-    ]
-    ratios["agreement_said"] = _ratio(
-        [sum(claim.agreement == "agreed" for claim in each) for each in said],
-        [len(each) for each in said],
+    responses: Sequence[AnnotatedResponse], claims: pd.DataFrame, gamma: float
+) -> pd.DataFrame:
+    """What is counted of every response, a row each: `_STATISTICS`, and what they are made of."""
+    flags = {
+        **{each.value: claims["operation"] == each.value for each in Operation},
+        "extracted": claims["own"],
+        "judged": claims["judged"],
+        "agreement_exact": claims["same"],
+        "agreement_type": claims["same_type"],
+        "said": claims["agreement"].isin(("agreed", "disagreed_corrected")),
+        "agreement_said": claims["agreement"] == "agreed",
+        **{f"own {kind}": claims["own"] & (claims["type"] == kind) for kind in _TYPES},
+        **{f"human {kind}": claims["kept"] & (claims["human_type"] == kind) for kind in _TYPES},
+    }
+    sums = data_frame(flags).groupby(claims["place"]).sum()
+    frame = sums.reindex(range(len(responses)), fill_value=0).astype(float)
+    own, human = (
+        ClaimCounts(*(frame[f"{who} {kind}"] for kind in _TYPES)) for who in ("own", "human")
     )
-    own = _counts(responses, _own_claims, lambda claim: claim.verdict)
-    human = _counts(responses, _human_claims, lambda claim: claim.human)
-    mean("k_difference", np.abs(own.verifiable - human.verifiable))
-    mean("supported_difference", np.abs(own.supported - human.supported))
-    mean("unsupported_difference", np.abs(own.unsupported - human.unsupported))
-    mean("irrelevant_difference", np.abs(own.irrelevant - human.irrelevant))
-    f1 = f1_at_k_prime(own.supported, own.unsupported, human.verifiable, gamma)
-    human_f1 = f1_at_k_prime(human.supported, human.unsupported, human.verifiable, gamma)
-    mean("f1_difference", np.abs(f1 - human_f1))
-    mean("f1_human", human_f1)
-    mean("f1_pipeline", f1)
-    return ratios
+    frame["k"], frame["k_human"] = own.verifiable, human.verifiable
+    frame["f1_pipeline"], frame["f1_human"] = (
+        f1_at_k_prime(each.supported, each.unsupported, human.verifiable, gamma)
+        for each in (own, human)
+    )
+    frame["k_difference"] = (frame["k"] - frame["k_human"]).abs()
+    for name in ("supported", "unsupported", "irrelevant"):
+        frame[f"{name}_difference"] = np.abs(getattr(own, name) - getattr(human, name))
+    frame["f1_difference"] = (frame["f1_pipeline"] - frame["f1_human"]).abs()
+    return frame.assign(
+        response=[each.id for each in responses],
+        model=[each.model for each in responses],
+        benchmark=[each.benchmark for each in responses],
+        annotated=[each.is_annotated for each in responses],
+    )
 
 
-def _ratio(above: Any, below: Any) -> RatioSums:
-    column = (np.asarray(values, dtype=np.float64)[:, np.newaxis] for values in (above, below))
-    return RatioSums(*column)
-
-
-def _alignment(
-    responses: Sequence[AnnotatedResponse], by: str, gamma: float, intervals: IntervalSettings
-) -> Table:
-    groups = {OVERALL: list(responses)}
-    for response in responses:
-        groups.setdefault(getattr(response, by) or f"no {by}", []).append(response)
-    if len(groups) == 2:
-        # One group is all of them.
-        groups = {OVERALL: groups[OVERALL]}
+def _alignment(counts: pd.DataFrame, by: str, gamma: float, intervals: IntervalSettings) -> Table:
+    parts = counts.groupby(counts[by].replace("", f"no {by}"), sort=False)
+    groups = {OVERALL: counts} | ({str(name): own for name, own in parts} if len(parts) > 1 else {})
     rows: list[dict[str, Any]] = [
         {"statistic": name, "title": title} for name, title in _STATISTICS.items()
     ]
-    for group, members in groups.items():
-        ratios = _ratios(members, gamma)
+    for group, own in groups.items():
+        # Ratios of sums over responses, one cell.
+        ratios = {
+            name: RatioSums(
+                own[[name]].to_numpy(),
+                own[[_SHARES[name]]].to_numpy() if name in _SHARES else np.ones((len(own), 1)),
+            )
+            for name in _STATISTICS
+        }
         estimates = estimate_all(
             [RatioEstimand(name, ratio, Scale.NUMBER) for name, ratio in ratios.items()], intervals
         )
@@ -297,21 +305,14 @@ def _alignment(
             ends = float(found.estimate[0]), float(found.lower[0]), float(found.upper[0])
             if row["statistic"] in _SCORES:
                 # As everywhere else.
-                ends = mean_interval(ratios[row["statistic"]].numerator[:, 0])
-            factor = 100 if row["statistic"] in _PERCENT else 1
+                ends = mean_interval(own[row["statistic"]].to_numpy())
+            factor = 100 if row["statistic"] in _SHARES else 1
             for key, value in zip((group, f"{group}_lower", f"{group}_upper"), ends, strict=True):
                 row[key] = factor * value
-    columns = (
-        *columns_as("title statistic"),
-        *(
-            Column(group, group, digits=2, lower=f"{group}_lower", upper=f"{group}_upper")
-            for group in groups
-        ),
-    )
-    sizes = ", ".join(f"{group} {len(members)}" for group, members in groups.items())
+    sizes = ", ".join(f"{group} {len(own)}" for group, own in groups.items())
     return Table(
         data_frame(rows),
-        columns,
+        (*columns_as("title statistic"), *(interval_column(group, group, 2) for group in groups)),
         "Alignment of the pipeline with people, in the form of FaStfact's table 2: numbers per "
         "response.",
         note=(
@@ -322,33 +323,26 @@ def _alignment(
     )
 
 
-def _verdicts(responses: Sequence[AnnotatedResponse]) -> Table:
+def _verdicts(claims: pd.DataFrame) -> Table:
     """Verdicts of the pipeline and of people, kept apart by the stage of the pipeline's."""
     rows = []
-    for stage in (Stage.PRE_VERIFIED, Stage.VERIFIED):
-        own = [
-            claim
-            for response in responses
-            for claim in _own_claims(response)
-            if claim.stage is stage
-        ]
-        judged = [claim for response in responses for claim in _judged(response, stage)]
-        counts = Counter(_type_of(claim.verdict) for claim in own)
+    for stage in (Stage.PRE_VERIFIED.value, Stage.VERIFIED.value):
+        here = claims[claims["stage"] == stage]
+        own, judged = here[here["own"]], here[here["judged"]]
         rows.append(
             {
-                "stage": stage.value,
+                "stage": stage,
                 "claims": len(own),
-                **{kind: counts[kind] for kind in _TYPES},
-                "undecided": counts[None],
+                **{kind: int((own["type"] == kind).sum()) for kind in _TYPES},
+                "undecided": int((own["type"] == "").sum()),
                 "judged": len(judged),
-                "exact": _share(judged, _same),
-                "type": _share(judged, _same_type),
+                "exact": 100 * judged["same"].mean(),
+                "type": 100 * judged["same_type"].mean(),
             }
         )
-    columns = (
-        *columns_as("stage"),
-        *(Column(name, name, digits=0) for name in ("claims", *_TYPES, "undecided")),
-        *columns_as("judged:0 judged by people | exact:1 same verdict, % | type:1 same type, %"),
+    columns = columns_as(
+        "stage | claims:0 | supported:0 | non-supported:0 | irrelevant:0 | undecided:0 | "
+        "judged:0 judged by people | exact:1 same verdict, % | type:1 same type, %"
     )
     return Table(
         data_frame(rows),
@@ -357,51 +351,29 @@ def _verdicts(responses: Sequence[AnnotatedResponse]) -> Table:
     )
 
 
-def _share(claims: Sequence[AnnotatedClaim], holds: Callable[[AnnotatedClaim], bool]) -> float:
-    return 100 * sum(map(holds, claims)) / len(claims) if claims else float("nan")
-
-
-def _labels(responses: Sequence[AnnotatedResponse]) -> Table:
+def _labels(claims: pd.DataFrame) -> Table:
     """How often each verdict of the pipeline met each label of people, by stage."""
-    counts = Counter(
-        (claim.stage.value, claim.verdict or "none", claim.human or "none")
-        for response in responses
-        for claim in _human_claims(response)
+    names = ["stage", "verdict", "human"]
+    kept = claims[claims["kept"]].replace({"verdict": {"": "none"}, "human": {"": "none"}})
+    return Table(
+        kept.groupby(names).size().rename("claims").reset_index(),
+        columns_as("stage | verdict pipeline | human people | claims:0"),
+        "Verdicts of the pipeline and labels of people.",
     )
-    rows = [
-        {"stage": stage, "verdict": verdict, "human": human, "claims": count}
-        for (stage, verdict, human), count in sorted(counts.items())
-    ]
-    columns = columns_as("stage | verdict pipeline | human people | claims:0")
-    return Table(data_frame(rows), columns, "Verdicts of the pipeline and labels of people.")
 
 
-def _by_response(responses: Sequence[AnnotatedResponse]) -> Table:
-    own = _counts(responses, _own_claims, lambda claim: claim.verdict)
-    human = _counts(responses, _human_claims, lambda claim: claim.human)
-    rows = []
-    for place, response in enumerate(responses):
-        operations = Counter(claim.operation for claim in response.claims)
-        done = {operation.value: float(operations[operation]) for operation in Operation}
-        rows.append(
-            {
-                "response": response.id,
-                "model": response.model,
-                "benchmark": response.benchmark,
-                "claims": len(_own_claims(response)),
-                **(done if response.is_annotated else dict.fromkeys(done, float("nan"))),
-                "k": float(own.verifiable[place]),
-                "k_human": float(human.verifiable[place])
-                if response.is_annotated
-                else float("nan"),
-            }
-        )
+def _by_response(counts: pd.DataFrame) -> Table:
+    done = [each.value for each in Operation]
+    names = ["response", "model", "benchmark", "extracted", *done, "k", "k_human"]
+    frame = counts[names].rename(columns={"extracted": "claims"})
+    # What nobody did is not known of responses that nobody annotated.
+    frame.loc[~counts["annotated"], [*done, "k_human"]] = np.nan
     columns = (
         *columns_as("response | model | benchmark | claims:0 extracted"),
-        *(Column(each.value, each.value, digits=0) for each in Operation),
+        *(Column(name, name, digits=0) for name in done),
         *columns_as("k:0 S + N of the pipeline | k_human:0 K' of people"),
     )
-    return Table(data_frame(rows), columns, "Responses, and what people did to their claims.")
+    return Table(frame, columns, "Responses, and what people did to their claims.")
 
 
 def _tokens(responses: Sequence[AnnotatedResponse]) -> Table:
@@ -414,35 +386,9 @@ def _tokens(responses: Sequence[AnnotatedResponse]) -> Table:
     return Table(data_frame(rows), columns, "Tokens of the pipeline, as the file records them.")
 
 
-def _claims(responses: Sequence[AnnotatedResponse]) -> Table:
-    """Every claim with its original and its revised text."""
-    rows = [
-        {
-            "response": response.id,
-            "claim": claim.id,
-            "operation": "" if claim.operation is None else claim.operation.value,
-            "original": claim.original,
-            "text": claim.text,
-            "stage": claim.stage.value,
-            "verdict": claim.verdict,
-            "human": claim.human,
-            "agreement": claim.agreement,
-            "reason": claim.reason,
-        }
-        for response in responses
-        for claim in response.claims
-    ]
-    names = (
-        *("response", "claim", "operation", "original", "text", "stage", "verdict", "human"),
-        *("agreement", "reason"),
-    )
-    return Table(data_frame(rows, list(names)), text_columns(*names), "Claims, one by one.")
-
-
-def _sentences(
-    responses: Sequence[AnnotatedResponse], annotated: Sequence[AnnotatedResponse]
-) -> Iterable[str]:
-    missing = len(responses) - len(annotated)
+def _sentences(counts: pd.DataFrame, claims: pd.DataFrame) -> Iterable[str]:
+    """What a reader must know: of responses that people annotated, and of their claims."""
+    annotated = int(counts["annotated"].sum())
     if not annotated:
         yield (
             "Nobody annotated this file: it holds the claims and verdicts of the pipeline alone, "
@@ -450,36 +396,30 @@ def _sentences(
             "annotation_status_details and annotator_label to each claim."
         )
         return
-    operations = Counter(claim.operation for response in annotated for claim in response.claims)
-    done = ", ".join(f"{operations[each]:,} {each.value}" for each in Operation)
-    yield f"{counted(len(annotated), 'annotated response')}: {done} claims."
-    if missing:
+    done = ", ".join(
+        f"{(claims['operation'] == each.value).sum():,} {each.value}" for each in Operation
+    )
+    yield f"{counted(annotated, 'annotated response')}: {done} claims."
+    if missing := len(counts) - annotated:
         yield f"{counted(missing, 'response')} without annotation: left out of the alignment."
-    pending = sum(
-        claim.agreement == "verification_pending"
-        for response in annotated
-        for claim in response.claims
-    )
-    if pending:
+    open_yet = claims["agreement"] == "verification_pending"
+    if pending := int(open_yet.sum()):
         yield f"{counted(pending, 'claim')} whose verdict people left pending: not compared."
-    unknown = sum(
-        _type_of(claim.human) is None and claim.agreement != "verification_pending"
-        for response in annotated
-        for claim in _human_claims(response)
-    )
-    if unknown:
+    if unknown := int((claims["kept"] & (claims["human_type"] == "") & ~open_yet).sum()):
         yield (
             f"{counted(unknown, 'claim')} that people kept without a verdict: in the operations, "
             "and in no count of verdicts."
         )
 
 
-def counts_figure(responses: Sequence[AnnotatedResponse]) -> dict[str, PaperFigure]:
-    """The pipeline's number of claims against people's, a point per response."""
+def counts_figure(counts: pd.DataFrame) -> dict[str, PaperFigure]:
+    """The pipeline's number of claims against people's, a point per annotated response."""
     from calibration.figures.single_panel import panel_figure
 
-    own = _counts(responses, _own_claims, lambda claim: claim.verdict).verifiable
-    human = _counts(responses, _human_claims, lambda claim: claim.human).verifiable
+    shown = counts[counts["annotated"]]
+    if not len(shown):
+        return {}
+    own, human = shown["k"].to_numpy(), shown["k_human"].to_numpy()
 
     def draw(axes: Axes) -> list[Artist]:
         most = max(float(np.max([own, human], initial=1.0)), 1.0)
@@ -492,5 +432,5 @@ def counts_figure(responses: Sequence[AnnotatedResponse]) -> dict[str, PaperFigu
         ["responses", "equal"],
         labels=("K' of people", "S + N of the pipeline"),
     )
-    frame = data_frame({"response": [each.id for each in responses], "human": human, "own": own})
+    frame = data_frame({"response": [*shown["response"]], "human": human, "own": own})
     return {"claims-counted": PaperFigure(figure, frame, "Claims of the pipeline and of people.")}

@@ -223,13 +223,12 @@ def _annotated(file: Texts, settings: FastFactRun) -> Findings:
     if not isinstance(file, str | os.PathLike):
         raise InputError("--annotated reads a file; give its path")
     intervals = IntervalSettings(n_bootstrap=settings.n_bootstrap, seed=settings.seed)
-    responses, tables, sentences = aligned(file, settings.gamma, intervals)
-    annotated = [response for response in responses if response.is_annotated]
+    counts, tables, sentences = aligned(file, settings.gamma, intervals)
     return Findings(
         source=Path(file).name,
         sentences=tuple(sentences),
         tables=tables,
-        draw=lambda: counts_figure(annotated) if annotated else {},
+        draw=lambda: counts_figure(counts),
         unshown=("claims",),
     )
 

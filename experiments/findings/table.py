@@ -92,7 +92,7 @@ def _storable(value: Any) -> Any:
     return value.encode("utf-8", "backslashreplace").decode()
 
 
-_WRITTEN = re.compile(r"(\w+)(?::(\d)(±|\[\])?|(>))?(?: (.+))?")
+_WRITTEN = re.compile(r"([\w-]+)(?::(\d)(±|\[\])?|(>))?(?: (.+))?")
 
 
 def columns_as(header: str, **shows: Callable[[Any], str]) -> tuple[Column, ...]:
