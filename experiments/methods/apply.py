@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +23,7 @@ from factormodels.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from matplotlib.figure import Figure
+    import pandas as pd
 
     from calibration.learned_potentials import ClaimTable
     from calibration.validation import Floats
@@ -119,13 +120,7 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
         sentences=tuple(sentences),
         tables={"shift": _shift_table(shift), "responses": _responses_table(table, p)},
         settings={"judge": str(judge)},
-        draw=lambda: {
-            "evidence": PaperFigure(
-                _shift_figure(known, table, shift),
-                data_frame(_curves(known, table, shift)),
-                "Evidence here and the best mixture of what was learned",
-            )
-        },
+        draw=lambda: _figures(known, table, shift),
         graphs=judged(graphs, p),
     )
 
@@ -181,38 +176,18 @@ def _checked(shift: Shift) -> str:
 
 
 def _responses_table(table: ClaimTable, p: Floats) -> Table:
-    names = list(dict.fromkeys(response for response, _ in table.ids))
-    index = {name: place for place, name in enumerate(names)}
-    owner = np.array([index[response] for response, _ in table.ids])
-    sizes = np.bincount(owner)
-    means = np.bincount(owner, p) / sizes
+    claims = data_frame({"response": [response for response, _ in table.ids], "p": p})
+    by_response = claims.groupby("response", sort=False)["p"]
     return Table(
-        data_frame(
-            [
-                {"response": name, "n_claims": int(size), "mean": float(mean)}
-                for name, size, mean in zip(names, sizes, means, strict=True)
-            ]
-        ),
+        by_response.agg(n_claims="size", mean="mean").reset_index(),
         columns_as("response | n_claims:0 claims | mean:3 expected share true"),
         "Posteriors by response.",
     )
 
 
 def _shift_table(shift: Shift) -> Table:
-    row = {
-        "distance": shift.distance,
-        "lower": shift.lower,
-        "upper": shift.upper,
-        "p_value": shift.p_value,
-        "share": shift.share,
-        "share_lower": shift.share_lower,
-        "share_upper": shift.share_upper,
-        "old_share": shift.old_share,
-        "n_responses": shift.n_responses,
-        "status": shift.status.value.replace("_", " "),
-    }
     return Table(
-        data_frame([row]),
+        data_frame([{**asdict(shift), "status": shift.status.value.replace("_", " ")}]),
         columns_as(
             "distance:3[] | p_value:3 p | share:3± weight of true claims | "
             "old_share:3 share learned from | n_responses:0 responses | status evidence"
@@ -224,7 +199,7 @@ def _shift_table(shift: Shift) -> Table:
     )
 
 
-def _curves(judge: Judge, table: ClaimTable, shift: Shift) -> list[dict[str, float]]:
+def _curves(judge: Judge, table: ClaimTable, shift: Shift) -> pd.DataFrame:
     """Distribution functions of log odds: here, of true and of false claims, and of the mixture."""
     law = judge.law.values[:, 0]
     here = judge.field.log_odds(table)
@@ -235,21 +210,21 @@ def _curves(judge: Judge, table: ClaimTable, shift: Shift) -> list[dict[str, flo
 
     true, false = (reached(law[judge.labels == label]) for label in (1, 0))
     weight = 0.5 if np.isnan(shift.share) else shift.share
-    columns = {
-        "log_odds": grid,
-        "here": reached(here),
-        "true": true,
-        "false": false,
-        "mixture": weight * true + (1 - weight) * false,
-    }
-    rows = np.stack(list(columns.values()), axis=1).tolist()
-    return [dict(zip(columns, row, strict=True)) for row in rows]
+    return data_frame(
+        {
+            "log_odds": grid,
+            "here": reached(here),
+            "true": true,
+            "false": false,
+            "mixture": weight * true + (1 - weight) * false,
+        }
+    )
 
 
-def _shift_figure(judge: Judge, table: ClaimTable, shift: Shift) -> Figure:
+def _figures(judge: Judge, table: ClaimTable, shift: Shift) -> dict[str, PaperFigure]:
     from calibration.figures.panels import COLUMN, nth_colour, panels
 
-    frame = data_frame(_curves(judge, table, shift))
+    frame = _curves(judge, table, shift)
     with panels(1, 1, (COLUMN, 2.4)) as (figure, ((place,),)):
         place.plot(frame["log_odds"], frame["here"], color="0.1", label="here")
         place.plot(frame["log_odds"], frame["mixture"], color=nth_colour(0), label="best mixture")
@@ -260,4 +235,5 @@ def _shift_figure(judge: Judge, table: ClaimTable, shift: Shift) -> Figure:
         place.set_xlabel("log odds by a claim's own columns")
         place.set_ylabel("share of claims below")
         place.legend()
-        return figure
+    title = "Evidence here and the best mixture of what was learned"
+    return {"evidence": PaperFigure(figure, frame, title)}

@@ -13,7 +13,6 @@ from experiments.settings.inputs import (
     ModelSettings,
     read_graphs,
     read_model,
-    the_model,
 )
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -63,9 +62,8 @@ def convert(source: Path, target: Path, settings: ConvertSettings) -> Findings:
     # samefile sees through links and different spellings of a path.
     if source.exists() and target.exists() and source.samefile(target):
         raise InputError(f"{target}: this is the input itself; give the output another name")
-    chosen = settings.model_dump(include=set(ModelSettings.model_fields))
     if suffix == ".uai":
-        graph = the_model(source, **chosen).factor_graph
+        graph = settings.one(source).factor_graph
         write(graph, target)
         return _found(source, target, variables=graph.n_variables,
                       factors=graph.n_factors)  # fmt: skip

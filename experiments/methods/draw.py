@@ -12,7 +12,7 @@ from experiments.findings.graph_figure import legible
 from experiments.methods.infer import findings_of, name_of
 from experiments.settings import SET, front_door
 from experiments.settings.backend_settings import AlgorithmSettings
-from experiments.settings.inputs import Models, ModelSettings, the_model
+from experiments.settings.inputs import Models, ModelSettings
 from factormodels.errors import InputError
 
 
@@ -58,7 +58,7 @@ def draw(source: Models, target: Path | None = None, *, settings: DrawSettings) 
     from inference.warm_up import warm_up
 
     algorithm = settings.algorithm
-    model = the_model(source, **settings.model_dump(include={"response", "variant", "encoding"}))
+    model = settings.one(source)
     name = name_of(source)
     if settings.graphviz and target is None:
         raise InputError("--graphviz places the nodes of a file of its own; name it as TARGET")

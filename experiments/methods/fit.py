@@ -199,7 +199,7 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
         rows, told = _out_of_fold(graphs, judge, settings, own)
         tables["scores"] = _scores_table(rows)
         sentences.append(told)
-        judge = _with_scores(judge, rows)
+        judge = replace(judge, scores=tuple(rows))
     tables |= {"columns": _columns_table(judge), "causes": _causes_table(judge)}
     if not judge.field.converged:
         sentences.append("The search did not converge; give --penalty, or fewer columns.")
@@ -211,15 +211,7 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     if settings.save is not None:
         judge.save(settings.save)
         sentences.append(f"The judge is in {settings.save}.")
-    return Findings(
-        source=source,
-        sentences=tuple(sentences),
-        tables=tables,
-    )
-
-
-def _with_scores(judge: Judge, rows: Sequence[Mapping[str, Any]]) -> Judge:
-    return replace(judge, scores=tuple(rows))
+    return Findings(source, tuple(sentences), tables)
 
 
 def _out_of_fold(
@@ -289,15 +281,15 @@ def score_rows(
         for score, value in told.models[0].scores.items():
             row |= {score: value.value}
             row |= {f"{score}_lower": value.lower, f"{score}_upper": value.upper}
-        row |= {"less": np.nan, "less_lower": np.nan, "less_upper": np.nan}
+        ends = [np.nan] * 3
         if p is not first:
             change = score_difference(
                 *("brier", first, p, labels, responses),
                 n_bootstrap=intervals.n_bootstrap,
                 seed=intervals.seed,
             )
-            row |= {"less": change.value, "less_lower": change.lower}
-            row |= {"less_upper": change.upper}
+            ends = [change.value, *change.interval]
+        row |= dict(zip(("less", "less_lower", "less_upper"), ends, strict=True))
         rows.append({key: float(v) if isinstance(v, float) else v for key, v in row.items()})
     return rows
 
@@ -316,17 +308,9 @@ def _scores_table(rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def _columns_table(judge: Judge) -> Table:
-    rows = [
-        {
-            "column": column["name"],
-            "mean": column["mean"],
-            "weight": column.get("weight"),
-            "standard_error": column.get("standard_error"),
-        }
-        for column in judge.as_plain()["columns"]
-    ]
+    frame = data_frame(judge.as_plain()["columns"]).rename(columns={"name": "column"})
     return Table(
-        data_frame(rows),
+        frame.reindex(columns=["column", "mean", "weight", "standard_error"]),
         columns_as("column | mean:3 | weight:3 | standard_error:3 standard error"),
         "What columns are worth.",
         note="Weight: log odds per standard deviation of the column; standard error: over "

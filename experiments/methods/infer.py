@@ -24,7 +24,6 @@ from experiments.settings.inputs import (
     LoadedModel,
     Models,
     ModelSettings,
-    load_models,
     with_evidence,
 )
 from factormodels.claims import Atom, Context
@@ -114,7 +113,7 @@ def _answers(source: Models, settings: InferSettings) -> tuple[bool, Iterator[An
 
     seconds, most_probable = settings.seconds, settings.map_
     algorithm = _algorithm(settings)
-    models = load_models(source, **settings.model_dump(include={"response", "variant", "encoding"}))
+    models = settings.load(source)
     first = list(islice(models, 2))
     several = len(first) > 1
     for option, value in (("--evidence", settings.evidence), ("--seconds", seconds)):

@@ -26,6 +26,23 @@ _SHOWN = 60
 """Characters of a bad value that an error shows."""
 
 
+@dataclass(frozen=True)
+class LoadedModel:
+    """What a file holds.
+
+    Attributes:
+        factor_graph: the model to be asked.
+        fact_graph: the fact graph it was built from; None for a general network.
+    """
+
+    factor_graph: FactorGraph
+    fact_graph: FactGraph | None = None
+
+
+Models = str | os.PathLike[str] | FactGraph | FactorGraph | Iterable[FactGraph]
+"""The name of an embedded dataset, the path of a file, a graph, or several fact graphs."""
+
+
 class ModelSettings(Settings, together={"variant": "encoding"}):
     """Model."""
 
@@ -38,18 +55,59 @@ class ModelSettings(Settings, together={"variant": "encoding"}):
     encoding: Annotated[str | None, Option("NAME")] = None
     """How relations of fact graphs become tables: implication (default), conditional or mixture."""
 
+    def load(self, source: Models) -> Iterator[LoadedModel]:
+        """Yield models, at least one, each when it is asked for.
 
-@dataclass(frozen=True)
-class LoadedModel:
-    """What a file holds.
+        Args:
+            source: fact graph JSON, UAI or BIF, told apart by content; an embedded dataset's name;
+                or the models themselves.
 
-    Attributes:
-        factor_graph: the model to be asked.
-        fact_graph: the fact graph it was built from; None for a general network.
-    """
+        Raises:
+            InputError: when the model is due, for a bad file, an unknown name, a variant or
+                encoding of a general network, or if there is no response.
+        """
+        is_named = isinstance(source, str | os.PathLike)
+        path = Path(source) if isinstance(source, str | os.PathLike) else Path("the model")
+        found: FactGraph | FactorGraph | Iterable[FactGraph]
+        if not is_named:
+            found = source if isinstance(source, FactorGraph) else graphs_of(source)
+            if self.response is not None and not isinstance(found, FactorGraph):
+                found = [graph for graph in found if graph.id == self.response]
+        elif self.response is not None:
+            found = read_model(path, self.response)
+        else:
+            found = read_graphs(path) if is_dataset(path) else read_any(path)
+        count = 0
+        for model in [found] if isinstance(found, FactGraph | FactorGraph) else found:
+            yield self._seen(model, path)
+            count += 1
+        if not count:
+            raise InputError(f"{path}: it holds no response; name another file")
 
-    factor_graph: FactorGraph
-    fact_graph: FactGraph | None = None
+    def one(self, source: Models) -> LoadedModel:
+        """The one model of a source.
+
+        Raises:
+            InputError: as `load`, or for several responses of which none is named.
+        """
+        if isinstance(source, str | os.PathLike):
+            return self._seen(read_model(Path(source), self.response), Path(source))
+        found = list(self.load(source))
+        if len(found) > 1:
+            raise InputError(f"there are {len(found)} responses; choose one with --response")
+        return found[0]
+
+    def _seen(self, model: FactGraph | FactorGraph, path: Path) -> LoadedModel:
+        if isinstance(model, FactGraph):
+            view = variant_of(model, self.variant or DEFAULT_VARIANT)
+            return LoadedModel(view.to_factor_graph(self.encoding or DEFAULT_ENCODING), view)
+        for option, value in (("--variant", self.variant), ("--encoding", self.encoding)):
+            if value is not None:
+                raise InputError(
+                    f"{path}: {option} {value} applies to fact graphs and this is a general "
+                    "network; leave it out"
+                )
+        return LoadedModel(model)
 
 
 def read_graphs(source: Path) -> Sequence[FactGraph]:
@@ -147,91 +205,6 @@ def is_dataset(source: Path) -> bool:
     from factormodels import datasets
 
     return str(source) in datasets.names() and not exists(source)
-
-
-def the_model(
-    source: Models,
-    *,
-    response: str | None = None,
-    variant: str | None = None,
-    encoding: str | None = None,
-) -> LoadedModel:
-    """The one model of a source with its factor graph.
-
-    Args:
-        source: fact graph JSON, UAI or BIF, told apart by content; an embedded dataset's name; or
-            the model itself.
-        response: id of one response, in a file that holds many.
-        variant: view of the fact graph; as recorded if None.
-        encoding: encoding of its relations; the default encoding if None.
-
-    Raises:
-        InputError: for a bad file, an unknown name, a variant or encoding of a general network, or
-            several responses of which none is named.
-    """
-    if isinstance(source, str | os.PathLike):
-        path = Path(source)
-        return _loaded(read_model(path, response), path, variant, encoding)
-    found = list(load_models(source, response=response, variant=variant, encoding=encoding))
-    if len(found) > 1:
-        raise InputError(f"there are {len(found)} responses; choose one with --response")
-    return found[0]
-
-
-Models = str | os.PathLike[str] | FactGraph | FactorGraph | Iterable[FactGraph]
-"""The name of an embedded dataset, the path of a file, a graph, or several fact graphs."""
-
-
-def load_models(
-    source: Models,
-    *,
-    response: str | None = None,
-    variant: str | None = None,
-    encoding: str | None = None,
-) -> Iterator[LoadedModel]:
-    """Yield models, at least one, each when it is asked for; else as `the_model`.
-
-    Args:
-        source: of a file as there; or the models themselves.
-        response: id of the one response to be taken; None: all there are.
-        variant: as there.
-        encoding: as there.
-
-    Raises:
-        InputError: as there, when the model is due.
-    """
-    if isinstance(source, str | os.PathLike):
-        path = Path(source)
-        if response is not None:
-            yield the_model(path, response=response, variant=variant, encoding=encoding)
-            return
-        found = read_graphs(path) if is_dataset(path) else read_any(path)
-    else:
-        path = Path("the model")
-        found = source if isinstance(source, FactorGraph) else graphs_of(source)
-        if response is not None and not isinstance(found, FactorGraph):
-            found = [graph for graph in found if graph.id == response]
-    count = 0
-    for model in [found] if isinstance(found, FactorGraph) else found:
-        yield _loaded(model, path, variant, encoding)
-        count += 1
-    if not count:
-        raise InputError(f"{path}: it holds no response; name another file")
-
-
-def _loaded(
-    loaded: FactGraph | FactorGraph, path: Path, variant: str | None, encoding: str | None
-) -> LoadedModel:
-    if isinstance(loaded, FactGraph):
-        view = variant_of(loaded, variant or DEFAULT_VARIANT)
-        return LoadedModel(view.to_factor_graph(encoding or DEFAULT_ENCODING), view)
-    for option, value in (("--variant", variant), ("--encoding", encoding)):
-        if value is not None:
-            raise InputError(
-                f"{path}: {option} {value} applies to fact graphs and this is a general network; "
-                "leave it out"
-            )
-    return LoadedModel(loaded)
 
 
 def with_evidence(graph: FactorGraph, evidence: Path | Mapping[str, Any]) -> FactorGraph:
