@@ -68,35 +68,20 @@ __all__ = [
     "self_knowledge",
 ]
 
-_MODULES = {
-    "apply": "experiments.methods.apply",
-    "assess": "experiments.evaluators.assess",
-    "coherence": "experiments.evaluators.coherence",
-    "consensus": "experiments.methods.consensus",
-    "convert": "experiments.methods.convert",
-    "datasets": "experiments.methods.datasets",
-    "draw": "experiments.methods.draw",
-    "diff": "experiments.methods.diff",
-    "estimate": "experiments.methods.estimate",
-    "explore": "experiments.pages.explore",
-    "fastfact": "experiments.evaluators.fastfact",
-    "fit": "experiments.methods.fit",
-    "grid": "experiments.methods.grid",
-    "infer": "experiments.methods.infer",
-    "keep": "experiments.methods.keep",
-    "list_": "experiments.methods.lists",
-    "load_study": "experiments.study.reading",
-    "omissions": "experiments.methods.omissions",
-    "posteriors": "experiments.study.posteriors",
-    "read_rows": "experiments.study.rows",
-    "report": "experiments.pages.report",
-    "revise": "experiments.methods.revise",
-    "run": "experiments.methods.run",
-    "score": "experiments.methods.score",
-    "select": "experiments.methods.select",
-    "self_knowledge": "experiments.methods.self_knowledge",
+_IN_ROOMS = {
+    "evaluators": "assess coherence fastfact",
+    "methods": "apply consensus convert datasets diff draw estimate fit grid infer keep "
+    "lists:list_ omissions revise run score select self_knowledge",
+    "pages": "explore report",
+    "study": "posteriors reading:load_study rows:read_rows",
 }
-"""Where each function is."""
+"""By room where each function is: in the module of its name, or in that before the colon."""
+
+_MODULES = {
+    each.rpartition(":")[2]: f"experiments.{room}.{each.partition(':')[0]}"
+    for room, names in _IN_ROOMS.items()
+    for each in names.split()
+}
 
 
 def __getattr__(name: str) -> Any:

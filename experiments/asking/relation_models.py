@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,6 +20,12 @@ from factormodels.io.guarded_opening import opened
 
 LOCAL = ("nli", "minicheck", "alignscore")
 """Relation models in a folder on this disk."""
+
+_OF_A_PLACE = {
+    "recorded": ("recorded", "read_recorded"),
+    **{kind: (kind, f"load_{kind}") for kind in LOCAL},
+}
+"""By relation model of a file or folder, what loads it: module and function."""
 
 RELATIONS = ("lexical", "model", "recorded:FILE", *(f"{kind}:FOLDER" for kind in LOCAL))
 """Relation models, as options name them."""
@@ -121,26 +128,15 @@ def build_relation_model(
         elif samples is not None:
             own["samples"] = samples
         return PromptedRelationModel(model, method, window=known, **own)
-    if kind == "recorded" and path is not None:
-        from factormodels.extraction.relation_models.recorded import read_recorded
-
-        return read_recorded(path)
-    if kind == "nli" and path is not None:
-        from factormodels.extraction.relation_models.nli import load_nli
-
-        return load_nli(path, labels=labels)
-    if kind == "minicheck" and path is not None:
-        from factormodels.extraction.relation_models.minicheck import load_minicheck
-
-        return load_minicheck(path)
-    if kind == "alignscore" and path is not None:
-        from factormodels.extraction.relation_models.alignscore import load_alignscore
-
-        return load_alignscore(path)
     if kind == "lexical":
         from factormodels.extraction.relation_models.lexical import LexicalRelations
 
         return LexicalRelations()
+    if path is not None and kind in _OF_A_PLACE:
+        module, name = _OF_A_PLACE[kind]
+        load = getattr(import_module(f"factormodels.extraction.relation_models.{module}"), name)
+        loaded: RelationModel = load(path, labels=labels) if kind == "nli" else load(path)
+        return loaded
     raise InputError(f"the relation model {kind!r} lacks its path or language model; give it")
 
 

@@ -45,15 +45,14 @@ class Load:
     revised: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("sentences", "claims", "queries", "per_claim"):
-            if getattr(self, name) < 0:
-                raise InputError(f"{name} is {getattr(self, name)}; give a number from 0")
+        least = dict.fromkeys(("sentences", "claims", "queries", "per_claim", "contexts"), 0)
+        least["stride"] = 1
+        for name, lowest in least.items():
+            value = getattr(self, name)
+            if value is not None and value < lowest:
+                raise InputError(f"{name} is {value}; give a number from {lowest}")
         if not 0 <= self.unsure <= 1:
             raise InputError(f"unsure is {self.unsure}; give a share between 0 and 1")
-        if self.stride < 1:
-            raise InputError(f"stride is {self.stride}; give a number of sentences from 1")
-        if self.contexts is not None and self.contexts < 0:
-            raise InputError(f"contexts is {self.contexts}; give a number from 0")
 
     @property
     def distinct(self) -> int:

@@ -51,22 +51,20 @@ class LabelledPair:
 
 @dataclass(frozen=True, eq=False)
 class RelationForecasts:
-    """A relation model's probabilities of one relation, with what is known; n pairs were answered.
+    """A relation model's probabilities, with what is known; n pairs were answered.
 
     Attributes:
-        p: (n,) probability that the relation holds.
-        y: (n,) whether it does.
-        responses: (n,) response of each pair.
+        p: (n,) probability that a relation holds, or that a hypothesis is true.
+        y: (n,) whether it does, or people's probability.
+        responses: (n,) response of each pair, or the number of its premise: pairs that share one
+            are not independent.
         missing: number of pairs without an answer, left out.
-        folds: int64 (n,), fold of each pair if `p` is cross-fitted, else None: AUROC and ROC curve
-            are then within folds.
     """
 
     p: NDArray[np.float64]
-    y: NDArray[np.bool_]
+    y: NDArray[Any]
     responses: NDArray[Any]
     missing: int
-    folds: NDArray[np.int64] | None = None
 
 
 def labelled_pairs(graphs: Iterable[FactGraph], *, complete: bool = False) -> list[LabelledPair]:
@@ -112,24 +110,29 @@ def relation_forecasts(
     The arrays go into `calibration`: `calibration.auroc`, `calibration.score`,
     `calibration.reliability_diagram`, `calibration.corp_curve`.
     """
-    answers = ask(model, [item.pair for item in labelled])
-    answered = [
-        (item, answer)
-        for item, answer in zip(labelled, answers, strict=True)
-        if isinstance(answer, Judgement)
-    ]
-    # The reshape keeps three columns if nothing was answered.
-    shares = np.array([distribution(answer) for _, answer in answered]).reshape(-1, len(KINDS))
-    responses = np.array([item.response for item, _ in answered], dtype=object)
+    kept, shares = _answered(model, [item.pair for item in labelled])
+    answered = [labelled[place] for place in kept]
+    responses = np.array([item.response for item in answered], dtype=object)
     return {
         kind: RelationForecasts(
             shares[:, column],
-            np.array([item.kind is kind for item, _ in answered], dtype=bool),
+            np.array([item.kind is kind for item in answered], dtype=bool),
             responses,
             len(labelled) - len(answered),
         )
         for column, kind in enumerate(KINDS)
     }
+
+
+def _answered(
+    model: RelationModel, pairs: Sequence[TextPair]
+) -> tuple[list[int], NDArray[np.float64]]:
+    """Places of the pairs that a model answers, and their distributions, (n, 3)."""
+    answers = ask(model, list(pairs))
+    kept = [place for place, each in enumerate(answers) if isinstance(each, Judgement)]
+    shares = [distribution(each) for each in answers if isinstance(each, Judgement)]
+    # The reshape keeps three columns if nothing was answered.
+    return kept, np.array(shares).reshape(-1, len(KINDS))
 
 
 def relation_scores(
@@ -264,23 +267,6 @@ NEUTRAL_TRUTH = 0.5
 """Default probability of a hypothesis to which its premise is neutral: an atom's default prior."""
 
 
-@dataclass(frozen=True, eq=False)
-class GradedForecasts:
-    """A relation model's probabilities of hypotheses, with people's; n pairs were answered.
-
-    Attributes:
-        forecast: (n,) the model's probability that the hypothesis is true.
-        judged: (n,) people's.
-        groups: (n,) number of the premise, since pairs that share one are not independent.
-        missing: number of pairs without an answer, left out.
-    """
-
-    forecast: NDArray[np.float64]
-    judged: NDArray[np.float64]
-    groups: NDArray[np.int64]
-    missing: int
-
-
 def labelled_from_judged(
     pairs: Sequence[JudgedPair], *, contradicted: float = CONTRADICTED, entailed: float = ENTAILED
 ) -> list[LabelledPair]:
@@ -319,7 +305,7 @@ def labelled_from_judged(
 
 def graded_forecasts(
     model: RelationModel, pairs: Sequence[JudgedPair], *, neutral: float = NEUTRAL_TRUTH
-) -> GradedForecasts:
+) -> RelationForecasts:
     """A model's probabilities of hypotheses: P(entailment) + `neutral` · P(neutral).
 
     Args:
@@ -332,23 +318,18 @@ def graded_forecasts(
     """
     # A neutral premise says nothing, so the hypothesis keeps its prior.
     weight = validated_probability(neutral, "neutral")
-    answers = ask(model, [TextPair(pair.premise, pair.hypothesis) for pair in pairs])
-    kept = [
-        (pair, group, answer)
-        for pair, group, answer in zip(pairs, _groups(pairs), answers, strict=True)
-        if isinstance(answer, Judgement)
-    ]
-    shares = np.array([distribution(answer) for *_, answer in kept]).reshape(-1, 3)
-    return GradedForecasts(
-        forecast=shares @ np.array([1.0, 0.0, weight]),
-        judged=np.array([pair.probability for pair, *_ in kept], dtype=np.float64),
-        groups=np.array([group for _, group, _ in kept], dtype=np.int64),
-        missing=len(pairs) - len(kept),
+    kept, shares = _answered(model, [TextPair(pair.premise, pair.hypothesis) for pair in pairs])
+    groups = _groups(pairs)
+    return RelationForecasts(
+        shares @ np.array([1.0, 0.0, weight]),
+        np.array([pairs[place].probability for place in kept], dtype=np.float64),
+        np.array([groups[place] for place in kept], dtype=np.int64),
+        len(pairs) - len(kept),
     )
 
 
 def graded_scores(
-    found: GradedForecasts, *, n_bootstrap: int = 1000, seed: int = 0, level: float = 0.95
+    found: RelationForecasts, *, n_bootstrap: int = 1000, seed: int = 0, level: float = 0.95
 ) -> dict[str, Estimate]:
     """How near forecasts come to judgements, with percentile intervals over premises.
 
@@ -364,19 +345,17 @@ def graded_scores(
     Raises:
         InputError: if no pair was answered, or a setting of the bootstrap is out of range.
     """
-    if not found.forecast.size:
+    if not found.p.size:
         raise InputError(f"none of the {found.missing} pairs was answered; give a model that does")
     n_replicates, first, coverage = bootstrap_settings(n_bootstrap, seed, level)
-    values = _scores(found.forecast, found.judged)
-    premises, position = np.unique(found.groups, return_inverse=True)
+    values = _scores(found.p, found.y)
+    premises, position = np.unique(found.responses, return_inverse=True)
 
     def redrawn(weights: NDArray[np.float64]) -> NDArray[np.float64]:
         # A premise drawn k times brings each of its pairs k times.
         times = weights[:, position].astype(np.int64)
         indices = [np.repeat(np.arange(position.size), row) for row in times]
-        return np.array(
-            [list(_scores(found.forecast[i], found.judged[i]).values()) for i in indices]
-        )
+        return np.array([list(_scores(found.p[i], found.y[i]).values()) for i in indices])
 
     drawn = replicates(redrawn, response_weights(len(premises), n_replicates, first))
     lower, upper = percentile_interval(drawn, coverage)

@@ -34,11 +34,11 @@ from experiments.findings.findings import Findings
 from experiments.findings.markup import csv_text
 from experiments.findings.table import Table, columns_as, data_frame, text_columns
 from experiments.findings.text import counted, interval, number
-from experiments.methods.inputs import judged_table, name_of, table_of
 from experiments.methods.probability_table import (
     ProbabilityColumns,
+    judged_frame,
     model_parts,
-    probability_frame,
+    name_of,
     read_labels,
     truth,
 )
@@ -54,7 +54,7 @@ from factormodels.io.tables import DataTable, read_table
 if TYPE_CHECKING:
     import pandas as pd
 
-    from experiments.methods.inputs import Data
+    from experiments.methods.probability_table import Data
 
 _TEXT = ("claim text", "atom text", "text", "statement", "fact")
 _SHEET = ("label", "probability", "batch")
@@ -171,9 +171,7 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
             raise InputError(unknown_name(f"--quantities {name}", name, QUANTITIES))
     if len(settings.minutes) != 2 or min(settings.minutes) < 0 or settings.minutes[1] <= 0:
         raise InputError("--minutes takes two numbers: to read a response, and to label a claim")
-    table, assessors = judged_table(table_of(data))
-    asked = settings if settings.p else settings.model_copy(update={"p": assessors})
-    frame, remarks = probability_frame(table, asked, labelled=False)
+    frame, table, remarks = judged_frame(data, settings, labelled=False)
     claims = _claims(frame, settings, remarks)
     if not claims.labelled.any() and settings.choose is None:
         raise InputError(

@@ -13,8 +13,11 @@ from pydantic import Field
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import counted, number, p_value
-from experiments.methods.inputs import judged_table, name_of, table_of
-from experiments.methods.probability_table import ProbabilityColumns, probability_frame
+from experiments.methods.probability_table import (
+    ProbabilityColumns,
+    judged_frame,
+    name_of,
+)
 from experiments.progress import tell
 from experiments.settings import SET, Option, front_door
 from experiments.settings.columns import Columns
@@ -26,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from calibration.recalibration.conformal import ConformalFilter, HeldOut
-    from experiments.methods.inputs import Data
+    from experiments.methods.probability_table import Data
 
 _TEXT = ("claim text", "atom text", "text", "statement", "fact")
 _ANSWER = ("answer", "answer text", "response text", "output", "generation")
@@ -144,14 +147,12 @@ def _frame(
     data: Data, settings: KeepSettings, *, labelled: bool
 ) -> tuple[pd.DataFrame, DataTable, list[str]]:
     """Claims with one probability each; those whose response has a label, if there must be."""
-    table, assessors = judged_table(table_of(data))
-    asked = settings if settings.p else settings.model_copy(update={"p": assessors})
-    if len(asked.p) > 1:
+    frame, table, remarks = judged_frame(data, settings, labelled=labelled)
+    if len(several := frame.attrs["columns"]) > 1:
         raise InputError(
-            f"{table.source}: there are several probabilities, {', '.join(asked.p)}; choose one "
+            f"{table.source}: there are several probabilities, {', '.join(several)}; choose one "
             "with --p"
         )
-    frame, remarks = probability_frame(table, asked, labelled=labelled)
     # Answers of several models to one question are several responses.
     owners = zip(frame["by"], frame["group"], strict=True)
     frame["group"] = [", ".join((*by, str(group))) for by, group in owners]

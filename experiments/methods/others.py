@@ -17,7 +17,7 @@ from calibration.scores.measures import f1_at_k
 from experiments.evaluators.batch import CONSUMPTION_KEY
 from experiments.findings.table import Table, columns_as, data_frame, interval_column
 from experiments.findings.text import counted
-from experiments.methods.inputs import posteriors_by_model
+from experiments.methods.probability_table import posteriors_by_model
 from experiments.settings.inputs import graphs_of
 from factormodels.aligned_claims import Alignment, with_verdicts_of
 from factormodels.errors import InputError

@@ -17,12 +17,12 @@ from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.findings.text import interval, number
-from experiments.methods.inputs import judged_table, name_of, table_of
 from experiments.methods.others import aligned_table, beside, tools_table
 from experiments.methods.probability_table import (
     ProbabilityColumns,
+    judged_frame,
     labelled_parts,
-    probability_frame,
+    name_of,
 )
 from experiments.progress import tell
 from experiments.settings import SET, Files, Names, Option, front_door
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from calibration.scoring import ScoreTable
-    from experiments.methods.inputs import Data
+    from experiments.methods.probability_table import Data
 
 
 class ScoreSettings(
@@ -123,11 +123,10 @@ def score(data: Data, settings: ScoreSettings) -> Findings:
     if recalibrations:
         _check_recalibrations(recalibrations)
     others = beside(data, settings.beside, name_of(data)) if settings.beside else None
-    table, assessors = (
-        judged_table(table_of(data)) if others is None else (others.table, others.models)
-    )
-    asked = settings if settings.p else settings.model_copy(update={"p": assessors})
-    frame, remarks = probability_frame(table, asked)
+    asked = settings
+    if others is not None and not settings.p:
+        asked = settings.model_copy(update={"p": others.models})
+    frame, _, remarks = judged_frame(data if others is None else others.table, asked)
     # Of a score that is not among these.
     with entropy_warnings():
         parts = labelled_parts(frame, remarks)

@@ -52,7 +52,7 @@ from experiments.findings.table import (
     text_columns,
 )
 from experiments.findings.text import counted, number, p_value
-from experiments.methods.inputs import name_of, table_of
+from experiments.methods.probability_table import name_of, table_of
 from experiments.methods.self_judged_claims import (
     AskSettings,
     ask_claims,
@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from experiments.evaluators.inputs import Texts
-    from experiments.methods.inputs import Data
+    from experiments.methods.probability_table import Data
 
     ClaimData = Data | Texts
 

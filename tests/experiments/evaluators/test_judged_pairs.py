@@ -69,12 +69,12 @@ def test_probabilities_come_to_relations() -> None:
 def test_forecasts_share_the_neutral_part() -> None:
     found = graded_forecasts(Scripted(), PAIRS)
     # 0.8 + 0.1/2; 0.1 + 0.2/2; of 0.6 alone the rest 0.4 is shared: 0.6 + 0.2/2.
-    assert found.forecast == pytest.approx([0.85, 0.2, 0.7])
-    assert found.judged.tolist() == [0.95, 0.05, 0.5]
-    assert found.groups.tolist() == [0, 0, 1]
+    assert found.p == pytest.approx([0.85, 0.2, 0.7])
+    assert found.y.tolist() == [0.95, 0.05, 0.5]
+    assert found.responses.tolist() == [0, 0, 1]
     assert found.missing == 1
     certain = graded_forecasts(Scripted(), PAIRS, neutral=0.0)
-    assert certain.forecast == pytest.approx([0.8, 0.1, 0.6])
+    assert certain.p == pytest.approx([0.8, 0.1, 0.6])
 
 
 def test_scores_are_those_of_scipy_and_by_hand() -> None:
@@ -85,13 +85,13 @@ def test_scores_are_those_of_scipy_and_by_hand() -> None:
     ]
     found = graded_forecasts(Scripted(), pairs)
     scored = graded_scores(found, n_bootstrap=200)
-    errors = found.forecast - found.judged
+    errors = found.p - found.y
     expected = {
         "bias": errors.mean(),
         "mae": np.abs(errors).mean(),
         "rmse": np.sqrt((errors**2).mean()),
-        "pearson": pearsonr(found.forecast, found.judged).statistic,
-        "spearman": spearmanr(found.forecast, found.judged).statistic,
+        "pearson": pearsonr(found.p, found.y).statistic,
+        "spearman": spearmanr(found.p, found.y).statistic,
     }
     for name, own in scored.items():
         # Sums of 200 doubles in two orders.
