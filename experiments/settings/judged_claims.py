@@ -230,30 +230,6 @@ class _Source:
     is_confidence: bool = False
 
 
-@dataclass(frozen=True)
-class _Found:
-    """Where the columns are; None where there is none.
-
-    Attributes:
-        at: the columns by what they mean.
-        said: those of what the model says.
-        kind: what that is: "judgement", "confidence" or "votes".
-    """
-
-    at: ClaimColumns
-    said: tuple[_Source, ...]
-    kind: str
-
-
-@dataclass
-class _Response:
-    """The claims of a response that are being gathered, by key, and how many places it has."""
-
-    claims: dict[str, JudgedClaim] = field(default_factory=dict)
-    seen: dict[str, int] = field(default_factory=dict)
-    length: int = 0
-
-
 def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
     """The claims of a table, whose responses may hold lists of them (`flat_rows`).
 
@@ -272,43 +248,43 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
     rows = flat_rows(table, label)
     fixed = _SETTINGS.get(folded(wanted.setting)) if wanted.setting not in names.names else None
     nested = all(row.parent is not None for row in rows)
-    found = _columns(names, wanted, label, nested=nested, has_setting=fixed is None)
+    at = _columns(names, wanted, label, nested=nested, has_setting=fixed is None)
+    said, kind = _said(names, wanted)
     spelling = label_spelling(
         (row.values.get(label) for row in rows),
         f"{source}: column {label!r}",
         wanted.true,
         wanted.irrelevant,
     )
-    reader = _Reader(found, spelling, fixed or _untold_setting(rows, found), wanted.in_order)
-    for number, row in enumerate(rows):
-        reader.take(number, row)
+    setting = fixed or _untold_setting(rows, said, kind)
+    notations: dict[str, Counter[Notation]] = {}
+    groups, n_unlabelled = _gathered(rows, at, said, spelling, setting, notations)
     asked = {
         setting
-        for responses in reader.groups.values()
-        for response in responses.values()
-        for draft in response.claims.values()
-        for setting in (*draft.answers, *draft.confidence)
+        for claims in groups.values()
+        for claim in claims
+        for setting in (*claim.answers, *claim.confidence)
     }
     if not asked:
         raise InputError(
             f"{source}: no labelled claim has an answer of the model; see that "
-            f"{' and '.join(repr(one.column) for one in found.said)} is filled"
+            f"{' and '.join(repr(one.column) for one in said)} is filled"
         )
-    told = fixed is not None or found.at.setting is not None or found.said[0].setting is not None
+    told = fixed is not None or at.setting is not None or said[0].setting is not None
     return JudgedTable(
-        groups={group: _finished(responses) for group, responses in reader.groups.items()},
+        groups=groups,
         settings={
             setting: setting.value.replace("_", " ") if told else ""
             for setting in Setting
             if setting in asked
         },
-        kind=found.kind,
-        has_positions=bool(wanted.in_order or found.at.sentence or found.at.position),
-        has_sentences=found.at.sentence is not None,
+        kind=kind,
+        has_positions=bool(at.in_order or at.sentence or at.position),
+        has_sentences=at.sentence is not None,
         remarks=(
             *known,
-            *_remarks(names, found, wanted.in_order, reader.n_unlabelled),
-            *filter(None, starmap(notation_remark, reader.notations.items())),
+            *_remarks(names, at, n_unlabelled),
+            *filter(None, starmap(notation_remark, notations.items())),
         ),
     )
 
@@ -398,25 +374,16 @@ def _as_known(names: Columns, wanted: ClaimColumns) -> tuple[ClaimColumns, tuple
     return known, (f"Known as a file of {layout.owner}. {told[0].upper()}{told[1:]}.",)
 
 
-def _finished(responses: Mapping[str, _Response]) -> tuple[JudgedClaim, ...]:
-    """The claims with their numbers and the length of their response, which its last row tells."""
-    return tuple(
-        replace(claim, claim=f"a{number}", sentences=response.length or None)
-        for response in responses.values()
-        for number, claim in enumerate(response.claims.values(), 1)
-    )
-
-
-def _remarks(names: Columns, found: _Found, in_order: bool, n_unlabelled: int) -> tuple[str, ...]:
+def _remarks(names: Columns, at: ClaimColumns, n_unlabelled: int) -> tuple[str, ...]:
     remarks = [names.remark()] if names.guessed else []
     if n_unlabelled:
         remarks.append(f"{n_unlabelled:,} claims without a label are left out.")
-    if found.at.sentence and not found.at.sentences:
+    if at.sentence and not at.sentences:
         remarks.append(
             "The number of sentences of a response is that of the last one with a claim, as no "
             "column says it."
         )
-    if not (in_order or found.at.sentence or found.at.position):
+    if not (at.in_order or at.sentence or at.position):
         remarks.append(
             "No column says where a claim stands, so nothing is told by position: name one with "
             "--sentence or --position, or say --in-order if the claims stand in order."
@@ -426,7 +393,8 @@ def _remarks(names: Columns, found: _Found, in_order: bool, n_unlabelled: int) -
 
 def _columns(
     names: Columns, wanted: ClaimColumns, label: str, *, nested: bool, has_setting: bool
-) -> _Found:
+) -> ClaimColumns:
+    """Where the columns are; None where there is none."""
     response = (
         # An object that holds claims is a response; its own name for it need not be known.
         names.given("--response", wanted.response)
@@ -460,7 +428,7 @@ def _columns(
         "condition": names.optional("--condition", wanted.condition, _CONDITION, "condition"),
         "setting": setting,
     }
-    return _Found(wanted.model_copy(update=found), *_said(names, wanted))
+    return wanted.model_copy(update=found)
 
 
 def _said(names: Columns, wanted: ClaimColumns) -> tuple[tuple[_Source, ...], str]:
@@ -506,79 +474,94 @@ def _judgement(names: Columns, text: str) -> _Source:
     return _Source(names.given("--judgement", column), _SETTINGS[folded(setting)])
 
 
-class _Reader:
-    """Gathers the claims of rows, in which a claim may stand more than once.
+def _gathered(
+    rows: Sequence[FlatRow],
+    at: ClaimColumns,
+    said: Sequence[_Source],
+    spelling: LabelSpelling,
+    untold: Setting,
+    notations: dict[str, Counter[Notation]],
+) -> tuple[dict[tuple[str, str], tuple[JudgedClaim, ...]], int]:
+    """The claims of rows, in which a claim may stand more than once, by (model, condition).
 
-    Attributes:
-        groups: responses by (model, condition) and id.
-        n_unlabelled: number of rows without a label.
-        notations: by column of confidences, how many are written otherwise than plainly.
+    Args:
+        rows: the rows.
+        at: where the columns are.
+        said: columns of what the model says.
+        spelling: of the labels.
+        untold: the setting of what no column says it of.
+        notations: where it is counted how confidences are written, by column.
+
+    Returns:
+        The claims, numbered within their response, and how many rows have no label.
     """
-
-    def __init__(
-        self, found: _Found, spelling: LabelSpelling, setting: Setting, in_order: bool
-    ) -> None:
-        self._found, self._spelling = found, spelling
-        self._setting, self._in_order = setting, in_order
-        self.groups: dict[tuple[str, str], dict[str, _Response]] = {}
-        self.n_unlabelled = 0
-        self.notations: dict[str, Counter[Notation]] = {}
-
-    def take(self, number: int, row: FlatRow) -> None:
-        """Add what a row says, the number of which tells it from others."""
-        found, where = self._found, row.where
-        group = (_cell(row, found.at.model_column), _cell(row, found.at.condition))
-        name = str(row.parent) if found.at.response is None else _cell(row, found.at.response)
+    groups: dict[tuple[str, str], dict[str, dict[str, JudgedClaim]]] = {}
+    seen: dict[tuple[Any, ...], dict[str, int]] = {}
+    lengths: Counter[tuple[Any, ...]] = Counter()
+    n_unlabelled = 0
+    for number, row in enumerate(rows):
+        group = (_cell(row, at.model_column), _cell(row, at.condition))
+        name = str(row.parent) if at.response is None else _cell(row, at.response)
         if not name:
-            raise InputError(f"{where}: column {found.at.response!r} is empty; name the response")
-        response = self.groups.setdefault(group, {}).setdefault(name, _Response())
-        key = f"row {number}" if found.at.claim is None else _cell(row, found.at.claim)
-        order = response.seen.setdefault(key, len(response.seen) + 1)
-        sentence = order if self._in_order else _sentence(row, found)
-        response.length = max(response.length, _length(row, found, sentence))
-        label = self._spelling.read(row.values.get(str(found.at.label)))
+            raise InputError(f"{row.where}: column {at.response!r} is empty; name the response")
+        claims = groups.setdefault(group, {}).setdefault(name, {})
+        key = f"row {number}" if at.claim is None else _cell(row, at.claim)
+        orders = seen.setdefault((group, name), {})
+        order = orders.setdefault(key, len(orders) + 1)
+        sentence = order if at.in_order else _sentence(row, at)
+        lengths[group, name] = max(lengths[group, name], _length(row, at, sentence))
+        label = spelling.read(row.values.get(str(at.label)))
         if label is None:
-            self.n_unlabelled += 1
-            return
-        draft = response.claims.setdefault(key, JudgedClaim(name, key, sentence, None, label))
-        if draft.label != label:
+            n_unlabelled += 1
+            continue
+        claim = claims.setdefault(key, JudgedClaim(name, key, sentence, None, label))
+        if claim.label != label:
             raise InputError(
-                f"{where}: claim {key!r} of response {name!r} is {label} here and {draft.label} "
-                "before; give each claim one label"
+                f"{row.where}: claim {key!r} of response {name!r} is {label} here and "
+                f"{claim.label} before; give each claim one label"
             )
-        for one in found.said:
-            setting = one.setting or self._row_setting(row)
+        for one in said:
+            setting = one.setting or _setting(row, at.setting, untold)
             value = row.values.get(one.column)
-            place = f"{where}: column {one.column!r}"
+            place = f"{row.where}: column {one.column!r}"
             if one.is_confidence:
                 confidence, notation = cell_share(value, place, "a confidence")
-                self.notations.setdefault(one.column, Counter()).update(notation)
+                notations.setdefault(one.column, Counter()).update(notation)
                 if confidence is not None:
-                    draft.confidence[setting] = confidence
-            else:
-                if answers := _answers(value, place):
-                    draft.answers[setting] = (*draft.answers.get(setting, ()), *answers)
-
-    def _row_setting(self, row: FlatRow) -> Setting:
-        if self._found.at.setting is None:
-            return self._setting
-        word = row.values.get(self._found.at.setting)
-        if folded(word) not in _SETTINGS:
-            raise InputError(
-                f"{row.where}: column {self._found.at.setting!r}: {shown(word)} is not a setting; "
-                f"use one of {', '.join(Setting)}"
-            )
-        return _SETTINGS[folded(word)]
+                    claim.confidence[setting] = confidence
+            elif answers := _answers(value, place):
+                claim.answers[setting] = (*claim.answers.get(setting, ()), *answers)
+    # How long a response is, its last row tells.
+    return {
+        group: tuple(
+            replace(claim, claim=f"a{number}", sentences=lengths[group, name] or None)
+            for name, claims in responses.items()
+            for number, claim in enumerate(claims.values(), 1)
+        )
+        for group, responses in groups.items()
+    }, n_unlabelled
 
 
-def _untold_setting(rows: Sequence[FlatRow], found: _Found) -> Setting:
+def _setting(row: FlatRow, column: str | None, untold: Setting) -> Setting:
+    if column is None:
+        return untold
+    word = row.values.get(column)
+    if folded(word) not in _SETTINGS:
+        raise InputError(
+            f"{row.where}: column {column!r}: {shown(word)} is not a setting; use one of "
+            f"{', '.join(Setting)}"
+        )
+    return _SETTINGS[folded(word)]
+
+
+def _untold_setting(rows: Sequence[FlatRow], said: Sequence[_Source], kind: str) -> Setting:
     """Setting of judgements of which it is not said: the third if there are three of them."""
     three = any(
         ModelJudgement.NEITHER
         in _answers(row.values.get(one.column), f"{row.where}: column {one.column!r}")
         for row in rows
-        for one in found.said
-        if found.kind == "judgement"
+        for one in said
+        if kind == "judgement"
     )
     return Setting.NONE_OF_THE_ABOVE if three else Setting.DIRECT_ASKING
 
@@ -589,14 +572,14 @@ def _cell(row: FlatRow, column: str | None) -> str:
     return "" if value is None else str(value).strip()
 
 
-def _sentence(row: FlatRow, found: _Found) -> int | None:
+def _sentence(row: FlatRow, at: ClaimColumns) -> int | None:
     """Index of the claim's sentence, or its place on the grid; None where neither is told."""
-    if found.at.sentence is not None:
-        return _whole(row, found.at.sentence)
-    if found.at.position is None:
+    if at.sentence is not None:
+        return _whole(row, at.sentence)
+    if at.position is None:
         return None
-    place = f"{row.where}: column {found.at.position!r}"
-    position = _number(row.values.get(found.at.position), place, "a relative position")
+    place = f"{row.where}: column {at.position!r}"
+    position = _number(row.values.get(at.position), place, "a relative position")
     # Percents and shares cannot be told apart in (0, 1]; no response begins at one percent only.
     share = position / 100 if position > 1 else position
     if not 0 <= share <= 1:
@@ -604,16 +587,16 @@ def _sentence(row: FlatRow, found: _Found) -> int | None:
     return max(1, round(share * _GRID))
 
 
-def _length(row: FlatRow, found: _Found, sentence: int | None) -> int:
+def _length(row: FlatRow, at: ClaimColumns, sentence: int | None) -> int:
     """How many places the response has, as far as this row tells."""
-    if found.at.sentence is not None and found.at.sentences is not None:
-        length = _whole(row, found.at.sentences)
+    if at.sentence is not None and at.sentences is not None:
+        length = _whole(row, at.sentences)
         if sentence is not None and sentence > length:
             raise InputError(
                 f"{row.where}: sentence {sentence} of {length} does not exist; mend it"
             )
         return length
-    return _GRID if found.at.position is not None else sentence or 0
+    return _GRID if at.position is not None else sentence or 0
 
 
 def _whole(row: FlatRow, column: str) -> int:
