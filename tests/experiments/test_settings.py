@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -120,19 +120,19 @@ def test_only_what_is_given_is_given() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--seed", "-1"], "--seed -1: give 0 or more"),
-        (["--seed", "x"], "--seed x: give a whole number"),
-        (["--tone", "up"], "--tone up is unknown; use one of left, right"),
-        (["--at", "0.1,x"], "--at x: give a number"),
-        (["--at-most", "0"], "--at-most 0: give more than 0"),
-        (["--at-most", "1.5"], "--at-most 1.5: give 1 or less"),
-        (["--how", "sharpe"], "--how sharpe is unknown (did you mean 'sharp'?)"),
-        (["--sede", "1"], "Unknown option: --sede. Did you mean --seed?"),
-        (["--column"], "requires an argument"),
+        ("--seed -1", "--seed -1: give 0 or more"),
+        ("--seed x", "--seed x: give a whole number"),
+        ("--tone up", "--tone up is unknown; use one of left, right"),
+        ("--at 0.1,x", "--at x: give a number"),
+        ("--at-most 0", "--at-most 0: give more than 0"),
+        ("--at-most 1.5", "--at-most 1.5: give 1 or less"),
+        ("--how sharpe", "--how sharpe is unknown (did you mean 'sharp'?)"),
+        ("--sede 1", "Unknown option: --sede. Did you mean --seed?"),
+        ("--column", "requires an argument"),
     ],
 )
-def test_what_is_wrong_is_one_sentence(arguments: list[str], sentence: str) -> None:
-    refused(re.escape(sentence), run_command, measure, ["t.csv", *arguments])
+def test_what_is_wrong_is_one_sentence(arguments: str, sentence: str) -> None:
+    refused(re.escape(sentence), run_command, measure, ["t.csv", *arguments.split()])
 
 
 def test_a_program_is_told_of_arguments() -> None:
@@ -204,36 +204,36 @@ def search(data: str, settings: Search) -> Findings:
 @pytest.mark.parametrize(
     ("arguments", "given"),
     [
-        (("--retriever", "web,top-k=5,queries"), {"retriever": "web", "top_k": 5, "queries": True}),
-        (("--retriever", "top-k=5", "--retriever", "a,b"), {"retriever": "a,b", "top_k": 5}),
-        (("--retriever", "queries=no,top_k=2"), {"queries": False, "top_k": 2}),
-        (("--backend", "lbp,damping=0.5,n=1"), {"backend": "lbp", "more": ["damping=0.5", "n=1"]}),
-        (("--set", "words=a,b,words=c", "--set", "seed=4"), {"words": ["a,b", "c"], "seed": 4}),
-        (("--set", "kept.yaml"), {"top_k": 7, "words": ["x", "y"], "seed": 1}),
-        (("--set", "seed=2", "--set", "kept.yaml"), {"top_k": 7, "words": ["x", "y"], "seed": 2}),
-        (("--set", "kept.yaml,", "--retriever", "top-k=1"), None),
+        ("--retriever web,top-k=5,queries", {"retriever": "web", "top_k": 5, "queries": True}),
+        ("--retriever top-k=5 --retriever a,b", {"retriever": "a,b", "top_k": 5}),
+        ("--retriever queries=no,top_k=2", {"queries": False, "top_k": 2}),
+        ("--backend lbp,damping=0.5,n=1", {"backend": "lbp", "more": ["damping=0.5", "n=1"]}),
+        ("--set words=a,b,words=c --set seed=4", {"words": ["a,b", "c"], "seed": 4}),
+        ("--set kept.yaml", {"top_k": 7, "words": ["x", "y"], "seed": 1}),
+        ("--set seed=2 --set kept.yaml", {"top_k": 7, "words": ["x", "y"], "seed": 2}),
+        ("--set kept.yaml, --retriever top-k=1", None),
         (
-            ("--top-k", "5", "--retriever", "web", "--queries"),
+            "--top-k 5 --retriever web --queries",
             {"retriever": "web", "top_k": 5, "queries": True},
         ),
         (
-            ("--no-queries", "--seed=4", "--words", "a"),
+            "--no-queries --seed=4 --words a",
             {"queries": False, "seed": 4, "words": ["a"]},
         ),
-        (("--set", "top-k=4,queries", "--retriever", "top-k=1"), {"top_k": 1, "queries": True}),
+        ("--set top-k=4,queries --retriever top-k=1", {"top_k": 1, "queries": True}),
     ],
 )
 def test_keys_of_options_and_files_give_fields(
-    arguments: Sequence[str],
+    arguments: str,
     given: Mapping[str, Any] | None,
     folder: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     (folder / "kept.yaml").write_text("top-k: 7\nwords: [x, y]\nseed: 1\n")
     if given is None:
-        refused("kept.yaml,: there is no such file", run_command, search, ["t", *arguments])
+        refused("kept.yaml,: there is no such file", run_command, search, ["t", *arguments.split()])
         return
-    run_command(search, ["t", *arguments, "--json"])
+    run_command(search, ["t", *arguments.split(), "--json"])
     found = json.loads(capsys.readouterr().out)["settings"]
     assert found == {**Search().model_dump(mode="json"), **given}
 
@@ -241,23 +241,23 @@ def test_keys_of_options_and_files_give_fields(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--retriever", "web,top-k=0"], "--retriever top-k=0: give 1 or more"),
-        (["--retriever", "web,topk=2"], "the key 'topk' is unknown (did you mean 'top-k'?)"),
-        (["--retriever", "a", "--retriever", "b"], "--retriever: it is given 2 times; keep one"),
-        (["--set", "seed=-1"], "--set seed is from 0; --retriever queries=no and --retriever stay"),
-        (["--set", "sede=1"], "--set sede=1: the key 'sede' is unknown (did you mean 'seed'?)"),
-        (["--set", "bad.yaml"], "bad.yaml: the setting 'sede' is unknown (did you mean 'seed'?)"),
-        (["--set", "list.yaml"], "list.yaml: a file of settings is a mapping"),
-        (["--seed", "-1"], "--set seed is from 0; --retriever queries=no and --retriever stay"),
-        (["--seed"], "--set seed : give a whole number"),
+        ("--retriever web,top-k=0", "--retriever top-k=0: give 1 or more"),
+        ("--retriever web,topk=2", "the key 'topk' is unknown (did you mean 'top-k'?)"),
+        ("--retriever a --retriever b", "--retriever: it is given 2 times; keep one"),
+        ("--set seed=-1", "--set seed is from 0; --retriever queries=no and --retriever stay"),
+        ("--set sede=1", "--set sede=1: the key 'sede' is unknown (did you mean 'seed'?)"),
+        ("--set bad.yaml", "bad.yaml: the setting 'sede' is unknown (did you mean 'seed'?)"),
+        ("--set list.yaml", "list.yaml: a file of settings is a mapping"),
+        ("--seed -1", "--set seed is from 0; --retriever queries=no and --retriever stay"),
+        ("--seed", "--set seed : give a whole number"),
     ],
 )
 def test_what_is_wrong_with_a_key_is_one_sentence(
-    arguments: list[str], sentence: str, folder: Path
+    arguments: str, sentence: str, folder: Path
 ) -> None:
     (folder / "bad.yaml").write_text("sede: 1\n")
     (folder / "list.yaml").write_text("- 1\n")
-    refused(re.escape(sentence), run_command, search, ["t", *arguments])
+    refused(re.escape(sentence), run_command, search, ["t", *arguments.split()])
 
 
 def test_a_key_without_a_value_is_told_how_it_gets_one() -> None:

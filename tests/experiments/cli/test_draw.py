@@ -55,20 +55,20 @@ def test_graphviz_is_given_the_text_and_the_file(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["g.jpg"], "end the name in .pdf, .png, .svg or .dot"),
-        (["none/g.pdf"], "none/g"),
-        (["g.pdf", "--set", "graphviz"], "Graphviz is not installed"),
-        (["g.pdf", "--backend", "exac"], "did you mean 'exact'"),
+        ("g.jpg", "end the name in .pdf, .png, .svg or .dot"),
+        ("none/g.pdf", "none/g"),
+        ("g.pdf --set graphviz", "Graphviz is not installed"),
+        ("g.pdf --backend exac", "did you mean 'exact'"),
     ],
 )
 def test_a_mistake_is_one_sentence(
     graph_file: Path,
     monkeypatch: pytest.MonkeyPatch,
-    arguments: list[str],
+    arguments: str,
     said: str,
 ) -> None:
     monkeypatch.setenv("PATH", "")
-    assert said in invoke("draw", graph_file, *arguments, code=2).stderr
+    assert said in invoke("draw", graph_file, *arguments.split(), code=2).stderr
     assert list(Path().glob("*.pdf")) == []
 
 

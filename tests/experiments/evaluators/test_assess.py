@@ -160,53 +160,44 @@ def test_a_backend_and_its_settings(notes: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["absent.txt", "--documents", "notes"], "absent.txt: there is no such file"),
-        (["answer.txt"], "there is no evidence"),
-        (["answer.txt", "--documents", "absent"], "absent: there is no such folder"),
-        (["answer.txt", "--documents", "notes", "--variant", "FR4"], "'FR4' is unknown"),
-        (["answer.txt", "--documents", "notes", "--variant", "given"], "'given' is unknown"),
-        (["demonstration", "--variant", "FR1", "--variant", "FR1"], "given twice"),
-        (["answer.txt", "--documents", "notes", "--variant", "encoding=x"], "'x' is unknown"),
-        (["answer.txt", "--documents", "notes", "--backend", "x"], "'x' is unknown"),
-        (["answer.txt", "--documents", "notes", "--relations", "x"], "--relations 'x'"),
-        (["answer.txt", "--documents", "notes", "--relations", "recorded:no"], "no such file"),
-        (["answer.txt", "--documents", "notes", "--relations", "model"], "--model"),
-        (["answer.txt", "--documents", "notes", "--atoms", "given"], "holds no atoms"),
-        (["answer.txt", "--documents", "notes", "--atoms", "model"], "--model"),
-        (["answer.txt", "--documents", "notes", "--atoms", "revise"], "--model"),
+        ("absent.txt --documents notes", "absent.txt: there is no such file"),
+        ("answer.txt", "there is no evidence"),
+        ("answer.txt --documents absent", "absent: there is no such folder"),
+        ("answer.txt --documents notes --variant FR4", "'FR4' is unknown"),
+        ("answer.txt --documents notes --variant given", "'given' is unknown"),
+        ("demonstration --variant FR1 --variant FR1", "given twice"),
+        ("answer.txt --documents notes --variant encoding=x", "'x' is unknown"),
+        ("answer.txt --documents notes --backend x", "'x' is unknown"),
+        ("answer.txt --documents notes --relations x", "--relations 'x'"),
+        ("answer.txt --documents notes --relations recorded:no", "no such file"),
+        ("answer.txt --documents notes --relations model", "--model"),
+        ("answer.txt --documents notes --atoms given", "holds no atoms"),
+        ("answer.txt --documents notes --atoms model", "--model"),
+        ("answer.txt --documents notes --atoms revise", "--model"),
+        ("answer.txt --documents notes --atoms stride=0", "--atoms stride '0' is not"),
+        ("answer.txt --retriever google --model replay", "no such cache"),
+        ("answer.txt --documents notes --model replay --model x/y", "no such cache"),
+        ("answer.txt --retriever x", "--retriever 'x'"),
+        ("answer.txt --retriever local", "--documents"),
+        ("answer.txt --retriever given", "holds no passages"),
+        ("answer.txt --retriever google", "SERPER_API_KEY is not set"),
+        ("answer.txt --retriever wikipedia --documents notes", "leave one out"),
+        ("answer.txt --retriever wikipedia,reading=all", "'all' of pages"),
+        ("demonstration --response x", "no response 'x'"),
+        ("demonstration --atoms sentences --retriever given", "--retriever local"),
+        ("demonstration --out answer.txt", "answer.txt"),
+        ("demonstration --response passages=answer.txt", "answer.txt, line 1"),
+        ("empty.txt --documents notes", "it is empty"),
         (
-            ["answer.txt", "--documents", "notes", "--atoms", "stride=0"],
-            "--atoms stride '0' is not",
-        ),
-        (["answer.txt", "--retriever", "google", "--model", "replay"], "no such cache"),
-        (
-            ["answer.txt", "--documents", "notes", "--model", "replay", "--model", "x/y"],
-            "no such cache",
-        ),
-        (["answer.txt", "--retriever", "x"], "--retriever 'x'"),
-        (["answer.txt", "--retriever", "local"], "--documents"),
-        (["answer.txt", "--retriever", "given"], "holds no passages"),
-        (["answer.txt", "--retriever", "google"], "SERPER_API_KEY is not set"),
-        (["answer.txt", "--retriever", "wikipedia", "--documents", "notes"], "leave one out"),
-        (
-            ["answer.txt", "--retriever", "wikipedia,reading=all"],
-            "'all' of pages",
-        ),
-        (["demonstration", "--response", "x"], "no response 'x'"),
-        (["demonstration", "--atoms", "sentences", "--retriever", "given"], "--retriever local"),
-        (["demonstration", "--out", "answer.txt"], "answer.txt"),
-        (["demonstration", "--response", "passages=answer.txt"], "answer.txt, line 1"),
-        (["empty.txt", "--documents", "notes"], "it is empty"),
-        (
-            ["bad.jsonl", "--documents", "notes"],
+            "bad.jsonl --documents notes",
             "line 2, column 'response': the response is empty ('respons' is another",
         ),
-        (["list.json", "--documents", "notes"], "[1, 2] is not a JSON object"),
-        (["twice.jsonl", "--documents", "notes"], "two responses have the id 'x'"),
+        ("list.json --documents notes", "[1, 2] is not a JSON object"),
+        ("twice.jsonl --documents notes", "two responses have the id 'x'"),
     ],
 )
 def test_bad_input_is_one_sentence_and_code_2(
-    arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+    arguments: str, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("SERPER_API_KEY", raising=False)
     Path("empty.txt").write_text(" \n")
@@ -215,7 +206,7 @@ def test_bad_input_is_one_sentence_and_code_2(
     Path("list.json").write_text("[1, 2]")
     Path("twice.jsonl").write_text(f"{good}\n{good}\n")
     before = sorted(Path().iterdir())
-    result = invoke("assess", *arguments, code=2)
+    result = invoke("assess", *arguments.split(), code=2)
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
     assert result.stdout == ""

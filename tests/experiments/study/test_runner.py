@@ -175,12 +175,12 @@ def small(folder: Path, finished_small: Path) -> Path:
         (["backends=[{backend: lbp, settings: {damping: 0.1}}]"], "differs in backends"),
     ],
 )
-@pytest.mark.parametrize("option", [[], ["--resume"], ["--dry-run"]])
+@pytest.mark.parametrize("option", ["", "--resume", "--dry-run"])
 def test_another_study_in_the_folder_is_refused(
-    small: Path, changes: list[str], said: str, option: list[str]
+    small: Path, changes: list[str], said: str, option: str
 ) -> None:
     before = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
-    result = invoke("run", small, "--out", "out", *changes, *option, code=2)
+    result = invoke("run", small, "--out", "out", *changes, *option.split(), code=2)
     assert said in result.stderr
     assert "give another --out, or drop that run with --overwrite" in result.stderr
     after = {path: path.read_bytes() for path in Path("out").rglob("*") if path.is_file()}
@@ -250,14 +250,14 @@ def test_a_damaged_plan_is_told(small: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--resume", "--overwrite"], "give one of them"),
-        (["--workers", "dask=tcp://127.0.0.1:9", "--workers", "2"], "leave --workers out"),
+        ("--resume --overwrite", "give one of them"),
+        ("--workers dask=tcp://127.0.0.1:9 --workers 2", "leave --workers out"),
     ],
 )
 def test_options_that_contradict_each_other_are_refused(
-    folder: Path, options: list[str], said: str
+    folder: Path, options: str, said: str
 ) -> None:
-    assert said in invoke("run", study_file(folder, STUDY), *options, code=2).stderr
+    assert said in invoke("run", study_file(folder, STUDY), *options.split(), code=2).stderr
 
 
 @pytest.fixture

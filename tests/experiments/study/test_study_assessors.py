@@ -169,19 +169,19 @@ def test_a_replay_needs_neither_network_nor_key(
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ([], "needs OPENAI_API_KEY in the environment"),
-        (["language_model.replay=true"], "there is no such cache"),
-        (["assessors=[]", "significance={}"], "needs OPENAI_API_KEY in the environment"),
+        ("", "needs OPENAI_API_KEY in the environment"),
+        ("language_model.replay=true", "there is no such cache"),
+        ("assessors=[] significance={}", "needs OPENAI_API_KEY in the environment"),
     ],
 )
 def test_what_is_missing_is_one_sentence(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, change: list[str], said: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch, change: str, said: str
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     # One call at a time: of calls that are cancelled litellm leaves coroutines behind.
     # Not on this machine, where no key is needed; nothing is sent there without one.
     path = study(folder, "http://192.0.2.1/v1", STUDY.replace("concurrency: 8", "concurrency: 1"))
-    result = invoke("run", path, *change, "--out", "out", code=2)
+    result = invoke("run", path, *change.split(), "--out", "out", code=2)
     (line,) = (line for line in result.stderr.splitlines() if line.startswith("factormodels: "))
     assert said in line
     assert not (folder / "out").exists()
