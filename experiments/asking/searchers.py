@@ -289,7 +289,11 @@ def _google(search: Search) -> type[WebRetriever]:
     from factormodels.extraction.retrieval.google import GoogleRetriever, serper_key
 
     if not search.session.settings.replay:
-        _check_priced_searches(search)
+        if search.session.budget.max_cost is not None and search.web.price_search is None:
+            raise InputError(
+                "--max-cost: the price of a search is not known; give --price-search, in US "
+                "dollars, 0 for a service that is free"
+            )
         serper_key()
     return GoogleRetriever
 
@@ -298,16 +302,6 @@ WEB_RETRIEVERS: Mapping[str, Callable[[Search], type[WebRetriever]]] = MappingPr
     {"wikipedia": _wikipedia, "google": _google}
 )
 """The class of every search of the web, by name, once what it needs is there."""
-
-
-def _check_priced_searches(search: Search) -> None:
-    """Refuse a limit of cost for searches that are paid for at a price that is not known."""
-    limited = search.session.budget.max_cost is not None
-    if limited and search.web.price_search is None:
-        raise InputError(
-            "--max-cost: the price of a search is not known; give --price-search, in US dollars, "
-            "0 for a service that is free"
-        )
 
 
 def _top(search: Search) -> dict[str, Any]:

@@ -175,19 +175,17 @@ def fields_set(kind: type[Settings], texts: Iterable[str]) -> dict[str, Any]:
         if "=" in text or text.partition(",")[0].replace("_", "-") in keys:
             pairs.append(text)
             continue
-        for name, value in _mapping(text).items():
+        found = parse_yaml(read_text(Path(text)), text)
+        if not isinstance(found, Mapping):
+            raise InputError(
+                f"{text}: a file of settings is a mapping; write KEY: VALUE in each line"
+            )
+        for name, value in found.items():
             key = str(name).replace("_", "-")
             if key not in keys:
                 raise InputError(unknown_name(f"{text}: the setting {name!r}", key, keys))
             in_files[keys[key]] = value
     return {**in_files, **option.fields(pairs)}
-
-
-def _mapping(file: str) -> Mapping[Any, Any]:
-    found = parse_yaml(read_text(Path(file)), file)
-    if not isinstance(found, Mapping):
-        raise InputError(f"{file}: a file of settings is a mapping; write KEY: VALUE in each line")
-    return found
 
 
 def with_keys_in_options(kind: type[Settings], tokens: Sequence[str]) -> list[str]:

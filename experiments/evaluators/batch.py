@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -214,7 +214,11 @@ def assess_responses(
             # for the next try. In the order of the input, however the store was filled. Where all
             # failed, what an earlier run wrote there is worth more than nothing.
             if found or not failed:
-                _write(store, (keys[place] for place in sorted(found)), out)
+                # One in memory at a time.
+                with atomic_path(out) as temporary, temporary.open("wb") as file:
+                    for place in sorted(found):
+                        text = f"{store.get(keys[place])}\n"
+                        file.write(text.encode("utf-8", "surrogatepass"))
             # All is in `out` by now, and that was moved into place whole.
             if not failed:
                 remove_store(store.path)
@@ -251,13 +255,6 @@ def _open(out: Path, settings: Mapping[str, Any]) -> Iterator[KeptValues]:
                 "remove the file to begin anew"
             )
         yield kept
-
-
-def _write(store: KeptValues, keys: Iterable[str], path: Path) -> None:
-    """Write finished responses as JSON Lines, whole or not at all, one in memory at a time."""
-    with atomic_path(path) as temporary, temporary.open("wb") as out:
-        for key in keys:
-            out.write(f"{store.get(key)}\n".encode("utf-8", "surrogatepass"))
 
 
 def _finished(store: KeptValues, key: str, retry_failed: bool) -> FactGraph | None:

@@ -84,6 +84,7 @@ def core_stage(
     if settings.core_relations != "model":
         relations = LocalRelations(relations)
     share = 1.0 if settings.faithfulness else None
+    asked = {"share": share, "relations": settings.core_relations, "domain": settings.domain}
 
     def stage(graph: FactGraph) -> FactGraph:
         cached = CachedRelations(relations)
@@ -93,19 +94,11 @@ def core_stage(
             "kept": [claim.id for claim in found.chosen],
             "status": found.solution.status,
             "missing": found.missing,
-            "share": share,
-            "relations": settings.core_relations,
-            "domain": settings.domain,
+            **asked,
         }
         return replace(graph, metadata={**graph.metadata, CORE_KEY: told})
 
-    asked = {
-        "share": share,
-        "relations": settings.core_relations,
-        "domain": settings.domain,
-        **facts,
-    }
-    return stage, {CORE_KEY: asked}
+    return stage, {CORE_KEY: {**asked, **facts}}
 
 
 def claims_with_sources(graph: FactGraph, share: float | None) -> list[Subclaim]:

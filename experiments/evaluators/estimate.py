@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -286,7 +287,7 @@ def _relations(
     pairs = [relation_calls(variant, s.atoms, s.contexts, s.retrieved) for s in sizes]
     chosen = variant == plan.widest
     stage = f"relations {variant}"
-    atoms, contexts = max(((s.atoms, s.contexts) for s in sizes), key=_product, default=(0, 0))
+    atoms, contexts = max(((s.atoms, s.contexts) for s in sizes), key=math.prod, default=(0, 0))
     inference = expected_inference(variant, atoms, contexts)
     if plan.relations != "model":
         free = StageEstimate(stage, sum(pairs), exact, cost=0.0, chosen=chosen)
@@ -305,10 +306,6 @@ def _relations(
     answers = calls * ANSWER_TOKENS[prompt]
     row = _row(stage, calls, exact, questions * repeated, answers, plan, chosen)
     return replace(row, inference=inference)
-
-
-def _product(numbers: tuple[int, int]) -> int:
-    return numbers[0] * numbers[1]
 
 
 def _windows(variant: str, size: _Size, plan: AssessmentPlan) -> float:

@@ -218,13 +218,10 @@ def response_table(
 
     rows = [_response(graph, k_prime.get(graph.id), gamma, by) for graph in graphs]
     own = [name for name in by if any(name in row for row in rows)]
-    core = ["core_claims", *(f"core_{name}" for name in _OF_CORE)] if _selected(rows) else []
+    selected = any("core_claims" in row for row in rows)
+    core = ["core_claims", *(f"core_{name}" for name in _OF_CORE)] if selected else []
     frame = pd.DataFrame(rows, columns=[_FIRST[0], *own, *_FIRST[1:], *core])
     return frame.astype(dict.fromkeys((*_SCORES, "verified_share", "cost"), "float64"))
-
-
-def _selected(rows: Sequence[Mapping[str, Any]]) -> bool:
-    return any("core_claims" in row for row in rows)
 
 
 def leaderboard(responses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:

@@ -281,8 +281,8 @@ class ResponseSettings(Settings, together={"response": "topic question id take p
 
 
 def load_responses(texts: Texts) -> LoadedResponses:
-    """The responses that texts, a file or graphs stand for, as `ResponseSettings.load`."""
-    return ResponseSettings().load(texts)
+    """The responses of a file, which a text names, or given ones, as `ResponseSettings.load`."""
+    return ResponseSettings().load(Path(texts) if isinstance(texts, str) else texts)
 
 
 def _of_texts(
@@ -346,10 +346,14 @@ def _read(source: Path, columns: ResponseSettings) -> tuple[Sequence[FactGraph],
     text = text_of(content, name)
     if not text.strip():
         raise InputError(f"{name}: it is empty; give the text of a response")
-    suffix = _suffix(source)
+    plain = source.with_suffix("") if source.suffix == ".gz" else source
+    suffix = plain.suffix.lower()
     if _looks_like_json(text, suffix):
         return _of_json(text, name, columns)
-    if suffix in _TABLE_SUFFIXES or _names_columns(text, columns):
+    asked = _named_columns(columns)
+    # A table with the columns that were requested.
+    named = bool(asked) and asked <= set(column_names(text)) and "\n" in text.strip()
+    if suffix in _TABLE_SUFFIXES or named:
         # Before the columns are guessed: tables of known datasets have a reader of their own.
         known = format_of(dict.fromkeys(column_names(text), ""))
         if known is not None and known.name not in _PLAIN_FORMATS:
@@ -364,11 +368,6 @@ def _read(source: Path, columns: ResponseSettings) -> tuple[Sequence[FactGraph],
         )
     stem = "response" if source == STANDARD_INPUT else record_id(source)
     return _without_columns([FactGraph(stem, (), response=text.strip())], source, columns)
-
-
-def _suffix(source: Path) -> str:
-    path = source.with_suffix("") if source.suffix == ".gz" else source
-    return path.suffix.lower()
 
 
 def _looks_like_json(text: str, suffix: str) -> bool:
@@ -397,12 +396,6 @@ def _is_table(text: str) -> bool:
     rows = sum(1 for _ in table_records(text, ""))
     by_chance = len(names) <= _PROSE_CELLS and "," in text.split("\n")[0]
     return rows >= _REGULAR_ROWS and all(name.strip() for name in names) and not by_chance
-
-
-def _names_columns(text: str, columns: ResponseSettings) -> bool:
-    """Whether a text is a table with the columns that were requested."""
-    asked = _named_columns(columns)
-    return bool(asked) and asked <= set(column_names(text)) and "\n" in text.strip()
 
 
 def _named_columns(columns: ResponseSettings) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -138,7 +138,14 @@ def make_plan(
     }
     # Without a model its settings mean nothing, and must not keep a batch from going on.
     if session.model is not None:
-        facts |= _model_facts(settings, session.model, revise)
+        facts |= {
+            "model": session.model.name,
+            "stride": settings.stride,
+            "revise": revise,
+            "queries": settings.queries,
+            "method": settings.method,
+            "prompts": prompts_of(session.model).digests(),
+        }
     stride = stride_of(settings.stride, "--stride")
     if atoms == "sentences":
         stages.append(sentences_stage())
@@ -268,7 +275,8 @@ def _retriever_name(graphs: Sequence[FactGraph], settings: AssessSettings, atoms
         raise InputError(unknown_name(subject, name, (GIVEN, *RETRIEVERS)))
     if name == "given" and not passages:
         raise InputError("--retriever given: the input holds no passages; name another source")
-    if name == "given" and "FR1" in settings.variant and not _has_provenance(graphs):
+    placed = any(context.retrieved_for for graph in graphs for context in graph.contexts)
+    if name == "given" and "FR1" in settings.variant and not placed:
         raise InputError(
             "--variant FR1: the input does not say which claim a passage was retrieved for; use "
             "--variant FR2, or --retriever local to search the passages anew"
@@ -286,10 +294,6 @@ def _retriever_name(graphs: Sequence[FactGraph], settings: AssessSettings, atoms
     return name
 
 
-def _has_provenance(graphs: Iterable[FactGraph]) -> bool:
-    return any(context.retrieved_for for graph in graphs for context in graph.contexts)
-
-
 def _chosen_method(settings: AssessSettings, model: LanguageModel | None) -> str:
     """Where probabilities of relations come from, by what the model is known to take."""
     method, _ = method_and_law(settings.method)
@@ -298,17 +302,6 @@ def _chosen_method(settings: AssessSettings, model: LanguageModel | None) -> str
 
 def _model(session: Session, option: str) -> LanguageModel:
     return session.needed_model(f"{option} needs")
-
-
-def _model_facts(settings: AssessSettings, model: LanguageModel, revise: bool) -> dict[str, Any]:
-    return {
-        "model": model.name,
-        "stride": settings.stride,
-        "revise": revise,
-        "queries": settings.queries,
-        "method": settings.method,
-        "prompts": prompts_of(model).digests(),
-    }
 
 
 def stride_of(text: str, option: str) -> int | None:

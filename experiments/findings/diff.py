@@ -179,13 +179,13 @@ def _keys(first: Sequence[Row], second: Sequence[Row]) -> tuple[str, ...]:
         if not (_is_text(name, first) and _is_text(name, second)):
             continue
         chosen.append(name)
-        if all(_are_apart(each, chosen) for each in (first, second)):
+        apart = (
+            len({tuple(row.get(each) for each in chosen) for row in rows}) == len(rows)
+            for rows in (first, second)
+        )
+        if all(apart):
             break
     return tuple(chosen)
-
-
-def _are_apart(rows: Sequence[Row], names: Sequence[str]) -> bool:
-    return len({tuple(row.get(name) for name in names) for row in rows}) == len(rows)
 
 
 def _by_key(rows: Sequence[Row], names: Sequence[str]) -> dict[Key, list[Row]]:

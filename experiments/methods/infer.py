@@ -288,14 +288,9 @@ def _models(answers: Sequence[Answer]) -> Table:
             row |= {"log_potential": answer.assignment.log_potential, "upper": answer.upper}
         stats = jsonable(answer.stats)
         rows.append({**stats, **row, "status": str(answer.status), "seconds": stats.get("seconds")})
-    of_z = "log_z" in rows[0]
-    columns = (
-        *columns_as("response"),
-        Column("log_z", "log Z", digits=6) if of_z else Column("log_potential", "log potential",
-                                                               digits=6),
-        *(columns_as("log_z_kind of log Z") if of_z else ()),
-        *columns_as("status | seconds> time", seconds=duration),
-    )  # fmt: skip
+    is_log_z = "log_z" in rows[0]
+    told = "log_z:6 log Z | log_z_kind of log Z" if is_log_z else "log_potential:6 log potential"
+    columns = columns_as(f"response | {told} | status | seconds> time", seconds=duration)
     return Table(rows, columns, "Models.")
 
 
@@ -335,13 +330,13 @@ def _claims(answers: Sequence[Answer], source: str) -> Table:
     from inference.posterior import Posterior
 
     rows: list[dict[str, Any]] = []
-    assessors: dict[str, None] = {}
-    for model, answer in answers:
+    verdicts = [recorded_verdicts(model.fact_graph) if model.fact_graph else {}
+                for model, _ in answers]  # fmt: skip
+    assessors = dict.fromkeys(name for recorded in verdicts for name in recorded)
+    for (model, answer), recorded in zip(answers, verdicts, strict=True):
         facts = model.fact_graph
         if facts is None:
             continue
-        recorded = recorded_verdicts(facts)
-        assessors |= dict.fromkeys(recorded)
         items: tuple[Atom | Context, ...] = (*facts.atoms, *facts.contexts)
         values = (
             answer.marginals.of_state(1)
@@ -350,19 +345,32 @@ def _claims(answers: Sequence[Answer], source: str) -> Table:
         ).tolist()
         for item, value, seen in zip(items, values, model.factor_graph.evidence, strict=True):
             is_atom = isinstance(item, Atom)
-            told = {n: said.get(item.id) if is_atom else None for n, said in recorded.items()}
+            told = {n: recorded.get(n, {}).get(item.id) if is_atom else None for n in assessors}
             rows.append(
                 {
                     "response": facts.id,
                     "variable": item.id,
                     "p" if isinstance(answer, Posterior) else "state": value,
-                    "status": _status(value, observed=bool(seen != UNOBSERVED)),
+                    "status": "observed"
+                    if seen != UNOBSERVED
+                    else verdict(value)
+                    if isinstance(answer, Posterior)
+                    else "",
                     "label": item.label if isinstance(item, Atom) else None,
                     "kind": "atom" if is_atom else "context",
                     "prior": item.prior,
                     "text": item.text or (item.title if isinstance(item, Context) else ""),
                     **{name: each.p_true if each else None for name, each in told.items()},
                     **{f"{n}_label": each.label if each else None for n, each in told.items()},
+                    # A verdict, where there is no probability.
+                    **{
+                        f"{n}_text": ""
+                        if each is None
+                        else each.label or ""
+                        if each.p_true is None
+                        else f"{each.p_true:.4f}"
+                        for n, each in told.items()
+                    },
                 }
             )
     columns = [*columns_as("variable")]
@@ -370,14 +378,7 @@ def _claims(answers: Sequence[Answer], source: str) -> Table:
         columns.append(Column("p", "P(true)", digits=4))
     else:
         columns.append(Column("state", "state", show=word))
-    for name in assessors:
-        for row in rows:
-            row.setdefault(name, None)
-            row.setdefault(f"{name}_label", None)
-            # A verdict, where there is no probability.
-            p, said = row[name], row[f"{name}_label"]
-            row[f"{name}_text"] = f"{p:.4f}" if p is not None else said or ""
-        columns.append(Column(f"{name}_text", name, right=True))
+    columns += [Column(f"{name}_text", name, right=True) for name in assessors]
     columns += columns_as("status")
     if any(row["label"] is not None for row in rows):
         columns.append(Column("label", "label", show=word))
@@ -387,12 +388,6 @@ def _claims(answers: Sequence[Answer], source: str) -> Table:
     title = "Claims and passages" if len(answers) > 1 else f"Claims and passages of {source}"
     group = "response" if len(answers) > 1 else ""
     return Table(rows, tuple(columns), f"{title}.", group=group)
-
-
-def _status(value: float | bool, *, observed: bool) -> str:
-    if observed:
-        return "observed"
-    return "" if isinstance(value, bool) else verdict(value)
 
 
 def _variables(model: LoadedModel, answer: Any, source: str) -> dict[str, Table]:
@@ -424,9 +419,7 @@ def _variables(model: LoadedModel, answer: Any, source: str) -> dict[str, Table]
         rows = [{**dict.fromkeys(titles), **row} for row in rows]
         columns = [Column(title, title, digits=6) for title in titles]
     else:
-        columns = [
-            *columns_as("states:0 | probabilities probability of each state"),
-        ]
+        columns = [*columns_as("states:0 | probabilities probability of each state")]
     shown = (*columns_as("variable | status"), *columns)
     every = columns_as("variable | state | p:6")
     return {

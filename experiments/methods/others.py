@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibration.intervals import mean_interval
+from calibration.intervals import Scale, mean_interval
 from calibration.scores.measures import f1_at_k
 from experiments.evaluators.batch import CONSUMPTION_KEY
 from experiments.findings.table import Table, columns_as, data_frame, interval_column
@@ -172,7 +172,8 @@ def tools_table(found: Beside, scored: ScoreTable) -> Table:
         for name, values in own[model].items():
             _put(line, name, mean_interval(values))
             differs = np.subtract(values, own[reference][name])
-            _put(line, f"{name}_less", _NOTHING if model == reference else _paired(differs))
+            ends = _NOTHING if model == reference else mean_interval(differs, scale=Scale.NUMBER)
+            _put(line, f"{name}_less", ends)
         rows.append(line | dict(found.costs.get(model, {})))
     frame = data_frame(rows)
     columns = [*columns_as("model")]
@@ -194,12 +195,6 @@ def tools_table(found: Beside, scored: ScoreTable) -> Table:
 
 def _ends(found: Estimate | None) -> tuple[float, float, float]:
     return _NOTHING if found is None else (found.value, found.lower, found.upper)
-
-
-def _paired(apart: Any) -> tuple[float, float, float]:
-    from calibration.intervals import Scale
-
-    return mean_interval(apart, scale=Scale.NUMBER)
 
 
 def _put(row: dict[str, Any], name: str, ends: tuple[float, float, float]) -> None:

@@ -211,7 +211,9 @@ def probability_frame(
     claim = names.optional("--claim", columns.claim, _CLAIM, "claim")
     by = [names.given("--by", name) for name in columns.by]
     if not by and len(probabilities) == 1:
-        by = _varying(table, [n for n in names.names if folded(n) in {*MODEL, *_DATA} or n in CELL])
+        known = [n for n in names.names if folded(n) in {*MODEL, *_DATA} or n in CELL]
+        # Those that hold more than one value.
+        by = [name for name in known if len({str(row.get(name)) for row in table.rows}) > 1]
         if by:
             names.guessed["model"] = ", ".join(by)
     said = read_labels(
@@ -299,11 +301,6 @@ def read_labels(
 def truth(told: ClaimLabel | None) -> bool | None:
     """Whether a label says that a claim is true; None if there is none that counts."""
     return None if told in (None, ClaimLabel.IRRELEVANT) else told is ClaimLabel.SUPPORTED
-
-
-def _varying(table: DataTable, names: Sequence[str]) -> list[str]:
-    """Columns that hold more than one value."""
-    return [name for name in names if len({str(row.get(name)) for row in table.rows}) > 1]
 
 
 def model_parts(frame: pd.DataFrame, remarks: list[str]) -> dict[str, pd.DataFrame]:

@@ -38,6 +38,7 @@ from experiments.settings import SET, Names, Option, front_door
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.safe import relevances
+from factormodels.extraction.stages.atomizer import sentence_atoms
 from factormodels.fact_graph import FactGraph
 from factormodels.selection import Relevance, Selection, restricted
 from factormodels.selection import select as select_claims
@@ -198,11 +199,8 @@ def select(responses: Responses, settings: SelectSettings) -> Findings:
 
 
 def _selected(responses: Responses, settings: SelectSettings, session: Session) -> Findings:
-    if isinstance(responses, str | os.PathLike):
-        loaded = load_responses(Path(responses))
-        graphs, source, remarks = loaded.graphs, Path(responses).name, loaded.remarks
-    else:
-        graphs, source, remarks = tuple(responses), "the responses", ()
+    loaded = load_responses(responses)
+    graphs, source, remarks = loaded.graphs, loaded.source, loaded.remarks
     if settings.append:
         check_padding(settings)
     model = session.model
@@ -222,7 +220,8 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
         tell(f"response {place} of {len(graphs)}")
         whole = graph
         if not graph.atoms and graph.response.strip():
-            whole = with_sentences(graph)
+            # Each of its sentences is taken for a claim.
+            whole = replace(graph, atoms=sentence_atoms(graph.response))
             split.add(graph.id)
         if whole.atoms:
             core: Core = choices.core(whole)
@@ -333,13 +332,6 @@ def _with_relevance(graph: FactGraph, core: Core, model: LanguageModel) -> tuple
     beside = {name for name, one in zip(graph.atom_ids, told, strict=True) if one is False}
     weighting = Relevance(lambda claim: claim.id not in beside, core.weighting)
     return replace(core, weighting=weighting), told.count(None)
-
-
-def with_sentences(graph: FactGraph) -> FactGraph:
-    """The response with each of its sentences for a claim."""
-    from factormodels.extraction.stages.atomizer import sentence_atoms
-
-    return replace(graph, atoms=sentence_atoms(graph.response))
 
 
 def _responses(found: Sequence[tuple[FactGraph, Selection]]) -> Table:

@@ -264,9 +264,7 @@ def _asked(data: Texts, settings: SelfKnowledgeSettings) -> Findings:
             )
     if settings.threshold is not None or settings.sweep:
         raise InputError("--threshold, --sweep: judgements have no threshold; leave them out")
-    given = Path(data) if isinstance(data, str) else data
-    source = name_of(cast("Data", given))
-    graphs = load_responses(given).graphs
+    source, graphs = name_of(cast("Data", data)), load_responses(data).graphs
     with asking(settings) as session:
         wanted = (settings.setting,) if settings.setting else tuple(SETTINGS)
         check_askable(graphs, settings, wanted)
@@ -789,7 +787,8 @@ def _verdict(group: _Group, setting: Setting, said: Mapping[Setting, str]) -> st
     how = "exact test over responses" if exact else "McNemar's test clustered by response"
     if last["p_value"] == last["p_value"]:
         outcome = "is rejected" if last["p_value"] < SIGNIFICANT else "is not rejected"
-        text += f"σ = F {outcome} ({how}, p {_relation(last['p_value'])})"
+        p = "< 0.001" if last["p_value"] < 0.001 else f"= {last['p_value']:.3f}"
+        text += f"σ = F {outcome} ({how}, p {p})"
     else:
         text += "σ = F cannot be tested on one response"
     places = rows[:-1] if len(rows) > 2 else []
@@ -809,10 +808,6 @@ def _verdict(group: _Group, setting: Setting, said: Mapping[Setting, str]) -> st
             f"{number(row['rmse_factuality'])}."
         )
     return text
-
-
-def _relation(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 
 def _range_remarks(groups: Sequence[_Group], said: Mapping[Setting, str]) -> list[str]:

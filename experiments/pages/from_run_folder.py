@@ -82,7 +82,7 @@ def read_subject(folder: Path, files: Iterable[str] = (), only: Iterable[str] = 
         tests=_tests(folder / "significance.csv"),
         manifest=manifest,
         fits=kept_priors(asked, data, study.seed, folder, manifest),
-        remarks=_remarks(folder / "selections.csv") if study.selected else {},
+        remarks=remarks_of(csv_records(folder / "selections.csv")) if study.selected else {},
     )
 
 
@@ -178,10 +178,6 @@ def _check_data(data: Sequence[StudyData], manifest: Mapping[str, Any], folder: 
                 f"{folder}: {one.name!r} is not what the run judged (SHA-256 {one.sha256[:12]}, "
                 f"then {before[:12]}); give the data of the run, or run the study again"
             )
-
-
-def _remarks(path: Path) -> dict[tuple[str, str], tuple[str, ...]]:
-    return remarks_of(csv_records(path))
 
 
 def _tests(path: Path) -> pd.DataFrame:

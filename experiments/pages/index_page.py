@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +31,6 @@ from factormodels.io.plain_yaml import yaml_text
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
-    from matplotlib.text import Text
     from numpy.typing import NDArray
 
 MAX_ERRORS = 200
@@ -210,16 +209,12 @@ def _test_row(record: dict[Any, Any]) -> dict[str, Any]:
             interval(record["lower"], record["upper"]),
         ),
         "p": Number(
-            ABSENT if np.isnan(p) else f"{_p_value(p)}{record['stars']}",
+            ABSENT if np.isnan(p) else f"{fixed(p) if p >= 1e-3 else small(p)}{record['stars']}",
             "" if np.isnan(p) else f"{p:.17g}",
         ),
         "covers": "" if np.isnan(record["coverage"]) else fixed(record["coverage"], 2),
         "status": str(record["status"]).replace("_", " "),
     }
-
-
-def _p_value(p: float) -> str:
-    return fixed(p) if p >= 1e-3 else small(p)
 
 
 def _errors(subject: RunContents, parts: Sequence[Part]) -> tuple[list[dict[str, Any]], int]:
@@ -340,7 +335,9 @@ def scores_figure(rows: Sequence[ScoredRow], measures: Mapping[str, str]) -> Fig
             axes.set_xlabel(title)
             axes.grid(axis="x", color="0.5", alpha=0.25, linewidth=0.5)
         panels[0].set_yticks(height, names)
-        _as_plain_text(panels[0].get_yticklabels())
+        for label in panels[0].get_yticklabels():
+            # Names that hold a dollar sign are drawn as they are.
+            label.set_parse_math(False)
         # Upside down, so that the first row is at the top.
         panels[0].set_ylim(sum(lines) + 0.4, -0.4)
         for axes in panels:
@@ -384,9 +381,3 @@ def posteriors_figure(p: NDArray[np.float64], label: NDArray[np.float64]) -> Fig
         axes.axvline(0.5, color="0.5", linewidth=0.6, linestyle=(0, (4, 3)))
         figure.legend(loc="outside lower center", ncols=2)
     return figure
-
-
-def _as_plain_text(texts: Iterable[Text]) -> None:
-    """Have names that hold a dollar sign drawn as they are."""
-    for text in texts:
-        text.set_parse_math(False)

@@ -260,7 +260,16 @@ def _evidence(graph: FactGraph, bearing: Sequence[_Bearing]) -> dict[str, tuple[
     rows: dict[str, tuple[EvidenceRow, ...]] = {}
     for atom, relations in found.items():
         # The strongest effect in any view; stable, so that ties stay in the order of the relations.
-        ordered = sorted(relations.items(), key=lambda entry: -_strength(entry[1], entry[0][2]))
+        ordered = sorted(
+            relations.items(),
+            key=lambda entry: (
+                -max(
+                    (abs(one.change) for one in entry[1].values() if one is not None),
+                    # Without numbers the relation itself says how strong it may be.
+                    default=entry[0][2] - 1.0,
+                )
+            ),
+        )
         rows[atom] = tuple(
             EvidenceRow(
                 context=context,
@@ -281,12 +290,6 @@ def _change(one: Removal) -> str:
     # An estimate has its standard error beside it.
     error = f" ± {one.error:.3f}" if one.error else ""
     return f"{change(one.change)}{error}"
-
-
-def _strength(by_view: Mapping[int, Removal | None], probability: float) -> float:
-    known = [abs(one.change) for one in by_view.values() if one is not None]
-    # Without numbers the relation itself says how strong it may be.
-    return max(known) if known else probability - 1.0
 
 
 def _in_views(by_view: Mapping[int, Removal | None], n_views: int, show: Any) -> Iterator[str]:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from experiments.findings.text import number
+
 ABSENT = "–"
 """What a page shows where a number is undefined."""
 
@@ -33,19 +35,14 @@ def fixed(value: float | None, digits: int = 3) -> str:
     """A number with a fixed number of decimals and a real minus sign."""
     if value is None or math.isnan(value):
         return ABSENT
-    return signed_zero(f"{value:.{digits}f}").replace("-", "\N{MINUS SIGN}")
+    return number(value, digits).replace("-", "\N{MINUS SIGN}")
 
 
 def change(value: float | None, digits: int = 3) -> str:
-    """A difference with its sign."""
-    if value is None or math.isnan(value):
-        return ABSENT
-    return signed_zero(f"{value:+.{digits}f}").replace("-", "\N{MINUS SIGN}")
-
-
-def signed_zero(text: str) -> str:
-    """A number's text, without a sign if all its digits are zero."""
-    return text if text.strip("+-0.") else text.lstrip("+-")
+    """A difference with its sign, which zero has not."""
+    shown = fixed(value, digits)
+    is_more = value is not None and value > 0 and shown.strip("0.") != ""
+    return f"+{shown}" if is_more else shown
 
 
 def interval(lower: float, upper: float, digits: int = 3) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -152,12 +153,9 @@ def check_replaceable(folder: Path) -> None:
     if not folder.exists():
         return
     # A report's folder holds pages and nothing else; anything more was put there by somebody.
-    if not folder.is_dir() or any(not _is_page(path) for path in folder.iterdir()):
+    pages = re.compile(rf"{re.escape(INDEX)}|response-.*\.html")
+    if not folder.is_dir() or not all(pages.fullmatch(path.name) for path in folder.iterdir()):
         raise InputError(
             f"{folder}: it holds something other than a report, which would be lost; name another "
             "folder"
         )
-
-
-def _is_page(path: Path) -> bool:
-    return path.name == INDEX or (path.name.startswith("response-") and path.suffix == ".html")
