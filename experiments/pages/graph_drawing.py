@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from experiments.evaluators.evidence import recorded_context
 from experiments.findings.graph_figure import untangled
@@ -24,44 +25,10 @@ _EVIDENCE, _CLAIMS = 372, 588
 _CHARACTERS = 56
 
 
-@dataclass(frozen=True)
-class Node:
-    """An atom or a context.
-
-    Attributes:
-        id: its id in the response as recorded.
-        x: where its dot is, in pixels.
-        y: the same.
-        lines: its text, in lines.
-        p: posterior of an atom; None for a context.
-        label: human label of an atom.
-    """
-
-    id: str
-    x: int
-    y: float
-    lines: tuple[str, ...]
-    p: float | None = None
-    label: bool | None = None
-
-
-@dataclass(frozen=True)
-class Edge:
-    """A relation.
-
-    Attributes:
-        kind: what it is.
-        path: the curve, as SVG takes it.
-        width: of the line, in pixels.
-        title: what it says.
-        both: whether it has two heads.
-    """
-
-    kind: RelationKind
-    path: str
-    width: float
-    title: str
-    both: bool
+Shape = dict[str, Any]
+"""A node (id as recorded, x and y of its dot in pixels, lines of its text; of an atom also p, its
+posterior, and its human label), or an edge (kind, path as SVG takes it, width in pixels, title, and
+whether both ends have a head)."""
 
 
 @dataclass(frozen=True)
@@ -80,14 +47,14 @@ class Drawing:
     left: int
     width: int
     height: int
-    contexts: tuple[Node, ...]
-    atoms: tuple[Node, ...]
-    edges: tuple[Edge, ...]
+    contexts: list[Shape]
+    atoms: list[Shape]
+    edges: list[Shape]
 
     @property
     def kinds(self) -> list[RelationKind]:
         """The kinds that it has, in the order of all."""
-        return [kind for kind in RelationKind if any(edge.kind is kind for edge in self.edges)]
+        return [kind for kind in RelationKind if any(edge["kind"] is kind for edge in self.edges)]
 
 
 def drawing_of(
@@ -117,37 +84,31 @@ def drawing_of(
         # FR1 has a copy of a context per atom; it is shown under its recorded name.
         served = context.retrieved_for[0] if context.retrieved_for else ""
         name = recorded_context(context.id, served, graph)
-        lines = _lines(name, context.title or context.text)
-        nodes.append(Node(name, *places[context.id], lines))
-    atoms = tuple(
-        Node(
-            atom.id,
-            *places[atom.id],
-            _lines(atom.id, atom.text),
-            posteriors.get(atom.id),
-            atom.label,
-        )
+        nodes.append(_node(name, places[context.id], context.title or context.text))
+    atoms = [
+        _node(atom.id, places[atom.id], atom.text)
+        | {"p": posteriors.get(atom.id), "label": atom.label}
         for atom in seen.atoms
-    )
-    edges = tuple(
-        Edge(
-            kind=one.kind,
-            path=_path(places[one.source], places[one.target]),
+    ]
+    edges = [
+        {
+            "kind": one.kind,
+            "path": _path(places[one.source], places[one.target]),
             # Rounded to what can be seen, which keeps pages short and the same on every platform.
-            width=round(0.6 + 2.0 * one.probability, 2),
-            title=f"{one.source} → {one.target}: {one.kind}, probability {one.probability:.2f}",
-            both=one.kind in SYMMETRIC - {RelationKind.CONTRADICTION},
-        )
+            "width": round(0.6 + 2.0 * one.probability, 2),
+            "title": f"{one.source} → {one.target}: {one.kind}, probability {one.probability:.2f}",
+            "both": one.kind in SYMMETRIC - {RelationKind.CONTRADICTION},
+        }
         for one in relations
-    )
+    ]
     left = max(0, _EVIDENCE - _widest(nodes) - 2 * _MARGIN)
     right = min(_WIDTH, _CLAIMS + max(_BAR, _widest(atoms)) + 2 * _MARGIN)
-    return Drawing(left, right - left, height, tuple(nodes), atoms, edges)
+    return Drawing(left, right - left, height, nodes, atoms, edges)
 
 
-def _widest(nodes: Sequence[Node]) -> int:
+def _widest(nodes: Sequence[Shape]) -> int:
     """About how wide the longest line is, in pixels; rather more than less."""
-    lines = (line for node in nodes for line in node.lines)
+    lines = (line for node in nodes for line in node["lines"])
     # Letters of East Asia are as wide as they are high, which others seldom are.
     return max(
         (sum(12 if ord(letter) > 0x2E7F else 8 for letter in line) for line in lines), default=0
@@ -172,6 +133,7 @@ def _path(start: tuple[int, float], end: tuple[int, float]) -> str:
     return f"M{first[0]:.5g},{first[1]:.5g} C{points}"
 
 
-def _lines(name: str, text: str) -> tuple[str, ...]:
+def _node(name: str, place: tuple[int, float], text: str) -> Shape:
     whole = f"{name}: {' '.join(text.split())}" if text else name
-    return tuple(textwrap.wrap(whole, _CHARACTERS, max_lines=2, placeholder=" …"))
+    lines = textwrap.wrap(whole, _CHARACTERS, max_lines=2, placeholder=" …")
+    return {"id": name, "x": place[0], "y": place[1], "lines": lines}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from experiments.evaluators.marked_texts import VERDICTS
 from experiments.findings.page import environment
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-    from experiments.pages.response_page import AtomCard, ShownAnswer
+    from experiments.pages.response_page import ShownAnswer
 
 INDEX = "index.html"
 RESPONSE = "response.html"
@@ -37,9 +37,9 @@ def report_templates() -> Environment:
     return found
 
 
-def worst_verdict(cards: Sequence[AtomCard], claims: Sequence[int]) -> str:
+def worst_verdict(cards: Sequence[Mapping[str, Any]], claims: Sequence[int]) -> str:
     """The verdict on the least supported of some claims."""
-    found = {cards[number].verdict for number in claims}
+    found = {cards[number]["verdict"] for number in claims}
     return next(one for one in VERDICTS if one in found)
 
 

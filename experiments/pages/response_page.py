@@ -23,7 +23,7 @@ from experiments.pages.removals import ViewRemovals
 from experiments.pages.reported_datasets import Answer, Part, Place
 from experiments.pages.texts import ABSENT, change, fixed, label_word
 from experiments.study.rows import UNANSWERED
-from factormodels.claims import CONFLICTS, Atom, RelationKind
+from factormodels.claims import CONFLICTS, RelationKind
 from factormodels.fact_graph import FactGraph
 
 _Bearing = Mapping[str, Sequence[ContextEvidence]]
@@ -43,65 +43,6 @@ class ShownAnswer:
     text: str
     error: str = ""
     unsure: bool = False
-
-
-@dataclass(frozen=True)
-class EvidenceRow:
-    """A relation that joins a context to an atom, over all views that hold it.
-
-    Attributes:
-        context: id of the context.
-        title: its title.
-        snippet: the sentence of it that decides, as `deciding_sentences` finds it.
-        relation: what it is.
-        against: whether it speaks against the atom.
-        probability: as the view has it.
-        without: posterior without the context, per view; empty where the view lacks the relation.
-        changes: what the posterior loses, the same.
-    """
-
-    context: str
-    title: str
-    snippet: str
-    relation: RelationKind
-    against: bool
-    probability: str
-    without: tuple[str, ...]
-    changes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class AtomCard:
-    """All that is said of an atom.
-
-    Attributes:
-        atom: the atom.
-        label: its human label as a word.
-        now: per view, what the algorithm that is shown first says.
-        in_views: per algorithm, what it says in each view.
-        told: per view, what each algorithm says.
-        evidence: what speaks for and against it.
-        with_evidence: numbers of the views in which anything does.
-        without_evidence: of those in which nothing does; of the others that is not known.
-        kept_by: the selections that keep it.
-        tags: what it can be found by.
-        spread: largest less smallest posterior over all cells.
-        verdict: of the algorithm and view that are shown first: supported, contradicted, undecided
-            or unknown.
-    """
-
-    atom: Atom
-    label: str
-    now: tuple[str, ...]
-    in_views: tuple[tuple[ShownAnswer, ...], ...]
-    told: tuple[tuple[ShownAnswer, ...], ...]
-    evidence: tuple[EvidenceRow, ...]
-    with_evidence: tuple[int, ...]
-    without_evidence: tuple[int, ...]
-    kept_by: tuple[str, ...]
-    tags: tuple[str, ...]
-    spread: str
-    verdict: str
 
 
 def response_page(part: Part, graph: FactGraph, removals: Sequence[ViewRemovals]) -> dict[str, Any]:
@@ -184,19 +125,19 @@ def _card(
     graph: FactGraph,
     row: int,
     removals: Sequence[ViewRemovals],
-    evidence: tuple[EvidenceRow, ...],
-) -> AtomCard:
-    """Everything about one atom, over all views and algorithms."""
+    evidence: Sequence[Mapping[str, Any]],
+) -> dict[str, Any]:
+    """All that is said of an atom, over all views and algorithms."""
     atom = graph.atoms[row]
     p = np.array([one.p[row] for one in part.answers.get(graph.id, {}).values() if one.p.size])
     p = p[~np.isnan(p)]
-    told = tuple(
-        tuple(
+    told = [
+        [
             _told(part.answer(graph.id, view, algorithm), row)
             for algorithm in range(len(part.algorithms))
-        )
+        ]
         for view in range(len(part.views))
-    )
+    ]
     # Over all cells: they are compared with the label, and with each other.
     supported = _supported(p)
     tags = [label_word(atom.label)]
@@ -209,21 +150,28 @@ def _card(
     tags += [f"in:{name}" for name in kept_by]
     known = [view for view, one in enumerate(removals) if one.seen is not None]
     # Empty where the view lacks the relation; `ABSENT` where only its effect is not known.
-    borne = {view for view in known for one in evidence if one.without[view]}
-    return AtomCard(
-        atom=atom,
-        label=label_word(atom.label),
-        now=tuple(one[part.main[1]].text or ABSENT for one in told),
-        in_views=tuple(zip(*told, strict=True)),
-        told=told,
-        evidence=evidence,
-        with_evidence=tuple(sorted(borne)),
-        without_evidence=tuple(view for view in known if view not in borne),
-        kept_by=kept_by,
-        tags=tuple(tags),
-        spread=fixed(float(np.ptp(p)) if p.size else None),
-        verdict=_verdict(part.answers.get(graph.id, {}).get(part.main), row),
-    )
+    borne = {view for view in known for one in evidence if one["without"][view]}
+    return {
+        "atom": atom,
+        "label": label_word(atom.label),
+        # Per view, what the algorithm says that is shown first.
+        "now": [one[part.main[1]].text or ABSENT for one in told],
+        # Per algorithm, what it says in each view; and per view, what each algorithm says.
+        "in_views": list(zip(*told, strict=True)),
+        "told": told,
+        "evidence": evidence,
+        # Numbers of the views in which anything speaks for or against it, and of those in which
+        # nothing does; of the others that is not known.
+        "with_evidence": sorted(borne),
+        "without_evidence": [view for view in known if view not in borne],
+        "kept_by": kept_by,
+        # What it can be found by.
+        "tags": tags,
+        # The largest less the smallest posterior over all cells.
+        "spread": fixed(float(np.ptp(p)) if p.size else None),
+        # Of the algorithm and view that are shown first.
+        "verdict": _verdict(part.answers.get(graph.id, {}).get(part.main), row),
+    }
 
 
 def _verdict(answer: Answer | None, row: int) -> str:
@@ -241,8 +189,8 @@ def _told(answer: Answer | None, row: int) -> ShownAnswer:
     return ShownAnswer(fixed(float(answer.p[row])), unsure=answer.status == "not_converged")
 
 
-def _evidence(graph: FactGraph, bearing: Sequence[_Bearing]) -> dict[str, tuple[EvidenceRow, ...]]:
-    """The evidence of every atom, the strongest first, as any view has it."""
+def _evidence(graph: FactGraph, bearing: Sequence[_Bearing]) -> dict[str, list[dict[str, Any]]]:
+    """The relations that join contexts to every atom, the strongest first, as any view has them."""
     found: dict[str, dict[tuple[str, RelationKind, float], dict[int, Removal | None]]] = {
         atom: {} for atom in graph.atom_ids
     }
@@ -257,7 +205,7 @@ def _evidence(graph: FactGraph, bearing: Sequence[_Bearing]) -> dict[str, tuple[
     shown = [(atom, context, kind) for atom, own in found.items() for context, kind, _ in own]
     passages = [(contexts[context].content, texts[atom], kind) for atom, context, kind in shown]
     decides = dict(zip(shown, deciding_sentences(passages), strict=True))
-    rows: dict[str, tuple[EvidenceRow, ...]] = {}
+    rows: dict[str, list[dict[str, Any]]] = {}
     for atom, relations in found.items():
         # The strongest effect in any view; stable, so that ties stay in the order of the relations.
         ordered = sorted(
@@ -270,19 +218,20 @@ def _evidence(graph: FactGraph, bearing: Sequence[_Bearing]) -> dict[str, tuple[
                 )
             ),
         )
-        rows[atom] = tuple(
-            EvidenceRow(
-                context=context,
-                title=contexts[context].title,
-                snippet=decides[atom, context, kind],
-                relation=kind,
-                against=kind in CONFLICTS,
-                probability=f"{probability:.2f}",
-                without=tuple(_in_views(by_view, len(bearing), lambda one: fixed(one.without))),
-                changes=tuple(_in_views(by_view, len(bearing), _change)),
-            )
+        rows[atom] = [
+            {
+                "context": context,
+                "title": contexts[context].title,
+                "snippet": decides[atom, context, kind],
+                "relation": kind,
+                "against": kind in CONFLICTS,
+                "probability": f"{probability:.2f}",
+                # Per view the posterior without the context, and what it loses.
+                "without": list(_in_views(by_view, len(bearing), lambda one: fixed(one.without))),
+                "changes": list(_in_views(by_view, len(bearing), _change)),
+            }
             for (context, kind, probability), by_view in ordered
-        )
+        ]
     return rows
 
 

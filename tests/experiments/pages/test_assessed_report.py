@@ -6,7 +6,6 @@ import html
 import re
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -231,7 +230,7 @@ def test_files_that_were_not_assessed_are_refused(folder: Path) -> None:
 
 def test_a_sentence_has_the_mark_of_its_least_supported_claim() -> None:
     given = ("supported", "unknown", "undecided", "contradicted")
-    cards: list[Any] = [SimpleNamespace(verdict=verdict) for verdict in given]
+    cards: list[Any] = [{"verdict": verdict} for verdict in given]
     for number, verdict in enumerate(given, 1):
         assert worst_verdict(cards, range(number)) == verdict
 
