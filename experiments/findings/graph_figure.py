@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 from calibration.figures.style import COLOURS, paper_style
 from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind
@@ -21,21 +21,43 @@ RELATION_COLOURS: Mapping[RelationKind, str] = {
     RelationKind.CONTRADICTION: COLOURS[1],
     RelationKind.EQUIVALENCE: COLOURS[2],
     RelationKind.NEUTRAL: "0.7",
-    RelationKind.EXCLUSIVE: COLOURS[4],
+    RelationKind.EXCLUSIVE: COLOURS[6],
     RelationKind.CO_NECESSITY: COLOURS[3],
 }
 """Colours of relations."""
 
-RELATION_DASHES: Mapping[RelationKind, Literal["-", "--", "-.", ":"]] = {
+RELATION_DASHES: Mapping[RelationKind, Any] = {
     RelationKind.ENTAILMENT: "-",
     RelationKind.CONTRADICTION: "--",
     RelationKind.EQUIVALENCE: "-.",
     RelationKind.NEUTRAL: ":",
-    RelationKind.EXCLUSIVE: "--",
-    RelationKind.CO_NECESSITY: ":",
+    RelationKind.EXCLUSIVE: (0, (7, 1.5, 1, 1.5, 1, 1.5)),
+    RelationKind.CO_NECESSITY: (0, (1.2, 1)),
 }
-"""Line styles of relations, which with the heads of lines keep them apart in a print without
-colour."""
+"""Line styles of relations as matplotlib takes them, which with the heads of lines keep them apart
+in a print without colour."""
+
+KIND_WORDS: Mapping[RelationKind, str] = {
+    **{kind: str(kind) for kind in RelationKind},
+    RelationKind.EXCLUSIVE: "exclusive: exactly one",
+    RelationKind.CO_NECESSITY: "co-necessity: at least one",
+}
+"""What a legend says of each kind."""
+
+_SENTENCES: Mapping[RelationKind, str] = {
+    RelationKind.ENTAILMENT: "{} entails {}",
+    RelationKind.CONTRADICTION: "{} contradicts {}",
+    RelationKind.EQUIVALENCE: "{} says the same as {}",
+    RelationKind.NEUTRAL: "{} says nothing of {}",
+    RelationKind.EXCLUSIVE: "exactly one of {} and {} holds",
+    RelationKind.CO_NECESSITY: "at least one of {} and {} holds",
+}
+
+
+def in_words(relation: Relation) -> str:
+    """What a relation says of its two ends, by their ids."""
+    return _SENTENCES[relation.kind].format(relation.source, relation.target)
+
 
 MOST_ROWS = 120
 """Claims, and passages, that a drawing has: three times what fits on a page."""
@@ -51,6 +73,7 @@ _LINE_CHARACTERS = 48
 _LINES = 2
 _EVIDENCE, _CLAIMS = 0.37, 0.63
 _BAR = 0.33
+_LEGEND_COLUMNS = 5
 
 
 def draw_fact_graph(
@@ -172,11 +195,15 @@ def to_dot(graph: FactGraph, posteriors: Mapping[str, float] | None = None) -> s
         label = f"{_label(atom.id, atom.text)}\nP = {_probability(atom, posteriors):.2f}"
         lines.append(f"  {_quoted(atom.id)} [shape=ellipse, label={_quoted(label)}];")
     styles = {"-": "solid", "--": "dashed", "-.": "dashed", ":": "dotted"}
+    between_claims = {
+        RelationKind.EXCLUSIVE: "dashed,bold",
+        RelationKind.CO_NECESSITY: "dotted,bold",
+    }
     for relation in graph.relations:
         colour = RELATION_COLOURS[relation.kind]
         attributes = {
             "color": colour if colour.startswith("#") else "gray70",
-            "style": styles[RELATION_DASHES[relation.kind]],
+            "style": between_claims.get(relation.kind) or styles[RELATION_DASHES[relation.kind]],
             "label": f"{relation.probability:.2f}",
             "dir": "both" if relation.kind in _TWO_HEADS else "forward",
         }
@@ -286,14 +313,19 @@ def _draw_legend(figure: Figure, kinds: Sequence[RelationKind], shown: str) -> N
     from matplotlib.lines import Line2D
 
     handles = [
-        Line2D([], [], color=RELATION_COLOURS[kind], linestyle=RELATION_DASHES[kind], label=kind)
+        Line2D(
+            [], [], color=RELATION_COLOURS[kind], linestyle=RELATION_DASHES[kind],
+            label=KIND_WORDS[kind], linewidth=1.4,
+        )
         for kind in kinds
-    ]
+    ]  # fmt: skip
     handles.append(Line2D([], [], color="0.35", linewidth=3.0, label=f"{shown} of being true"))
     handles.append(
         Line2D([], [], color="black", marker="|", linestyle="none", label="human label (0 or 1)")
     )
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
+    # More than five do not fit beside each other.
+    columns = len(handles) if len(handles) <= _LEGEND_COLUMNS else -(-len(handles) // 2)
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns)
 
 
 def _label(name: str, text: str) -> str:

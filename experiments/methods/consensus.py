@@ -25,6 +25,7 @@ from experiments.methods.fit import score_rows
 from experiments.progress import tell
 from experiments.settings import SET, Option, front_door
 from experiments.settings.inputs import graphs_of
+from factormodels.datasets import sampled_answers
 from factormodels.errors import InputError
 from factormodels.extraction.concurrency import each, run_until_done
 from factormodels.extraction.language_model import LanguageModel, gives_log_probabilities
@@ -38,6 +39,10 @@ from factormodels.extraction.relation_models.consensus import (
     relation_probabilities,
 )
 from factormodels.extraction.relation_models.prompted import WINDOW, PromptedRelationModel
+from factormodels.extraction.relation_models.recorded_answers import (
+    RecordedAnswers,
+    read_recorded_answers,
+)
 from factormodels.extraction.stages.relations import relation_pairs
 
 if TYPE_CHECKING:
@@ -66,6 +71,11 @@ class ConsensusSettings(AskingSettings, together={"": "save", SET: "*"}):
 
     samples: Annotated[int, Field(ge=2)] = SAMPLES
     """Answers per pair."""
+
+    recorded: Annotated[Path | None, Option("FILE")] = None
+    """Take the answers from this file (JSON Lines, a line for each pair) and ask nobody;
+    temperatures and samples are then those of the file. Without a model the demonstration has
+    answers, which are imitated."""
 
     likeness: Annotated[str, Option("NAME")] = "order"
     """How alike two answers are: order (longest common subsequence of words), words (that both
@@ -103,6 +113,7 @@ class KnownPairs:
         log_odds: (m,) of the claims' priors.
         trust: (n,) priors of the passages.
         claim_responses: (m,) number of each claim's response.
+        response_ids: (n,) id of each pair's response.
     """
 
     pairs: tuple[TextPair, ...]
@@ -113,6 +124,7 @@ class KnownPairs:
     log_odds: Floats
     trust: Floats
     claim_responses: Integers
+    response_ids: tuple[str, ...]
 
     def of(self, kept: Any) -> KnownPairs:
         """Those of the pairs that a mask keeps, with their claims."""
@@ -127,6 +139,7 @@ class KnownPairs:
             self.log_odds[claims] if known else self.log_odds,
             self.trust[kept],
             self.claim_responses[claims] if known else self.claim_responses,
+            tuple(name for name, own in zip(self.response_ids, kept, strict=True) if own),
         )
 
     def fit(self, columns: Floats, penalty: float) -> RelationLaw:
@@ -164,12 +177,14 @@ def consensus(responses: Responses, settings: ConsensusSettings) -> Findings:
     temperatures, and once for its log-probabilities and its stated confidence. Shows how each way
     scores against what is known: the shares of votes, plain and weighed by how alike answers are,
     the mean likeness itself, log-probabilities, confidence, and the law that is learned, judged on
-    responses that it has not seen. --save writes it, for
-    --relations method=consensus:FILE.
+    responses that it has not seen. --save writes it, for --relations method=consensus:FILE. Answers
+    that were recorded need no model; the demonstration comes with some.
 
     Examples::
 
+        factormodels consensus demonstration --set complete
         factormodels consensus labelled.csv --model openai/NAME --save law.json
+        factormodels consensus labelled.csv --set recorded=answers.jsonl
         factormodels consensus graphs.jsonl --set labels=claims --model openai/NAME
         factormodels consensus demonstration --set complete \\
             --model openai/NAME --dry-run
@@ -186,16 +201,23 @@ def consensus(responses: Responses, settings: ConsensusSettings) -> Findings:
     graphs = graphs_of(responses)
     source = str(responses) if isinstance(responses, str | Path) else "the responses"
     known, votes = known_pairs(graphs, settings, source), settings.votes
+    recorded = _recorded(source, settings)
     with asking(settings) as session:
-        model = session.needed_model("consensus asks")
-        ways = ["verbalised", *(["logprobs"] if gives_log_probabilities(model) else [])]
-        if settings.dry_run:
-            calls = len(known.pairs) * (settings.samples + len(ways))
-            told = f"{counted(len(known.pairs), 'pair')}: {calls:,} calls of {model.name}, at most."
-            return Findings(source, (told, "Nothing was sent."))
-        tell(f"{len(known.pairs):,} pairs, each asked {settings.samples + len(ways)} times")
-        answers, others = asked_of(known.pairs, votes, ways, model, session.calls)
-        name = model.name
+        if recorded is not None:
+            name, held = recorded
+            votes = replace(votes, temperatures=held.temperatures, samples=held.samples)
+            known, answers, others = _looked_up(known, held, name)
+        else:
+            model = session.needed_model("consensus asks")
+            ways = ["verbalised", *(["logprobs"] if gives_log_probabilities(model) else [])]
+            if settings.dry_run:
+                calls = len(known.pairs) * (settings.samples + len(ways))
+                pairs = counted(len(known.pairs), "pair")
+                told = f"{pairs}: {calls:,} calls of {model.name}, at most."
+                return Findings(source, (told, "Nothing was sent."))
+            tell(f"{len(known.pairs):,} pairs, each asked {settings.samples + len(ways)} times")
+            answers, others = asked_of(known.pairs, votes, ways, model, session.calls)
+            name = model.name
     kept = np.array([bool(own) for own in answers])
     for judged in others.values():
         kept &= np.array([isinstance(one, Judgement) for one in judged])
@@ -226,6 +248,8 @@ def consensus(responses: Responses, settings: ConsensusSettings) -> Findings:
     if not kept.all():
         without = counted(int((~kept).sum()), "pair")
         sentences.append(f"{without} without an answer of every kind: left out.")
+    if recorded is not None:
+        sentences.append(_of_recorded(settings))
     if settings.save is not None:
         saved.save(settings.save)
         sentences.append(f"The law is in {settings.save}.")
@@ -237,6 +261,55 @@ def consensus(responses: Responses, settings: ConsensusSettings) -> Findings:
         sentences=tuple(sentences),
         tables=tables,
         incomplete=not bool(kept.all()),
+    )
+
+
+def _recorded(source: str, settings: ConsensusSettings) -> tuple[str, RecordedAnswers] | None:
+    """Answers that nobody need be asked for, with where they are from; None if there are none.
+
+    Raises:
+        InputError: if a model is named too, or the file cannot be used.
+    """
+    if settings.recorded is None:
+        held = sampled_answers(source) if settings.model is None else None
+        return None if held is None else ("imitated answers", held)
+    if settings.model is not None:
+        raise InputError("--recorded says what was answered; leave --model out, or ask anew")
+    return f"answers of {settings.recorded}", read_recorded_answers(settings.recorded)
+
+
+def _looked_up(
+    known: KnownPairs, held: RecordedAnswers, name: str
+) -> tuple[KnownPairs, list[list[SampledAnswer]], dict[str, list[Any]]]:
+    """Those of the pairs that have recorded answers, with these and what the other ways gave.
+
+    Raises:
+        InputError: if none has.
+    """
+    found = [
+        held.of(response, pair)
+        for response, pair in zip(known.response_ids, known.pairs, strict=True)
+    ]
+    there = [one for one in found if one is not None]
+    if not there:
+        raise InputError(
+            f"{name}: none is of a pair whose relation or claim is known; give the texts of its "
+            "pairs, or their response, source and target, as the responses have them"
+        )
+    ways = held.ways(there)
+    judged: dict[str, list[Any]] = {way: [one.judged[way] for one in there] for way in ways}
+    chosen = known.of(np.array([one is not None for one in found]))
+    return chosen, [list(one.answers) for one in there], judged
+
+
+def _of_recorded(settings: ConsensusSettings) -> str:
+    """What a reader must know of answers that nobody was asked for."""
+    if settings.recorded is not None:
+        return f"Nobody was asked: the answers are those of {settings.recorded}."
+    return (
+        "Nobody was asked: these answers were written for the demonstration by a script, after a "
+        "law of ours, and say nothing of any model. Ask yours with --model, or give what it said "
+        "with --recorded."
     )
 
 
@@ -262,7 +335,8 @@ def known_pairs(
             pairs = tuple(item.pair for item in found)
             whole = np.ones(len(found))
             return KnownPairs(
-                *(pairs, responses, kinds, numbers, nothing, nothing, whole, numbers[:0])
+                *(pairs, responses, kinds, numbers, nothing, nothing, whole, numbers[:0]),
+                tuple(item.response for item in found),
             )
     asked: list[tuple[TextPair, int, int, float]] = []
     claims: list[tuple[bool, float, int]] = []
@@ -293,6 +367,7 @@ def known_pairs(
         np.array([odds for _, odds, _ in claims]),
         np.array([prior for *_, prior in asked]),
         np.array([place for *_, place in claims]),
+        tuple(graphs[place].id for _, place, *_ in asked),
     )
 
 

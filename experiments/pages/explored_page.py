@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from experiments.findings.graph_figure import draw_fact_graph
+from experiments.findings.graph_figure import draw_fact_graph, in_words
 from experiments.pages.explored_changes import Exploration, Explored, explored, moved, save
 from factormodels.encodings import ENCODINGS
 from factormodels.errors import FactormodelsError, InputError, MissingDependencyError
@@ -209,7 +209,7 @@ class _Page:
             with ui.expansion("Relations: probability", value=False).classes("w-full"):
                 self._limit("relations", len(graph.relations))
                 for one in graph.relations[:MOST_CONTROLS]:
-                    ui.label(f"{one.source} {one.kind} {one.target}").classes("text-sm")
+                    ui.label(in_words(one)).classes("text-sm")
                     name = f"relation-{one.source}-{one.target}"
                     with ui.row().classes("items-center no-wrap"):
                         ends = one.source, one.target

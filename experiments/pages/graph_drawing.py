@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.evaluators.evidence import recorded_context
-from experiments.findings.graph_figure import untangled
+from experiments.findings.graph_figure import in_words, untangled
 from factormodels.claims import SYMMETRIC, RelationKind
 from factormodels.fact_graph import FactGraph
 
@@ -96,7 +96,7 @@ def drawing_of(
             "path": _path(places[one.source], places[one.target]),
             # Rounded to what can be seen, which keeps pages short and the same on every platform.
             "width": round(0.6 + 2.0 * one.probability, 2),
-            "title": f"{one.source} → {one.target}: {one.kind}, probability {one.probability:.2f}",
+            "title": f"{in_words(one)}, probability {one.probability:.2f}",
             "both": one.kind in SYMMETRIC - {RelationKind.CONTRADICTION},
         }
         for one in relations

@@ -18,6 +18,7 @@ from experiments.evaluators.evidence import (
     recorded_context,
 )
 from experiments.evaluators.marked_texts import deciding_sentences, marked_response
+from experiments.findings.graph_figure import KIND_WORDS
 from experiments.pages.graph_drawing import Drawing, drawing_of
 from experiments.pages.removals import ViewRemovals
 from experiments.pages.reported_datasets import Answer, Part, Place
@@ -82,6 +83,7 @@ def response_page(part: Part, graph: FactGraph, removals: Sequence[ViewRemovals]
         "drawn_kinds": [
             kind for kind in RelationKind if any(kind in own.kinds for *_, own in drawings)
         ],
+        "kind_words": KIND_WORDS,
         "n_labelled": sum(label is not None for label in labels),
         "n_true": sum(label is True for label in labels),
         "skipped": Counter(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from io import BytesIO
 
@@ -11,7 +12,9 @@ from matplotlib.patches import FancyArrowPatch
 from experiments.findings.graph_figure import (
     MOST_RELATIONS,
     MOST_ROWS,
+    RELATION_DASHES,
     draw_fact_graph,
+    in_words,
     legible,
     to_dot,
 )
@@ -56,9 +59,32 @@ def test_every_kind_is_drawn_in_a_way_of_its_own() -> None:
     relations = tuple(
         Relation(claims[at].id, claims[at + 1].id, kind, 0.9) for at, kind in enumerate(kinds)
     )
-    drawn = arrows(FactGraph("r", claims, relations=relations))
-    ways = {(str(arrow.get_edgecolor()), str(arrow.get_linestyle())) for arrow in drawn}
-    assert len(drawn) == len(ways) == 5
+    graph = FactGraph("r", claims, relations=relations)
+    drawn = arrows(graph)
+    # Either tells them apart: the colour on a screen, the dashes in a print.
+    assert len(drawn) == len({str(arrow.get_edgecolor()) for arrow in drawn}) == 5
+    assert len({str(RELATION_DASHES[kind]) for kind in kinds}) == 5
+    dot = to_dot(graph).splitlines()
+    ways = {tuple(sorted(re.findall(r'(?:color|style)="[^"]*"', line))) for line in dot}
+    assert len(ways - {()}) == 5
+
+
+def test_kinds_are_named_in_words_and_the_legend_is_whole() -> None:
+    figure = draw_fact_graph(load("at-odds").graphs[0])
+    (legend,) = figure.legends
+    named = {text.get_text() for text in legend.get_texts()}
+    assert {"exclusive: exactly one", "co-necessity: at least one", "equivalence"} <= named
+    figure.canvas.draw()
+    box, page = legend.get_window_extent(), figure.bbox
+    assert page.x0 <= box.x0 < box.x1 <= page.x1
+    assert [in_words(one) for one in load("at-odds").graphs[0].relations[:6]] == [
+        "a1 entails a2",
+        "a3 says the same as a4",
+        "exactly one of a3 and a5 holds",
+        "a4 contradicts a5",
+        "a6 contradicts a7",
+        "at least one of a8 and a9 holds",
+    ]
 
 
 def test_nodes_have_their_texts_and_claims_their_probabilities() -> None:

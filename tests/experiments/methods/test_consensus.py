@@ -132,6 +132,44 @@ def test_it_learns_which_temperatures_to_trust(labelled: Path, server: ScriptedS
     assert line["metadata"]["relations"]["origins"] == {"consensus": 3}
 
 
+def test_what_was_answered_is_scored_again_without_asking(
+    labelled: Path, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the cache by a replay, and from a file of the same answers."""
+    scores = asked(server)["tables"]["scores"]
+    before = len(server.requests)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    model = ("--model", f"openai/test,api-base={server.url},replay")
+    again = json.loads(invoke("consensus", "graphs.jsonl", *model, "--json").stdout)
+    assert again["tables"]["scores"] == scores
+    assert len(server.requests) == before
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    known = known_pairs(responses(30), ConsensusSettings(), "here")
+    votes = ConsensusSettings().votes
+    answers, others = asked_of(known.pairs, votes, ["verbalised"], model_at(server), 8)
+    with (labelled / "answers.jsonl").open("w") as file:
+        for pair, own, sure in zip(known.pairs, answers, others["verbalised"], strict=True):
+            rest = (1.0 - sure.probability) / 2
+            record = {
+                "premise": pair.premise,
+                "hypothesis": pair.hypothesis,
+                "answers": [
+                    {"temperature": one.temperature, "relation": str(one.kind), "text": one.text}
+                    for one in own
+                ],
+                "verbalised": [sure.probability if kind == sure.kind else rest for kind in KINDS],
+            }
+            file.write(json.dumps(record) + "\n")
+    chosen = ("--set", "recorded=answers.jsonl", "--json")
+    recorded = json.loads(invoke("consensus", "graphs.jsonl", *chosen).stdout)
+    of_file = {(row["of"], row["model"]): row["brier"] for row in recorded["tables"]["scores"]}
+    assert {way for _, way in of_file} >= {"consensus, learned", "consensus", "verbalised"}
+    for row in scores:
+        if row["model"] != "logprobs":
+            expected = pytest.approx(row["brier"], abs=1e-9)
+            assert of_file[row["of"], row["model"]] == expected
+
+
 def test_labels_of_claims_teach_it_too(labelled: Path, server: ScriptedServer) -> None:
     found = asked(server, "--set", "labels=claims", "--save", "law.json")
     rows = {row["model"]: row for row in found["tables"]["scores"]}
