@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -77,21 +77,6 @@ class AskSettings(AskingSettings, BatchSettings, together={"": "model", SET: "*"
     """Price of one web search."""
 
 
-@dataclass(frozen=True)
-class AskedClaims:
-    """What came of asking.
-
-    Attributes:
-        rows: a row per labelled claim, in the columns that `judged_claims` knows.
-        remarks: what a reader must know, a sentence each.
-        failures: (id, reason) of every response that has no result.
-    """
-
-    rows: tuple[dict[str, Any], ...]
-    remarks: tuple[str, ...]
-    failures: tuple[tuple[str, str], ...]
-
-
 def check_askable(graphs: Sequence[FactGraph], asked: AskSettings, settings: Sequence[str]) -> None:
     """Check that there is something to ask, before anything is.
 
@@ -151,7 +136,7 @@ def ask_claims(
     asked: AskSettings,
     settings: Sequence[str],
     session: Session,
-) -> AskedClaims:
+) -> tuple[list[dict[str, Any]], list[str], bool]:
     """Ask a model of its own claims, durably where there is an output.
 
     Args:
@@ -159,6 +144,10 @@ def ask_claims(
         asked: how.
         settings: names of the paper's settings.
         session: who is asked.
+
+    Returns:
+        A row per labelled claim, in the columns that `judged_claims` knows; what a reader must
+        know, a sentence each; and whether a response has no result.
 
     Raises:
         InputError: for what cannot be asked, or as `assess_responses`.
@@ -239,7 +228,7 @@ def ask_claims(
             f"{counted(len(batch.failed), 'response')} failed and are not counted: "
             f"{batch.failed[0][0]} ({batch.failed[0][1]})."
         )
-    return AskedClaims(tuple(rows), tuple(remarks), batch.failed)
+    return rows, remarks, bool(batch.failed)
 
 
 def _refusal_stage(model: WithPrompts) -> Stage:

@@ -270,17 +270,17 @@ def _asked(data: Texts, settings: SelfKnowledgeSettings) -> Findings:
         check_askable(graphs, settings, wanted)
         if settings.dry_run:
             return _planned(source, settings, planned_calls(graphs, wanted))
-        asked = ask_claims(graphs, settings, wanted, session)
-    table = table_of(asked.rows)
+        rows, remarks, incomplete = ask_claims(graphs, settings, wanted, session)
+    table = table_of(rows)
     found = _measured(judged_claims(table, ClaimColumns()), source, settings)
-    claims = Table(data_frame(list(asked.rows)), text_columns(*table.columns), "What it said.")
+    claims = Table(data_frame(rows), text_columns(*table.columns), "What it said.")
     return replace(
         found,
-        sentences=(*found.sentences, *asked.remarks),
+        sentences=(*found.sentences, *remarks),
         # The same command reads the claims without a model.
         tables={**found.tables, "cost": ledger_table(session.ledger), "claims": claims},
         unshown=(*found.unshown, "claims"),
-        incomplete=bool(asked.failures),
+        incomplete=incomplete,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -139,9 +138,9 @@ _Plot = tuple[str, str, bool]
 
 def _scores(
     subject: RunContents, groups: Sequence[AgreeingCells]
-) -> Iterator[tuple[str, tuple[ScoredRow, ...]]]:
+) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Yield the plotted scores of every dataset in which cells differ."""
-    by_dataset: dict[str, list[ScoredRow]] = {}
+    by_dataset: dict[str, list[dict[str, Any]]] = {}
     for group in groups:
         own = subject.summary.iloc[list(group.rows)]
         record = own.iloc[0]
@@ -149,12 +148,9 @@ def _scores(
         if not record["n_labelled"]:
             continue
         name = ", ".join(filter(None, (group.name, group.selection)))
-        scores = {
-            name: (record[name], record[f"{name}_lower"], record[f"{name}_upper"])
-            for name in _PLOTTED
-        }
+        exact = bool((own["backend"] == REFERENCE).any())
         rows = by_dataset.setdefault(group.dataset, [])
-        rows.append(ScoredRow(name, bool((own["backend"] == REFERENCE).any()), scores))
+        rows.append({**record.to_dict(), "name": name, "exact": exact})
     # Of a dataset without differences its one row says everything, unless there is no other.
     differing = {name: rows for name, rows in by_dataset.items() if len(rows) > 1} or by_dataset
     for dataset, rows in differing.items():
@@ -162,9 +158,9 @@ def _scores(
         caption = f"{dataset}: scores with 95% intervals over responses"
         if len(shown) < len(rows):
             caption += f", the first {len(shown)} of {len(rows)} answers"
-        if any(row.exact for row in shown) and not all(row.exact for row in shown):
+        if len({row["exact"] for row in shown}) > 1:
             caption += "; circles: exact inference, squares: what differs from it"
-        yield caption, tuple(shown)
+        yield caption, shown
 
 
 def _plots(
@@ -278,9 +274,6 @@ def _responses(part: Part) -> Iterator[dict[str, Any]]:
         }
 
 
-Score = tuple[float, float, float]
-"""A score with the ends of its interval; NaN where there is none."""
-
 MAX_ROWS = 30
 """Answers in one plot of scores."""
 
@@ -290,33 +283,20 @@ _NAME_CHARACTERS = 46
 _BINS = 20
 
 
-@dataclass(frozen=True)
-class ScoredRow:
-    """A row of a plot of scores.
-
-    Attributes:
-        name: what stands beside it.
-        exact: whether it is the answer of the exact backend, which has a colour of its own.
-        scores: by measure.
-    """
-
-    name: str
-    exact: bool
-    scores: Mapping[str, Score]
-
-
-def scores_figure(rows: Sequence[ScoredRow], measures: Mapping[str, str]) -> Figure:
+def scores_figure(rows: Sequence[Mapping[str, Any]], measures: Mapping[str, str]) -> Figure:
     """Scores with their intervals: a row for every answer, a panel per measure.
 
     Args:
-        rows: the answers, each named beside its row.
+        rows: the answers: name, what stands beside the row; exact, whether it is that of the exact
+            backend, which has a colour of its own; and of each measure the score and the ends of
+            its interval, MEASURE_lower and MEASURE_upper.
         measures: the measures to show, with the title of each.
     """
     from textwrap import fill
 
     from calibration.figures.shown_figure import ShownFigure
 
-    names = [fill(row.name, _NAME_CHARACTERS) for row in rows]
+    names = [fill(row["name"], _NAME_CHARACTERS) for row in rows]
     lines = [1 + name.count("\n") for name in names]
     # A name of two lines takes the room of two rows.
     height = [sum(lines[:row]) + lines[row] / 2 for row in range(len(rows))]
@@ -327,8 +307,8 @@ def scores_figure(rows: Sequence[ScoredRow], measures: Mapping[str, str]) -> Fig
         panels = figure.subplots(1, len(measures), sharey=True, squeeze=False)[0]
         for axes, (measure, title) in zip(panels, measures.items(), strict=True):
             for row, y in zip(rows, height, strict=True):
-                estimate, *ends = row.scores[measure]
-                number = 0 if row.exact else 1
+                estimate, *ends = (row[f"{measure}{end}"] for end in ("", "_lower", "_upper"))
+                number = 0 if row["exact"] else 1
                 if np.isfinite(ends).all():
                     axes.plot(ends, [y, y], color=COLOURS[number], linewidth=1.0)
                 axes.plot([estimate], [y], MARKERS[number], color=COLOURS[number], markersize=3.5)

@@ -9,7 +9,6 @@ from pathlib import Path
 from calibration.self_knowledge import (
     ClaimLabel,
     ClaimRecord,
-    Setting,
     read_records,
 )
 from factormodels.errors import InputError
@@ -37,19 +36,6 @@ class LabelledClaims:
     n_annotated: int
     n_sentences: int
     n_unlabelled: int
-
-    @property
-    def settings(self) -> tuple[Setting, ...]:
-        """The settings in which the model was asked about a supported or unsupported claim."""
-        return tuple(
-            setting
-            for setting in Setting
-            if any(
-                record.judgement(setting) is not None
-                for record in self.records
-                if record.label is not ClaimLabel.IRRELEVANT
-            )
-        )
 
 
 def load_claims(path: Path) -> LabelledClaims:
