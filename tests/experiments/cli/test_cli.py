@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from textwrap import wrap
+from typing import IO
 
 import pytest
 
@@ -133,18 +134,23 @@ def test_an_interrupt_before_the_first_unit_leaves_no_file(folder: Path) -> None
     assert list(folder.iterdir()) == [path]
 
 
-def test_a_reader_that_goes_away_is_no_traceback(folder: Path) -> None:
-    reading, writing = os.pipe()
-    os.close(reading)
-    process = subprocess.run(
+def listed_to(place: int | IO[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """A process that lists the datasets to a place."""
+    return subprocess.run(
         [sys.executable, "-m", "experiments", "datasets"],
-        stdout=writing,
+        stdout=place,
         stderr=subprocess.PIPE,
         text=True,
         cwd=folder,
         env=environment(),
         timeout=300,
     )
+
+
+def test_a_reader_that_goes_away_is_no_traceback(folder: Path) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = listed_to(writing, folder)
     os.close(writing)
     assert process.stderr == ""
     assert process.returncode != 0
@@ -153,15 +159,7 @@ def test_a_reader_that_goes_away_is_no_traceback(folder: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 def test_a_full_disk_is_one_sentence(folder: Path) -> None:
     with Path("/dev/full").open("w") as full:
-        process = subprocess.run(
-            [sys.executable, "-m", "experiments", "datasets"],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=folder,
-            env=environment(),
-            timeout=300,
-        )
+        process = listed_to(full, folder)
     assert process.returncode == 2
     assert process.stderr.startswith("factormodels: the output cannot be written (")
     assert process.stderr.count("\n") == 1
