@@ -289,7 +289,15 @@ def _of_texts(
     texts: Text | Iterable[Text] | pd.DataFrame, columns: ResponseSettings
 ) -> tuple[Sequence[FactGraph], str, bool]:
     """Responses that are given themselves."""
-    several = _listed(texts)
+    # A data frame yields the names of its columns, and has rows of its own.
+    rows_of: Any = getattr(texts, "to_dict", None)
+    several: list[Text] = (
+        [texts]
+        if isinstance(texts, str | FactGraph | Mapping)
+        else list(cast("Iterable[Text]", texts))
+        if rows_of is None
+        else rows_of("records")
+    )
     remark = ""
     if several and all(isinstance(one, Mapping) for one in several):
         rows = cast("list[Mapping[str, Any]]", several)
@@ -317,15 +325,6 @@ def _of_texts(
             )
         graphs.append(FactGraph(f"response-{number}", (), response=text))
     return graphs_of(cast("list[FactGraph]", graphs)), remark, True
-
-
-def _listed(texts: Text | Iterable[Text] | pd.DataFrame) -> list[Text]:
-    """The responses, one by one."""
-    if isinstance(texts, str | FactGraph | Mapping):
-        return [texts]
-    # A data frame yields the names of its columns, and has rows of its own.
-    rows: Any = getattr(texts, "to_dict", None)
-    return list(cast("Iterable[Text]", texts)) if rows is None else rows("records")
 
 
 def _read(source: Path, columns: ResponseSettings) -> tuple[Sequence[FactGraph], str, bool]:

@@ -221,6 +221,7 @@ def judged(graph: FactGraph) -> AssessedResponse:
     atoms = every_atom(graph)
     stages = [graph.metadata.get(key, {}) for key in STAGE_KEYS]
     assessors = graph.metadata.get(ASSESSORS_KEY, {})
+    kept = graph.metadata.get(CORE_KEY, {}).get("kept")
     return AssessedResponse(
         graph.id,
         tuple(atom.label for atom, _ in atoms),
@@ -240,7 +241,7 @@ def judged(graph: FactGraph) -> AssessedResponse:
         sum(len(stage.get("failures", ())) for stage in stages),
         sum(len(facts["missing"]) for facts in assessors.values()),
         graph.metadata.get("relations", {}).get("origins", {}),
-        _counting(graph, [atom.id for atom, _ in atoms]),
+        None if kept is None else tuple(atom.id in kept for atom, _ in atoms),
         _lexical_passages(graph),
         graph.metadata.get("relations", {}).get("asked", 0),
         sum(len(facts["verdicts"]) + len(facts["missing"]) for facts in assessors.values()),
@@ -279,11 +280,6 @@ def _lexical_passages(graph: FactGraph) -> frozenset[str]:
     from experiments.evaluators.relation_quality import passages_of
 
     return passages_of(graph)
-
-
-def _counting(graph: FactGraph, atoms: Sequence[str]) -> tuple[bool, ...] | None:
-    told = graph.metadata.get(CORE_KEY)
-    return None if told is None else tuple(atom in told["kept"] for atom in atoms)
 
 
 def with_core(responses: Sequence[AssessedResponse]) -> list[AssessedResponse]:

@@ -116,9 +116,14 @@ def make_plan(
         MissingDependencyError: if a stage needs a library that is not installed.
     """
     backend = settings.algorithm
-    views = tuple(
-        AssessmentView(name, settings.encoding, backend) for name in _variants(settings.variant)
-    )
+    for name in settings.variant:
+        if name not in EXTRACTED_VARIANTS:
+            raise InputError(
+                f"the variant {name!r} is unknown; use one of {', '.join(EXTRACTED_VARIANTS)}"
+            )
+    if len(set(settings.variant)) < len(settings.variant):
+        raise InputError(f"--variant {', '.join(settings.variant)}: one is given twice; keep one")
+    views = tuple(AssessmentView(name, settings.encoding, backend) for name in settings.variant)
     get_encoding(settings.encoding)
     atoms = _atoms(graphs, settings, session.model)
     revise = atoms == "model" if settings.revise is None else settings.revise
@@ -219,17 +224,6 @@ def make_plan(
         *(retriever, searcher, relations, model, session.model),
         *(relation_place, told),
     )
-
-
-def _variants(names: Sequence[str]) -> Sequence[str]:
-    for name in names:
-        if name not in EXTRACTED_VARIANTS:
-            raise InputError(
-                f"the variant {name!r} is unknown; use one of {', '.join(EXTRACTED_VARIANTS)}"
-            )
-    if len(set(names)) < len(names):
-        raise InputError(f"--variant {', '.join(names)}: one is given twice; keep one")
-    return names
 
 
 def _atoms(

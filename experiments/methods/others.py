@@ -150,21 +150,19 @@ def tools_table(found: Beside, scored: ScoreTable) -> Table:
     number of claims of a response; those that not all judged do not count.
     """
     reference = scored.reference
-    responses: dict[str, list[Mapping[str, Any]]] = {}
-    for row in found.table.rows:
-        responses.setdefault(row["response"], []).append(row)
-    k = float(np.median([len(rows) for rows in responses.values()]))
-    own: dict[str, dict[str, list[float]]] = {}
-    for model in found.models:
-        p = [np.array([row[model] for row in rows], dtype=float) for rows in responses.values()]
-        own[model] = {
-            "precision": [float((each > 0.5).mean()) for each in p],
-            "f1_at_k": [f1_at_k(each, k) for each in p],
+    claims = data_frame(found.table.rows).groupby("response", sort=False)
+    k = float(claims.size().median())
+    own = {
+        model: {
+            "precision": [float((p > 0.5).mean()) for _, p in claims[model]],
+            "f1_at_k": [f1_at_k(p.to_numpy(dtype=float), k) for _, p in claims[model]],
         }
+        for model in found.models
+    }
     by_model = {each.name: each for each in scored.models}
     rows = []
     for model in found.models:
-        line: dict[str, Any] = {"model": model, "n_responses": len(responses)}
+        line: dict[str, Any] = {"model": model, "n_responses": len(claims)}
         scores, apart = by_model[model].scores, by_model[model].differences
         for name in _SCORES:
             _put(line, name, _ends(scores.get(name)))

@@ -269,7 +269,10 @@ def _asked(data: Texts, settings: SelfKnowledgeSettings) -> Findings:
         wanted = (settings.setting,) if settings.setting else tuple(SETTINGS)
         check_askable(graphs, settings, wanted)
         if settings.dry_run:
-            return _planned(source, settings, planned_calls(graphs, wanted))
+            calls = data_frame([*planned_calls(graphs, wanted).items()], ["stage", "calls"])
+            table = Table(calls, columns_as("stage | calls:0"), "What would be asked.")
+            told = ("And those that extract and label the claims of the others.",)
+            return Findings(source, told if settings.extract else (), {"calls": table})
         rows, remarks, incomplete = ask_claims(graphs, settings, wanted, session)
     table = table_of(rows)
     found = _measured(judged_claims(table, ClaimColumns()), source, settings)
@@ -281,18 +284,6 @@ def _asked(data: Texts, settings: SelfKnowledgeSettings) -> Findings:
         tables={**found.tables, "cost": ledger_table(session.ledger), "claims": claims},
         unshown=(*found.unshown, "claims"),
         incomplete=incomplete,
-    )
-
-
-def _planned(source: str, settings: SelfKnowledgeSettings, calls: Mapping[str, int]) -> Findings:
-    """What would be asked, by stage."""
-    frame = data_frame([*calls.items()], ["stage", "calls"])
-    columns = columns_as("stage | calls:0")
-    told = ("And those that extract and label the claims of the others.",)
-    return Findings(
-        source=source,
-        sentences=told if settings.extract else (),
-        tables={"calls": Table(frame, columns, "What would be asked.")},
     )
 
 

@@ -64,7 +64,13 @@ def read_subject(folder: Path, files: Iterable[str] = (), only: Iterable[str] = 
     loaded = LoadedStudy(study_of_plain(raw, where), Path(), where)
     all_cells = cells(loaded.study, algorithms(loaded))
     data = load_data(loaded)
-    _check_data(data, manifest, folder)
+    for one in data:
+        before = manifest["data"][one.name]["sha256"]
+        if one.sha256 != before:
+            raise InputError(
+                f"{folder}: {one.name!r} is not what the run judged (SHA-256 {one.sha256[:12]}, "
+                f"then {before[:12]}); give the data of the run, or run the study again"
+            )
     # The study as it was: where its files are now is no part of it.
     study = study_of_plain(manifest["config"], where)
     rows = RowsFile(folder / ROWS)
@@ -168,16 +174,6 @@ def _with_files(
             subject = f"--data names {name!r}, which among the files that the run read"
             raise InputError(unknown_name(subject, name, read))
     return {**config, "datasets": datasets}
-
-
-def _check_data(data: Sequence[StudyData], manifest: Mapping[str, Any], folder: Path) -> None:
-    for one in data:
-        before = manifest["data"][one.name]["sha256"]
-        if one.sha256 != before:
-            raise InputError(
-                f"{folder}: {one.name!r} is not what the run judged (SHA-256 {one.sha256[:12]}, "
-                f"then {before[:12]}); give the data of the run, or run the study again"
-            )
 
 
 def _tests(path: Path) -> pd.DataFrame:

@@ -114,7 +114,9 @@ def _sentence(kind: type[Settings], error: ValidationError) -> str:
     reason = str(fault.get("ctx", {}).get("error", fault["msg"]))
     if not place:
         return reason
-    subject = f"--{option_of(kind, place).name} {_as_text(fault['input'])}"
+    given = fault["input"]
+    told = given if isinstance(given, str) else repr(given)
+    subject = f"--{option_of(kind, place).name} {told}"
     if mend := known_mend(fault):
         return f"{subject}: {mend}"
     if fault["type"] == "literal_error":
@@ -128,10 +130,6 @@ def choices_of(hint: Any) -> tuple[Any, ...]:
     if get_origin(hint) is Literal:
         return get_args(hint)
     return next((get_args(each) for each in get_args(hint) if get_origin(each) is Literal), ())
-
-
-def _as_text(value: Any) -> str:
-    return value if isinstance(value, str) else repr(value)
 
 
 def _listed(value: Any) -> Any:

@@ -45,7 +45,11 @@ def load_claims(path: Path) -> LabelledClaims:
         InputError: if the file cannot be read, or says of no claim where it stands.
     """
     # The first line is enough: a file holds one form throughout.
-    if _is_record(first_line(path)):
+    try:
+        is_record = looks_like_record(decode(first_line(path), ""))
+    except InputError:
+        is_record = False
+    if is_record:
         records = read_records(path)
         lengths = {record.response: record.sentences for record in records}
         n_responses = len(lengths)
@@ -88,13 +92,6 @@ def claims_of_graphs(graphs: Sequence[FactGraph], source: object) -> LabelledCla
     if not records:
         raise InputError(f"{source}: no atom has a human label; give a labelled file")
     return LabelledClaims(tuple(records), len(graphs), n_annotated, n_sentences, n_unlabelled)
-
-
-def _is_record(line: str) -> bool:
-    try:
-        return looks_like_record(decode(line, ""))
-    except InputError:
-        return False
 
 
 def _n_sentences(graph: FactGraph, source: object) -> int:
