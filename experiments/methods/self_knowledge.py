@@ -244,7 +244,7 @@ def self_knowledge(data: ClaimData, settings: SelfKnowledgeSettings) -> Findings
         InputError: if the data cannot be read, or an option is unknown or does not fit them.
     """
     if settings.model is not None:
-        return _asked(data, settings)
+        return _asked(cast("Texts", data), settings)
     if settings.extract or settings.documents is not None or settings.retriever is not None:
         raise InputError(
             "--extract, --documents and --retriever are for a model that is asked; name it with "
@@ -270,9 +270,9 @@ def _asked(data: Texts, settings: SelfKnowledgeSettings) -> Findings:
         check_askable(graphs, settings, wanted)
         if settings.dry_run:
             calls = data_frame([*planned_calls(graphs, wanted).items()], ["stage", "calls"])
-            table = Table(calls, columns_as("stage | calls:0"), "What would be asked.")
+            planned = Table(calls, columns_as("stage | calls:0"), "What would be asked.")
             told = ("And those that extract and label the claims of the others.",)
-            return Findings(source, told if settings.extract else (), {"calls": table})
+            return Findings(source, told if settings.extract else (), {"calls": planned})
         rows, remarks, incomplete = ask_claims(graphs, settings, wanted, session)
     table = table_of(rows)
     found = _measured(judged_claims(table, ClaimColumns()), source, settings)

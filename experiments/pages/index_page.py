@@ -150,7 +150,9 @@ def _scores(
         name = ", ".join(filter(None, (group.name, group.selection)))
         exact = bool((own["backend"] == REFERENCE).any())
         rows = by_dataset.setdefault(group.dataset, [])
-        rows.append({**record.to_dict(), "name": name, "exact": exact})
+        rows.append(
+            {**{str(key): value for key, value in record.items()}, "name": name, "exact": exact}
+        )
     # Of a dataset without differences its one row says everything, unless there is no other.
     differing = {name: rows for name, rows in by_dataset.items() if len(rows) > 1} or by_dataset
     for dataset, rows in differing.items():
