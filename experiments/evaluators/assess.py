@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
@@ -31,6 +32,7 @@ from experiments.evaluators.coherence import ClaimCoherenceSettings, coherence
 from experiments.evaluators.core import CoreSettings
 from experiments.evaluators.costs import CLAIMS_PER_SENTENCE
 from experiments.evaluators.estimate import estimate
+from experiments.evaluators.gate import EXIT_KEY, WORDS, early_exit, unless
 from experiments.evaluators.inputs import LoadedResponses, ResponseSettings
 from experiments.evaluators.response import Compared, summarise_judged, with_core
 from experiments.evaluators.setup import AssessmentPlan, Stride, make_plan
@@ -76,7 +78,11 @@ class ClaimSettings(Settings, together={"atoms": "*"}):
 
 class JudgementSettings(
     AlgorithmSettings,
-    together={"relations": "method window least", "variant": "encoding", SET: "dask spend stop"},
+    together={
+        "relations": "method window least gate likeness",
+        "variant": "encoding",
+        SET: "dask spend stop early_exit",
+    },
 ):
     """Relations and judgement."""
 
@@ -100,6 +106,19 @@ class JudgementSettings(
 
     stop: Annotated[float | None, Field(ge=0, le=1), Option("RISK")] = None
     """Ask no more of a response once no verdict is more likely than this to change."""
+
+    gate: Annotated[float | None, Field(ge=0, le=1), Option("LIKENESS")] = None
+    """Ask about a passage that was found for another claim only if it is at least so like the
+    claim."""
+
+    likeness: Annotated[str, Option("NAME")] = WORDS
+    """What --gate measures: words (the share of the claim's that the passage has), or
+    meaning:FOLDER (the cosine between embeddings of a local model)."""
+
+    early_exit: Annotated[Any, Option("RULE")] = None
+    """Ask for no relations of a response that declines (to answer), or is unlike (no passage shares
+    half of the words of any claim). In Python also a function of the response with its claims and
+    passages that gives the reason, empty to go on."""
 
     variant: Annotated[Words, Option("NAME")] = ("FR2",)
     """FR1, FR2 or FR3; repeatable."""
@@ -166,6 +185,7 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
             --set core,domain=things,faithfulness=no
         factormodels assess demonstration --coherence --claim-window 8
         factormodels assess demonstration --spend 20 --stop 0.02
+        factormodels assess demonstration --relations lexical,gate=0.4
 
     Args:
         texts: Responses: a text; a table with a row per response (CSV, TSV, JSON, JSON Lines,
@@ -190,8 +210,10 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
     graphs = loaded.graphs
     with asking(settings) as session, ExitStack() as places:
         plan = make_plan(graphs, settings, session)
-        if settings.spend is not None or settings.stop is not None:
+        if any(limit is not None for limit in (settings.spend, settings.stop, settings.gate)):
             plan = on_budget(graphs, plan)
+        if settings.early_exit is not None:
+            plan = with_early_exit(plan)
         if settings.dry_run:
             return _bound(loaded, plan, settings)
         local = plan.asks_nobody
@@ -225,6 +247,15 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
                 encoding=settings.encoding,
             )
     return _findings(loaded, batch, plan, settings, session, agreeing)
+
+
+def with_early_exit(plan: AssessmentPlan) -> AssessmentPlan:
+    """The plan with no relations asked of responses that the rule ends."""
+    stages = list(plan.stages)
+    at = plan.relation_place
+    rule, least = early_exit(plan.settings.early_exit), float(plan.facts["least"])
+    stages[at] = unless(rule, stages[at], plan.widest, least)
+    return replace(plan, stages=tuple(stages))
 
 
 def _findings(
@@ -264,6 +295,7 @@ def _findings(
             *_of_measures(compared, batch, settings, len(misordered)),
             *_of_asking(batch, plan, settings),
             *risk_sentences(batch.graphs, batch.responses),
+            *_of_exits(batch),
             *_of_missing(batch, plan, lost, incomplete),
             *(() if agreeing is None else agreeing.sentences),
         ),
@@ -341,6 +373,18 @@ def _of_asking(batch: Batch, plan: AssessmentPlan, settings: AssessSettings) -> 
         yield f"{batch.resumed:,} responses were finished by an earlier run."
 
 
+def _of_exits(batch: Batch) -> Iterator[str]:
+    """Of how many responses no relations were asked, by reason."""
+    reasons = Counter(
+        str(graph.metadata[EXIT_KEY]) for graph in batch.graphs if EXIT_KEY in graph.metadata
+    )
+    for reason, count in reasons.most_common():
+        yield (
+            f"{counted(count, 'response')}: no relations were asked ({reason}); their claims stay "
+            "at their priors."
+        )
+
+
 def _lost(batch: Batch) -> dict[str, tuple[int, int]]:
     """How many relations and verdicts are missing, and of how many that were asked for."""
     lost = {"relation": ("missing", "asked"), "verdict": ("unjudged", "to_judge")}
@@ -393,7 +437,7 @@ def _of_missing(
 def _bound(loaded: LoadedResponses, plan: AssessmentPlan, settings: AssessSettings) -> Findings:
     """What would be asked, and what exact inference would cost: a dry run sends nothing."""
     rows = estimate(loaded.graphs, plan)
-    if settings.spend is not None:
+    if settings.spend is not None or settings.gate is not None:
         rows = within_budget(loaded.graphs, plan, rows)
     tables: dict[str, Table] = {"calls": call_table(rows)}
     if any(row.inference for row in rows):

@@ -18,6 +18,7 @@ from experiments.asking.ledger_table import ledger_table, planned_findings
 from experiments.asking.relation_models import relation_model
 from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings, Model
+from experiments.evaluators.gate import likeness_of_pairs
 from experiments.evaluators.inputs import load_responses
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
@@ -25,8 +26,10 @@ from experiments.findings.text import counted, with_interval
 from experiments.progress import tell
 from experiments.settings import SET, Option, Settings, front_door
 from factormodels.claims import Atom
-from factormodels.errors import InputError
+from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.relation_models.base import TextPair
+from factormodels.extraction.relation_models.consensus import MEANING
 from factormodels.extraction.stages.claim_relations import (
     METADATA_KEY,
     claim_pairs,
@@ -80,9 +83,10 @@ class CoherenceSettings(
     most: Annotated[int | None, Field(ge=1), Option("PAIRS")] = None
     """Ask only about so many pairs of each response."""
 
-    by: Literal["related", "value"] = "related"
-    """Which pairs these are: those whose words say that they are likeliest related, or those whose
-    conflict would lower the consistency most, by their words and the posteriors."""
+    by: Annotated[str, Option("NAME")] = "related"
+    """Which pairs these are: those whose words say that they are likeliest related (related), those
+    whose conflict would lower the consistency most, by their words and the posteriors (value), or
+    those most alike by embeddings of a local model (meaning:FOLDER)."""
 
     least: Annotated[float, Field(ge=0, le=1), Option("P")] = LEAST_PROBABILITY
     """Least probability of a relation that counts."""
@@ -210,12 +214,22 @@ def _relating(
                 )
         return lambda graph: graph
 
+    alike = None
+    if settings.by not in ("related", "value"):
+        if not settings.by.startswith(MEANING):
+            known = ("related", "value", f"{MEANING}FOLDER")
+            raise InputError(unknown_name(f"--by {settings.by!r}", settings.by, known))
+        alike = likeness_of_pairs(settings.by, settings.cache.absolute().parent)
+
     def pairs(graph: FactGraph) -> Any:
         chosen = claim_pairs(graph, settings.window)
         if settings.most is None or settings.most >= len(chosen):
             return chosen
         if settings.by == "related":
             return likeliest_related(chosen, settings.most)
+        if alike is not None:
+            texts = [TextPair(a.text, b.text) for a, b in chosen]
+            return most_valuable(chosen, alike(texts), settings.most)
         return most_valuable(chosen, values_of_pairs(graph, chosen, settings), settings.most)
 
     if relations == SENSES:
@@ -359,6 +373,13 @@ def _sentences(found: Sequence[_Found], relations: str, missing: int) -> list[st
         told.append(
             "The lexical model goes by the words that two claims share, and was fitted to passages "
             "and claims, not to pairs of claims; --model names a language model to ask instead."
+        )
+    every = sum(len(claim_pairs(each.graph)) for each in found)
+    asked = sum(each.graph.metadata.get(METADATA_KEY, {}).get("asked", 0) for each in found)
+    if relations != GIVEN and asked < every:
+        told.append(
+            f"{asked:,} of {counted(every, 'pair')} of claims were asked about. A conflict among "
+            "the others is not seen, and could only lower the consistency and the agreement."
         )
     if missing:
         told.append(f"{counted(missing, 'pair')} could not be judged: they make no relation.")

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BeforeValidator
 
 from experiments.asking.relation_models import (
+    content_hash,
     method_and_law,
     relation_model,
     relation_model_facts,
 )
 from experiments.asking.searchers import GIVEN, RETRIEVERS, Search, build_retriever
 from experiments.evaluators.core import core_stage
+from experiments.evaluators.gate import WORDS, Gate, early_exit, likeness_of_pairs
 from experiments.evaluators.response import AssessmentView
 from experiments.evaluators.threads import LocalRelations
 from experiments.settings import Option
@@ -33,6 +36,7 @@ from factormodels.extraction.pipeline import (
 )
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.relation_models.base import RelationModel
+from factormodels.extraction.relation_models.consensus import MEANING
 from factormodels.extraction.relation_models.prompted import chosen_method
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.safe import NAME as SAFE
@@ -69,6 +73,7 @@ class AssessmentPlan:
         model: the language model; None if there is none.
         relation_place: which of the stages asks for relations.
         relation_facts: what their answers depend on.
+        gate: what keeps pairs from being asked; None where nothing does.
     """
 
     settings: AssessSettings
@@ -84,6 +89,7 @@ class AssessmentPlan:
     model: LanguageModel | None
     relation_place: int
     relation_facts: Mapping[str, Any]
+    gate: Gate | None = None
 
     @property
     def asks_nobody(self) -> bool:
@@ -196,9 +202,15 @@ def make_plan(
         told = own | relation_model_facts("prompted", method=method, prompts=asked)
     relation_place = len(stages)
     stages.append(relation_stage(shared, widest, settings.least, told))
-    for name in ("spend", "stop"):
+    for name in ("spend", "stop", "gate"):
         if (limit := getattr(settings, name)) is not None:
             facts[name] = limit
+    gate, own = _gate(settings, session)
+    facts |= own
+    if settings.early_exit is not None:
+        rule = early_exit(settings.early_exit)
+        # A function is known by its name alone.
+        facts["early_exit"] = getattr(rule, "__qualname__", repr(rule))
     if settings.assessors:
         if len(set(settings.assessors)) < len(settings.assessors):
             given = ", ".join(settings.assessors)
@@ -222,8 +234,21 @@ def make_plan(
     return AssessmentPlan(
         *(settings, tuple(stages), views, facts, atoms, revise),
         *(retriever, searcher, relations, model, session.model),
-        *(relation_place, told),
+        *(relation_place, told, gate),
     )
+
+
+def _gate(settings: AssessSettings, session: Session) -> tuple[Gate | None, dict[str, Any]]:
+    """What keeps pairs from being asked, with the facts of it that results depend on."""
+    if settings.gate is None:
+        if settings.likeness != WORDS:
+            raise InputError("--likeness says how --gate measures; give the least with --gate")
+        return None, {}
+    beside = None if session.cache is None else session.cache.absolute().parent
+    found = Gate(likeness_of_pairs(settings.likeness, beside), settings.gate)
+    place = settings.likeness.removeprefix(MEANING)
+    model = {} if place == settings.likeness else {"gate_sha256": content_hash(Path(place))}
+    return found, {"likeness": settings.likeness.partition(":")[0], **model}
 
 
 def _atoms(

@@ -11,10 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.unasked import AnswerLaw, Answers, play, replay, stated_risk
 from calibration.unasked.order import tell, values
+from calibration.validation import Floats
 from experiments.evaluators.estimate import StageEstimate, estimate
+from experiments.evaluators.gate import TOO_UNLIKE, Gate
 from experiments.evaluators.threads import LocalRelations
 from experiments.evaluators.unasked import Askable, answer_of, askable
 from experiments.findings.artefacts import PaperFigure
@@ -123,6 +126,7 @@ def on_budget(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> AssessmentPl
         settings.encoding,
         allowed,
         plan.relation_facts,
+        plan.gate,
     )
     stages = list(plan.stages)
     stages[plan.relation_place] = stage
@@ -150,19 +154,27 @@ def _planned(
 def within_budget(
     graphs: Sequence[FactGraph], plan: AssessmentPlan, rows: Sequence[StageEstimate]
 ) -> list[StageEstimate]:
-    """Estimates in which the relations that are asked cost no more than `--spend` allows.
+    """Estimates with no more relations than `--spend` allows and `--gate` lets through.
 
     Raises:
         InputError: as `limits`.
     """
     allowed, calls_a_pair = _planned(graphs, plan, rows)
-    if allowed.calls is None:
+    most = [sum(allowed.calls.values())] if allowed.calls is not None else []
+    if plan.gate is not None and plan.retriever == plan.atoms == "given":
+        most.append(sum(_let_through(plan.gate, graph, plan.widest) for graph in graphs))
+    if not most:
         return list(rows)
-    most = round(sum(allowed.calls.values()) * calls_a_pair)
+    calls = round(min(most) * calls_a_pair)
     return [
-        _cut(row, most) if row.stage == f"relations {plan.widest}" and row.calls > most else row
+        _cut(row, calls) if row.stage == f"relations {plan.widest}" and row.calls > calls else row
         for row in rows
     ]
+
+
+def _let_through(gate: Gate, graph: FactGraph, variant: str) -> int:
+    merged = near_duplicates_merged(graph)
+    return int(gate.open_to(merged, relation_pairs(merged, variant)).sum())
 
 
 def _cut(row: StageEstimate, calls: int) -> StageEstimate:
@@ -188,6 +200,9 @@ def risk_sentences(
         return
     unasked = sum(one.unasked for one in responses)
     asked = sum(one.asked for one in responses)
+    unlike = sum(
+        reason == TOO_UNLIKE.reason for one in told for *_, reason in one.get("unasked", ())
+    )
     yield (
         f"{asked:,} of {counted(asked + unasked, 'pair')} asked, in order of what they are worth. "
         f"If all were, {sum(risks):.1f} of {counted(len(risks), 'verdict')} would be expected to "
@@ -196,6 +211,12 @@ def risk_sentences(
         "behind that is of "
         "Factcheck-Bench and biographies: of another relation model it is a guess."
     )
+    if unlike:
+        yield (
+            f"Of the pairs that were not asked --gate kept out {unlike:,}, whose texts are too "
+            "little alike. The law does not know how alike texts are: it takes these for pairs "
+            "like any others."
+        )
 
 
 def frontier_table(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> dict[str, Table]:
@@ -281,18 +302,19 @@ def spending_stage(
     encoding: str,
     allowed: Limits,
     facts: Mapping[str, Any],
+    gate: Gate | None = None,
 ) -> Stage:
     """Stage that asks for the relations of a variant in order of value, within limits.
 
-    Near-duplicate passages are merged before. `metadata["relations"]` also holds `unasked`, the
-    pairs that were not asked, and `risk`, by id of claim how likely its verdict is to change if
-    all pairs were.
+    Near-duplicate passages are merged before. Pairs that a gate keeps out are never asked.
+    `metadata["relations"]` also holds `unasked`, the pairs that were not asked, and `risk`, by id
+    of claim how likely its verdict is to change if all pairs were.
     """
 
     def stage(graph: FactGraph) -> FactGraph:
         merged = near_duplicates_merged(graph)
         calls = None if allowed.calls is None else allowed.calls.get(graph.id, 0)
-        chosen = _Chosen(model, merged, variant, least, encoding, calls, allowed.stop)
+        chosen = _Chosen(model, merged, variant, least, encoding, calls, allowed.stop, gate)
         found = relation_stage(chosen, variant, least, facts)(merged)
         told = {**found.metadata[METADATA_KEY], "risk": chosen.risk}
         return replace(found, metadata={**found.metadata, METADATA_KEY: told})
@@ -311,6 +333,7 @@ class _Chosen:
     encoding: str
     calls: int | None
     stop: float | None
+    gate: Gate | None = None
     risk: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -320,10 +343,12 @@ class _Chosen:
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
         """Answers to the pairs that were asked; `NotAsked` for the others."""
         law, asked = default_law(), askable(self.graph, self.variant)
+        let = [True] * len(pairs) if self.gate is None else self.gate.open_to(self.graph, pairs)
+        kept_out = {pair for pair, own in zip(pairs, let, strict=True) if not own}
         place = {name: number for number, name in enumerate(asked.names)}
         numbered = {place.get((pair.source, pair.target)): pair for pair in pairs}
         # Pairs of two passages, of FR3, hardly move a claim: they come last, in order.
-        between = [p for p in pairs if (p.source, p.target) not in place]
+        between = [p for p in pairs if (p.source, p.target) not in place and p not in kept_out]
         numbered.pop(None, None)
         size = asked.pairs.size
         state, odds = law.start(asked.pairs), asked.pairs.prior.copy()
@@ -331,13 +356,16 @@ class _Chosen:
         answers: dict[TextPair, Judgement | Missing] = {}
         # A pair with an empty text cannot be asked, and nothing will change by it.
         state.asked[[number for number in range(size) if number not in numbered]] = True
+        # What the gate keeps out is not asked either, but could have changed something.
+        closed = np.array([numbered.get(number) in kept_out for number in range(size)], np.bool_)
         left = len(pairs) if self.calls is None else self.calls
-        while left > 0 and not state.asked.all():
+        while left > 0 and not (state.asked | closed).all():
             if self.stop is not None:
                 risk = stated_risk(law, asked.pairs, state, odds, told.weight)
                 if not risk.size or risk.max() <= self.stop:
                     break
-            batch = self._next(law, asked, state, odds, told.weight, min(left, AT_ONCE))
+            worth = values(law, asked.pairs, state, odds, told.weight)
+            batch = _next(asked, worth, state.asked | closed, min(left, AT_ONCE))
             given = self.model.judge([numbered[number] for number in batch])
             for number, answer in zip(batch, given, strict=True):
                 answers[numbered[number]] = answer
@@ -347,17 +375,7 @@ class _Chosen:
         answers.update(zip(last, self.model.judge(last) if last else [], strict=True))
         risks = stated_risk(law, asked.pairs, state, odds, told.weight)
         self.risk = dict(zip(self.graph.atom_ids, risks.tolist(), strict=True))
-        return [answers.get(pair, _NOT_ASKED) for pair in pairs]
-
-    def _next(
-        self, law: AnswerLaw, asked: Askable, state: Any, odds: Any, weight: Any, most: int
-    ) -> list[int]:
-        worth = values(law, asked.pairs, state, odds, weight)
-        order = np.argsort(-worth, kind="stable")
-        order = order[~state.asked[order]]
-        _, first = np.unique(asked.pairs.claim[order], return_index=True)
-        chosen: list[int] = order[np.sort(first)][:most].tolist()
-        return chosen
+        return [answers.get(pair, TOO_UNLIKE if pair in kept_out else _NOT_ASKED) for pair in pairs]
 
     def _learn(
         self,
@@ -379,6 +397,15 @@ class _Chosen:
         atom = self.graph.atoms[int(asked.pairs.claim[number])].prior
         told.score[number], told.weight[number] = answer_of(relation, context, atom, self.encoding)
         tell(law, asked.pairs, state, odds, number, told)
+
+
+def _next(asked: Askable, worth: Floats, closed: NDArray[np.bool_], most: int) -> list[int]:
+    """The pairs that are worth most of those that are not closed, of each claim at most one."""
+    order = np.argsort(-worth, kind="stable")
+    order = order[~closed[order]]
+    _, first = np.unique(asked.pairs.claim[order], return_index=True)
+    chosen: list[int] = order[np.sort(first)][:most].tolist()
+    return chosen
 
 
 @cache
