@@ -15,14 +15,13 @@ if TYPE_CHECKING:
     from experiments.evaluators.assess import assess
     from experiments.evaluators.coherence import coherence
     from experiments.evaluators.fastfact import fastfact
-    from experiments.methods.apply import apply
     from experiments.methods.consensus import consensus
     from experiments.methods.convert import convert
     from experiments.methods.datasets import datasets
     from experiments.methods.diff import diff
     from experiments.methods.draw import draw
     from experiments.methods.estimate import estimate
-    from experiments.methods.fit import fit
+    from experiments.methods.fit import apply, fit
     from experiments.methods.grid import grid
     from experiments.methods.infer import infer
     from experiments.methods.keep import keep
@@ -70,7 +69,7 @@ __all__ = [
 
 _IN_ROOMS = {
     "evaluators": "assess coherence fastfact",
-    "methods": "apply consensus convert datasets diff draw estimate fit grid infer keep "
+    "methods": "fit:apply consensus convert datasets diff draw estimate fit grid infer keep "
     "lists:list_ omissions revise run score select self_knowledge",
     "pages": "explore report",
     "study": "posteriors reading:load_study rows:read_rows",

@@ -45,11 +45,12 @@ from calibration.claims.counts import f1_at_k_prime
 from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, DASHES, paper_style
 from calibration.significance.paired import paired_t_test
-from experiments.evaluators.assessors import by_inference, by_labels
 from experiments.evaluators.gaming import PADDINGS, padded, padding_alone
 from experiments.evaluators.robustness import (
     GAMMA,
     CoreChoices,
+    by_inference,
+    by_labels,
     padded_scores,
     robustness_curves,
     robustness_table,

@@ -251,7 +251,7 @@ def summary_table(
 ) -> Table:
     """A row per variant and assessor, `name`, over the claims that all of them judged.
 
-    Columns: name, encoding, backend, the columns of `experiments.evaluators.measured`,
+    Columns: name, encoding, backend, the columns of `experiments.evaluators.response`,
     n_left_out, the number of claims that not all of them judged; n_in_sample, of passages to which
     the lexical model that read them was fitted (scores then flatter it); recall_at_k (R_K); and
     the range that what is missing leaves open of Pr, R_K, F1@K and E (`precision_from`,

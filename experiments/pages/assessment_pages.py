@@ -11,8 +11,8 @@ from calibration.scores.measures import entropy_warnings
 from experiments.evaluators.assess_tables import MEASURES, stage_failures, stage_remarks
 from experiments.evaluators.open_relations import RANGED
 from experiments.evaluators.response import AssessedResponse, Compared, judged, summarise_judged
+from experiments.pages.pages import fixed, interval
 from experiments.pages.reported_datasets import Part
-from experiments.pages.texts import fixed, interval
 from factormodels.fact_graph import FactGraph
 
 

@@ -17,7 +17,7 @@ from experiments.settings.inputs import graphs_of
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:
-    from experiments.pages.explored_changes import Explored
+    from experiments.pages.explored_page import Explored
     from experiments.settings.inputs import Responses
 
 
@@ -63,8 +63,7 @@ def explore(source: Responses, settings: ExploreSettings) -> Findings:
         InputError: if the source cannot be read, or the port cannot be opened.
         MissingDependencyError: if NiceGUI is not installed.
     """
-    from experiments.pages.explored_changes import Exploration
-    from experiments.pages.explored_page import serve
+    from experiments.pages.explored_page import Exploration, serve
     from experiments.settings.backend_settings import build_backend
     from inference.warm_up import warm_up
 

@@ -13,9 +13,9 @@ from calibration.figures.style import COLOURS, MARKERS, paper_style
 from experiments.findings.page import inline_svg
 from experiments.findings.table import Column
 from experiments.findings.text import small
+from experiments.pages.pages import ABSENT, Number, change, fixed, in_turn, interval
 from experiments.pages.reported_datasets import Part
 from experiments.pages.response_page import brier, precision
-from experiments.pages.texts import ABSENT, Number, change, fixed, in_turn, interval
 from experiments.study import study_table as tables
 from experiments.study.agreement import AgreeingCells, agreeing_cells, short_table
 from experiments.study.cell_names import CELL, NO_GRAPH, shown

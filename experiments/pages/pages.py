@@ -2,21 +2,79 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from experiments.evaluators.marked_texts import VERDICTS
 from experiments.findings.page import environment
-from experiments.findings.text import in_sample_remark
-from experiments.pages import texts
+from experiments.findings.text import in_sample_remark, number
 
 if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
     from experiments.pages.response_page import ShownAnswer
+
+
+ABSENT = "–"
+"""What a page shows where a number is undefined."""
+
+SEPARATOR = "|"
+"""Between the texts that an element shows in turn."""
+
+
+class Number(NamedTuple):
+    """A number of a table.
+
+    Attributes:
+        text: as it is shown.
+        sort: what it is sorted by; empty where it is undefined.
+        note: shown in small print below it.
+        best: whether it is significantly the best of its column.
+    """
+
+    text: str
+    sort: str = ""
+    note: str = ""
+    best: bool = False
+
+
+def fixed(value: float | None, digits: int = 3) -> str:
+    """A number with a fixed number of decimals and a real minus sign."""
+    if value is None or math.isnan(value):
+        return ABSENT
+    return number(value, digits).replace("-", "\N{MINUS SIGN}")
+
+
+def change(value: float | None, digits: int = 3) -> str:
+    """A difference with its sign, which zero has not."""
+    shown = fixed(value, digits)
+    is_more = value is not None and value > 0 and shown.strip("0.") != ""
+    return f"+{shown}" if is_more else shown
+
+
+def interval(lower: float, upper: float, digits: int = 3) -> str:
+    """An interval; empty where it is undefined."""
+    if math.isnan(lower) or math.isnan(upper):
+        return ""
+    # Beside a minus sign a dash would be misread.
+    between = " to " if lower < 0 else "–"
+    return f"{fixed(lower, digits)}{between}{fixed(upper, digits)}"
+
+
+def in_turn(texts: Sequence[str]) -> str:
+    """The texts that an element shows in turn, as its attribute holds them."""
+    # An id may hold whatever it likes.
+    return SEPARATOR.join(text.replace(SEPARATOR, "¦") for text in texts)
+
+
+def label_word(label: bool | None) -> str:
+    """A human label as a word."""
+    return "unlabelled" if label is None else "true" if label else "false"
+
 
 INDEX = "index.html"
 RESPONSE = "response.html"
@@ -27,12 +85,12 @@ def report_templates() -> Environment:
     """The templates of the report, with what they call."""
     found = environment(resources.files("experiments.pages") / "templates")
     found.globals |= {
-        "in_turn": texts.in_turn,
+        "in_turn": in_turn,
         "in_sample_remark": in_sample_remark,
         "posterior_cell": posterior_cell,
         "switched_cell": switched_cell,
         "worst": worst_verdict,
-        "absent": texts.ABSENT,
+        "absent": ABSENT,
     }
     return found
 
@@ -54,7 +112,7 @@ def posterior_cell(told: ShownAnswer) -> Markup:
     if told.error:
         return Markup('<td class="num failed" title="{}">{}</td>\n').format(told.error, told.text)
     if not told.text:
-        return Markup('<td class="num none">{}</td>\n').format(texts.ABSENT)
+        return Markup('<td class="num none">{}</td>\n').format(ABSENT)
     unsure = (" unsure", ' title="not converged"') if told.unsure else ("", "")
     text = escape(told.text)
     return Markup(f'<td class="num p{unsure[0]}"{_bar(told.text)}{unsure[1]}>{text}</td>\n')
@@ -77,8 +135,8 @@ def switched_cell(shown: Sequence[str], first: int, kind: str, name: str = "") -
     if kind == "change":
         look = f' data-sign="{escape(text[:1])}"'
     return Markup(
-        f'<td class="num {kind}"{named} data-v="{escape(texts.in_turn(shown))}"{look}>'
-        f"{escape(text or texts.ABSENT)}</td>"
+        f'<td class="num {kind}"{named} data-v="{escape(in_turn(shown))}"{look}>'
+        f"{escape(text or ABSENT)}</td>"
     )
 
 

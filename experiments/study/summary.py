@@ -14,7 +14,7 @@ from calibration.scores.estimates import without_labels
 from calibration.scores.measures import entropy_warnings
 from calibration.scores.registry import MEASURES, scores_named
 from calibration.scoring import DEFAULT_INTERVALS, score
-from experiments.evaluators.measured import COLUMNS, measured
+from experiments.evaluators.response import COLUMNS, measured
 from experiments.study.judgements import Judgements, read_judgements
 from experiments.study.rows import ABSENT, FAILED, CellRows, RowsFile
 from factormodels.io.long_columns import piecewise
@@ -48,7 +48,7 @@ class StudySummary:
             `n_atoms` and `n_labelled` (of those judged); `n_missing` (claims of units that did not
             fail, on which an assessor has no verdict or one that takes them out, or all of whose
             relations were requested in vain); the measures of
-            `experiments.evaluators.measured`, with the ends of their 95% intervals over
+            `experiments.evaluators.response`, with the ends of their 95% intervals over
             responses as MEASURE_lower and MEASURE_upper; `n_not_converged`; `max_difference`, the
             largest |Δp| against the exact backend over atoms that both judged (NaN for itself);
             `seconds_total` and `seconds_median` per response. Where there are selections a row

@@ -22,8 +22,7 @@ from experiments.analyses.ours.shared.gains_of_padding import (
 from experiments.analyses.papers.padding import LABELS, responses_to_pad
 from experiments.analyses.user_data import SourceName, load
 from experiments.asking.relation_models import relation_model
-from experiments.evaluators.assessors import by_labels
-from experiments.evaluators.robustness import CoreChoices, padded_scores, padding_gains
+from experiments.evaluators.robustness import CoreChoices, by_labels, padded_scores, padding_gains
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, data_frame, interval_column
 from experiments.study.config import STRICT, Count

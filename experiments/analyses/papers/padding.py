@@ -11,10 +11,11 @@ from pydantic import Field
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.user_data import SourceName, load
 from experiments.asking.relation_models import relation_model
-from experiments.evaluators.assessors import by_inference, by_labels
 from experiments.evaluators.gaming import paddings_of
 from experiments.evaluators.robustness import (
     CoreChoices,
+    by_inference,
+    by_labels,
     padded_scores,
     robustness_curves,
     robustness_figure,

@@ -12,8 +12,7 @@ from pydantic import Field
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.user_data import SourceName, load
 from experiments.asking.relation_models import relation_model
-from experiments.evaluators.assessors import by_labels
-from experiments.evaluators.robustness import CoreChoices, selected
+from experiments.evaluators.robustness import CoreChoices, by_labels, selected
 from experiments.findings.artefacts import Artefacts
 from experiments.findings.table import Column, Table, data_frame, text_columns
 from experiments.study.config import STRICT

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from experiments.evaluators.measured import measured
-from experiments.evaluators.response import AssessmentView, assess_graph, judged
+from experiments.evaluators.response import AssessmentView, assess_graph, judged, measured
 from factormodels import read_many
 from factormodels.datasets import load
 from factormodels.extraction.stages.assessors import ASSESSORS, assess, posteriors

@@ -13,13 +13,6 @@ import numpy as np
 import pytest
 from scipy.stats import t
 
-from experiments.evaluators.assessors import (
-    by_inference,
-    by_labels,
-    by_prompt,
-    by_related_atoms,
-    verified,
-)
 from experiments.evaluators.gaming import (
     DEMONSTRATION,
     OFF_TOPIC,
@@ -38,6 +31,10 @@ from experiments.evaluators.gaming import (
 )
 from experiments.evaluators.robustness import (
     CoreChoices,
+    by_inference,
+    by_labels,
+    by_prompt,
+    by_related_atoms,
     padded_scores,
     padding_gains,
     robustness_curves,
@@ -45,6 +42,7 @@ from experiments.evaluators.robustness import (
     robustness_table,
     score,
     selected,
+    verified,
 )
 from factormodels import Atom, FactGraph, InputError, RelationKind, datasets, read_many
 from factormodels.extraction.language_model import Failure

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from experiments import load_study
-from experiments.pages.explored_changes import Exploration, changed_graph, explored, moved, save
+from experiments.pages.explored_page import Exploration, changed_graph, explored, moved, save
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind, datasets
 from factormodels.io.fact_graph_json import read_fact_graph, write_fact_graphs
 from inference import infer

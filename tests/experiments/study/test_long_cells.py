@@ -14,7 +14,7 @@ import pytest
 
 from calibration.curves.reliability_bins import reliability_bins
 from calibration.scoring import DEFAULT_INTERVALS
-from experiments.evaluators.measured import measured
+from experiments.evaluators.response import measured
 from experiments.study import rows as tidy_rows
 from experiments.study.agreement import agreeing_cells
 from experiments.study.diagrams import distinct_curves

@@ -12,7 +12,7 @@ import pytest
 
 from calibration.self_knowledge import IntervalSettings
 from calibration.significance import paired_permutation
-from experiments.evaluators.measured import measured
+from experiments.evaluators.response import measured
 from experiments.evaluators.robustness import CoreChoices
 from experiments.evaluators.selection_study import selection_study
 from experiments.study import selections
