@@ -139,6 +139,11 @@ def command_line(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         say("factormodels: interrupted")
         return INTERRUPTED
+    except SystemExit as end:
+        if end.code != TERMINATED:
+            raise
+        say("factormodels: stopped by the system (SIGTERM)")
+        return TERMINATED
 
 
 def _called(arguments: list[str]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,7 +49,8 @@ from experiments.settings.columns import LABEL, Columns
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.claim_records import ClaimLabel
 from factormodels.io.files import write_text
-from factormodels.io.table_numbers import cell_share
+from factormodels.io.labels import comma_remark
+from factormodels.io.table_numbers import Notation, cell_share, notation_remark
 from factormodels.io.tables import DataTable, read_table
 
 if TYPE_CHECKING:
@@ -228,7 +230,7 @@ def _claims(frame: pd.DataFrame, settings: EstimateSettings, remarks: list[str])
         )
     for at, source in enumerate(settings.labels, 1):
         told = (y, irrelevant, batch, chances)
-        _read_sheet(read_table(source), at, frame.attrs["by"], places, settings, told)
+        remarks += _read_sheet(read_table(source), at, frame.attrs["by"], places, settings, told)
         if at not in batch:
             remarks.append(f"{source}: no row has a label yet.")
     weights = _weights(batch, chances, grouping)
@@ -242,8 +244,8 @@ def _read_sheet(
     places: Mapping[tuple[Any, ...], int],
     settings: EstimateSettings,
     known: tuple[Any, Any, Integers, Floats],
-) -> None:
-    """Fill in the labels of a sheet, with the probabilities of its claims."""
+) -> list[str]:
+    """Fill in the labels of a sheet, with the probabilities of its claims; say how they are spelt."""
     y, irrelevant, batch, chances = known
     names = Columns(sheet.columns, sheet.source)
     own = [names.given("--by", name) for name in by]
@@ -251,12 +253,9 @@ def _read_sheet(
     claim = names.required("claim", None, ("claim",), "claim")
     label = names.required("--label", None, LABEL, "label")
     probability = names.optional("probability", None, ("probability",), "probability")
-    told = read_labels(
-        [row.get(label) for row in sheet.rows],
-        f"{sheet.source}: column {label!r}",
-        settings,
-        labelled=False,
-    )
+    labels = [row.get(label) for row in sheet.rows]
+    told = read_labels(labels, f"{sheet.source}: column {label!r}", settings, labelled=False)
+    notations = Counter[Notation]()
     for position, (row, said) in enumerate(zip(sheet.rows, told, strict=True)):
         if said is None:
             continue
@@ -276,8 +275,11 @@ def _read_sheet(
         irrelevant[place] = said is ClaimLabel.IRRELEVANT
         if probability is not None:
             where = sheet.place(position, probability)
-            chance, _ = cell_share(row.get(probability), where, "a probability")
+            chance, notation = cell_share(row.get(probability), where, "a probability")
             chances[place] = math.nan if chance is None else chance
+            notations.update(notation)
+    said_so = [comma_remark(label, labels), notation_remark(str(probability), notations)]
+    return [f"{sheet.source}: {one}" for one in said_so if one]
 
 
 def _weights(batch: Integers, chances: Floats, grouping: Grouping) -> Floats:

@@ -17,7 +17,7 @@ from experiments.study.cell_names import CELL
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_records import ClaimLabel
-from factormodels.io.labels import NO_LABEL, label_spelling
+from factormodels.io.labels import NO_LABEL, comma_remark, label_spelling
 from factormodels.io.published.evaluation_logs import KEYS, scored_rows
 from factormodels.io.published.formats import format_of
 from factormodels.io.table_numbers import Notation, cell_share, notation_remark
@@ -216,8 +216,9 @@ def probability_frame(
         by = [name for name in known if len({str(row.get(name)) for row in table.rows}) > 1]
         if by:
             names.guessed["model"] = ", ".join(by)
+    labels = [None if label is None else row.get(label) for row in table.rows]
     said = read_labels(
-        [None if label is None else row.get(label) for row in table.rows],
+        labels,
         f"{table.source}: column {label!r}",
         columns,
         labelled=labelled,
@@ -249,6 +250,7 @@ def probability_frame(
         raise InputError(f"{table.source}: column {probabilities[0]!r} holds no probability")
     frame = data_frame(rows)
     remarks = [names.remark()] if names.guessed else []
+    remarks += filter(None, [comma_remark(str(label), labels)])
     remarks += filter(None, starmap(notation_remark, notations.items()))
     for column in probabilities:
         if all(row["column"] != column for row in rows):

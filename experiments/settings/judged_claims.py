@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import starmap
 from typing import Annotated, Any
@@ -18,7 +18,7 @@ from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.flat_rows import FlatRow, column_names_of, flat_rows
 from factormodels.io.json_records import shown
-from factormodels.io.labels import LabelSpelling, label_spelling
+from factormodels.io.labels import LabelSpelling, comma_remark, label_spelling
 from factormodels.io.published.self_judgements import ACCURATE, RIGHT, VOTES
 from factormodels.io.table_numbers import Notation, cell_number, cell_share, notation_remark
 from factormodels.io.tables import DataTable
@@ -284,6 +284,7 @@ def judged_claims(table: DataTable, wanted: ClaimColumns) -> JudgedTable:
         remarks=(
             *known,
             *_remarks(names, at, n_unlabelled),
+            *_comma_remarks(rows, said, label),
             *filter(None, starmap(notation_remark, notations.items())),
         ),
     )
@@ -372,6 +373,15 @@ def _as_known(names: Columns, wanted: ClaimColumns) -> tuple[ClaimColumns, tuple
     }
     told = "; ".join(f"{meaning}: {value}" for meaning, value in said.items() if value)
     return known, (f"Known as a file of {layout.owner}. {told[0].upper()}{told[1:]}.",)
+
+
+def _comma_remarks(
+    rows: Sequence[FlatRow], said: Sequence[_Source], label: str
+) -> Iterator[str]:
+    """Sentences on labels and judgements that are whole numbers with a decimal comma."""
+    for column in (label, *(one.column for one in said if not one.is_confidence)):
+        if remark := comma_remark(column, (row.values.get(column) for row in rows)):
+            yield remark
 
 
 def _remarks(names: Columns, at: ClaimColumns, n_unlabelled: int) -> tuple[str, ...]:

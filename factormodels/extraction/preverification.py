@@ -220,7 +220,7 @@ def read_claims(answer: Completion, chunk: Chunk) -> ClaimLines | Failure:
 
 def _plain(answer: Completion) -> Completion:
     """An answer with plain bars and without what is not seen, its tokens likewise."""
-    signs = str.maketrans(dict.fromkeys("｜│¦", "|") | dict.fromkeys("\u200b\u2060\ufeff", ""))
+    signs = str.maketrans(dict.fromkeys("｜│┃║¦", "|") | dict.fromkeys("\u200b\u2060\ufeff", ""))
     return replace(
         answer,
         text=answer.text.translate(signs),
@@ -291,7 +291,8 @@ def _listed_lines(answer: Completion, chunk: Chunk) -> ClaimLines | Failure:
     for line in answer.text.splitlines(keepends=True):
         text, at = line.strip(), start
         start += len(line)
-        if not text or re.fullmatch(r"```\w*|[\s|:+=-]+", text):
+        # Without a letter or a number it is empty, or a rule of a table, however that is drawn.
+        if re.fullmatch(r"```\w*|[\W_]*", text):
             continue
         begin = _START.fullmatch(text)
         number, said = _numbered(begin, chunk) if begin is not None else (None, "")

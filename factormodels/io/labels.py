@@ -6,6 +6,7 @@ supported beside NS, and subjective beside Y and N, so there it is not guessed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -109,6 +110,17 @@ def label_spelling(
             "--true WORD (all others are then false), and with --irrelevant WORD which do not count"
         )
     return LabelSpelling(_TRUE, _FALSE, _IRRELEVANT | dropped)
+
+
+def comma_remark(column: str, values: Iterable[Any]) -> str:
+    """A sentence on labels or judgements written as "1,0"; empty where none is."""
+    count = sum(
+        isinstance(value, str) and re.fullmatch(r"\s*\d+,0+\s*", value) is not None
+        for value in values
+    )
+    if not count:
+        return ""
+    return f"Column {column!r} has {count:,} cells with a decimal comma: 1,0 is read as 1."
 
 
 def _listed(words: dict[str, str]) -> str:

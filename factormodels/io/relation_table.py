@@ -14,6 +14,8 @@ claim that no passage was found for.
 
 from __future__ import annotations
 
+import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,10 +25,12 @@ from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_records import ClaimLabel
 from factormodels.io.json_records import located, location, shown
-from factormodels.io.labels import label_spelling
+from factormodels.io.labels import comma_remark, label_spelling
 from factormodels.io.records import Source
-from factormodels.io.table_numbers import cell_share
+from factormodels.io.table_numbers import Notation, cell_share, notation_remark
 from factormodels.truth_words import folded
+
+logger = logging.getLogger(__name__)
 
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "response": ("response", "response id", "answer id", "document"),
@@ -96,7 +100,8 @@ def gather_relations(rows: Sequence[_Row]) -> list[FactGraph]:
     """
     spelling = None
     if any(row.text("label") for row in rows):
-        labels = (row.cells.get("label") for row in rows)
+        labels = [row.cells.get("label") for row in rows]
+        _say(rows[0], comma_remark("label", labels))
         spelling = label_spelling(labels, f"{rows[0].source}: column 'label'")
     responses: dict[str, list[_Row]] = {}
     labelled: dict[tuple[str, str], bool | None] = {}
@@ -113,11 +118,23 @@ def gather_relations(rows: Sequence[_Row]) -> list[FactGraph]:
                 f"{row.where}: claim {key[1]!r} of response {key[0]!r} has another label than in a "
                 "row before; give each claim one label"
             )
-    return [_graph(name, own, labelled) for name, own in responses.items()]
+    notations: dict[str, Counter[Notation]] = {}
+    graphs = [_graph(name, own, labelled, notations) for name, own in responses.items()]
+    for meaning, counts in notations.items():
+        _say(rows[0], notation_remark(meaning, counts))
+    return graphs
+
+
+def _say(row: _Row, remark: str) -> None:
+    if remark:
+        logger.warning("%s: %s", row.source, remark)
 
 
 def _graph(
-    name: str, rows: Sequence[_Row], labelled: Mapping[tuple[str, str], bool | None]
+    name: str,
+    rows: Sequence[_Row],
+    labelled: Mapping[tuple[str, str], bool | None],
+    notations: dict[str, Counter[Notation]],
 ) -> FactGraph:
     atoms: dict[str, Atom] = {}
     passages: dict[str, tuple[str, dict[str, None]]] = {}
@@ -138,7 +155,7 @@ def _graph(
                 f"{row.where}: the passage {passage!r} and the claim {claim!r} stand in a row "
                 "before; keep one"
             )
-        relations[own, claim] = _relation(row, own, claim)
+        relations[own, claim] = _relation(row, own, claim, notations)
     return FactGraph(
         name,
         tuple(atoms.values()),
@@ -150,10 +167,14 @@ def _graph(
     )
 
 
-def _relation(row: _Row, passage: str, claim: str) -> Relation:
+def _relation(
+    row: _Row, passage: str, claim: str, notations: dict[str, Counter[Notation]]
+) -> Relation:
     def share(meaning: str) -> float | None:
         place = f"{row.where}, column {meaning!r}"
-        return cell_share(row.cells.get(meaning), place, "a probability")[0]
+        number, notation = cell_share(row.cells.get(meaning), place, "a probability")
+        notations.setdefault(meaning, Counter()).update(notation)
+        return number
 
     shares = {kind: share(kind) for kind in _SHARES}
     word = folded(row.cells.get("relation"))

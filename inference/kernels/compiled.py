@@ -6,13 +6,15 @@ import ctypes
 import hashlib
 import logging
 import re
+import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from itertools import repeat
 from pathlib import Path
-from threading import Timer
+from threading import Timer, current_thread, main_thread
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -40,7 +42,8 @@ def kernel(function: Callable[..., Any]) -> Any:
     callee survives in a caller.
     A compilation that takes long is announced by a warning of this module's logger, once a process;
     each that is done is told at level INFO, with `seconds` in its record.
-    An interrupt that comes while a kernel runs is raised when it returns. So that none is lost,
+    An interrupt that comes while a kernel runs is raised when it returns, and one that comes amid a
+    callback of its compilation when that is done. So that none is lost,
     what Python calls returns no named tuple within another tuple: its class would run Python code.
     """
     return _compiled(function, fastmath=False)
@@ -147,7 +150,8 @@ def _announced(dispatcher: Any) -> Callable[..., Any]:
         missing, start = len(dispatcher.stats.cache_misses), time.perf_counter()
         timer.start()
         try:
-            return compile_(signature)
+            with _interrupts_raised():
+                return compile_(signature)
         finally:
             timer.cancel()
             if len(dispatcher.stats.cache_misses) > missing:
@@ -155,6 +159,35 @@ def _announced(dispatcher: Any) -> Callable[..., Any]:
                 logger.info("compiled %s", dispatcher.__name__, extra=taken)
 
     return compile_and_announce
+
+
+@contextmanager
+def _interrupts_raised() -> Iterator[None]:
+    """Raise after the block what was raised amid a callback in it, where nobody could catch it.
+
+    LLVM calls Python for each object that it has made, and Python calls finalizers. What a handler
+    of signals raises there is printed with a traceback and forgotten, so that an interrupt would
+    come to nothing. Signals are handled in the main thread alone.
+    """
+    if current_thread() is not main_thread():
+        yield
+        return
+    before = sys.unraisablehook
+    lost: list[BaseException] = []
+
+    def keep(unraisable: sys.UnraisableHookArgs) -> None:
+        if unraisable.exc_value is None or isinstance(unraisable.exc_value, Exception):
+            before(unraisable)
+        else:
+            lost.append(unraisable.exc_value)
+
+    sys.unraisablehook = keep
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
+        if lost:
+            raise lost.pop().with_traceback(None)
 
 
 @cache

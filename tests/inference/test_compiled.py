@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import logging
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -129,3 +131,41 @@ def test_a_short_compilation_is_not_announced(caplog: pytest.LogCaptureFixture) 
     inference.kernels.compiled._announce.cache_clear()
     assert kernel(increase)(1 + 1j) == 2 + 1j
     assert not caplog.records
+
+
+@pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit])
+def test_an_interrupt_amid_a_callback_of_llvm_is_raised(
+    raised: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", printed.append)
+    compiled = kernel(increase)
+
+    def interrupt(frame: Any, *_: object) -> None:
+        if frame.f_code.co_name.startswith("_raw_object_cache"):
+            sys.setprofile(None)
+            raise raised
+
+    before = sys.getprofile()
+    sys.setprofile(interrupt)
+    try:
+        with pytest.raises(raised):
+            compiled(1)
+    finally:
+        sys.setprofile(before)
+    assert printed == []
+    assert compiled(1) == 2
+
+
+def test_what_else_fails_amid_a_callback_is_still_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    printed: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", printed.append)
+
+    class Failing:
+        def __del__(self) -> None:
+            raise ValueError("a finalizer")
+
+    with inference.kernels.compiled._interrupts_raised():
+        Failing()
+    (told,) = printed
+    assert str(told.exc_value) == "a finalizer"

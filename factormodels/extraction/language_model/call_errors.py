@@ -1,7 +1,8 @@
 """Calls that fail: whether they may succeed when repeated, when, and what is said of them.
 
-A provider whose account has nothing left to spend often says so as it says that there were too many
-requests, with status 429. The one passes within a minute and the other does not pass by itself.
+A provider whose account has nothing left to spend, or used up a day's requests, often says so as it
+says that there were too many requests, with status 429. The one passes within a minute; the others
+do not while a run waits.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from typing import Any
 
 from factormodels.errors import LimitReachedError
 
-_TRANSIENT_STATUS = {408, 409, 425, 429}
+_TOO_MANY = 429
+_TRANSIENT_STATUS = {408, 409, 425, _TOO_MANY}
 _PAYMENT_REQUIRED = 402
-_OF_AN_ACCOUNT = {400, 403, 429}
+_OF_AN_ACCOUNT = {400, 403, _TOO_MANY}
 """Statuses of errors whose words may tell of an exhausted account."""
 
 _EXHAUSTED = re.compile(
@@ -24,7 +26,7 @@ _EXHAUSTED = re.compile(
     r"exceeded your (?:current quota|monthly)|quota (?:(?:is|was|has been) )?exhausted|"
     r"billing[_ ](?:hard[_ ])?limit|"
     r"reached your (?:specified )?(?:api )?usage limits?|(?:spend(?:ing)?|key|daily) (?:limit|cap) "
-    r"(?:reached|exceeded)|budget has been exceeded|free-models-per-day|"
+    r"(?:reached|exceeded)|budget has been exceeded|"
     r"(?:credit|account) balance is too low|not enough credits?|payment required|"
     r"\b(?:any|no|out of|used all(?: of your)?)(?: available| remaining)? credits?\b|arrearage",
     re.I,
@@ -33,6 +35,19 @@ _PASSES = re.compile(
     r"per[ _-]?(?:min|sec)|retry[ _-]?(?:delay|info|in\b)|try again|\b[RT]PM\b", re.I
 )
 """What a limit on requests and tokens a minute says of itself, which some call a quota too."""
+
+_OF_A_DAY = re.compile(
+    r"per[ _-]?(?:day|week|month)|(?<![a-z])[rt]pd(?![a-z])|(?-i:ByDay)|per 86,?400 ?s|"
+    r"\d[^/]{0,30}/ ?(?:day|week|month)\b|\b24[ -]?h(?:ours?)?\b|"
+    r"\b(?:daily|weekly|monthly)\b.{0,40}?\b(?:limit|quota|cap|allowance)|"
+    r"(?:quota|limit) for (?:today|the day)|out of call volume quota",
+    re.I,
+)
+_OF_A_MINUTE = re.compile(
+    r"per[ _-]?(?:min|sec)|/ ?(?:min(?:ute)?|sec(?:ond)?)s?\b|(?<![a-z])[rt]pm(?![a-z])", re.I
+)
+_VIOLATED_BY_DAY = re.compile("PerDay")
+"""As Google names the quotas that a call violates; a minute's may be beside it."""
 
 _SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|CREDENTIALS)$", re.I)
 _SECRET_TEXT = re.compile(r"\b(?:sk|pk|key|token)-[\w-]{6,}|(?i:bearer)\s+[\w.~+/-]{6,}=*")
@@ -58,7 +73,40 @@ def is_transient(error: BaseException) -> bool:
 
 
 def is_exhausted(error: BaseException) -> bool:
-    """Whether a call failed since the account has nothing left to spend, whatever the status."""
+    """Whether a call failed since the account has nothing left, to spend or for the day.
+
+    When a day's or a month's requests are used up, no wait between two attempts helps either,
+    though the answer may say "try again in 34 s".
+    """
+    statuses, said = _told(error)
+    if _PAYMENT_REQUIRED in statuses:
+        return True
+    told = _EXHAUSTED.search(said) is not None and _PASSES.search(said) is None
+    return (told and bool(statuses & _OF_AN_ACCOUNT)) or _until_renewed(statuses, said)
+
+
+def nothing_left(model: str, error: BaseException) -> LimitReachedError:
+    """The error that ends a run whose account is exhausted.
+
+    Args:
+        model: the model's name.
+        error: what the provider said.
+    """
+    left = "nothing left to spend", "add credit or raise its limit"
+    if _until_renewed(*_told(error)):
+        left = (
+            "used up what it may ask in a day or month",
+            "wait until that begins anew or raise it",
+        )
+    return LimitReachedError(
+        f"the account for {model!r} has {left[0]}, so that nothing more is asked "
+        f"({describe(error)}); {left[1]}: what was answered is kept, and the same command goes on "
+        "from there"
+    )
+
+
+def _told(error: BaseException) -> tuple[set[Any], str]:
+    """The statuses and the words of an error, and of those behind it."""
     words: list[str] = []
     statuses: set[Any] = set()
     link: BaseException | None = error
@@ -69,25 +117,17 @@ def is_exhausted(error: BaseException) -> bool:
         statuses.add(getattr(link, "status_code", None))
         words += [str(link), str(getattr(link, "body", None) or "")]
         link = link.__cause__ or link.__context__
-    said = " ".join(words)
-    if _PAYMENT_REQUIRED in statuses:
+    return statuses, " ".join(words)
+
+
+def _until_renewed(statuses: set[Any], said: str) -> bool:
+    """Whether what a day or a month allows is used up."""
+    # Other refusals may quote what was asked, such as a claim about trains per day.
+    if _TOO_MANY not in statuses:
+        return False
+    if _VIOLATED_BY_DAY.search(said):
         return True
-    told = _EXHAUSTED.search(said) is not None and _PASSES.search(said) is None
-    return told and bool(statuses & _OF_AN_ACCOUNT)
-
-
-def nothing_left(model: str, error: BaseException) -> LimitReachedError:
-    """The error that ends a run whose account is exhausted.
-
-    Args:
-        model: the model's name.
-        error: what the provider said.
-    """
-    return LimitReachedError(
-        f"the account for {model!r} has nothing left to spend, so that nothing more is asked "
-        f"({describe(error)}); add credit or raise its limit: what was answered is kept, and the "
-        "same command goes on from there"
-    )
+    return _OF_A_DAY.search(said) is not None and _OF_A_MINUTE.search(said) is None
 
 
 def describe(error: BaseException) -> str:

@@ -109,7 +109,16 @@ main()
 
 
 @pytest.mark.kill
-def test_an_interrupt_before_the_first_unit_leaves_no_file(folder: Path) -> None:
+@pytest.mark.parametrize(
+    ("sent", "code", "sentence"),
+    [
+        (signal.SIGINT, 130, "factormodels: interrupted"),
+        (signal.SIGTERM, 143, "factormodels: stopped by the system (SIGTERM)"),
+    ],
+)
+def test_an_interrupt_before_the_first_unit_leaves_no_file(
+    sent: signal.Signals, code: int, sentence: str, folder: Path
+) -> None:
     # Warming up its backend takes a minute, so that it is interrupted there.
     path = study_file(
         folder,
@@ -126,11 +135,11 @@ def test_an_interrupt_before_the_first_unit_leaves_no_file(folder: Path) -> None
     )
     assert process.stderr is not None
     assert "units" in process.stderr.readline()
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sent)
     _, errors = process.communicate(timeout=120)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert "Traceback" not in errors
-    assert errors.splitlines()[-1] == "factormodels: interrupted"
+    assert errors.splitlines()[-1] == sentence
     assert list(folder.iterdir()) == [path]
 
 

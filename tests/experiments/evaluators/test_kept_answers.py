@@ -63,6 +63,8 @@ def test_one_file_holds_every_answer_however_the_command_ends(
             errors
         )
         assert "Traceback" not in errors
+        if sent == signal.SIGTERM:
+            assert errors.splitlines()[-1] == "factormodels: stopped by the system (SIGTERM)"
         assert sorted(keyed.glob("answers.sqlite*")) == [keyed / "answers.sqlite"]
         copied = keyed / "copied.sqlite"
         shutil.copyfile(keyed / "answers.sqlite", copied)

@@ -170,7 +170,6 @@ def _error(message: str, code: str) -> dict[str, Any]:
         # litellm leaves the code out of its own error.
         ("openai/test", 429, _error("Quota.", "insufficient_quota")),
         ("openai/test", 429, _error("Quota exhausted for this project.", "quota_exhausted")),
-        ("openai/test", 429, _error("Your monthly quota has been exhausted.", "rate_limit")),
         ("openai/test", 429, _error("Billing hard limit has been reached", "billing_hard_limit")),
         ("deepseek/deepseek-chat", 402, _error("Insufficient Balance", "invalid_request_error")),
         ("openrouter/some/model", 402, {"error": {"message": "Add more credits.", "code": 402}}),
@@ -217,27 +216,109 @@ def test_an_exhausted_account_ends_the_run_and_is_asked_once(
     assert KEY not in str(caught.value)
 
 
+def _google(message: str, wait: str, *quotas: str) -> dict[str, Any]:
+    """A refusal of Google's, which names a wait whichever quota is violated."""
+    kind = "type.googleapis.com/google.rpc"
+    violations = [{"quotaId": one} for one in quotas]
+    details = [
+        {"@type": f"{kind}.QuotaFailure", "violations": violations},
+        {"@type": f"{kind}.RetryInfo", "retryDelay": wait},
+    ]
+    error = {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": message, "details": details}
+    return {"error": error}
+
+
+_OF_ALL_DAYS = "GenerateRequestsPerDayPerProjectPerModel-FreeTier"
+_OF_ALL_MINUTES = "GenerateRequestsPerMinutePerProjectPerModel-FreeTier"
+
+
+@pytest.mark.parametrize(
+    ("provider", "body"),
+    [
+        ("gemini/gemini-2.5-flash", _google(f"{_EXCEEDED} Retry in 34.07s.", "34s", _OF_ALL_DAYS)),
+        (
+            "gemini/gemini-2.5-flash",
+            _google(_EXCEEDED, "34s", _OF_ALL_MINUTES, _OF_ALL_DAYS),
+        ),
+        *(
+            (provider, _error(message, "rate_limit_exceeded"))
+            for provider, message in [
+                (
+                    "openai/test",
+                    "Rate limit reached for gpt-4o in organization org-x on requests per day "
+                    "(RPD): Limit 200, Used 200, Requested 1. Please try again in 7m12s.",
+                ),
+                ("openai/test", "Rate limit reached. Limit: 200 / day. Please try again in 7m12s."),
+                (
+                    "groq/llama-3.3-70b-versatile",
+                    "Rate limit reached for model `llama-3.3-70b-versatile` on tokens per day "
+                    "(TPD): Limit 100000, Used 99336, Requested 1200. Try again in 7m43.104s.",
+                ),
+                ("openai/test", "Rate limit exceeded: limit_rpd/mistralai/ministral-8b"),
+                (
+                    "openai/test",
+                    "Rate limit of 50 per 86400s exceeded for UserByModelByDay. Please wait 55555 "
+                    "seconds before retrying.",
+                ),
+                ("openai/test", "Too many tokens per day, please wait before trying again."),
+                ("openai/test", "Your trial key is limited to 1000 API calls / month."),
+                ("openai/test", "Daily request limit of this key was hit, retry tomorrow."),
+                ("openai/test", "At most 100 requests in 24 hours."),
+                ("openai/test", "Your monthly quota has been exhausted."),
+            ]
+        ),
+        (
+            "openrouter/some/model",
+            {
+                "error": {
+                    "message": "Rate limit exceeded: free-models-per-day. Add 10 credits to unlock "
+                    "1000 free model requests per day",
+                    "code": 429,
+                }
+            },
+        ),
+        (
+            "anthropic/claude-sonnet-4-5",
+            {
+                "type": "error",
+                "error": {
+                    "type": "rate_limit_error",
+                    "message": "Number of request tokens has exceeded your daily rate limit.",
+                },
+            },
+        ),
+    ],
+)
+def test_what_a_day_allows_is_used_up_whatever_wait_is_named(
+    provider: str, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OPENAI", "GEMINI", "GROQ", "OPENROUTER", "ANTHROPIC"):
+        monkeypatch.setenv(f"{name}_API_KEY", KEY)
+    answer = Answer(json.dumps(body).encode(), 429, {"Content-Type": "application/json"})
+    with web_server(lambda *_: answer) as server:
+        one = LitellmModel(LitellmSettings(provider, api_base=server.url, longest_wait=0.05))
+        with pytest.raises(LimitReachedError, match="may ask in a day or month") as caught:
+            run_until_done(one.complete(REQUEST))
+        assert len(server.asked) == 1
+    assert "wait until that begins anew" in str(caught.value)
+
+
+def test_a_refusal_that_quotes_what_was_asked_is_no_exhausted_day(server: ScriptedServer) -> None:
+    in_turn(server, Reply("cannot judge: 'At most 3 trains per day cross it.'", status=400))
+    assert isinstance(complete(server), Failure)
+
+
 @pytest.mark.parametrize(
     ("provider", "body"),
     [
         ("openai/test", _error("Rate limit reached on requests per min (RPM): try again in 1s.",
                                "rate_limit_exceeded")),
         ("openai/test", _error("Quota exhausted: 60 requests per minute.", "rate_limit")),
-        (
-            "gemini/gemini-2.5-flash",
-            {
-                "error": {
-                    "code": 429,
-                    "message": _EXCEEDED,
-                    "status": "RESOURCE_EXHAUSTED",
-                    "details": [
-                        {"@type": "type.googleapis.com/google.rpc.QuotaFailure",
-                         "violations": [{"quotaId": "TokensPerModelPerMinute-FreeTier"}]},
-                        {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "1s"},
-                    ],
-                }
-            },
-        ),
+        ("openai/test", _error("Limit: 3 / min, 200 / day.", "rate_limit_exceeded")),
+        ("openai/test", _error("Rate limit exceeded: free-models-per-min.", "429")),
+        ("openai/test", _error("Rate limit of 10 per 60s exceeded for UserByModelByMinute.", "x")),
+        ("openai/test", _error("Too many tokens, please wait before trying again.", "x")),
+        ("gemini/gemini-2.5-flash", _google(_EXCEEDED, "1s", "TokensPerModelPerMinute-FreeTier")),
     ],
 )  # fmt: skip
 def test_a_limit_a_minute_passes_though_it_is_called_a_quota(
