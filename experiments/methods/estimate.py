@@ -245,7 +245,7 @@ def _read_sheet(
     settings: EstimateSettings,
     known: tuple[Any, Any, Integers, Floats],
 ) -> list[str]:
-    """Fill in the labels of a sheet, with the probabilities of its claims; say how they are spelt."""
+    """Fill in the labels of a sheet, with the probabilities of its claims; say how."""
     y, irrelevant, batch, chances = known
     names = Columns(sheet.columns, sheet.source)
     own = [names.given("--by", name) for name in by]

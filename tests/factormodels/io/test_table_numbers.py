@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from experiments import estimate, score, self_knowledge
+from factormodels import read_many
 from factormodels.io.table_numbers import Notation, cell_number, cell_share, notation_remark
 from tests.refusals import refused
 
@@ -64,3 +67,35 @@ def test_the_remark_counts_each_notation() -> None:
     told = notation_remark("p", {COMMA: 12, PERCENT: 3})
     assert "'p'" in told
     assert "12 with a decimal comma and 3 with a per cent sign" in told
+
+
+SAID = "has 3 cells with a decimal comma: 1,0 is read as 1."
+TABLE = "response;claim;p;label\nr1;a;0.9;1,0\nr1;b;0.3;0,0\nr2;a;0.8;1,0\nr2;b;0.1;0\n"
+
+
+def test_labels_and_judgements_with_a_decimal_comma_are_told(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    table, sheet = tmp_path / "t.csv", tmp_path / "sheet.csv"
+    table.write_text(TABLE)
+    quickly = {"n_bootstrap": 20, "resamples": 19}
+    assert any(f"'label' {SAID}" in one for one in score(table, **quickly).sentences)
+    judged = tmp_path / "judged.csv"
+    judged.write_text("response;claim;judgement;label\nr;a;1,0;1,0\nr;b;0,0;0,0\nr;c;1,0;1,0\n")
+    told = " ".join(self_knowledge(judged).sentences)
+    assert f"'label' {SAID}" in told
+    assert f"'judgement' {SAID}" in told
+    table.write_text("response,claim,p\nr1,a,.9\nr1,b,.3\nr2,a,.8\nr2,b,.1\n")
+    sheet.write_text(TABLE.replace(";p;", ";probability;").replace("0.", "0,"))
+    told = " ".join(estimate(table, labels=[str(sheet)]).sentences)
+    assert f"{sheet}: Column 'label' {SAID}" in told
+    assert "4 with a decimal comma" in told
+    relations = tmp_path / "relations.csv"
+    relations.write_text(
+        "response;claim;passage;relation;probability;label\n"
+        "r;a;c;entailment;0,9;1,0\nr;b;c;neutral;80 %;0,0\nr;d;c;neutral;0.8;1,0\n"
+    )
+    read_many(relations)
+    label, probability = (record.getMessage() for record in caplog.records[-2:])
+    assert SAID in label
+    assert "1 with a decimal comma and 1 with a per cent sign" in probability
