@@ -306,7 +306,7 @@ def _findings(
         or any(response.errors for response in batch.responses)
         or (agreeing is not None and agreeing.incomplete),
         graphs=graphs,
-        opening=tuple(piece for graph in graphs[: int(alone)] for piece in marked_claims(graph)),
+        opening=marked_claims(graphs[0]) if alone and graphs else {},
     )
 
 

@@ -66,7 +66,7 @@ _EVIDENCE = (
 
 
 def claim_table(graphs: Sequence[FactGraph]) -> Table:
-    """A row per claim and variant, those of each variant together.
+    """A row per claim and variant, those of each variant together, under its name.
 
     Columns: response, atom, text, label (of a human, where there is one), p (of being true; missing
     where the backend had no answer, or every relation of the claim is missing), variant, supporting
@@ -93,8 +93,8 @@ def claim_table(graphs: Sequence[FactGraph]) -> Table:
         *([Column("counts", "counts", show=_text)] if "counts" in names else []),
         Column("text", "text", show=shortened),
     )
-    several = frame["variant"].nunique() > 1
-    return Table(frame, columns, "Claims.", group="variant" if several else "")
+    # Also of a single variant: whose probabilities they are is nowhere else beside them.
+    return Table(frame, columns, "Claims.", group="variant")
 
 
 def _claims(graph: FactGraph, variant: str, view: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -126,24 +126,31 @@ def _claims(graph: FactGraph, variant: str, view: Mapping[str, Any]) -> Iterator
         }
 
 
-def marked_claims(graph: FactGraph) -> tuple[MarkedPiece, ...]:
-    """The text of a response with its claims where they are made; empty where it has none.
+def marked_claims(graph: FactGraph) -> dict[str, tuple[MarkedPiece, ...]]:
+    """The text of a response by variant, each claim marked by its verdict where it is made.
 
-    The verdicts are those of the first variant.
+    Empty of a response without a text.
     """
     if not graph.response:
-        return ()
-    views = graph.metadata[METADATA_KEY]
-    variant, view = next(iter(views.items()))
-    verdicts = {row["atom"]: row["verdict"] for row in _claims(graph, variant, view)}
-    pieces = []
-    for piece in marked_response(graph)[0]:
-        made = [graph.atoms[number] for number in piece.claims]
-        found = {verdicts[atom.id] for atom in made}
-        worst = next((one for one in VERDICTS if one in found), "")
-        told = tuple((atom.id, atom.text) for atom in made)
-        pieces.append(MarkedPiece(piece.text, told, "unknown" if worst == "missing" else worst))
-    return tuple(pieces)
+        return {}
+    pieces = marked_response(graph)[0]
+    found = {}
+    for variant, view in graph.metadata[METADATA_KEY].items():
+        verdicts = {row["atom"]: row["verdict"] for row in _claims(graph, variant, view)}
+        found[variant] = tuple(
+            MarkedPiece(
+                piece.text,
+                tuple((graph.atoms[one].id, graph.atoms[one].text) for one in piece.claims),
+                _worst({verdicts[graph.atoms[one].id] for one in piece.claims}),
+            )
+            for piece in pieces
+        )
+    return found
+
+
+def _worst(found: set[str]) -> str:
+    worst = next((one for one in VERDICTS if one in found), "")
+    return "unknown" if worst == "missing" else worst
 
 
 def evidence_table(graphs: Sequence[FactGraph], *, deciding: bool = False) -> Table:
@@ -170,11 +177,11 @@ def evidence_table(graphs: Sequence[FactGraph], *, deciding: bool = False) -> Ta
     for row in rows:
         del row["claim_text"]
     frame = data_frame(rows, [*_EVIDENCE, *(["decides"] if deciding else [])])
-    several = frame["variant"].nunique() > 1
+    variants = frame["variant"].unique()
     estimated = frame["change_error"].notna().any()
     columns = (
         *text_columns(*(["response"] if len(graphs) > 1 else [])),
-        *text_columns(*(["variant"] if several else []), "context", "relation"),
+        *text_columns(*(["variant"] if len(variants) > 1 else []), "context", "relation"),
         *columns_as("probability:2 | change:3"),
         *([Column("change_error", "±", digits=3)] if estimated else []),
         *columns_as("title", title=shortened),
@@ -185,7 +192,9 @@ def evidence_table(graphs: Sequence[FactGraph], *, deciding: bool = False) -> Ta
         columns,
         "Evidence by claim.",
         group="claim",
-        note="Change: what P(true) loses when the passage is taken away.",
+        note="Change: what P(true)"
+        + (f" of {variants[0]}" if len(variants) == 1 else "")
+        + " loses when the passage is taken away.",
     )
 
 

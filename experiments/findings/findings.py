@@ -61,8 +61,9 @@ class Findings(Previewed):
         frames: what makes long frames, by name; they are made when they are asked for.
         written: files in which it is kept already, or none if there is nothing to keep; None: it
             is kept where `save` puts it.
-        opening: a text on which the page opens, in pieces, with the tables next, before what was
-            found in words; without a text the page opens on the tables. None: on the words.
+        opening: a text on which the page opens, in pieces, by whose verdicts it is marked; then
+            come the tables, before what was found in words. Without a text the page opens on the
+            tables. None: on the words.
         command: the command that finds the same, which the front door names.
     """
 
@@ -79,7 +80,7 @@ class Findings(Previewed):
         default_factory=lambda: MappingProxyType({})
     )
     written: tuple[Path, ...] | None = None
-    opening: tuple[MarkedPiece, ...] | None = None
+    opening: Mapping[str, tuple[MarkedPiece, ...]] | None = None
     command: str = ""
 
     def __getitem__(self, name: str) -> pd.DataFrame:
