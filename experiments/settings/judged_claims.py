@@ -375,9 +375,7 @@ def _as_known(names: Columns, wanted: ClaimColumns) -> tuple[ClaimColumns, tuple
     return known, (f"Known as a file of {layout.owner}. {told[0].upper()}{told[1:]}.",)
 
 
-def _comma_remarks(
-    rows: Sequence[FlatRow], said: Sequence[_Source], label: str
-) -> Iterator[str]:
+def _comma_remarks(rows: Sequence[FlatRow], said: Sequence[_Source], label: str) -> Iterator[str]:
     """Sentences on labels and judgements that are whole numbers with a decimal comma."""
     for column in (label, *(one.column for one in said if not one.is_confidence)):
         if remark := comma_remark(column, (row.values.get(column) for row in rows)):
