@@ -79,7 +79,8 @@ class EvidenceSettings(Settings, together={"retriever": "*", "": "documents"}):
     same by embeddings), wikipedia, or google (key in SERPER_API_KEY)."""
 
     documents: DocumentSource = None
-    """Documents to search: .txt, .md, .html, .pdf, .jsonl; or a dataset."""
+    """Documents to search: .txt, .md, .html, .pdf, .jsonl, a Chroma database (chroma.sqlite3); or a
+    dataset."""
 
     queries: bool = False
     """Let the language model write the searches."""

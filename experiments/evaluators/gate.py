@@ -94,7 +94,7 @@ class Gate:
         own = {(one.id, claim) for one in graph.contexts for claim in one.retrieved_for}
         found = np.array([(pair.source, pair.target) in own for pair in pairs], dtype=np.bool_)
         others = np.flatnonzero(~found)
-        chosen = [pairs[at] for at in others]
+        chosen = [pairs[at] for at in others.tolist()]
         found[others] = self.alike(chosen) >= self.least
         return found
 

@@ -10,6 +10,7 @@ from types import MappingProxyType
 
 from factormodels.errors import InputError
 from factormodels.extraction.optional_libraries import optional_module
+from factormodels.extraction.retrieval.chroma import FILE, chroma_texts
 from factormodels.extraction.retrieval.pdf import pdf_text
 from factormodels.fact_graph import FactGraph
 from factormodels.io.files import read_bytes, read_text
@@ -17,6 +18,7 @@ from factormodels.io.guarded_opening import exists
 from factormodels.io.json_records import as_object, location, text_field
 from factormodels.io.json_text import read_json_lines
 
+_DATABASE = Path(FILE).suffix
 _RECORD_KEYS = "text, and optionally title and link"
 
 
@@ -40,8 +42,8 @@ def read_documents(path: str | os.PathLike[str]) -> tuple[Document, ...]:
 
     .txt and .md: one document per file, named after it, or after a first heading of Markdown.
     .html and .htm: the text of the page, taken out by trafilatura; .pdf: by pypdf. .jsonl: one
-    document per line, an object with `text` and optionally `title` and `link`. Other files are left
-    aside.
+    document per line, an object with `text` and optionally `title` and `link`. chroma.sqlite3: the
+    texts of a Chroma database. Other files are left aside.
 
     Raises:
         InputError: if there is no such folder or file, a file cannot be read, or nothing is found.
@@ -54,7 +56,11 @@ def read_documents(path: str | os.PathLike[str]) -> tuple[Document, ...]:
         files = sorted(
             file
             for file in root.rglob("*")
-            if file.suffix.lower() in _READERS and file.is_file() and not _hidden(file, root)
+            if file.suffix.lower() in _READERS
+            and file.is_file()
+            and not _hidden(file, root)
+            # A database of something else is left aside as other files are.
+            and (file.suffix != _DATABASE or file.name == FILE)
         )
         base = root
     elif root.suffix.lower() in _READERS:
@@ -139,6 +145,11 @@ def _records_file(path: Path, link: str) -> list[Document]:
     return documents
 
 
+def _chroma_file(path: Path, link: str) -> list[Document]:
+    del link
+    return [Document(*each) for each in chroma_texts(path)]
+
+
 def _hidden(file: Path, root: Path) -> bool:
     return any(part.startswith(".") for part in file.relative_to(root).parts)
 
@@ -151,5 +162,6 @@ _READERS: Mapping[str, Callable[[Path, str], list[Document]]] = MappingProxyType
         ".htm": _html_file,
         ".pdf": _pdf_file,
         ".jsonl": _records_file,
+        _DATABASE: _chroma_file,
     }
 )

@@ -97,7 +97,7 @@ def test_the_answers_of_the_demonstration_are_those_that_are_derived() -> None:
     assert {len(pair.answers) for pair in held.by_ids.values()} == {SAMPLES}
     assert datasets.sampled_answers("factscore") is None
     # A known relation, and cold answers that are right more often than hot ones.
-    known = {
+    known: dict[tuple[str, ...], RelationKind] = {
         (graph.id, one.source, one.target): one.kind
         for graph in datasets.load("demonstration").graphs
         for one in graph.relations
