@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from calibration.intervals import mean_interval
 from experiments.evaluators.batch import CONSUMPTION_KEY
 from experiments.evaluators.core import kept_claims
 from experiments.evaluators.costs import METHODS, Load
-from experiments.findings.table import Table, columns_as, text_columns
+from experiments.findings.table import Table, columns_as, data_frame, text_columns
 from factormodels.extraction.claim_failures import CATEGORIES, MISSING
 from factormodels.extraction.claim_failures import METADATA_KEY as FAILURES_KEY
 from factormodels.extraction.fastfact import CLAIM_TYPES, FASTFACT_KEY, audit_of
@@ -41,7 +42,10 @@ _EFFORT = (
     *("audit_calls", "searches", "audit_searches"),
 )
 _SCORES = ("precision", "k_prime", "recall", "f1")
-_OF_CORE = ("supported", "unsupported", "precision", "recall", "f1")
+_OF_CORE = (
+    *("core_claims", "core_supported", "core_unsupported"),
+    *("core_precision", "core_recall", "core_f1"),
+)
 _FIRST = (
     *("response", "supported", "unsupported", "irrelevant", "missing", "missing_chunks"),
     "unread_lines",
@@ -129,8 +133,6 @@ def columns_of(graph: FactGraph) -> dict[str, Any]:
 
 def claim_table(graphs: Iterable[FactGraph]) -> pd.DataFrame:
     """A row per claim: what was said of it, and what it counts as."""
-    import pandas as pd
-
     rows = [
         {
             "response": graph.id,
@@ -144,7 +146,7 @@ def claim_table(graphs: Iterable[FactGraph]) -> pd.DataFrame:
         for atom in graph.atoms
         for said in [graph.metadata[FASTFACT_KEY]["claims"][atom.id]]
     ]
-    return pd.DataFrame(rows, columns=list(_CLAIMS))
+    return data_frame(rows, list(_CLAIMS))
 
 
 def failure_table(graphs: Iterable[FactGraph], by: Sequence[str]) -> pd.DataFrame:
@@ -157,47 +159,36 @@ def failure_table(graphs: Iterable[FactGraph], by: Sequence[str]) -> pd.DataFram
         graphs: responses whose claims were judged.
         by: columns of the input by which they are grouped, where it has them.
     """
-    import pandas as pd
-
-    groups: dict[tuple[str, ...], list[FactGraph]] = {}
     keys = [name for name in by if any(name in columns_of(graph) for graph in graphs)]
-    for graph in graphs:
-        own = columns_of(graph)
-        groups.setdefault(tuple(str(own.get(name, "")) for name in keys), []).append(graph)
-    rows = []
-    for values, members in groups.items():
-        told = [graph.metadata[FAILURES_KEY] for graph in members]
-        judged = [set(own) for one in told for own in one["claims"].values()]
-        known = [
-            (one["missing_claims"], len(graph.atoms))
-            for one, graph in zip(told, members, strict=True)
-            if one["missing_claims"] is not None
-        ]
-        absent = [reason for missing, _ in known for _, reason in missing]
-        extracted = sum(count for _, count in known)
-        kinds: list[tuple[str, str, int, int]] = []
-        for category, names in CATEGORIES.items():
-            some = sum(bool(own & set(names)) for own in judged)
-            kinds.append((category, "all", some, len(judged)))
-            kinds += [
-                (category, name, sum(name in own for own in judged), len(judged)) for name in names
-            ]
-        kinds.append(("missing", "all", len(absent), extracted))
-        kinds += [("missing", name, absent.count(name), extracted) for name in MISSING]
-        rows += [
-            {
-                **dict(zip(keys, values, strict=True)),
-                "category": category,
-                "failure": name,
-                "count": count,
-                "claims": claims,
-                "share": count / claims if claims else math.nan,
-                "unanswered": sum(len(one["failures"]) for one in told),
-            }
-            for category, name, count, claims in kinds
-        ]
-    columns = [*keys, "category", "failure", "count", "claims", "share", "unanswered"]
-    return pd.DataFrame(rows, columns=columns)
+    rows = [
+        {
+            **{name: str(columns_of(graph).get(name, "")) for name in keys},
+            **counts,
+            "unanswered": len(graph.metadata[FAILURES_KEY]["failures"]),
+        }
+        for graph in graphs
+        for counts in _failure_counts(graph)
+    ]
+    kind = [*keys, "category", "failure"]
+    frame = data_frame(rows, [*kind, "count", "claims", "unanswered"])
+    found = frame.groupby(kind, sort=False, as_index=False).sum()
+    found.insert(len(kind) + 2, "share", found["count"] / found["claims"].replace(0, math.nan))
+    return found
+
+
+def _failure_counts(graph: FactGraph) -> Iterator[dict[str, Any]]:
+    told = graph.metadata[FAILURES_KEY]
+    judged = [set(own) for own in told["claims"].values()]
+    for category, names in CATEGORIES.items():
+        for name, kinds in ((EVERYTHING, names), *((name, (name,)) for name in names)):
+            count = sum(not own.isdisjoint(kinds) for own in judged)
+            yield {"category": category, "failure": name, "count": count, "claims": len(judged)}
+    missing = told["missing_claims"]
+    claims = 0 if missing is None else len(graph.atoms)
+    reasons = [reason for _, reason in missing or ()]
+    for name in (EVERYTHING, *MISSING):
+        count = len(reasons) if name == EVERYTHING else reasons.count(name)
+        yield {"category": "missing", "failure": name, "count": count, "claims": claims}
 
 
 def response_table(
@@ -214,13 +205,10 @@ def response_table(
         gamma: of recall at K'.
         by: columns of the input that are kept, where it has them.
     """
-    import pandas as pd
-
     rows = [_response(graph, k_prime.get(graph.id), gamma, by) for graph in graphs]
     own = [name for name in by if any(name in row for row in rows)]
-    selected = any("core_claims" in row for row in rows)
-    core = ["core_claims", *(f"core_{name}" for name in _OF_CORE)] if selected else []
-    frame = pd.DataFrame(rows, columns=[_FIRST[0], *own, *_FIRST[1:], *core])
+    core = _OF_CORE if any("core_claims" in row for row in rows) else ()
+    frame = data_frame(rows, [_FIRST[0], *own, *_FIRST[1:], *core])
     return frame.astype(dict.fromkeys((*_SCORES, "verified_share", "cost"), "float64"))
 
 
@@ -232,8 +220,6 @@ def leaderboard(responses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         by: columns by which responses are grouped; over the second and later ones there is a row
             for all of them together, too. Those that the table lacks are left aside.
     """
-    import pandas as pd
-
     keys = [name for name in by if name in responses.columns]
     rows = []
     for depth in range(min(len(keys), 1), len(keys) + 1):
@@ -242,7 +228,7 @@ def leaderboard(responses: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
         for values, own in [((), responses)] if groups is None else groups:
             rows.append({**dict(zip(keys, values, strict=False)), **whole, **_mean(own)})
     rows.sort(key=lambda row: -math.inf if math.isnan(row["f1"]) else row["f1"], reverse=True)
-    return pd.DataFrame(rows)
+    return data_frame(rows)
 
 
 def curve_table(responses: pd.DataFrame, gamma: float) -> pd.DataFrame:
@@ -250,25 +236,16 @@ def curve_table(responses: pd.DataFrame, gamma: float) -> pd.DataFrame:
 
     One K' stands for all responses. Nobody's count is needed, and none is put in its place.
     """
-    import pandas as pd
-
     s = responses["supported"].to_numpy(dtype=np.float64)
     n = responses["unsupported"].to_numpy(dtype=np.float64)
     longest = max(10, 2 * int((s + n).max(initial=0)))
-    precision = responses["precision"].mean()
-    rows = []
-    for k in (*(k for k in _CURVE if k < longest), longest):
-        recall, f1 = recall_at_k_prime(s, k, gamma), f1_at_k_prime(s, n, k, gamma)
-        some = bool(len(s))
-        rows.append(
-            {
-                "k_prime": k,
-                "precision": precision,
-                "recall": float(recall.mean()) if some else math.nan,
-                "f1": float(f1.mean()) if some else math.nan,
-            }
-        )
-    return pd.DataFrame(rows)
+    table = data_frame({"k_prime": [*(k for k in _CURVE if k < longest), longest]})
+    table["precision"] = responses["precision"].mean()
+    scores = {"recall": lambda k: recall_at_k_prime(s, k, gamma),
+              "f1": lambda k: f1_at_k_prime(s, n, k, gamma)}  # fmt: skip
+    for name, score in scores.items():
+        table[name] = [float(score(k).mean()) if len(s) else math.nan for k in table["k_prime"]]
+    return table
 
 
 def cost_table(
@@ -288,8 +265,6 @@ def cost_table(
         ledger: what the run asked.
         spent: what the answers of each failed response took by stage.
     """
-    import pandas as pd
-
     taken = [*spent, *(graph.metadata.get(CONSUMPTION_KEY, {}) for graph in graphs)]
     efforts = [graph.metadata[FASTFACT_KEY]["effort"] for graph in graphs]
     formulas = [METHODS["FaStfact"](_load(graph)) for graph in graphs]
@@ -329,7 +304,7 @@ def cost_table(
         }
     )
     rows.append({"stage": "pages", "needed": sum(_pages(graph) for graph in graphs)})
-    return pd.DataFrame(rows)
+    return data_frame(rows)
 
 
 def loads_of(graphs: Iterable[FactGraph]) -> list[Load]:
@@ -342,16 +317,16 @@ def method_table(loads: Sequence[Load]) -> pd.DataFrame:
 
     q = 1; of FR1, FR2 and FR3, k = 3 contexts per claim, none of them alike.
     """
-    import pandas as pd
-
-    rows = []
-    for name, method in METHODS.items():
-        costs = [method(load) for load in loads]
-        columns = ("extracting", "verifying", "searches", "calls")
-        rows.append(
-            {"method": name, **{one: sum(getattr(cost, one) for cost in costs) for one in columns}}
-        )
-    return pd.DataFrame(rows)
+    columns = ("extracting", "verifying", "searches", "calls")
+    return data_frame(
+        [
+            {
+                "method": name,
+                **{one: sum(getattr(method(load), one) for load in loads) for one in columns},
+            }
+            for name, method in METHODS.items()
+        ]
+    )
 
 
 def audit_table(graphs: Iterable[FactGraph]) -> pd.DataFrame:
@@ -360,27 +335,12 @@ def audit_table(graphs: Iterable[FactGraph]) -> pd.DataFrame:
     `skipped` claims, `claims` of them that were audited, `wrong`, the share and its 95% interval
     (Clopper and Pearson).
     """
-    import pandas as pd
-
     facts = [graph.metadata[FASTFACT_KEY] for graph in graphs]
     skipped = sum(one["skipped"] for fact in facts for one in fact["claims"].values())
-    found = audit_of(
-        sum(fact["audit"]["claims"] for fact in facts),
-        sum(fact["audit"]["wrong"] for fact in facts),
-    )
-    share = found.wrong / found.claims if found.claims else math.nan
-    return pd.DataFrame(
-        [
-            {
-                "skipped": skipped,
-                "claims": found.claims,
-                "wrong": found.wrong,
-                "share": share,
-                "lower": found.lower,
-                "upper": found.upper,
-            }
-        ]
-    )
+    claims, wrong = (sum(fact["audit"][name] for fact in facts) for name in ("claims", "wrong"))
+    share = wrong / claims if claims else math.nan
+    row = {"skipped": skipped, **asdict(audit_of(claims, wrong)), "share": share}
+    return data_frame([row], ["skipped", "claims", "wrong", "share", "lower", "upper"])
 
 
 def guaranteed_threshold(claims: pd.DataFrame, target_error: float) -> Threshold:
@@ -405,30 +365,27 @@ def _response(
 ) -> dict[str, Any]:
     facts = graph.metadata[FASTFACT_KEY]
     said = {claim: one["verdict"] for claim, one in facts["claims"].items()}
-    missing = [*said.values()].count("")
     lacking = bool(facts["failures"] or facts.get("unread"))
-    scored = _scored([*said.values()], k_prime, gamma, lacking)
     selected = kept_claims(graph)
-    core = {}
+    core: dict[str, Any] = {}
     if selected is not None:
         kept = [verdict for claim, verdict in said.items() if claim in selected]
-        found = _scored(kept, k_prime, gamma, lacking)
-        core = {"core_claims": len(kept), **{f"core_{name}": found[name] for name in _OF_CORE}}
+        scores = {"claims": len(kept), **_scored(kept, k_prime, gamma, lacking)}
+        core = {f"core_{name}": value for name, value in scores.items()}
     used = total(graph.metadata.get(CONSUMPTION_KEY, {}).values())
-    known = columns_of(graph)
+    # The table says which of these it has.
     return {
+        **{name: value for name, value in columns_of(graph).items() if name in by},
         "response": graph.id,
-        **{name: known[name] for name in by if name in known},
-        **{name: scored[name] for name in ("supported", "unsupported", "irrelevant")},
-        "missing": missing,
+        **_scored([*said.values()], k_prime, gamma, lacking),
+        "missing": [*said.values()].count(""),
         "missing_chunks": len(facts["failures"]),
         "unread_lines": len(facts.get("unread", ())),
         "k_prime": math.nan if k_prime is None else k_prime,
-        **{name: scored[name] for name in ("precision", "recall", "f1")},
         **core,
-        **{name: facts["effort"][name] for name in _EFFORT},
+        **facts["effort"],
         "pages": _pages(graph),
-        **{name: used[name] for name in ("prompt_tokens", "completion_tokens")},
+        **used,
         "cost": _price(used),
     }
 
