@@ -147,9 +147,13 @@ def network_file(folder: Path) -> Path:
 
 
 def invoke(*arguments: object, code: int = 0, **options: str) -> Called:
-    """Call the command line in this process, which ends with `code`."""
+    """Call the command line in this process, which ends with `code`; with 2, with one sentence."""
     result = called(*map(str, arguments), **options)
     assert result.exit_code == code, result.output
+    if code == 2:
+        assert result.stdout == ""
+        assert "Traceback" not in result.stderr
+        assert result.stderr.splitlines()[-1].startswith("factormodels: ")
     return result
 
 

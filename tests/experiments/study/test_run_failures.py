@@ -197,7 +197,6 @@ def test_a_study_without_a_cell_is_refused(folder: Path) -> None:
     study_file(folder, f"{SMALL}variants: [FR2]\nbackends: {backends}\n")
     result = invoke("run", "study.yaml", code=2)
     assert result.stderr.startswith("factormodels: study.yaml: no backend takes part in any cell")
-    assert result.stderr.count("\n") == 1
     assert not (folder / "results").exists()
     invoke("run", "study.yaml", "variants=[FR2, FR1]")
 
