@@ -1,7 +1,8 @@
-"""Tables and figures fit every venue: nothing is left out, and LaTeX finds nothing too wide."""
+"""Tables and figures fit every venue, whatever texts they hold: nothing is left out or too wide."""
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
 import subprocess
@@ -16,14 +17,7 @@ import pytest
 from experiments import draw, score
 from experiments.findings.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
 from experiments.findings.latex import PACKAGES, latex
-from experiments.findings.table import (
-    Column,
-    Table,
-    blocks,
-    data_frame,
-    interval_column,
-    presented,
-)
+from experiments.findings.table import Column, Table, blocks, data_frame, interval_column, presented
 from experiments.findings.venues import POINTS, VENUES, fitted, venue_named
 from experiments.study.reading import embedded_studies
 from factormodels.datasets import load
@@ -31,7 +25,7 @@ from factormodels.errors import InputError
 from factormodels.io.files import write_text
 from factormodels.synthetic import grid
 from tests.experiments.findings.study_tables import kept_tables, table_of
-from tests.experiments.findings.test_markup import HOSTILE_IN_LATEX
+from tests.experiments.findings.test_markup import HOSTILE, HOSTILE_IN_LATEX
 
 DOCUMENTS = {
     "article": r"\documentclass{article}",
@@ -263,3 +257,33 @@ def test_latex_sets_no_figure_too_wide(
     inputs = [f"{around[0]}\n\\input{{{name}.tex}}\n{around[1]}\n\\clearpage" for name in figures]
     parts = [DOCUMENTS[venue], *PACKAGES, r"\begin{document}", *inputs, r"\end{document}"]
     assert re.findall(OVER, compiled(tmp_path, *parts)) == []
+
+
+HOSTILE_IN_TYPST = (
+    '#panic("x") *b* _e_ $x$ @ref <label> // c',
+    '"quoted" \\ \\u{41}',
+    "]#[",
+    "= no",
+)
+
+
+@pytest.mark.parametrize("venue", ["acl", "slides"])
+def test_typst_sets_tables_and_figures_of_any_texts(venue: str, tmp_path: Path) -> None:
+    compiler = pytest.importorskip("typst")
+    pypdf = pytest.importorskip("pypdf")
+    from matplotlib.figure import Figure
+
+    texts = [*HOSTILE, *HOSTILE_IN_LATEX, *HOSTILE_IN_TYPST]
+    rows = [{"a": text, "b": text[::-1], "p": 0.5, "g": text} for text in texts]
+    columns = (Column("a", texts[0]), Column("b", texts[-1]), Column("p", "p", digits=3))
+    hostile = Table(rows, columns, "\n".join(texts), "g", "\n".join(texts))
+    figure: Any = Figure((2.0, 1.0))
+    tables = {"hostile": hostile, **TABLES}
+    shown = Artefacts(tables, {"drawn": PaperFigure(figure, TABLES["narrow"].frame, texts[-4])})
+    write_artefacts(shown, tmp_path, Origin(texts[1], "0" * 64), VENUES[venue])
+    text = "".join(f'#include "{stem}.typ"\n' for stem in (*tables, "drawn"))
+    (tmp_path / "paper.typ").write_text(text)
+    pages = pypdf.PdfReader(io.BytesIO(compiler.compile(tmp_path / "paper.typ"))).pages
+    seen = "".join("".join(page.extract_text().split()) for page in pages)
+    for words in ('#panic("x")*b*', '"quoted"\\\\u{41}', "lbpdamped129", "Acaption"):
+        assert words in seen
