@@ -241,10 +241,12 @@ def curve_table(responses: pd.DataFrame, gamma: float) -> pd.DataFrame:
     longest = max(10, 2 * int((s + n).max(initial=0)))
     table = data_frame({"k_prime": [*(k for k in _CURVE if k < longest), longest]})
     table["precision"] = responses["precision"].mean()
-    scores = {"recall": lambda k: recall_at_k_prime(s, k, gamma),
-              "f1": lambda k: f1_at_k_prime(s, n, k, gamma)}  # fmt: skip
-    for name, score in scores.items():
-        table[name] = [float(score(k).mean()) if len(s) else math.nan for k in table["k_prime"]]
+    scores = {
+        "recall": [recall_at_k_prime(s, k, gamma) for k in table["k_prime"]],
+        "f1": [f1_at_k_prime(s, n, k, gamma) for k in table["k_prime"]],
+    }
+    for name, found in scores.items():
+        table[name] = [float(each.mean()) if len(s) else math.nan for each in found]
     return table
 
 

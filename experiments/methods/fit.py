@@ -47,8 +47,6 @@ from factormodels.io.tables import read_table
 from factormodels.variants import variant
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pandas as pd
 
     from calibration.learned_potentials import ClaimTable

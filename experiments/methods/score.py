@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -43,12 +43,9 @@ from factormodels.recorded_verdicts import SECONDS_KEY
 if TYPE_CHECKING:
     import pandas as pd
 
-    from calibration.estimate import Estimate
     from calibration.scoring import ScoreTable
     from experiments.methods.probability_table import Data
 
-
-Graphs = str | os.PathLike[str] | Iterable[FactGraph]
 
 _COMPARED: Mapping[str, str] = MappingProxyType({"brier": "Brier", "auroc": "AUROC", "ece": "ECE"})
 _COSTS = columns_as(

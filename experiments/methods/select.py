@@ -61,9 +61,6 @@ from factormodels.selection.weights import EPSILON
 if TYPE_CHECKING:
     import pandas as pd
 
-    from experiments.findings.artefacts import PaperFigure
-    from factormodels.extraction.language_model import LanguageModel
-    from factormodels.fact_graph import FactGraph
     from factormodels.selection import Core
 
     Responses = str | os.PathLike[str] | Iterable[FactGraph]
@@ -90,42 +87,15 @@ class PaddingSettings(Settings, together={"append": "verifier paraphrases templa
     """Recognise the templates of the padding instead of judging it by its words alone."""
 
 
-def check_padding(settings: SelectSettings) -> None:
-    """Check that what is asked for can be asked of appended sentences.
-
-    Raises:
-        InputError: if not.
-    """
-    if settings.share is not None:
-        raise InputError(
-            "--share is about sentences of the response, and what --append adds is in none; leave "
-            "one out"
-        )
-    if settings.relevance is not None:
-        raise InputError("--relevance is not asked of what --append adds; leave one out")
-
-
-def pad(
+def _padding(
     graphs: Sequence[FactGraph],
     choices: CoreChoices,
     settings: SelectSettings,
     source: str,
     model: LanguageModel | None,
     writer: LanguageModel | None,
-) -> Findings:
-    """Scores of normal and padded responses, what padding gains, and curves by its length.
-
-    Args:
-        graphs: responses with claims.
-        choices: how they are selected.
-        settings: what is appended, and whose verdicts count.
-        source: what the responses are called.
-        model: of the assessors that judge by a prompt; None leaves them out.
-        writer: of paraphrases; None: there are none.
-
-    Raises:
-        InputError: for an unknown verifier, or one that supports no claim.
-    """
+) -> tuple[list[str], dict[str, Table], pd.DataFrame]:
+    """What is to be said of padding, its tables, and the curves by its length."""
     missing: Counter[str] = Counter()
     assessors = assessors_by_name(choices.relations, model, missing)
     labelled, whose, remark = labelled_by(graphs, settings.verifier, assessors, source)
@@ -153,21 +123,17 @@ def pad(
         for name, number in missing.items()
         if number
     ]
-    return Findings(
-        source,
-        (*((remark,) if remark else ()), *told),
-        {
-            "padding": _scores(robustness_table(labelled, scores)),
-            "gains": gains_table(
-                padding_gains(scores),
-                "assessor",
-                "What padding gains in precision over the normal response.",
-                "In brackets: 95% intervals over responses, paired.",
-            ),
-            "curves": _curves(curves),
-        },
-        draw=lambda: _padding_figures(curves),
-    )
+    tables = {
+        "padding": _scores(robustness_table(labelled, scores)),
+        "gains": gains_table(
+            padding_gains(scores),
+            "assessor",
+            "What padding gains in precision over the normal response.",
+            "In brackets: 95% intervals over responses, paired.",
+        ),
+        "curves": _curves(curves),
+    }
+    return [*([remark] if remark else []), *told], tables, curves
 
 
 def _scores(frame: pd.DataFrame) -> Table:
@@ -367,8 +333,13 @@ def select(responses: Responses, settings: SelectSettings) -> Findings:
 def _selected(responses: Responses, settings: SelectSettings, session: Session) -> Findings:
     loaded = load_responses(responses)
     graphs, source, remarks = loaded.graphs, loaded.source, loaded.remarks
-    if settings.append:
-        check_padding(settings)
+    if settings.append and settings.share is not None:
+        raise InputError(
+            "--share is about sentences of the response, and what --append adds is in none; leave "
+            "one out"
+        )
+    if settings.append and settings.relevance is not None:
+        raise InputError("--relevance is not asked of what --append adds; leave one out")
     model = session.model
     judge_of_relevance, writer = map(session.asked, (settings.relevance, settings.paraphrases))
     choices = settings.choices(model)
@@ -420,10 +391,12 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
     if settings.append:
         by_subject = replace(choices, domain=settings.domain)
         graphs_with_claims = [graph for graph, _ in found]
-        padding = pad(graphs_with_claims, by_subject, settings, source, model, writer)
-        tables |= padding.tables
-        sentences += padding.sentences
-        drawings.append(padding.draw)
+        told, padded, curves = _padding(
+            graphs_with_claims, by_subject, settings, source, model, writer
+        )
+        tables |= padded
+        sentences += told
+        drawings.append(partial(_padding_figures, curves))
     if settings.dry_run:
         sentences, drawings = ["Nothing was sent; what is asked of answers is not counted."], []
         tables = {"calls": planned_table(session.ledger)}
