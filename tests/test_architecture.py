@@ -33,7 +33,8 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "factormodels.extraction": (
         ("claim_failures", "fastfact", "refusals", "safe", "self_judgement"),
-        *(("pipeline", "preverification"), ("stages",), ("relation_models", "retrieval")),
+        *(("pipeline", "preverification"), ("stages", "text_match")),
+        ("relation_models", "retrieval"),
         *(("embeddings", "prompts"), ("language_model",)),
         *(("addresses",), ("concurrency", "optional_libraries", "sentences", "word_lists")),
     ),

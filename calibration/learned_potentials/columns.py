@@ -16,6 +16,7 @@ import numpy as np
 from calibration.validation import Floats, Integers
 from factormodels.claims import Relation, RelationKind
 from factormodels.errors import InputError, unknown_name
+from factormodels.extraction.text_match import FIGURES, tells_match, text_match
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import COPY_SEPARATOR, variant
 
@@ -40,7 +41,8 @@ EVIDENCE = (
 on, their mean, and what of it is above a knot; contradiction: logarithms of its probability. Reach:
 the share of the response's claims that a passage serves; reached support: the mean of reach times
 support; support elsewhere: the mean support that the strongest passage gives the response's claims;
-support of the widest: that of the passage with the largest reach."""
+support of the widest: that of the passage with the largest reach. Of equally strong passages the
+widest counts as the strongest, and of equally wide ones their mean."""
 
 COLUMN_GROUPS: Mapping[str, tuple[str, ...]] = {
     "position": ("position", "log position"),
@@ -53,8 +55,9 @@ COLUMN_GROUPS: Mapping[str, tuple[str, ...]] = {
         *("largest reach", "mean reach", "reach of support 1", "reached support"),
         *("support elsewhere", "support of the widest"),
     ),
+    "texts": FIGURES,
 }
-"""What belongs together among the columns of evidence and position."""
+"""What belongs together among the columns of evidence, position and texts."""
 
 POSITION = ("position", "log position")
 """Place among the response's claims from 0 to 1, and the logarithm of the place from 1 on."""
@@ -71,8 +74,12 @@ OTHERS = ("support of others", "mean support of others", "other passages")
 PASSAGES = ("topic match", "mean topic match", "word match", "mean word match")
 """Of the passages' texts, where they are recorded, else 0. Topic match: the share of the words of
 the response's topic that a passage's title or text holds; word match: the share of the claim's
-words; of the strongest passage, and the mean. No retriever's own score is recorded in graphs, and
-those of different retrievers could not be compared."""
+words; of the strongest passage, or the mean of equally strong ones, and of all. No retriever's own
+score is recorded in graphs, and those of different retrievers could not be compared."""
+
+TEXTS = FIGURES
+"""Of texts, or of the figures that are recorded where they are not: how much of what the claim says
+of the topic the response's passages hold (`factormodels.extraction.text_match`)."""
 
 FAMILIES: Mapping[str, tuple[str, ...]] = {
     "evidence": EVIDENCE,
@@ -80,6 +87,7 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "neighbours": NEIGHBOURS,
     "others": OTHERS,
     "passages": PASSAGES,
+    "texts": TEXTS,
 }
 """Families of columns by name."""
 
@@ -160,8 +168,8 @@ def claim_table(
         own: columns of the user's.
 
     Raises:
-        InputError: for an unknown family or level, no claim, or a claim that the user's columns
-            leave out.
+        InputError: for an unknown family or level, no claim, a claim that the user's columns leave
+            out, or a response without texts that columns read.
     """
     for name in families:
         if name not in FAMILIES:
@@ -191,6 +199,8 @@ def claim_table(
         parts["others"] = np.concatenate([_others(graph, view) for graph in graphs])
     if "passages" in families:
         parts["passages"] = np.concatenate([_passages(variant(graph, view)) for graph in graphs])
+    if "texts" in families:
+        parts["texts"] = np.concatenate([_texts(graph) for graph in graphs])
     names = [name for family in families for name in FAMILIES[family]]
     columns = [parts[family] for family in families]
     if own is not None:
@@ -239,8 +249,8 @@ def _evidence(graph: FactGraph) -> Floats:
     means = {name: float(np.mean(values)) for name, values in of_passage.items()}
     rows = []
     for atom in graph.atoms:
-        # Strongest first; of equals, the passage that serves more claims, then that recorded first.
-        own = sorted(of_claim.get(atom.id, ()), key=lambda r: (-r[0], -reach[r[2]], r[1]))
+        # Strongest first; of equals, the passage that serves more claims.
+        own = sorted(of_claim.get(atom.id, ()), key=lambda r: (-r[0], -reach[r[2]]))
         if not own:
             absent = [*[_ABSENT] * (_RANKS + 1), 0.0, *[np.log(_INSIDE)] * 2]
             rows.append([*absent, *[0.0] * 7, _ABSENT, _ABSENT])
@@ -251,12 +261,15 @@ def _evidence(graph: FactGraph) -> Floats:
         ranks = np.full(_RANKS, _ABSENT)
         ranks[: len(strengths)] = strengths[:_RANKS]
         best, mean = float(strengths[0]), float(strengths.mean())
+        # Of passages that are equal in both, no order of the file says which is the strongest.
+        equals = (strengths == best) & (reaches == reaches[0])
+        elsewhere = np.array([means[each[2]] for each in own])[equals].mean()
         rows.append(
             [
                 *(*ranks, mean, len(own), opposed.max(), opposed.mean()),
                 *(max(best + 2.0, 0.0), max(best, 0.0), max(mean + 2.0, 0.0)),
                 *(reaches.max(), reaches.mean(), reaches[0], (reaches * strengths).mean()),
-                *(means[own[0][2]], strengths[reaches.argmax()]),
+                *(elsewhere, strengths[reaches.argmax()]),
             ]
         )
     return np.array(rows, np.float64).reshape(-1, len(EVIDENCE))
@@ -288,18 +301,35 @@ def _passages(graph: FactGraph) -> Floats:
     for relation in graph.relations:
         if relation.source in texts:
             support = stated(relation)[0]
-            own.setdefault(relation.target, []).append((-support, relation.source))
+            own.setdefault(relation.target, []).append((support, relation.source))
     rows = []
     for atom in graph.atoms:
         asked = topic, _words(atom.text)
-        # Strongest first.
-        found = [
-            [_shared(each, texts[name]) for each in asked]
-            for _, name in sorted(own.get(atom.id, ()))
-        ]
-        shares = np.array(found or [[0.0, 0.0]])
-        rows.append([shares[0, 0], shares[:, 0].mean(), shares[0, 1], shares[:, 1].mean()])
+        found = own.get(atom.id, [])
+        shares = np.array([[_shared(each, texts[name]) for each in asked] for _, name in found])
+        strengths = np.array([support for support, _ in found])
+        if not found:
+            shares, strengths = np.zeros((1, 2)), np.zeros(1)
+        # Passages that are equally strong count by their mean.
+        strongest = shares[strengths == strengths.max()].mean(axis=0)
+        rows.append([strongest[0], shares[:, 0].mean(), strongest[1], shares[:, 1].mean()])
     return np.array(rows, np.float64).reshape(-1, len(PASSAGES))
+
+
+def _texts(graph: FactGraph) -> Floats:
+    """The columns of texts, (n, len(TEXTS))."""
+    found = text_match(graph)
+    if found is None:
+        raise InputError(
+            f"response {graph.id!r} records no texts of its claims or passages, which the columns "
+            "texts read; give both, or leave these columns out"
+        )
+    return found
+
+
+def records_texts(graphs: Sequence[FactGraph]) -> bool:
+    """Whether every response records what the columns of texts read."""
+    return all(map(tells_match, graphs))
 
 
 def _words(text: str) -> set[str]:

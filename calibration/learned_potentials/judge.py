@@ -17,6 +17,7 @@ from calibration.learned_potentials.columns import (
     ClaimTable,
     UserColumns,
     claim_table,
+    records_texts,
 )
 from calibration.learned_potentials.fitting import ColumnScale, Field, FieldSettings, fit_field
 from calibration.learned_potentials.modules import MakeModule, batch_of, potential_named
@@ -53,6 +54,8 @@ class Judge:
         law: evidence of the claims that it was learned from.
         labels: their labels, 1 or 0, (n,).
         scores: rows of what it scored out of fold, and its rivals; empty where nobody looked.
+        without_texts: what the same labels teach without columns of texts, for responses that
+            record none; None where it reads no texts.
     """
 
     field: Field
@@ -64,6 +67,12 @@ class Judge:
     law: LawOfEvidence
     labels: Floats
     scores: tuple[Mapping[str, Any], ...] = ()
+    without_texts: Judge | None = None
+
+    def reading(self, graphs: Sequence[FactGraph]) -> Judge:
+        """The judge of some responses: `without_texts` where one of them records no texts."""
+        other = self.without_texts
+        return self if other is None or records_texts(graphs) else other
 
     @property
     def share(self) -> float:
@@ -196,6 +205,7 @@ class Judge:
                 {key: None if value != value else value for key, value in row.items()}
                 for row in self.scores
             ],
+            "without_texts": self.without_texts and self.without_texts.as_plain(),
             "law": {
                 "response": self.law.owners.tolist(),
                 "label": self.labels.astype(int).tolist(),
@@ -232,6 +242,9 @@ def learn_judge(
     _check_evidence(graphs, families, table)
     field = fit_field(table, settings)
     kept = np.flatnonzero(~np.isnan(table.labels))
+    others, without = [name for name in families if name != "texts"], None
+    if others and "texts" in families:
+        without = learn_judge(graphs, settings, families=others, causes=causes, view=view, own=own)
     return Judge(
         field,
         tuple(families),
@@ -242,6 +255,7 @@ def learn_judge(
         _law(field, table, kept),
         table.labels[kept],
         tuple(scores),
+        without,
     )
 
 
@@ -301,6 +315,7 @@ def with_judged_priors(graph: FactGraph, judge: Judge, view: FactGraph) -> FactG
         judge: the judge.
         view: the view.
     """
+    judge = judge.reading([graph])
     field = judge.field
     # As `Judge.table`, but for what of many responses only one may lack.
     table = claim_table([graph], judge.families, field.causes, view=judge.view)
@@ -384,6 +399,7 @@ def _from_plain(value: Mapping[str, Any], module: MakeModule | None) -> Judge:
         LawOfEvidence(evidence, owners, int(value["learned_from"]["responses"])),
         labels,
         tuple(value["scores"]),
+        _from_plain(value["without_texts"], module) if value.get("without_texts") else None,
     )
 
 

@@ -19,6 +19,7 @@ from calibration.learned_potentials.columns import (
     SENTENCE,
     ClaimTable,
     claim_table,
+    records_texts,
 )
 from calibration.learned_potentials.fitting import FieldSettings
 from calibration.learned_potentials.graph_folds import cross_fitting
@@ -54,6 +55,8 @@ Make = Callable[[FactGraph], FactGraph]
 
 _LEARNED = ("evidence", "position", "neighbours")
 _MORE = ("evidence", "position", "others")
+_TEXTS = ("evidence", "position", "texts")
+_ALL = (*_LEARNED, "texts")
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +96,8 @@ def cross_fit_task(graphs: Sequence[FactGraph], n_folds: int, seed: int) -> Cros
     kept = tuple(g for g in graphs if any(atom.label is not None for atom in g.atoms))
     if not kept:
         raise InputError("no claim of any response has a label; give labelled responses")
-    table = claim_table(kept, (*_LEARNED, "others"))
+    texts = ("texts",) if records_texts(kept) else ()
+    table = claim_table(kept, (*_LEARNED, "others", *texts))
     fold = response_folds([graph.id for graph in kept], n_folds, seed)[table.responses]
     default = claim_posteriors([variant(graph, "FR1") for graph in kept])
     return CrossFitTask(kept, table, fold, default, n_folds, seed)
@@ -129,9 +133,9 @@ class ColumnMethod:
         """What it sees of the claims."""
         return task.columns(self.families, self.causes)
 
-    def suits(self, task: CrossFitTask) -> bool:  # noqa: ARG002
+    def suits(self, task: CrossFitTask) -> bool:
         """Whether the responses state what it reads."""
-        return True
+        return "texts" not in self.families or set(FAMILIES["texts"]) <= set(task.table.names)
 
     def __call__(self, task: CrossFitTask, parts: Sequence[Integers] | None = None) -> Floats:
         """Cross-fitted probability of each claim, (n,)."""
@@ -230,6 +234,8 @@ RIVALS: Mapping[str, ColumnMethod] = {
     "logistic regression": ColumnMethod(logistic),
     "boosted trees": ColumnMethod(boosted_trees),
     "boosted trees, neighbours": ColumnMethod(boosted_trees, _LEARNED),
+    "logistic regression, texts": ColumnMethod(logistic, _TEXTS),
+    "boosted trees, neighbours, texts": ColumnMethod(boosted_trees, _ALL),
 }
 """What learns without a graph."""
 
@@ -258,6 +264,9 @@ FIELDS: Mapping[str, ColumnMethod] = {
     "with a module": ColumnMethod(field(_SMALL), causes=_BOTH),
     "linear, neighbours": ColumnMethod(field(_LINEAR), _LEARNED, _BOTH),
     "module, neighbours": ColumnMethod(field(_SMALL), _LEARNED, _BOTH),
+    "with texts": ColumnMethod(field(_LINEAR), _TEXTS, _BOTH),
+    "neighbours, texts": ColumnMethod(field(_LINEAR), _ALL, _BOTH),
+    "module, texts": ColumnMethod(field(_SMALL), _TEXTS, _BOTH),
 }
 """The field, a step at a time."""
 

@@ -23,6 +23,7 @@ from calibration.learned_potentials import (
     learn_judge,
     read_judge,
 )
+from calibration.learned_potentials.columns import records_texts
 from calibration.learned_potentials.methods import claim_posteriors
 from calibration.learned_potentials.rivals import (
     Learner,
@@ -110,10 +111,12 @@ class FitSettings(ColumnSettings, together={"": "save", SET: "*"}):
     save: Annotated[Path | None, Option("FILE")] = None
     """Write the judge to this file (JSON), for `factormodels apply`."""
 
-    columns: Names = ("evidence", "position")
+    columns: Names = ()
     """Families of columns: evidence, position, neighbours (means over sentence and response),
     others (passages that were not retrieved for the claim), passages (how many words of the topic
-    and of the claim their texts hold)."""
+    and of the claim their texts hold), texts (the share of the claim's names that any passage of
+    the response holds, and of its words that one sentence does); evidence, position and, where all
+    responses record texts, texts if none is named."""
 
     causes: Names = ("sentence", "response")
     """Hidden causes, from the finest group to the coarsest: sentence, response, a column of
@@ -145,6 +148,11 @@ class FitSettings(ColumnSettings, together={"": "save", SET: "*"}):
 
     seed: Annotated[int, Field(ge=0)] = 0
     """Seed of folds, members and bootstrap."""
+
+    def families(self, graphs: Sequence[FactGraph]) -> tuple[str, ...]:
+        """Families of columns of some responses."""
+        texts = ("texts",) if records_texts(graphs) else ()
+        return self.columns or ("evidence", "position", *texts)
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -199,7 +207,7 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     judge = learn_judge(
         graphs,
         settings.field,
-        families=settings.columns,
+        families=settings.families(graphs),
         causes=settings.levels,
         view=settings.variant,
         own=own,
@@ -216,6 +224,7 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     sentences.append(
         f"Learned from {len(judge.labels):,} labelled claims of "
         f"{counted(judge.law.n_responses, 'response')}, {100 * judge.share:.0f} % of them true; "
+        f"columns: {', '.join(judge.families)}; "
         f"evidence: {'; '.join(map(str, judge.sources))}; penalty {judge.field.penalty:g}."
     )
     if settings.save is not None:
@@ -409,8 +418,9 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
         InputError: if a file cannot be read, or columns or evidence do not fit the judge.
         MissingDependencyError: if PyTorch is not installed.
     """
-    known = judge if isinstance(judge, Judge) else read_judge(judge)
+    whole = judge if isinstance(judge, Judge) else read_judge(judge)
     graphs = graphs_of(responses)
+    known = whole.reading(graphs)
     strange = known.other_evidence(graphs)
     if strange and not settings.other_evidence:
         raise InputError(f"{strange}; make both in the same way, or give --other-evidence")
@@ -437,6 +447,12 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
         f"{number(shift.old_share)} of the claims learned from are true."
     )
     sentences += _unjoined(known, graphs, table)
+    if known is not whole:
+        silent = sum(not records_texts([graph]) for graph in graphs)
+        sentences.append(
+            f"{silent:,} of {counted(len(graphs), 'response')} record no texts of claims or "
+            "passages: posteriors are those that the same labels teach without columns of texts."
+        )
     if strange:
         sentences.append(f"Note: {strange}.")
     elif unknown := known.unrecorded(graphs):

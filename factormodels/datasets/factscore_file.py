@@ -4,12 +4,15 @@
      "atoms": [[1, "S"], [1, "NS"]],
      "passages": [["0123456789abcdef", [1, 2]]],
      "evidence": [[4012, 113, 250, 17]],
-     "between": [[]]}
+     "between": [[]],
+     "texts": [10000, 6667, 5000, 5000, 2500, 0]}
 
 An atom has its sentence and annotation; a passage its key and the numbers of the atoms that it was
 retrieved for. `evidence` has a row per passage: what the relation model gives to entailment and to
 contradiction of each atom, in ten-thousandths, the rest being neutral. `between` has the same for
-each passage and every other passage, in order. Atoms are a1, a2, ..., passages c1, c2, ...
+each passage and every other passage, in order. `texts` has three figures for each atom, in
+ten-thousandths too: how much of its text passages hold, as `extraction.text_match` has it. Atoms
+are a1, a2, ..., passages c1, c2, ...
 """
 
 from __future__ import annotations
@@ -18,8 +21,12 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from factormodels.claims import Atom, Context, Relation, RelationKind
+from factormodels.errors import InputError
 from factormodels.evidence_source import EVIDENCE_KEY
+from factormodels.extraction.text_match import FIGURES, TEXT_MATCH_KEY, recorded_match, text_match
 from factormodels.fact_graph import FactGraph
 from factormodels.io.published.factscore import LABELS
 
@@ -36,8 +43,15 @@ def record_line(graph: FactGraph) -> str:
 
     Args:
         graph: atoms with sentences and annotations; contexts with keys; a relation with a
-            distribution from every context to every atom and to every other context.
+            distribution from every context to every atom and to every other context; the texts of
+            both.
+
+    Raises:
+        InputError: if it has no texts.
     """
+    figures = text_match(graph)
+    if figures is None:
+        raise InputError(f"response {graph.id!r}: it has no texts; give claims and passages theirs")
     stated = {(r.source, r.target): r.distribution or () for r in graph.relations}
     number = {name: place for place, name in enumerate(graph.atom_ids, start=1)}
 
@@ -56,6 +70,7 @@ def record_line(graph: FactGraph) -> str:
         ],
         "evidence": [row(name, graph.atom_ids) for name in graph.context_ids],
         "between": [row(name, graph.context_ids) for name in graph.context_ids],
+        "texts": np.rint(figures * _UNITS).astype(int).ravel().tolist(),
     }
     return json.dumps(obj, ensure_ascii=True, separators=(",", ":"))
 
@@ -81,6 +96,10 @@ def graph_from_object(obj: Mapping[str, Any]) -> FactGraph:
         "sentences": obj["sentences"],
         EVIDENCE_KEY: _SOURCE,
     }
+    # Files that were derived before figures of texts were have none.
+    if "texts" in obj:
+        figures = np.array(obj["texts"], np.float64).reshape(-1, len(FIGURES)) / _UNITS
+        metadata[TEXT_MATCH_KEY] = recorded_match(figures, atom_ids)
     return FactGraph(obj["id"], atoms, contexts, tuple(relations), metadata=metadata)
 
 

@@ -34,7 +34,7 @@ _FIRST_YEAR, _LAST_YEAR = 1000, 2100
 _PAIRS_AT_ONCE = 20_000
 
 
-class _Text(NamedTuple):
+class TakenApart(NamedTuple):
     """A text taken apart, sentence by sentence; tokens are numbers in a vocabulary."""
 
     words: list[set[int]]
@@ -45,10 +45,13 @@ class _Text(NamedTuple):
 
 
 @dataclass
-class _Vocabulary:
+class Vocabulary:
+    """Numbers of the tokens that were met, in the order of meeting them."""
+
     numbers: dict[str, int]
 
     def of(self, token: str) -> int:
+        """The number of a token."""
         return self.numbers.setdefault(token, len(self.numbers))
 
 
@@ -69,7 +72,7 @@ def pair_features(pairs: Sequence[TextPair]) -> NDArray[np.float64]:
 
     A hypothesis without content words has zeros for all shares.
     """
-    vocabulary = _Vocabulary({})
+    vocabulary = Vocabulary({})
     premise_of, premises = _distinct(
         [pair.titled_premise for pair in pairs], vocabulary, whole=False
     )
@@ -105,7 +108,7 @@ class _Tables:
     negated: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, premises: list[_Text], hypotheses: list[_Text], size: int) -> _Tables:
+    def of(cls, premises: list[TakenApart], hypotheses: list[TakenApart], size: int) -> _Tables:
         lengths = [len(text.words) for text in premises]
         return cls(
             starts=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
@@ -163,17 +166,24 @@ def _features(
 
 
 def _distinct(
-    texts: Sequence[str], vocabulary: _Vocabulary, *, whole: bool
-) -> tuple[NDArray[np.int64], list[_Text]]:
+    texts: Sequence[str], vocabulary: Vocabulary, *, whole: bool
+) -> tuple[NDArray[np.int64], list[TakenApart]]:
     places: dict[str, int] = {}
     index = np.array([places.setdefault(text, len(places)) for text in texts], dtype=np.int64)
-    return index, [_taken_apart(text, vocabulary, whole=whole) for text in places]
+    return index, [taken_apart(text, vocabulary, whole=whole) for text in places]
 
 
-def _taken_apart(text: str, vocabulary: _Vocabulary, *, whole: bool) -> _Text:
+def taken_apart(text: str, vocabulary: Vocabulary, *, whole: bool) -> TakenApart:
+    """A text's content words, names and numbers.
+
+    Args:
+        text: the text.
+        vocabulary: numbers of tokens, to which those met here are added.
+        whole: whether the text counts as one sentence.
+    """
     plain = unicodedata.normalize("NFKC", _MARKUP.sub(" ", text))
     sentences = [plain] if whole else [s for s in _SENTENCE_END.split(plain) if s.strip()]
-    result = _Text([], set(), [], [], [])
+    result = TakenApart([], set(), [], [], [])
     for sentence in sentences or [""]:
         words: set[int] = set()
         years: set[int] = set()

@@ -1,0 +1,62 @@
+"""Figures of how much of a claim's text passages hold, from texts or as a file records them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from factormodels import Atom, Context, FactGraph
+from factormodels.errors import InputError
+from factormodels.extraction.text_match import TEXT_MATCH_KEY, recorded_match, text_match
+
+ATOMS = (
+    Atom("a", "Ada Lovelace wrote notes in 1843."),
+    Atom("b", "Ada Lovelace met Charles Babbage in Turin."),
+    Atom("c", "Ada Lovelace."),
+)
+CONTEXTS = (
+    Context("x", "Lovelace wrote letters. Her notes appeared in 1843.", retrieved_for=("a",)),
+    Context("y", "Babbage spoke in Turin."),
+)
+GRAPH = FactGraph("r", ATOMS, CONTEXTS, topic="Ada Lovelace")
+
+
+def test_what_a_claim_says_of_the_topic_is_looked_for_in_all_passages() -> None:
+    figures = text_match(GRAPH)
+    assert figures is not None
+    # Of wrote, notes, 1843 the second sentence holds two and the first one; there are no names.
+    assert figures[0].tolist() == [1.0, 0.6667, 0.3333]
+    # Of met, Charles, Babbage, Turin one sentence holds two; Charles is nowhere.
+    assert figures[1].tolist() == [0.6667, 0.5, 0.0]
+    # Nothing is left beside the topic.
+    assert figures[2].tolist() == [1.0, 1.0, 1.0]
+
+
+def test_without_passages_nothing_is_found() -> None:
+    figures = text_match(replace(GRAPH, contexts=()))
+    assert figures is not None
+    assert not figures.any()
+
+
+def test_recorded_figures_stand_in_for_texts() -> None:
+    figures = text_match(GRAPH)
+    assert figures is not None
+    silent = replace(
+        GRAPH,
+        atoms=tuple(replace(atom, text="") for atom in ATOMS),
+        contexts=tuple(replace(context, text="") for context in CONTEXTS),
+        topic="",
+    )
+    assert text_match(silent) is None
+    told = {TEXT_MATCH_KEY: recorded_match(figures, GRAPH.atom_ids)}
+    read = text_match(replace(silent, metadata=told))
+    assert read is not None
+    assert read.tolist() == figures.tolist()
+
+
+@pytest.mark.parametrize("value", [None, [0.5, 0.5], [0.5, 0.5, 2.0], ["a", 0.1, 0.2], "abc"])
+def test_what_is_recorded_has_to_be_figures(value: object) -> None:
+    silent = replace(GRAPH, atoms=(Atom("a"),), contexts=())
+    with pytest.raises(InputError, match="claim 'a': .* give 3 numbers from 0 to 1"):
+        text_match(replace(silent, metadata={TEXT_MATCH_KEY: {"a": value}}))
