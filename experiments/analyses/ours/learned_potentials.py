@@ -29,7 +29,7 @@ from experiments.analyses.ours.shared.cross_fit_rows import (
     transfer_rows,
 )
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Column, Table, data_frame, interval_column
+from experiments.findings.table import Table, columns_as, data_frame
 from experiments.study.config import STRICT, Count, DatasetChoice
 from factormodels.errors import unknown_name
 
@@ -37,8 +37,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-FIELD, NEAR = "with causes of biographies", "linear, neighbours"
+FIELD, TEXTS = "with causes of biographies", "with texts"
 TREES = "boosted trees, neighbours"
+RIVAL = f"{TREES}, texts"
 
 
 @dataclass(frozen=True)
@@ -59,10 +60,10 @@ class Settings:
 
     datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
     methods: tuple[str, ...] = ()
-    less: tuple[str, ...] = ("default", "ranks, causes", TREES, FIELD)
-    curve: tuple[str, ...] = ("Platt", "logistic regression", "boosted trees", TREES, FIELD, NEAR)
+    less: tuple[str, ...] = ("default", "ranks, causes", TREES, FIELD, RIVAL, TEXTS)
+    curve: tuple[str, ...] = ("Platt", "logistic regression", TREES, FIELD, RIVAL, TEXTS)
     sizes: tuple[Count, ...] = (5, 10, 20, 40, 80, 125)
-    draws: Count = 1
+    draws: Count = 3
     folds: Annotated[int, Field(ge=2)] = 5
 
     def __post_init__(self) -> None:
@@ -78,7 +79,9 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     tasks = {d.name: cross_fit_task(d.graphs, settings.folds, seed) for d in loaded}
     first = next(iter(tasks.values()))
     pairs = list(permutations(tasks, 2))
-    points = [(name, size) for name in settings.curve for size in settings.sizes]
+    learners = [name for name in settings.curve if METHODS[name].suits(first)]
+    points = [(name, size) for name in learners for size in settings.sizes]
+    whole = FIELDS[TEXTS if FIELDS[TEXTS].suits(first) else FIELD]
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in _TABLES}
     with context.track("methods", len(names) * len(tasks) + len(points) + 1 + len(pairs)) as step:
         for data, task in tasks.items():
@@ -89,7 +92,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         for name, size in points:
             rows["curve"].append(curve_row(name, size, first, settings.draws, seed))
             step()
-        rows["ablations"] = ablation_rows(first, FIELDS[FIELD], seed)
+        rows["ablations"] = ablation_rows(first, whole, seed)
         step()
         for source, target in pairs:
             own = transfer_rows(tasks[source], tasks[target], names, TREES, seed)
@@ -97,7 +100,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
             step()
     frames = {name: data_frame(own) for name, own in rows.items() if own}
     curve, ladder = frames["curve"], frames["scores"].query(f"data == {loaded[0].name!r}")
-    parts = data_frame(median_response(first, FIELDS[FIELD]))
+    parts = data_frame(median_response(first, whole))
     moved = claim_parts_figure(parts, tuple(parts.columns[4:]))
     return Artefacts(
         tables={name: table_of(name, frame) for name, frame in frames.items()},
@@ -109,41 +112,36 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     )
 
 
-_METHOD = Column("method", "method")
-_SCORES = (
-    interval_column("brier", "Brier", 4),
-    interval_column("log_loss", "log loss", 3),
-    interval_column("auroc", "AUROC", 3),
-)
-_TABLES: Mapping[str, tuple[tuple[Column, ...], str, str, str]] = {
+_SCORES = "brier:4± Brier | log_loss:3± log loss | auroc:3± AUROC"
+_TABLES: Mapping[str, tuple[str, str, str, str]] = {
     "scores": (
-        (_METHOD, *_SCORES, interval_column("slope", "slope", 2)),
+        f"method | {_SCORES} | slope:2± slope",
         "Every method on responses it has not seen",
         "data",
         "Intervals: 95 % over responses. AUROC: of pairs within a fold. Slope: of calibration, 1 "
         "where log odds are right.",
     ),
     "differences": (
-        (_METHOD, Column("other", "less"), *_SCORES),
+        f"method | other less | {_SCORES}",
         "Every method less some others on the same responses",
         "data",
         "Intervals: 95 %, paired over responses. Below 0 the first is better, but for AUROC.",
     ),
     "across": (
-        (_METHOD, *_SCORES, interval_column("trees", "less trees with neighbours", 4)),
+        f"method | {_SCORES} | trees:4± less trees with neighbours",
         "What is learned on one dataset, used on another",
         "where",
         "Intervals: 95 % over responses of the second, whose labels serve to score alone.",
     ),
     "curve": (
-        (Column("labelled", "labelled responses", digits=0), _SCORES[0]),
+        "labelled:0 labelled responses | brier:4± Brier | spread:4 of draws",
         "How many labelled responses",
         "method",
-        "On responses of other folds, mean over draws of those learned from; intervals: 95 % over "
-        "the former.",
+        "On responses of other folds; mean and standard deviation over draws of those learned "
+        "from. Intervals: 95 % over the former.",
     ),
     "ablations": (
-        (Column("left_out", "left out"), interval_column("brier", "Brier less the whole", 4)),
+        "left_out left out | brier:4± Brier less the whole",
         "What each cause, group of columns and column buys the linear field",
         "kind",
         "On responses not seen, everything learned anew; paired over responses.",
@@ -155,7 +153,7 @@ _TABLES: Mapping[str, tuple[tuple[Column, ...], str, str, str]] = {
 def table_of(name: str, frame: pd.DataFrame) -> Table:
     """A table of the study by its name."""
     columns, caption, group, note = _TABLES[name]
-    return Table(frame, columns, caption, group=group, note=note)
+    return Table(frame, columns_as(columns), caption, group=group, note=note)
 
 
 def ladder_figure(scores: pd.DataFrame) -> Figure:

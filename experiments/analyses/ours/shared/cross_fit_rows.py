@@ -82,15 +82,19 @@ def difference_rows(
 
 
 def curve_row(name: str, size: int, task: CrossFitTask, n_draws: int, seed: int) -> dict[str, Any]:
-    """The Brier score of a method that learns from so many responses, mean over draws."""
-    atoms = labelled(task)
-    losses = np.zeros(len(atoms.labels))
+    """The Brier score of a method that learns from so many responses, mean over draws.
+
+    Its spread is the standard deviation of the draws' scores.
+    """
+    atoms, losses = labelled(task), []
     for draw in range(n_draws):
         p = METHODS[name](task, learning_parts(task, size, seed + draw))
-        losses += (p[atoms.kept] - atoms.labels) ** 2 / n_draws
+        losses.append((p[atoms.kept] - atoms.labels) ** 2)
     index = atoms.grouping.index
-    sums = np.bincount(index, losses), np.bincount(index)
-    return {"method": name, "labelled": size} | named("brier", mean_of_clusters(*sums, seed))
+    sums = np.bincount(index, np.mean(losses, axis=0)), np.bincount(index)
+    row = {"method": name, "labelled": size} | named("brier", mean_of_clusters(*sums, seed))
+    scores = np.mean(losses, axis=1)
+    return row | {"spread": float(scores.std(ddof=1)) if n_draws > 1 else np.nan}
 
 
 def ablation_rows(task: CrossFitTask, whole_of: ColumnMethod, seed: int) -> list[dict[str, Any]]:
@@ -104,6 +108,7 @@ def ablation_rows(task: CrossFitTask, whole_of: ColumnMethod, seed: int) -> list
         **{("group of columns", name): names for name, names in COLUMN_GROUPS.items()},
         **{("column", name): (name,) for name in chain(*COLUMN_GROUPS.values())},
     }
+    left = {key: names for key, names in left.items() if {*whole.names, *whole.groups} & {*names}}
     rows = []
     for (kind, name), names in left.items():
         kept = [column for column in whole.names if column not in names]
@@ -121,7 +126,7 @@ def transfer_rows(
     atoms, found, rows = labelled(target), {}, []
     for name in names:
         method = METHODS[name]
-        if isinstance(method, ColumnMethod):
+        if isinstance(method, ColumnMethod) and method.suits(source) and method.suits(target):
             (predict,) = method.learner(method.table(source), [source.table.labelled])
             found[name] = predict(method.table(target))[atoms.kept]
     for name, p in found.items():
