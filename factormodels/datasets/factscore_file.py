@@ -18,6 +18,7 @@ are a1, a2, ..., passages c1, c2, ...
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -28,6 +29,7 @@ from factormodels.errors import InputError
 from factormodels.evidence_source import EVIDENCE_KEY
 from factormodels.extraction.text_match import FIGURES, TEXT_MATCH_KEY, recorded_match, text_match
 from factormodels.fact_graph import FactGraph
+from factormodels.io.json_records import location
 from factormodels.io.published.factscore import LABELS
 
 _UNITS = 10_000
@@ -73,6 +75,26 @@ def record_line(graph: FactGraph) -> str:
         "texts": np.rint(figures * _UNITS).astype(int).ravel().tolist(),
     }
     return json.dumps(obj, ensure_ascii=True, separators=(",", ":"))
+
+
+def looks_like_derived(obj: object) -> bool:
+    """Whether a JSON value has the keys of a biography of this form."""
+    return isinstance(obj, dict) and {"atoms", "passages", "evidence", "between"} <= obj.keys()
+
+
+def parse_derived(obj: Any, source: str | os.PathLike[str], line: int | None) -> FactGraph:
+    """Fact graph of a decoded line of somebody's file.
+
+    Raises:
+        InputError: if the line is not as `record_line` writes it.
+    """
+    try:
+        return graph_from_object(obj)
+    except (IndexError, KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{location(source, line)}: this is no biography as derive_factscore writes it "
+            f"({error!r}); derive it anew"
+        ) from None
 
 
 def graph_from_object(obj: Mapping[str, Any]) -> FactGraph:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from factormodels.datasets.factscore_file import looks_like_derived, parse_derived
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_records import ClaimRecord, looks_like_record, parse_record
@@ -245,6 +246,16 @@ FORMATS: tuple[Format, ...] = (
         looks_like_factscore,
         lambda obj, source, line: parse_factscore_record(obj, source, line or 1),
         companion="factscore-passages",
+    ),
+    Format(
+        "factscore-derived",
+        "FActScore's biographies with relations, without texts",
+        "factormodels.datasets.derive_factscore",
+        "responses",
+        ("atoms", "passages", "evidence", "between"),
+        ("id", "categories", "sentences", "atoms", "passages", "evidence", "between", "texts"),
+        looks_like_derived,
+        parse_derived,
     ),
     Format(
         "factscore-passages",

@@ -220,6 +220,17 @@ MINED: dict[str, Any] = {
     },
 }
 
+DERIVED = {
+    "id": "r",
+    "categories": ["rare"],
+    "sentences": 1,
+    "atoms": [[1, "S"], [1, "NS"]],
+    "passages": [["0123456789abcdef", [1, 2]]],
+    "evidence": [[4012, 113, 250, 17]],
+    "between": [[]],
+    "texts": [10000, 6667, 5000, 5000, 2500, 0],
+}
+
 RECORDS: dict[str, dict[str, Any]] = {
     "fastfact-bench": FASTFACT,
     "conflictbank": CONFLICTBANK,
@@ -233,6 +244,7 @@ RECORDS: dict[str, dict[str, Any]] = {
     "longfact": LONGFACT,
     "prompts": QUESTION,
     "factscore-passages": PASSAGES,
+    "factscore-derived": DERIVED,
     "factscore-output": FACTSCORE_OUTPUT,
     "veriscore-output": VERISCORE,
     "safe-output": SAFE,

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from factormodels import FactGraph, InputError, RelationKind, read, read_many, variant
+from factormodels.extraction.text_match import text_match
 from factormodels.io import read_judged_pairs, read_prompts
 from factormodels.io.claim_records import read_records
 from factormodels.io.published.conflictbank import conflict_graph, parse_conflictbank
@@ -23,6 +24,7 @@ from factormodels.io.published.unli import JudgedPair
 from tests.factormodels.io.published.release_records import (
     CONFLICTBANK,
     CONFLICTBANK_PAIR,
+    DERIVED,
     ELI5,
     FACTOR,
     FASTFACT,
@@ -98,6 +100,25 @@ def test_a_record_is_known_by_its_keys_in_any_dress(name: str, tmp_path: Path) -
         found.append(item)
     # But for the names, which come from the file, all are the same.
     assert len({getattr(item, "query", getattr(item, "text", "")) for item in found}) == 1
+
+
+def test_biographies_that_were_derived_are_read_with_their_figures(tmp_path: Path) -> None:
+    (graph,) = read_many(written(tmp_path, lines(DERIVED)))
+    assert [(a.id, a.label, a.sentence) for a in graph.atoms] == [("a1", True, 1), ("a2", False, 1)]
+    assert [r.distribution for r in graph.relations] == [
+        pytest.approx((0.4012, 0.0113, 0.0, 0.5875)),
+        pytest.approx((0.025, 0.0017, 0.0, 0.9733)),
+    ]
+    figures = text_match(graph)
+    assert figures is not None
+    assert figures.tolist() == [[1.0, 0.6667, 0.5], [0.5, 0.25, 0.0]]
+    older = {key: value for key, value in DERIVED.items() if key != "texts"}
+    (graph,) = read_many(written(tmp_path, lines(older)))
+    assert text_match(graph) is None
+    for damage in ({"evidence": [[1]]}, {"atoms": [[1, "X"]]}, {"texts": [1, 2]}):
+        path = written(tmp_path, lines(DERIVED | damage))
+        with pytest.raises(InputError, match="this is no biography as derive_factscore"):
+            read_many(path)
 
 
 def test_claims_of_fastfact_are_those_that_people_kept(tmp_path: Path) -> None:
