@@ -111,12 +111,12 @@ class FitSettings(ColumnSettings, together={"": "save", SET: "*"}):
     save: Annotated[Path | None, Option("FILE")] = None
     """Write the judge to this file (JSON), for `factormodels apply`."""
 
-    columns: Names = ()
+    columns: Names = ("evidence", "position", "texts")
     """Families of columns: evidence, position, neighbours (means over sentence and response),
     others (passages that were not retrieved for the claim), passages (how many words of the topic
     and of the claim their texts hold), texts (the share of the claim's names that any passage of
-    the response holds, and of its words that one sentence does); evidence, position and, where all
-    responses record texts, texts if none is named."""
+    the response holds, and of its words that one sentence does; left out beside others where a
+    response records no texts)."""
 
     causes: Names = ("sentence", "response")
     """Hidden causes, from the finest group to the coarsest: sentence, response, a column of
@@ -151,8 +151,8 @@ class FitSettings(ColumnSettings, together={"": "save", SET: "*"}):
 
     def families(self, graphs: Sequence[FactGraph]) -> tuple[str, ...]:
         """Families of columns of some responses."""
-        texts = ("texts",) if records_texts(graphs) else ()
-        return self.columns or ("evidence", "position", *texts)
+        others = tuple(name for name in self.columns if name != "texts")
+        return self.columns if records_texts(graphs) or not others else others
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -219,6 +219,12 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
         sentences.append(told)
         judge = replace(judge, scores=tuple(rows))
     tables |= {"columns": _columns_table(judge), "causes": _causes_table(judge)}
+    if judge.families != settings.columns:
+        silent = sum(not records_texts([graph]) for graph in graphs)
+        sentences.append(
+            f"{silent:,} of {counted(len(graphs), 'response')} record no texts of claims or "
+            "passages: columns of texts are left out."
+        )
     if not judge.field.converged:
         sentences.append("The search did not converge; give --penalty, or fewer columns.")
     sentences.append(

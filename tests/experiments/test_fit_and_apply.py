@@ -11,6 +11,7 @@ import pytest
 from experiments import apply, fit, score
 from factormodels import Relation, RelationKind, datasets
 from factormodels.errors import InputError
+from factormodels.extraction.text_match import TEXT_MATCH_KEY
 from factormodels.fact_graph import FactGraph
 from factormodels.io import read_many, write_many
 from tests.commands import called
@@ -149,6 +150,28 @@ def test_claims_without_relations_are_counted(tmp_path: Path) -> None:
     told = apply(judge, fewer, n_bootstrap=20).sentences
     assert any(f"10 of {n} claims have no relation with a passage" in each for each in told)
     assert not any("no relation" in each for each in apply(judge, new, n_bootstrap=20).sentences)
+
+
+def test_responses_without_texts_are_judged_without_their_columns(tmp_path: Path) -> None:
+    graphs, judge = biographies(0, 20), tmp_path / "judge.json"
+    silent = [
+        replace(g, metadata={k: v for k, v in g.metadata.items() if k != TEXT_MATCH_KEY})
+        for g in biographies(20, 30)
+    ]
+    told = fit(graphs, penalty=30.0, folds=0, save=judge)
+    assert "names found" in set(told["columns"]["column"])
+    assert not any("no texts" in each for each in told.sentences)
+    lone = fit([*graphs, *silent], penalty=30.0, folds=0)
+    assert "names found" not in set(lone["columns"]["column"])
+    assert any("10 of 30 responses record no texts" in each for each in lone.sentences)
+    found = apply(judge, silent, n_bootstrap=20)
+    assert any("10 of 10 responses record no texts" in each for each in found.sentences)
+    plain = tmp_path / "plain.json"
+    fit(graphs, penalty=30.0, folds=0, columns=("evidence", "position"), save=plain)
+    wanted = apply(plain, silent, n_bootstrap=20)["responses"]["mean"]
+    assert found["responses"]["mean"].tolist() == pytest.approx(wanted.tolist(), abs=1e-9)
+    with pytest.raises(InputError, match="records no texts of its claims or passages"):
+        fit(silent, penalty=30.0, folds=0, columns=("texts",))
 
 
 @pytest.mark.parametrize("columns", ["evidence", "others", "passages"])
