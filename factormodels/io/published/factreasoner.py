@@ -15,6 +15,7 @@ id, a `fact_graph`, and of each of the `relations` the discourse sense that it c
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -63,6 +64,9 @@ _WRITERS = ("factscore", "factverify", "veriscore", "factreasoner")
 """Assessors of the release. Nothing but the name of a file says which of the first three wrote
 it."""
 
+_PAIR = re.compile(r"(\S+): (\S+)")
+_IN_WORDS = re.compile(rf"\s*(?:{_PAIR.pattern}\s*)*")
+
 UNNAMED = "recorded"
 """What an assessor is called whose name nothing says."""
 
@@ -73,8 +77,12 @@ def looks_like_factreasoner(obj: object) -> bool:
 
 
 def looks_like_results(obj: object) -> bool:
-    """Whether a JSON value has the keys of results alone, without atoms and contexts."""
-    return isinstance(obj, dict) and {"predictions", "factuality_score"} <= obj.keys()
+    """Whether a JSON value has the keys of results alone, without atoms and contexts.
+
+    An older version writes predictions only where there are labels to compare them with.
+    """
+    told = ("predictions", "factuality_score_per_atom", "marginals")
+    return isinstance(obj, dict) and "factuality_score" in obj and not obj.keys().isdisjoint(told)
 
 
 def looks_like_mined(obj: object) -> bool:
@@ -133,12 +141,12 @@ def parse_results(
     name, found = _verdicts(record, source, where)
     # Atoms have predictions; other variables, which some lists have too, have none.
     verdicts = {atom: one for atom, one in found.items() if one.label} or found
-    labels = as_object(record.get("references") or {}, f"{where}: key 'references'")
+    labels = _by_atom(record, "references", where)
     atoms = [
         _atom({"id": atom, "text": "", "label": labels.get(atom)}, f"{where}: atom {atom!r}")
         for atom in verdicts
     ]
-    query = text_field(record, "query", where, "")
+    query = text_field(record, "query", where, "") or text_field(record, "input", where, "")
     response = text_field(record, "response", where, "")
     topic = text_field(record, "topic", where, "")
     model = text_field(record, "model_name", where, "")
@@ -190,8 +198,10 @@ def parse_factreasoner(
     summaries: dict[str, str] = {}
     contexts: list[Context] = []
     atom_items = _items(record, "atoms", where)
-    results = as_object(record.get("results") or {}, f"{where}: key 'results'")
-    references = as_object(results.get("references") or {}, f"{where}: key 'references'")
+    # Some copies of the program write what they conclude beside the atoms.
+    beside = record if looks_like_results(record) else {}
+    results = as_object(record.get("results") or beside, f"{where}: key 'results'")
+    references = _by_atom(results, "references", f"{where}: key 'results'")
     for item, place in _items(record, "contexts", where):
         context = _context(item, place)
         retrieved_for.setdefault(context.id, [])
@@ -305,9 +315,7 @@ def _verdicts(
                 f"{place}: key 'probabilities': {shown(pair)} does not sum to 1; give the "
                 "probabilities of false and of true"
             )
-    for atom, label in as_object(
-        results.get("predictions") or {}, f"{where}: key 'predictions'"
-    ).items():
+    for atom, label in _by_atom(results, "predictions", where).items():
         labels[atom] = as_text(label, f"{where}: key 'predictions', {atom!r}")
     found: dict[str, RecordedVerdict] = {}
     for atom in {**labels, **posteriors}:
@@ -322,6 +330,14 @@ def _verdicts(
     stem = record_id(source).casefold()
     unnamed = _WRITERS[-1] if posteriors else UNNAMED
     return next((writer for writer in _WRITERS if writer in stem), unnamed), found
+
+
+def _by_atom(results: Mapping[str, Any], key: str, where: str) -> dict[str, Any]:
+    """Labels by atom: an object, or as an older version writes them, " a0: S a1: NS"."""
+    value = results.get(key) or {}
+    if isinstance(value, str) and _IN_WORDS.fullmatch(value):
+        return dict(pair.groups() for pair in _PAIR.finditer(value))
+    return as_object(value, f"{where}: key {key!r}")
 
 
 def _refuse_relations(record: Mapping[str, Any], where: str) -> None:

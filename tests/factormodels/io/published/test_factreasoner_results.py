@@ -81,6 +81,33 @@ def test_posteriors_are_those_of_the_file(results: dict[str, Any]) -> None:
     assert recorded_verdicts(graph) == {"factreasoner": EXPECTED}
 
 
+def test_an_older_version_writes_labels_in_words(tmp_path: Path) -> None:
+    older: dict[str, Any] = {
+        **results_without("query", "response", "topic"),
+        "input": RESULTS["query"],
+        "predictions": " a0: S a1: NS",
+        "references": " a0: S a1: S",
+    }
+    # Without labels to compare them with it writes no predictions.
+    lines = [older, {key: older[key] for key in older if key not in ("predictions", "references")}]
+    path = tmp_path / "eval_results_factreasoner2_google_bio_llama.jsonl"
+    path.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    for graph in read_many(path):
+        assert recorded_verdicts(graph) == {"factreasoner": EXPECTED}
+        assert graph.query == RESULTS["query"]
+    assert [[atom.label for atom in graph.atoms] for graph in read_many(path)] == [
+        [True, True],
+        [None, None],
+    ]
+    graph = parse_factreasoner({**OUTPUT, "results": older}, "factreasoner_output.json")
+    assert [atom.label for atom in graph.atoms] == [True, False]
+    assert recorded_verdicts(graph) == {"factreasoner": EXPECTED}
+    beside = {**results_without("query", "response", "topic"), **OUTPUT, "results": None}
+    assert recorded_verdicts(parse_factreasoner(beside, "x.json")) == {"factreasoner": EXPECTED}
+    wordy = {**older, "predictions": "a0 is supported"}
+    refused("key 'predictions': 'a0 is supported' is not a JSON object", parse_results, wordy, "x")
+
+
 def test_a_label_of_its_own_goes_before_the_references() -> None:
     graph = parse_factreasoner(OUTPUT, "factreasoner_output.json")
     assert [atom.label for atom in graph.atoms] == [True, False]
