@@ -342,16 +342,7 @@ def test_an_evaluation_is_that_of_the_command(folder: Path) -> None:
     assert {path.name for path in written} >= {
         *("claims.csv", "evidence.csv", "summary.csv", "cost.csv", "graphs.jsonl", "findings.json")
     }
-    options = [
-        "--variant",
-        "FR1",
-        "--variant",
-        "FR2",
-        "--retriever",
-        "local",
-        "--retriever",
-        "top-k=2",
-    ]
+    options = ["--variant", "FR1", "--variant", "FR2", "--retriever", "local,top-k=2"]
     write_many(graphs, folder / "given.jsonl")
     invoke("assess", "given.jsonl", *options, "--out", "command")
     assert tuple(read_many("command/graphs.jsonl")) == found.graphs

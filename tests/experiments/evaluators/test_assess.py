@@ -368,14 +368,8 @@ ENDS = ("", "_lower", "_upper")
 @pytest.mark.slow
 def test_the_biographies_with_the_lexical_baseline(folder: Path, shared_data: Path) -> None:
     data = shared_data / "factscore_dev"
-    options = [
-        "--response",
-        f"passages={data / 'passages_bm25.jsonl'}",
-        "--variant",
-        "FR1",
-        "--variant",
-        "FR2",
-    ]
+    passages = f"passages={data / 'passages_bm25.jsonl'}"
+    options = ("--response", passages, "--variant", "FR1", "--variant", "FR2")
     result = invoke("assess", data / "ChatGPT.jsonl", *options, "--out", "out")
     heading, *rows = (
         re.split(r"  +", line.strip())

@@ -32,14 +32,7 @@ def notes(keyed: Path) -> Path:
 def test_a_cluster_gives_the_same_result(notes: Path, cluster: str) -> None:
     base = ("assess", "batch.jsonl", "--documents", "notes", "--variant", "FR1", "--variant", "FR3")
     with ScriptedServer(provider) as server:
-        model = (
-            "--model",
-            "openai/scripted",
-            "--model",
-            f"api-base={server.url}",
-            "--atoms",
-            "sentences",
-        )
+        model = ("--model", f"openai/scripted,api-base={server.url}", "--atoms", "sentences")
         for name, options in (("local", ()), ("asked", model), ("few", (*model, "--spend", "5"))):
             for out, more in ((name, ()), (f"{name}-there", ("--set", f"dask={cluster}"))):
                 result = invoke(*base, *options, *more, "--out", out, code=1)

@@ -188,18 +188,11 @@ def wikipedia(asked: Asked, articles: Mapping[str, str]) -> Answer:
 @pytest.mark.service
 def test_a_search_of_one_s_own_is_asked_once_for_claims_and_question(release_like: Path) -> None:
     articles = {"Cape Alder": "The lighthouse was finished in 1871."}
-    options = [
-        "--retriever",
-        "wikipedia",
-        "--retriever",
-        "question-contexts",
-        "--retriever",
-        "contact=me@example.org",
-    ]
+    options = ["--retriever", "wikipedia,question-contexts,contact=me@example.org"]
     with web_server(lambda asked, _: wikipedia(asked, articles)) as server:
         options += ["--retriever", f"search-base={server.url}/w/api.php"]
         refused = invoke("assess", "alder.json", *options, code=1)
-        assert "--retriever", "allow-private-hosts" in " ".join(refused.output.split())
+        assert "--retriever allow-private-hosts" in " ".join(refused.output.split())
         assert server.asked == []
         invoke("assess", "alder.json", *options, "--retriever", "allow-private-hosts", "--out", "o")
         # Two different claims and the question are searched for, one page is read.
@@ -314,14 +307,7 @@ def test_embeddings_find_documents(folder: Path) -> None:
         }
         return Answer(json.dumps(body))
 
-    options = [
-        "--documents",
-        "notes",
-        "--retriever",
-        "embeddings=openai/some",
-        "--retriever",
-        "top-k=1",
-    ]
+    options = ["--documents", "notes", "--retriever", "embeddings=openai/some,top-k=1"]
     with web_server(script) as server:
         options += ["--retriever", f"embeddings-base={server.url}/v1"]
         invoke("assess", "answer.txt", *options, "--out", "o")

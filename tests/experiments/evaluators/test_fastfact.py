@@ -270,15 +270,11 @@ def test_searches_of_the_web_are_those_that_its_server_counts(
         ]
         return Answer(json.dumps({"organic": hits}))
 
-    command = ["fastfact", "batch.jsonl", "--model", "openai/scripted", "--retriever", "google"]
     with ScriptedServer(readable) as server, web_server(web) as searched:
-        command += [
-            "--model",
-            f"api-base={server.url}",
-            "--retriever",
-            f"search-base={searched.url}/search",
-        ]
-        result = invoke(*command, "--retriever", "allow-private-hosts", "--out", "o", "--json")
+        model = ("--model", f"openai/scripted,api-base={server.url}")
+        found = f"google,search-base={searched.url}/search,allow-private-hosts"
+        command = ("fastfact", "batch.jsonl", *model, "--retriever", found)
+        result = invoke(*command, "--out", "o", "--json")
         cost = rows_of(result, "cost", "stage")
         assert cost["searches"]["needed"] == searched.paths().count("/search") == 4
         # Five pages per claim, all claims finding the same, each fetched once.

@@ -236,18 +236,9 @@ def test_the_command_asks_a_language_model_each_question_once(keyed: Path) -> No
     from factormodels import write
 
     write(GRAPHS[0], keyed / "one.json")
-    arguments = (
-        "select",
-        "one.json",
-        "--append",
-        "2",
-        "--relations",
-        "lexical",
-        "--json",
-        "--model",
-    )
+    arguments = ("select", "one.json", "--append", "2", "--relations", "lexical", "--json")
     with ScriptedServer(lambda *_: Reply("true")) as server:
-        result = invoke(*arguments, "openai/scripted", "--model", f"api-base={server.url}")
+        result = invoke(*arguments, "--model", f"openai/scripted,api-base={server.url}")
         asked = [json.dumps(request["messages"]) for request in server.requests]
     assert len(set(asked)) == len(asked) > 0
     found = json.loads(result.stdout)
@@ -260,7 +251,7 @@ def test_the_command_asks_a_language_model_each_question_once(keyed: Path) -> No
     told = [sentence.partition(":")[0] for sentence in found["findings"]]
     assert "veriscore" in told
     assert "factscore" not in told
-    again = json.loads(invoke(*arguments, "openai/scripted", "--model", "replay").stdout)
+    again = json.loads(invoke(*arguments, "--model", "openai/scripted,replay").stdout)
     assert again["tables"]["padding"] == rows
     assert all(row["calls"] == 0 for row in again["tables"]["cost"])
 

@@ -154,15 +154,8 @@ def test_a_response_without_an_answer_is_counted() -> None:
 def test_an_assessment_says_it_too(tmp_path: Path) -> None:
     out = tmp_path / "out"
     found = invoke(
-        *(
-            "assess",
-            "demonstration",
-            "--response",
-            "take=demo-01-marie-curie",
-            "--set",
-            "coherence",
-        ),
-        *("--set", "claim-window=3", "--out", str(out), "--json"),
+        *("assess", "demonstration", "--response", "take=demo-01-marie-curie"),
+        *("--set", "coherence,claim-window=3", "--out", str(out), "--json"),
     )
     assert found.exit_code == 0, found.output
     document = json.loads(found.stdout)

@@ -331,15 +331,8 @@ def test_levels_hold_the_undistorted_once_per_axis() -> None:
 
 
 def test_calibrated_without_a_distortion_and_too_extreme_with_one(folder: Path) -> None:
-    invoke(
-        "run",
-        "ours/misspecification",
-        "--out",
-        "out",
-        "settings.factors=[3]",
-        "settings.noises=[]",
-        "settings.copied=[1]",
-    )
+    narrow = ("settings.factors=[3]", "settings.noises=[]", "settings.copied=[1]")
+    invoke("run", "ours/misspecification", "--out", "out", *narrow)
     found = pd.read_csv(folder / "out" / "calibration.csv")
     rows: dict[Any, Any] = {(r.axis, r.level): r for r in found.itertuples()}
     plain = rows["factors", 1.0]

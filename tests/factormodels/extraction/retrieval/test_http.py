@@ -268,7 +268,7 @@ def test_a_server_that_drips_is_left(after: bytes) -> None:
     ],
 )
 def test_an_address_inside_a_network_is_not_fetched(url: str) -> None:
-    assert "--retriever", "allow-private-hosts" in failure(url, HttpSettings())
+    assert "--allow-private-hosts" in failure(url, HttpSettings())
 
 
 def test_a_redirect_into_the_machine_is_not_followed(monkeypatch: pytest.MonkeyPatch) -> None:
