@@ -45,7 +45,8 @@ class AnswerLaw:
         variances: float64 (7,), of `fields.EFFECTS` and of noise.
         support: float64 (k,), coefficients of the log odds of support; empty before learned.
         contradiction: float64 (k,), those of contradiction.
-        strengths: float64 (2,), mean weight of a support, and of a contradiction (above 0).
+        strengths: float64 (2, k), weights of a support, rising, each as likely as the next, and
+            of a contradiction (above 0).
         shares: float64 (2,), share of supports and of contradictions.
         risk: float64 (2,), intercept and slope that calibrate the log odds of stated risks.
     """
@@ -77,6 +78,26 @@ class AnswerLaw:
         # Columns stay as they are, so that they are never copied.
         found = sigmoid(moving @ by[:MOVING] + pairs.columns @ by[MOVING:])
         return found[:, 0], found[:, 1]
+
+    def drawn_weights(self, support: Floats, contradiction: Floats, uniform: Floats) -> Floats:
+        """Weights of answers with these chances, (..., n): the higher a number, the more support.
+
+        Args:
+            support: (n,), chance of support.
+            contradiction: (n,), chance of contradiction.
+            uniform: (..., n), numbers drawn between 0 and 1.
+        """
+        count = self.strengths.shape[1]
+        # Where in the chance of its kind a number is says how strong the answer is.
+        most = np.clip((uniform - 1 + support) / support, 0.0, 1 - 1e-12)
+        least = np.clip((contradiction - uniform) / contradiction, 0.0, 1 - 1e-12)
+        found = np.where(
+            uniform > 1 - support, self.strengths[0][(most * count).astype(np.int64)], 0.0
+        )
+        found -= np.where(
+            uniform < contradiction, self.strengths[1][(least * count).astype(np.int64)], 0.0
+        )
+        return found
 
 
 def moving_evidence(state: FieldState, weight: Floats, shares: Floats) -> Floats:

@@ -19,6 +19,9 @@ from calibration.validation import Floats, Integers
 _PENALTY = 1.0
 _LEAST_SHARE = 1e-4
 
+_QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9)
+"""Of the weights of supports, and of contradictions, that stand for all."""
+
 _STOPS, _RISK_STOPS = 6, 3
 """At how many random moments of a response chances, and risks, are learned from."""
 
@@ -45,8 +48,8 @@ def learn_law(
     supported, contradicted = weights > 0, weights < 0
     shares = np.clip([supported.mean(), contradicted.mean()], _LEAST_SHARE, 1.0)
     strengths = np.array([
-        float(weights[supported].mean()) if supported.any() else 1.0,
-        float(-weights[contradicted].mean()) if contradicted.any() else 1.0,
+        np.quantile(weight if weight.size else [1.0], _QUANTILES)
+        for weight in (weights[supported], -weights[contradicted])
     ])  # fmt: skip
     generator = np.random.default_rng(seed)
     width = MOVING + responses[0].columns.shape[1]
@@ -68,7 +71,10 @@ def learn_law(
         for pairs, told in zip(responses, answers, strict=True):
             for _, (state, left, odds) in stopped(pairs, told, _STOPS):
                 # What is learned is needed where it decides: of claims that are still open.
-                kept = left & (np.abs(odds[pairs.claim]) <= strengths.max())
+                open_claims = np.where(
+                    odds > TIE, odds <= strengths[1].max(), odds > -strengths[0].max()
+                )
+                kept = left & open_claims[pairs.claim]
                 seen.append(evidence(pairs, state, told.weight, shares)[kept])
                 true.append(np.sign(told.weight[kept]).astype(np.int64))
         columns, signs = np.concatenate(seen), np.concatenate(true)

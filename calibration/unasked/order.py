@@ -41,7 +41,8 @@ def values(
 ) -> Floats:
     """What asking each pair is worth, (n,): the chance that its answer turns its claim's verdict.
 
-    Of claims whose verdict no single answer turns, a thousandth of the expected change of the
+    Of a claim that two supports turn and none alone, the chance of both, a call: that of the pair
+    and that of the likeliest other. Where none does, a thousandth of the expected change of the
     posterior, so that they come later, and the nearest to a turn first. What was asked has -1.
 
     Args:
@@ -52,15 +53,35 @@ def values(
         weight: (n,), weights of answers; those of pairs that were not asked play no part.
     """
     support, contradiction = law.chances(pairs, state, weight)
-    up, down = odds + law.strengths[0], odds - law.strengths[1]
-    p, p_up, p_down = sigmoid(np.stack([odds, up, down]))
-    true = odds > TIE
-    by_support = (~true & (up > TIE)) + _CHANGE * (p_up - p)
-    by_contradiction = (true & (down <= TIE)) + _CHANGE * (p - p_down)
+    up, down = odds + law.strengths[0][:, None], odds - law.strengths[1][:, None]
+    p, true = sigmoid(odds), odds > TIE
+    by_support = ((~true & (up > TIE)) + _CHANGE * (sigmoid(up) - p)).mean(axis=0)
+    by_contradiction = ((true & (down <= TIE)) + _CHANGE * (p - sigmoid(down))).mean(axis=0)
     worth = support * by_support[pairs.claim] + contradiction * by_contradiction[pairs.claim]
     worth[state.asked] = -1.0
+    both = odds + np.add.outer(*law.strengths[[0, 0]]).reshape(-1, 1)
+    two = np.maximum((~true & (both > TIE)).mean(axis=0) - (~true & (up > TIE)).mean(axis=0), 0.0)
+    some = np.flatnonzero((two > 0)[pairs.claim] & ~state.asked)
+    if some.size:
+        worth[some] += two[pairs.claim[some]] * _of_two(support[some], pairs.claim[some])
     found: Floats = worth
     return found
+
+
+def _of_two(support: Floats, claim: Integers) -> Floats:
+    """The chance that a pair and the likeliest other of its claim support it, a call.
+
+    The other is asked only if the first supports the claim.
+    """
+    order = np.lexsort((-support, claim))
+    starts = np.flatnonzero(np.diff(claim[order], prepend=-1))
+    sizes = np.diff(starts, append=order.size)
+    other = np.empty(order.size)
+    other[order] = np.repeat(support[order[starts]], sizes)
+    seconds = starts[sizes > 1] + 1
+    other[order[starts]] = 0.0
+    other[order[seconds - 1]] = support[order[seconds]]
+    return support * other / (1 + support)
 
 
 def ask_in_order(law: AnswerLaw, pairs: AskablePairs, answers: Answers) -> Iterator[Step]:
@@ -96,7 +117,7 @@ def tell(
     """Take in the answer to a pair: the field and the log odds of its claim change in place."""
     state.tell(pair, float(answers.score[pair]))
     odds[pairs.claim[pair]] += answers.weight[pair]
-    near = (odds <= TIE) & (odds > -law.strengths[0])
+    near = (odds <= TIE) & (odds > -2 * law.strengths[0].max())
     state.follow(near[pairs.claim])
 
 
@@ -185,8 +206,7 @@ def change_of_verdicts(
     left = np.flatnonzero(~state.asked)
     support, contradiction = law.chances(pairs, state, weight)
     uniform = ndtr(state.draw(draws, seed)[:, left])
-    added = np.where(uniform > 1 - support[left], law.strengths[0], 0.0)
-    added -= np.where(uniform < contradiction[left], law.strengths[1], 0.0)
+    added = law.drawn_weights(support[left], contradiction[left], uniform)
     # Sums by claim: the pairs are put in the order of their claims.
     by_claim = np.argsort(pairs.claim[left], kind="stable")
     claims, starts = np.unique(pairs.claim[left][by_claim], return_index=True)

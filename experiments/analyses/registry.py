@@ -33,6 +33,7 @@ _OF_OURS = (
     "sigma-on-labels",
     "few-labels",
     "few-calls",
+    "kept-claims",
     "claim-coherence",
     "relation-consensus",
     "claims-relations",

@@ -289,9 +289,7 @@ def drawn_answers(law: AnswerLaw, asked: Askable, seed: int) -> Answers:
     support, contradiction = law.chances(pairs, state, none)
     from scipy.special import ndtr
 
-    uniform = ndtr(normal)
-    weight = np.where(uniform > 1 - support, law.strengths[0], 0.0)
-    weight -= np.where(uniform < contradiction, law.strengths[1], 0.0)
+    weight = law.drawn_weights(support, contradiction, ndtr(normal))
     return Answers(state.mean + normal * np.sqrt(state.variance + state.noise), weight)
 
 

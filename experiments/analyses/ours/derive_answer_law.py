@@ -20,7 +20,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from experiments.analyses.ours.few_calls import learned, recorded
+from experiments.analyses.ours.shared.recorded_calls import learned, recorded
 from factormodels import datasets
 from factormodels.datasets.deriving import run_derivation
 from factormodels.extraction.stages.relations import LEAST_PROBABILITY

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -59,7 +60,7 @@ def law(support: float = 1.7, contradiction: float = -4.0) -> AnswerLaw:
     of_support, of_contradiction = np.zeros(6), np.zeros(6)
     of_support[0], of_contradiction[4] = support, contradiction
     mean = np.array([-1.2, 0.5])
-    ones = np.ones(2)
+    ones = np.ones((2, 1))
     shares, risk = np.array([0.2, 0.05]), np.array([0.0, 1.0])
     return AnswerLaw(mean, VARIANCES, of_support, of_contradiction, ones, shares, risk)
 
@@ -176,8 +177,40 @@ def test_the_value_of_a_pair_is_the_chance_that_its_answer_turns_the_verdict(odd
             for p, weight in ((support[pair], 1.0), (contradiction[pair], -1.0))
             if (odds + weight > 0) != (odds > 0)
         )
+        if odds < -1:
+            # Two supports turn it: the other pair of the claim is asked if this one is a support.
+            turns = support[pair] * support[(pair + 2) % 4] / (1 + support[pair])
         # The rest is the expected change of the posterior, which no verdict hangs on.
         assert 0 < found[pair] - turns < 1e-3
+
+
+def test_half_of_the_supports_are_strong_enough_and_that_halves_the_value() -> None:
+    pairs = grid(2, 3)
+    two = replace(law(), strengths=np.array([[0.5, 1.5], [1.0, 1.0]]))
+    state, none = two.start(pairs), np.zeros(6)
+    support, _ = two.chances(pairs, state, none)
+    # Claim 0 needs 1: the strong half turns it, and of the pairs of answers what is more than 1,
+    # three in four (a strong one with either), of which one half turned it at once.
+    found = values(two, pairs, state, np.array([-1.0, 0.0]), none)
+    of_claim = support[[0, 2, 4]]
+    other = np.array([np.delete(of_claim, k).max() for k in range(3)])
+    by_hand = of_claim / 2 + of_claim * other / (1 + of_claim) / 4
+    np.testing.assert_allclose(found[[0, 2, 4]], by_hand, atol=1e-3)
+    np.testing.assert_allclose(found[[1, 3, 5]], support[[1, 3, 5]], atol=1e-3)
+
+
+def test_drawn_weights_have_the_chances_and_strengths_of_their_law() -> None:
+    two = replace(law(), strengths=np.array([[0.5, 1.5], [1.0, 3.0]]))
+    uniform = (np.arange(1000) + 0.5)[:, None] / 1000
+    found = two.drawn_weights(np.array([0.4, 1e-9]), np.array([0.2, 0.6]), uniform)
+    shares = [
+        [(found[:, k] == each).mean() for each in (1.5, 0.5, 0.0, -1.0, -3.0)] for k in (0, 1)
+    ]
+    np.testing.assert_allclose(
+        shares, [[0.2, 0.2, 0.4, 0.1, 0.1], [0, 0, 0.4, 0.3, 0.3]], atol=0.002
+    )
+    # The higher a number, the more support.
+    assert (np.diff(found, axis=0) >= 0).all()
 
 
 def test_the_risk_of_a_claim_is_that_of_all_its_answers_enumerated() -> None:
@@ -187,7 +220,8 @@ def test_the_risk_of_a_claim_is_that_of_all_its_answers_enumerated() -> None:
     coefficients = np.zeros(5), np.zeros(5)
     coefficients[0][4], coefficients[1][4] = -0.5, -1.0
     alone = AnswerLaw(np.zeros(1), np.array([0.0] * 6 + [1.0]), *coefficients,
-                      np.array([1.0, 2.0]), np.array([0.2, 0.2]), np.array([0.0, 1.0]))  # fmt: skip
+                      np.array([[1.0], [2.0]]), np.array([0.2, 0.2]),
+                      np.array([0.0, 1.0]))  # fmt: skip
     state, odds, none = alone.start(pairs), np.zeros(2), np.zeros(4)
     e, c = (each[0] for each in alone.chances(pairs, state, none))
     law_of_one = ((1.0, e), (-2.0, c), (0.0, 1 - e - c))
