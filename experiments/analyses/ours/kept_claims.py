@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
@@ -67,7 +68,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     return Artefacts({"promises": table}, {"kept": PaperFigure(figure, frame, "claims kept")})
 
 
-def probabilities(graphs: list[FactGraph], name: str) -> Floats:
+def probabilities(graphs: Sequence[FactGraph], name: str) -> Floats:
     """Probability of every claim, in order: the share of Yes among votes, or a posterior."""
     votes = [graph.metadata.get("votes", {}).get(a.id) for graph in graphs for a in graph.atoms]
     if all(votes):
@@ -76,7 +77,7 @@ def probabilities(graphs: list[FactGraph], name: str) -> Floats:
 
 
 def promised_rows(
-    graphs: list[FactGraph], p: Floats, precision: float, settings: Settings, seed: int
+    graphs: Sequence[FactGraph], p: Floats, precision: float, settings: Settings, seed: int
 ) -> list[dict[str, Any]]:
     """A row for each confidence, and one for the promise in the mean."""
     atoms = labelled_atoms(graphs, "data")
