@@ -235,6 +235,29 @@ def test_the_page_answers_in_a_browser(browser: Browser, address: tuple[str, Pat
     assert all(one.startswith("http://127.0.0.1:") or one.startswith("data:") for one in asked)
 
 
+@pytest.mark.browser
+def test_relations_between_claims_are_named_in_words(browser: Browser, tmp_path: Path) -> None:
+    from playwright.sync_api import expect
+
+    graph = datasets.load("at-odds").graphs[0]
+    chosen = ("--set", f"response={graph.id}", "--out", str(tmp_path / "out"))
+    with served("at-odds", *chosen) as url:
+        page = browser.new_page(viewport={"width": 1400, "height": 900})
+        page.goto(url, timeout=120_000)
+        page.get_by_text("Relations: probability", exact=True).click(timeout=120_000)
+        for words in ("exactly one of a3 and a5 holds", "at least one of a8 and a9 holds"):
+            expect(page.get_by_text(words, exact=True)).to_be_visible(timeout=120_000)
+        # Where one of two claims of which exactly one holds is true, the other hardly is.
+        page.get_by_test_id("observe-a5").click()
+        page.get_by_role("option", name="true", exact=True).click()
+        expect(page.get_by_test_id("moved")).to_contain_text("a3", timeout=120_000)
+        seen = explored(Exploration(graph, observed={"a5": True}))
+        assert seen.claims["a3"] < explored(Exploration(graph)).claims["a3"]
+        expect(page.get_by_test_id("claims")).to_contain_text(f"{seen.claims['a3']:.4f}")
+        # The page is sent what it shows before it is closed.
+        page.close()
+
+
 SCRIPT = "(()=>{window.ran=(window.ran||0)+1})()"
 HOSTILE = f'x" :title="{SCRIPT}" :class=\'{SCRIPT}\' :id={SCRIPT} y="<img src=x onerror={SCRIPT}>'
 
