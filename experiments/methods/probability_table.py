@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.evaluators.response import METADATA_KEY
 from experiments.findings.table import data_frame
-from experiments.settings import ColumnName, ColumnNames, Settings, Words
-from experiments.settings.columns import LABEL, MODEL, PROBABILITY, RESPONSE, Columns
+from experiments.settings import ColumnName, ColumnNames
+from experiments.settings.columns import LABEL, MODEL, PROBABILITY, RESPONSE, Columns, LabelColumns
 from experiments.study.cell_names import CELL
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -159,20 +159,11 @@ _DATA = ("dataset", "data", "benchmark", "split")
 _CLAIM = ("claim id", "claim", "atom id", "atom")
 
 
-class ProbabilityColumns(Settings, together={"column": "*"}):
+class ProbabilityColumns(LabelColumns, together={"column": "*"}):
     """Columns of the table."""
 
     p: ColumnNames = ()
     """Probability of being true; repeat it for several models."""
-
-    label: ColumnName = None
-    """The human label of the claim."""
-
-    true: Words = ()
-    """A label that means true; all others are then false; repeatable."""
-
-    irrelevant: Words = ()
-    """A label of claims that do not count; repeatable."""
 
     group: ColumnName = None
     """The response that the claim belongs to; without one, every claim is its own."""
@@ -287,7 +278,7 @@ def judged_frame(
 
 
 def read_labels(
-    values: Sequence[Any], where: str, columns: ProbabilityColumns, *, labelled: bool = True
+    values: Sequence[Any], where: str, columns: LabelColumns, *, labelled: bool = True
 ) -> list[ClaimLabel | None]:
     """Labels in whatever words a column has them, None where there is none.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from experiments.settings import ColumnName, Settings, Words
 from factormodels.errors import InputError, nearest
 from factormodels.truth_words import folded
 
@@ -18,6 +19,19 @@ PROBABILITY = (
 )
 MODEL = ("model", "method", "system")
 """Names by which a column is known, the likeliest first; case, dashes and underscores are alike."""
+
+
+class LabelColumns(Settings, together={"column": "*"}):
+    """Columns of the table."""
+
+    label: ColumnName = None
+    """The human label of the claim."""
+
+    true: Words = ()
+    """A label that means true; all others are then false; repeatable."""
+
+    irrelevant: Words = ()
+    """A label of claims that do not count; repeatable."""
 
 
 class Columns:

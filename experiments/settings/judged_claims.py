@@ -11,8 +11,8 @@ from itertools import starmap
 from typing import Annotated, Any
 
 from calibration.self_knowledge import ClaimLabel, ClaimRecord, ModelJudgement, Setting
-from experiments.settings import ColumnName, ColumnNames, Option, Settings, Words
-from experiments.settings.columns import LABEL, MODEL, RESPONSE, Columns
+from experiments.settings import ColumnName, ColumnNames, Option
+from experiments.settings.columns import LABEL, MODEL, RESPONSE, Columns, LabelColumns
 from experiments.settings.labelled_claims import LabelledClaims
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -50,20 +50,11 @@ _GRID = 1_000_000
 """A relative position is a place on a grid so fine that no edge of a bin is missed."""
 
 
-class ClaimColumns(Settings, together={"column": "*"}):
+class ClaimColumns(LabelColumns, together={"column": "*"}):
     """Columns of the table."""
 
     response: ColumnName = None
     """Id of the response."""
-
-    label: ColumnName = None
-    """The human label of the claim."""
-
-    true: Words = ()
-    """A label that means true; all others are then false; repeatable."""
-
-    irrelevant: Words = ()
-    """A label of claims that do not count; repeatable."""
 
     judgement: Annotated[ColumnNames, Option("[SETTING=]COLUMN")] = ()
     """What the model says: correct/incorrect, yes/no, A/B/C; repeatable by setting."""
