@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import product, tee
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,9 +43,10 @@ class Clamped:
     def run(self, graph: FactorGraph, threads: Callable[[], int]) -> Run:
         """log Z and marginals, as the plan of the whole graph would find them."""
         log_z, mean, scaled = -np.inf, np.zeros(int(graph.cardinalities.sum())), True
-        for clamped in _assignments(graph, self.variables):
-            rest = clamped.absorb_evidence()
-            part = self.plan.run(rest.log_values, threads)
+        assigned = ((g, g.absorb_evidence()) for g in _assignments(graph, self.variables))
+        graphs, again = tee(assigned)
+        parts = self.plan.run_in_turn((rest.log_values for _, rest in again), threads)
+        for part, (clamped, rest) in zip(parts, graphs, strict=True):
             scaled = scaled and part.scaled
             if part.code == ZERO:
                 continue

@@ -145,6 +145,21 @@ class Plan:
         self._spare.append(work)
         return found
 
+    def run_in_turn(
+        self, rows: Iterable[NDArray[np.float64]], threads: Callable[[], int]
+    ) -> Iterator[Run]:
+        """Yield what `run` returns for each of several log tables, in one workspace.
+
+        Where tables are large, memory that is handed out anew costs as much as a run in it.
+        """
+        if self.small:
+            yield from (self.run(log_values, threads) for log_values in rows)
+            return
+        large = SPARE.take(self.program, self.table_starts)
+        for log_values in rows:
+            yield self._run_in_chunks(log_values, large, threads(), self.program)
+        SPARE.give(large)
+
     def run_each(self, rows: Sequence[NDArray[np.float64]]) -> Iterator[Fields]:
         """What `run` returns for each of many log tables, if tables are small."""
         count = len(rows)

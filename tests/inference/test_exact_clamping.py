@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from factormodels import FactorGraph
 from factormodels.synthetic import grid, random_graph
 from inference import Status, TooLargeError, ZeroPartitionError, infer, infer_batch
+from inference.exact import plans, workspaces
 from inference.exact.backend import Exact
+from inference.exact.kernels.program import TreeProgram
+from inference.exact.kernels.propagation import Workspace
+from inference.exact.workspaces import large_workspace
 
 
 def narrow(graph: FactorGraph, share: float) -> Exact:
@@ -36,6 +41,27 @@ def test_what_is_clamped_and_summed_is_exact(graph: FactorGraph) -> None:
     np.testing.assert_allclose(found.marginals.flat, truth.marginals.flat, atol=1e-12)
     for other in infer_batch([graph] * 3, exact):
         assert other.log_z == found.log_z
+
+
+def test_large_tables_of_all_assignments_take_one_workspace(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    graph = grid(8, 8, coupling=1.0, field=1.0, seed=0)
+    taken: list[int] = []
+
+    def counted(program: TreeProgram, table_starts: NDArray[np.int64]) -> Workspace:
+        taken.append(len(table_starts))
+        return large_workspace(program, table_starts)
+
+    monkeypatch.setattr(plans, "LOG2_CHUNKED_TABLE", 1.0)
+    monkeypatch.setattr(workspaces, "large_workspace", counted)
+    # As where tables take a large part of the memory: no run leaves its workspace to the next.
+    monkeypatch.setattr(workspaces, "_SHARE", 0.0)
+    found = narrow(graph, 0.6).infer(graph)
+    assert found.stats["method"] == "clamping"
+    assert len(taken) == 1
+    assert found.log_z == pytest.approx(infer(graph, "exact").log_z, abs=1e-9)
+    assert len(taken) == 2
 
 
 def test_what_misses_the_memory_by_much_is_refused() -> None:
