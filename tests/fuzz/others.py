@@ -226,6 +226,10 @@ def _packed(files: Mapping[str, bytes]) -> bytes:
     return json.dumps({name: content.decode("latin-1") for name, content in files.items()}).encode()
 
 
+_LONGEST_NAME = 255
+"""Bytes of a file's name: what the file systems of Linux take."""
+
+
 def _files(read: Callable[[Path], object]) -> Callable[[Path], object]:
     """Reads a folder of the files that were packed."""
 
@@ -239,7 +243,8 @@ def _files(read: Callable[[Path], object]) -> Callable[[Path], object]:
         for name, content in files.items() if isinstance(files, dict) else ():
             file = folder / name
             # A set of files has plain names; what a name within a file says is another matter.
-            if not name.isprintable() or not name.strip("./ ") or ".." in name:
+            plain = name.isprintable() and name.strip("./ ") and ".." not in name
+            if not plain or len(name.encode()) > _LONGEST_NAME:
                 continue
             text = content if isinstance(content, str) else json.dumps(content)
             file.parent.mkdir(parents=True, exist_ok=True)
