@@ -6,7 +6,8 @@ import ast
 import fnmatch
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -563,3 +564,43 @@ def test_few_say_of_a_text_that_it_is_latex() -> None:
         if re.search(r"""f["']%\s""", path.read_text(encoding="utf-8"))
     }
     assert beginning == {"experiments/findings/markup.py"}
+
+
+def twice(paths: Sequence[Path]) -> list[list[str]]:
+    """Places of code in functions that stands more than once, five lines or more of it."""
+    places: dict[tuple[str, ...], list[str]] = {}
+    for path in paths:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for node in ast.walk(ast.parse("\n".join(lines))):
+            if isinstance(node, ast.ClassDef) or not isinstance(node, ast.stmt):
+                continue
+            body = getattr(node, "body", [])
+            # A statement that holds others, or two in a row.
+            alone = [(each, each) for each in body if hasattr(each, "body")]
+            for first, last in (*alone, *pairwise(body)):
+                end = last.end_lineno or 0
+                if end - first.lineno >= 4 and not is_said(first) and not is_said(last):
+                    part = tuple(line.strip() for line in lines[first.lineno - 1 : end])
+                    place = f"{path.relative_to(ROOT)}:{first.lineno}"
+                    places.setdefault(part, []).append(place)
+    return [found for found in places.values() if len(found) > 1]
+
+
+def is_said(node: ast.stmt) -> bool:
+    """Whether it is a docstring, or an import."""
+    return isinstance(node, ast.Import | ast.ImportFrom) or (
+        isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    )
+
+
+def test_no_code_of_five_lines_stands_twice() -> None:
+    # Kernels are compiled, each by itself.
+    assert twice([path for path in sources(*LAYERS) if "kernels" not in path.parts]) == []
+
+
+def test_code_that_stands_twice_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    lines = ("    try:", "        x = 1", "    except OSError:", "        x = 2", "    return x")
+    path = tmp_path / "module.py"
+    path.write_text("\n".join(("def one():", *lines, "def other():", *lines, "")))
+    assert twice([path]) == [["module.py:2", "module.py:8"]]

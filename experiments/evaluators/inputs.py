@@ -18,10 +18,16 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.arrow_files import is_binary_table
 from factormodels.io.files import read_bytes, text_of
 from factormodels.io.json_records import record_id, shown
-from factormodels.io.json_text import decode
 from factormodels.io.published.formats import format_of
 from factormodels.io.reading import items_of
-from factormodels.io.records import column_names, is_json, json_records, strictly, table_records
+from factormodels.io.records import (
+    column_names,
+    is_json,
+    is_json_value,
+    json_records,
+    strictly,
+    table_records,
+)
 from factormodels.io.tables import (
     DataTable,
     holds_binary_tables,
@@ -375,13 +381,7 @@ def _looks_like_json(text: str, suffix: str) -> bool:
         return False
     if suffix in _JSON_SUFFIXES or text.lstrip().startswith("{"):
         return True
-    if re.match(r"\s*\[\s*\{", text):
-        return True
-    try:
-        decode(text, "")
-    except InputError:
-        return False
-    return True
+    return bool(re.match(r"\s*\[\s*\{", text)) or is_json_value(text)
 
 
 def _is_table(text: str) -> bool:

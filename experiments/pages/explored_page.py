@@ -135,15 +135,11 @@ def save(asked: Exploration, folder: Path) -> list[Path]:
     Raises:
         InputError: if the folder cannot be written.
     """
+    from factormodels.io.files import prepare_folder
     from factormodels.io.plain_yaml import parse_yaml
 
     found = explored(asked)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"{folder}: the folder cannot be made ({error.strerror}); give another with --out"
-        ) from None
+    prepare_folder(folder)
     graph, figure, study = (folder / name for name in ("graph.json", "graph.pdf", "study.yaml"))
     # Strengths are in the probabilities of the relations already.
     write_fact_graph(changed_graph(asked), graph)

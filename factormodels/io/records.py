@@ -126,7 +126,7 @@ def _are_json_lines(first_two: Sequence[str]) -> bool:
     """Whether a text with these first lines that are not blank is JSON Lines."""
     if len(first_two) < 2 or not first_two[0].lstrip().startswith(("{", "[")):
         return False
-    return first_two[1].startswith("{") or _is_value(first_two[0])
+    return first_two[1].startswith("{") or is_json_value(first_two[0])
 
 
 def _records_of_lines(lines: Iterable[str], source: Source) -> Iterator[Record]:
@@ -200,7 +200,8 @@ def _decoded(text: str, source: Source, line: int | None) -> Record:
         return Record(None, line, error)
 
 
-def _is_value(text: str) -> bool:
+def is_json_value(text: str) -> bool:
+    """Whether a text is one JSON value, whole."""
     try:
         decode(text, "")
     except InputError:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import os
 import re
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from factormodels.errors import LimitReachedError
+from factormodels.extraction.concurrency import seconds_to_wait
 
 _TOO_MANY = 429
 _TRANSIENT_STATUS = {408, 409, 425, _TOO_MANY}
@@ -151,12 +150,4 @@ def without_secrets(text: str) -> str:
 def seconds_asked_for(error: BaseException | None) -> float | None:
     """Seconds that a server asks to wait with Retry-After; None if it does not."""
     headers = getattr(error, "litellm_response_headers", None) or {}
-    value = str(headers.get("retry-after") or "")
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):
-        return None
+    return seconds_to_wait(headers.get("retry-after"))

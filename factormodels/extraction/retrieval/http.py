@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 
 from factormodels.errors import InputError
@@ -19,6 +17,7 @@ from factormodels.extraction.addresses import (
     public_addresses,
     web_address,
 )
+from factormodels.extraction.concurrency import seconds_to_wait
 from factormodels.extraction.optional_libraries import optional_module
 
 if TYPE_CHECKING:
@@ -294,7 +293,8 @@ async def _answer(
 ) -> tuple[int, str, bytes, str]:
     status = response.status_code
     if status in _RETRIED:
-        raise _Transient(f"status {status}", _retry_after(response.headers))
+        wait = seconds_to_wait(response.headers.get("retry-after"))
+        raise _Transient(f"status {status}", wait or 0.0)
     if status in _REDIRECTS:
         return status, response.extensions["location"], b"", ""
     if status != 200:
@@ -307,19 +307,3 @@ async def _answer(
             raise RequestFailed(f"{place}: the answer has more than {settings.max_bytes} bytes")
         parts.append(part)
     return status, "", b"".join(parts), response.charset_encoding or ""
-
-
-def _retry_after(headers: Any) -> float:
-    """Seconds that a server asks to wait, as a number or a date; 0 where it does not say."""
-    value = headers.get("retry-after", "")
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        until = parsedate_to_datetime(value)
-    except (ValueError, TypeError):
-        return 0.0
-    if until.tzinfo is None:
-        until = until.replace(tzinfo=UTC)
-    return max(0.0, (until - datetime.now(UTC)).total_seconds())
