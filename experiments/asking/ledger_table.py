@@ -45,19 +45,14 @@ def ledger_table(ledger: Ledger) -> Table:
     return Table(frame, (Column("stage", "stage"), *columns))
 
 
-def planned_table(ledger: Ledger) -> Table:
+def planned_findings(source: str, ledger: Ledger) -> Findings:
     """What a dry run would have asked, a row per stage: nobody answered it."""
     rows = [(stage, usage.failures) for stage, usage in ledger.stages.items()]
-    columns = columns_as("stage | calls:0")
-    return Table(data_frame(rows, ["stage", "calls"]), columns, "What would be asked.")
-
-
-def planned_findings(source: str, ledger: Ledger) -> Findings:
-    """What a dry run of a command found."""
+    frame = data_frame(rows, ["stage", "calls"])
     return Findings(
         source=source,
         sentences=("Nothing was sent; what is asked of answers is not counted.",),
-        tables={"calls": planned_table(ledger)},
+        tables={"calls": Table(frame, columns_as("stage | calls:0"), "What would be asked.")},
     )
 
 

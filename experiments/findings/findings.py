@@ -175,8 +175,6 @@ class Findings(Previewed):
         from experiments.findings.page import write_findings_page
 
         place = Path(path)
-        if place.is_dir():
-            raise InputError(f"{place}: this is a folder; name a file in it")
         write_findings_page(place, self)
         return place
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from calibration.self_knowledge import IntervalSettings
-from experiments.asking.ledger_table import ledger_table, planned_table
+from experiments.asking.ledger_table import ledger_table, planned_findings
 from experiments.asking.relation_models import relation_model
 from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, Model
@@ -398,9 +398,8 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
         sentences += told
         drawings.append(partial(_padding_figures, curves))
     if settings.dry_run:
-        sentences, drawings = ["Nothing was sent; what is asked of answers is not counted."], []
-        tables = {"calls": planned_table(session.ledger)}
-    elif session.ledger.stages:
+        return planned_findings(source, session.ledger)
+    if session.ledger.stages:
         tables["cost"] = ledger_table(session.ledger)
     return Findings(
         source=source,
