@@ -177,6 +177,8 @@ def draft(kept: KeptResults, made: Artefacts) -> Paper:
             "boosted trees, neighbours",
             "with causes of biographies",
             "linear, neighbours",
+            "boosted trees, neighbours, texts",
+            "neighbours, texts",
         )
     }
     ahead = {
@@ -185,6 +187,12 @@ def draft(kept: KeptResults, made: Artefacts) -> Paper:
         )
         for name in ("with causes of biographies", "linear, neighbours")
     }
+    texts = kept.row(
+        *(study, "differences"),
+        data="factscore",
+        method="with texts",
+        other="with causes of biographies",
+    )
     gains = {
         kind: kept.row(
             "core-on-biographies",
@@ -207,7 +215,9 @@ def draft(kept: KeptResults, made: Artefacts) -> Paper:
         f"position, with the same causes, "
         f"{by['with causes of biographies']['brier']:.4f}. Boosted trees that see the neighbours' "
         f"evidence have {by['boosted trees, neighbours']['brier']:.4f}; a field that sees it too "
-        f"has {by['linear, neighbours']['brier']:.4f}. Selection by Core keeps "
+        f"has {by['linear, neighbours']['brier']:.4f}. With columns of how much of a claim's text "
+        f"passages hold, trees have {by['boosted trees, neighbours, texts']['brier']:.4f} and the "
+        f"field {by['neighbours, texts']['brier']:.4f}. Selection by Core keeps "
         f"{whole['kept']:.0%} of the claims; it takes the gain of repetition from "
         f"{gains['repetitive']['plain']:.3f} to {gains['repetitive']['core']:.3f} and that of true "
         f"claims about other topics from {gains['off-topic']['plain']:.3f} to "
@@ -232,7 +242,8 @@ def draft(kept: KeptResults, made: Artefacts) -> Paper:
                     "Less boosted trees with neighbours the field has a Brier score of "
                     f"{number(ahead['with causes of biographies'], 'brier')} without neighbours' "
                     f"columns, and of {number(ahead['linear, neighbours'], 'brier')} with them, "
-                    "paired over biographies.",
+                    "paired over biographies. Columns of how much of what a claim says of its "
+                    f"topic passages hold change it by {number(texts, 'brier')}.",
                 ),
                 {"scores": tables["scores"]},
                 {
