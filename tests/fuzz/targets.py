@@ -12,6 +12,7 @@ from contextlib import chdir, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
@@ -196,6 +197,8 @@ def targets(finished: Path) -> tuple[Target, ...]:
             _responses,
             20,
         ),
+        Target("sampled answers", "answers.jsonl", (ANSWERS.encode(),), _answers, 10),
+        Target("Chroma", "chroma.sqlite3", (_chroma(),), _documents, 10),
         Target("study", "study.yaml", (STUDY.encode(), b"base: compare\nseed: 2\n"), _study, 60),
         Target(
             "override", "override.txt", tuple(line.encode() for line in _OVERRIDES), _override, 60
@@ -387,6 +390,26 @@ def _templates(path: Path) -> object:
     from factormodels.selection.bleached import read_templates
 
     return read_templates(path)
+
+
+ANSWERS = (
+    '{"response": "r", "source": "c", "target": "a", "verbalised": [0.9, 0.05, 0.05], '
+    '"answers": [{"temperature": 0.3, "relation": "entailment", "text": "It says so."}]}\n'
+    '{"premise": "p", "hypothesis": "h", "answers": [{"temperature": 1, "relation": "neutral"}]}\n'
+)
+
+
+def _answers(path: Path) -> object:
+    from factormodels.extraction.relation_models.recorded_answers import read_recorded_answers
+
+    return read_recorded_answers(path)
+
+
+def _chroma() -> bytes:
+    from tests.factormodels.extraction.retrieval.test_chroma import DOCUMENTS, database
+
+    with TemporaryDirectory() as folder:
+        return database(Path(folder) / "chroma.sqlite3", DOCUMENTS).read_bytes()
 
 
 def _documents(path: Path) -> object:

@@ -33,6 +33,7 @@ ASKED = {
     "infer": ("graph.json",),
     "assess": ("answer.txt", "--documents", "notes"),
     "coherence": ("graph.json",),
+    "consensus": ("demonstration",),
     "score": ("claims.csv", "--set", "bootstrap=20,resamples=20"),
     "select": ("graph.json", "--set", "domain=things"),
     "self-knowledge": ("judged.jsonl",),

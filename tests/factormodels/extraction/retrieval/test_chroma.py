@@ -36,8 +36,8 @@ def database(path: Path, documents: Sequence[tuple[str, str, dict[str, str | int
                 values = (f"{scope} {collection}", scope, scope, f"id {collection}")
                 file.execute("INSERT INTO segments VALUES (?, ?, ?, ?)", values)
         for number, (collection, name, metadata) in enumerate(documents):
-            values = (number, f"METADATA {collection}", name, b"1")
-            file.execute("INSERT INTO embeddings VALUES (?, ?, ?, ?)", values)
+            stored = (number, f"METADATA {collection}", name, b"1")
+            file.execute("INSERT INTO embeddings VALUES (?, ?, ?, ?)", stored)
             for key, value in metadata.items():
                 text, whole = (value, None) if isinstance(value, str) else (None, value)
                 row = (number, key, text, whole)
@@ -45,7 +45,7 @@ def database(path: Path, documents: Sequence[tuple[str, str, dict[str, str | int
     return path
 
 
-DOCUMENTS = (
+DOCUMENTS: tuple[tuple[str, str, dict[str, str | int]], ...] = (
     ("wiki", "d2", {"chroma:document": "Trains cross it.", "title": "Bridge", "page": 7}),
     ("wiki", "d1", {"chroma:document": "It opened in 1890.", "source": "https://example.org/b"}),
     ("notes", "d1", {"chroma:document": "Another d1."}),
