@@ -205,7 +205,7 @@ def consensus(responses: Responses, settings: ConsensusSettings) -> Findings:
     with asking(settings) as session:
         if recorded is not None:
             name, held = recorded
-            votes = replace(votes, temperatures=held.temperatures, samples=held.samples)
+            votes = ConsensusLaw(held.temperatures, held.samples, settings.likeness)
             known, answers, others = _looked_up(known, held, name)
         else:
             model = session.needed_model("consensus asks")

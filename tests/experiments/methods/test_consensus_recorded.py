@@ -49,8 +49,15 @@ def test_a_file_gives_what_its_answers_say(tmp_path: Path) -> None:
         for line in ANSWERS.read_text("utf-8").splitlines()[::2]:
             record = json.loads(line)
             del record["logprobs"]
+            # Sampled at fewer temperatures than those that are usual.
+            record["answers"] = [one for one in record["answers"] if one["temperature"] < 0.6]
             file.write(json.dumps(record) + "\n")
-    fewer: Any = consensus("demonstration", complete=True, recorded=kept)
+    law = tmp_path / "law.json"
+    fewer: Any = consensus(
+        "demonstration", complete=True, recorded=kept, temperatures=(0.9,), save=law
+    )
+    learned = read_consensus(law)
+    assert (learned.temperatures, learned.samples) == ((0.3, 0.5), 4)
     assert set(fewer["scores"]["model"]) == WAYS - {"logprobs"}
     assert "Learned from 56 labelled relations of 14 responses" in str(fewer)
     of_claims: Any = consensus("demonstration", labels="claims", recorded=kept)
