@@ -112,8 +112,8 @@ class JudgementSettings(
     claim."""
 
     likeness: Annotated[str, Option("NAME")] = WORDS
-    """What --gate measures: words (the share of the claim's that the passage has), or
-    meaning:FOLDER (the cosine between embeddings of a local model)."""
+    """How alike a passage and a claim are, for the gate: words (the share of the claim's that the
+    passage has), or meaning:FOLDER (the cosine between embeddings of a local model)."""
 
     early_exit: Annotated[Any, Option("RULE")] = None
     """Ask for no relations of a response that declines (to answer), or is unlike (no passage shares
