@@ -47,6 +47,11 @@ install: $(VENV)/installed $(VENV)/kernels ## Make .venv with everything in it; 
 run: $(VENV)/core-kernels ## Compare the algorithms on the embedded data: a table, a plot, files in results/
 	$(VENV)/bin/factormodels run experiments/configs/compare.yaml --out results/compare --overwrite
 
+# A process of tests for each processor: a second thread of linear algebra would only wait there, and
+# waits by counting, which takes processor time from the others.
+test quick: export OPENBLAS_NUM_THREADS := 1
+test quick: export OMP_NUM_THREADS := 1
+
 test: install browser latex ## Run the tests
 	$(VENV)/bin/python -m pytest -n $(WORKERS) --dist worksteal
 

@@ -6,7 +6,8 @@ import ast
 import fnmatch
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
@@ -98,18 +99,34 @@ def sources(*packages: str) -> list[Path]:
     return sorted(path for package in packages for path in (ROOT / package).rglob("*.py"))
 
 
-def imported_names(path: Path) -> Iterator[tuple[str, int]]:
-    """Yield (absolute name of an imported module, line), imports within functions too."""
+def imported_names(path: Path) -> tuple[tuple[str, int], ...]:
+    """Return (absolute name of an imported module, line), imports within functions too."""
     package = module_name(path).split(".")
     if path.name != "__init__.py":
         package = package[:-1]
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    return _imported_names(path.read_text(encoding="utf-8"), tuple(package))
+
+
+@cache
+def _imported_names(source: str, package: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
+    """What `imported_names` returns of a source within a package; several tests ask for each."""
+    return tuple(_names_imported_in(ast.parse(source), package))
+
+
+def _names_imported_in(tree: ast.Module, package: tuple[str, ...]) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.name, node.lineno
         elif isinstance(node, ast.ImportFrom):
             base = package[: len(package) - node.level + 1] if node.level else []
             yield ".".join([*base, node.module or ""]), node.lineno
+
+
+def nodes_about(words: Iterable[str], source: str) -> Iterator[ast.AST]:
+    """Yield the nodes of a source; none where no word of those looked for is in it."""
+    if any(word in source for word in words):
+        yield from ast.walk(ast.parse(source))
 
 
 def upward_imports(path: Path) -> list[str]:
@@ -144,7 +161,7 @@ def room_faults(package: str) -> list[str]:
 def library_faults(source: str) -> list[str]:
     """Return what library code must not do: print, configure logging, assert."""
     faults = []
-    for node in ast.walk(ast.parse(source)):
+    for node in nodes_about(("assert", "print", "basicConfig"), source):
         if isinstance(node, ast.Assert):
             faults.append(f"line {node.lineno}: assert")
         elif isinstance(node, ast.Call):
@@ -319,7 +336,7 @@ def address_faults(path: Path) -> list[str]:
         if name.partition(".")[0] in READS_ADDRESSES
     ]
     allowed = {"AsyncClient"} if path == ROOT / REQUEST_GATE else set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes_about(SENDS_REQUESTS, path.read_text(encoding="utf-8")):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             name = node.func.attr
             if name in SENDS_REQUESTS - allowed:
@@ -505,7 +522,7 @@ def ways_round(path: Path) -> list[str]:
     ]
     if name in GATES["pyarrow"]:
         return faults
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in nodes_about(ARROW_READERS, path.read_text(encoding="utf-8")):
         if isinstance(node, ast.Attribute) and node.attr in ARROW_READERS:
             faults.append(f"{name}:{node.lineno} reads by {node.attr}")
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pyarrow"):
@@ -551,7 +568,7 @@ def test_few_say_of_a_text_that_it_is_latex() -> None:
     makers = {
         str(path.relative_to(ROOT))
         for path in sources(*LAYERS)
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in nodes_about(["Latex"], path.read_text(encoding="utf-8"))
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name | ast.Attribute)
         and (node.func.id if isinstance(node.func, ast.Name) else node.func.attr) == "Latex"
