@@ -336,7 +336,7 @@ def _by_atom(results: Mapping[str, Any], key: str, where: str) -> dict[str, Any]
     """Labels by atom: an object, or as an older version writes them, " a0: S a1: NS"."""
     value = results.get(key) or {}
     if isinstance(value, str) and _IN_WORDS.fullmatch(value):
-        return dict(pair.groups() for pair in _PAIR.finditer(value))
+        return dict(_PAIR.findall(value))
     return as_object(value, f"{where}: key {key!r}")
 
 
