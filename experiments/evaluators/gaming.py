@@ -139,28 +139,24 @@ class CanonicalRelations:
 
     def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
         """One answer per pair, in order."""
-        said = [
-            replace(
-                pair,
-                premise=self.canonical.get(pair.premise, pair.premise),
-                hypothesis=self.canonical.get(pair.hypothesis, pair.hypothesis),
-            )
-            for pair in pairs
-        ]
+        said = [self._said(pair) for pair in pairs]
+        # Many pairs are made of few texts: each text is compared in the form it has once.
+        texts = dict.fromkeys(text for pair in said for text in (pair.premise, pair.hypothesis))
+        plain = {text: normalised_text(text) for text in texts}
+        same = [plain[pair.premise] == plain[pair.hypothesis] for pair in said]
         # Only these are asked about: one that says the same needs no opinion.
-        different = [
-            pair
-            for pair in said
-            if normalised_text(pair.premise) != normalised_text(pair.hypothesis)
-        ]
+        different = [pair for pair, alike in zip(said, same, strict=True) if not alike]
         answers = iter(self.model.judge(different) if different else [])
-        same = Judgement(RelationKind.ENTAILMENT, 1.0, "recorded", (1.0, 0.0, 0.0))
-        return [
-            same
-            if normalised_text(pair.premise) == normalised_text(pair.hypothesis)
-            else next(answers)
-            for pair in said
-        ]
+        entailed = Judgement(RelationKind.ENTAILMENT, 1.0, "recorded", (1.0, 0.0, 0.0))
+        return [entailed if alike else next(answers) for alike in same]
+
+    def _said(self, pair: TextPair) -> TextPair:
+        """A pair with what its texts say in the place of what they are."""
+        premise = self.canonical.get(pair.premise, pair.premise)
+        hypothesis = self.canonical.get(pair.hypothesis, pair.hypothesis)
+        if premise is pair.premise and hypothesis is pair.hypothesis:
+            return pair
+        return replace(pair, premise=premise, hypothesis=hypothesis)
 
 
 def subject_of(graph: FactGraph) -> Subject:
