@@ -46,6 +46,7 @@ def answered(folder: Path, answer: Answer) -> Iterator[tuple[Path, Posterior]]:
         yield path, answer(path)
 
 
+@pytest.mark.longest
 def test_partition_functions(shared_data: Path, answer: Answer) -> None:
     for path, posterior in answered(shared_data / "uai2014" / "PR", answer):
         reference = read_log10_partition(Path(f"{path}.PR"))
