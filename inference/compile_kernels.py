@@ -17,9 +17,7 @@ from multiprocessing import get_context
 from factormodels.synthetic import fr2, grid
 from inference.exact.backend import Exact
 from inference.messages.frustration import frustration
-from inference.messages.lbp import LoopyBeliefPropagation
 from inference.registry import entries, get_backend
-from inference.stop import Stop
 from inference.tasks import (
     count_distribution,
     map_assignment,
@@ -83,8 +81,6 @@ def _compile_all(name: str) -> None:
             # Width 18: tables large enough for chunks, which have kernels of their own.
             backend.infer(grid(18, 18, coupling=1.0, field=1.0, seed=0))
         if name == "lbp":
-            # With a limit of time, as `auto` runs it.
-            LoopyBeliefPropagation().solve_until(small_graph(), Stop())
             # What is left without the factor of three variables is pairs, as `diagnostics` wants.
             frustration(small_graph().with_evidence({4: 0}))
 

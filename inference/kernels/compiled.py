@@ -9,7 +9,7 @@ import re
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from itertools import repeat
@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 from numba import njit
 from numba.core import serialize
+from numba.core.types import unliteral
 
 logger = logging.getLogger(__name__)
 
@@ -53,13 +54,18 @@ def inlined_kernel(function: Callable[..., Any]) -> Any:
     """Compile as `kernel` does, and write the function out wherever another kernel calls it.
 
     For steps of an inner loop: a call that receives arrays counts references to each, in atomic
-    operations for which threads that share the arrays wait.
+    operations for which threads that share the arrays wait. And for what one kernel alone calls:
+    the code of what is called is worked over anew in each of its callers, and theirs.
     """
     return _compiled(function, fastmath=False, inline="always")
 
 
 def reassociating_kernel(function: Callable[..., Any]) -> Any:
-    """Compile as `kernel` does, with sums in the order that suits vector instructions."""
+    """Compile as `kernel` does, with sums in the order that suits vector instructions.
+
+    These and those of `contracting_kernel` know numbers that are written out in a call, such as the
+    stride 1: for each they are compiled anew.
+    """
     return _compiled(function, fastmath={"reassoc", "nsz", "contract"})
 
 
@@ -83,7 +89,25 @@ def _compiled(
     source = Path(function.__code__.co_filename)
     index._source_stamp = (index._source_stamp, _sources_digest(source))
     vars(dispatcher)["compile"] = _announced(dispatcher)
+    if not fastmath:
+        vars(dispatcher)["get_call_template"] = _without_literals(dispatcher.get_call_template)
     return dispatcher
+
+
+_plain: Callable[[Any], Any] = unliteral
+
+
+def _without_literals(get_call_template: Callable[..., Any]) -> Callable[..., Any]:
+    """Calls among kernels for which a number that is written out is a number like any other.
+
+    Numba would compile what is called once for 0, once for 1 and once for a variable.
+    """
+
+    def get(types: Sequence[Any], keywords: Mapping[str, Any]) -> Any:
+        plain = {name: _plain(each) for name, each in keywords.items()}
+        return get_call_template(tuple(map(_plain, types)), plain)
+
+    return get
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, kernel
 
 
 @kernel
@@ -16,13 +16,35 @@ def group(keys, n_groups):
             starts[key + 1] += 1
     for group in range(n_groups):
         starts[group + 1] += starts[group]
-    fill = starts[:-1].copy()
+    fill = np.empty(n_groups, dtype=np.int64)
+    for group in range(n_groups):
+        fill[group] = starts[group]
     items = np.empty(starts[n_groups], dtype=np.int64)
     for item in range(len(keys)):
         if keys[item] >= 0:
             items[fill[keys[item]]] = item
             fill[keys[item]] += 1
     return starts, items
+
+
+@inlined_kernel
+def sort_descending(values):
+    """Sort whole numbers, largest first.
+
+    By insertion, in steps for many (Shell 1959): NumPy's own sort takes long to compile.
+    """
+    gap = 1
+    while gap < len(values) // 32:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, len(values)):
+            item = values[i]
+            j = i - gap
+            while j >= 0 and values[j] < item:
+                values[j + gap] = values[j]
+                j -= gap
+            values[j + gap] = item
+        gap //= 3
 
 
 @kernel

@@ -15,7 +15,9 @@ def factors_by_variable(n_variables, scope_starts, scope_variables):
         starts[scope_variables[slot] + 1] += 1
     for variable in range(n_variables):
         starts[variable + 1] += starts[variable]
-    fill = starts[:-1].copy()
+    fill = np.empty(n_variables, dtype=np.int64)
+    for variable in range(n_variables):
+        fill[variable] = starts[variable]
     factors = np.empty(len(scope_variables), dtype=np.int64)
     for factor in range(len(scope_starts) - 1):
         for slot in range(scope_starts[factor], scope_starts[factor + 1]):

@@ -17,12 +17,7 @@ from inference.backend import Backend, BeliefFunction, Result, zero_partition
 from inference.messages.beliefs import fixed_point_beliefs
 from inference.messages.frustration import frustration_of
 from inference.messages.kernels import schedules
-from inference.messages.kernels.solve import (
-    NOT_PAIRS,
-    reduce_and_solve_pairs,
-    solve,
-    solve_until,
-)
+from inference.messages.kernels.solve import NOT_PAIRS, reduce_and_solve_pairs, solve
 from inference.messages.reduction import reduced
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.stacked_graphs import Stacked, end_of_range
@@ -94,15 +89,16 @@ class LoopyBeliefPropagation(Backend):
             *settings,
         )
         if code == NOT_PAIRS:
+            never = np.zeros(1, dtype=np.int64)
             code, marginals, log_z, residuals = solve(
-                graph.cardinalities, reduced(graph), *settings
+                graph.cardinalities, reduced(graph), *settings, never
             )
         return self._posterior(graph, code, marginals, log_z, residuals)
 
     def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
         """`solve` within what time is left, after one iteration at least."""
         with stop.within() as flag:
-            found = solve_until(graph.cardinalities, reduced(graph), *self.kernel_settings(), flag)
+            found = solve(graph.cardinalities, reduced(graph), *self.kernel_settings(), flag)
         return self._posterior(graph, *found)
 
     def _posterior(

@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from factormodels.arrays import frozen
 from factormodels.factor_graph import FactorGraph
 from inference.exact.backend import Exact
 from inference.kernels.interaction import factors_by_variable
 from inference.possible_states import arrays_of, hard_factors, random_state, state_starts
 from inference.posterior import Posterior
+from inference.sampling.chains import state_type
 from inference.sampling.gibbs import blocks_of
 from inference.sampling.kernels.annealing import (
     anneal,
@@ -85,7 +87,7 @@ def annealing_path(graph: FactorGraph, seed: np.random.SeedSequence) -> Annealin
         graph=graph,
         forest=forest,
         log_base=Exact().solve(forest).log_z or 0.0,
-        fixed=np.where(inside & ~finite, -np.inf, 0.0),
+        fixed=frozen(np.where(inside & ~finite, -np.inf, 0.0), np.float64),
         slopes=np.where(finite, graph.log_values, np.repeat(smallest, np.diff(starts))),
         zeros=(~finite & ~inside).astype(np.float64),
         blocks=blocks,
@@ -236,7 +238,7 @@ def forest_draws(
     )
     whole = np.ones((1, forest.n_variables), dtype=np.bool_)
     blocks = root_blocks(*arrays_of(forest)[:3], *by_variable, whole)
-    drawn = np.empty((count, forest.n_variables), dtype=np.int64)
+    drawn = np.empty((count, forest.n_variables), dtype=state_type(forest))
     run_chain(
         *arrays_of(forest),
         *by_variable,
@@ -247,4 +249,4 @@ def forest_draws(
         drawn,
         np.zeros((1, state_starts(forest)[-1])),
     )
-    return drawn
+    return drawn.astype(np.int64)

@@ -16,6 +16,7 @@ from inference.backend import TooLargeError, zero_partition
 from inference.exact.backend import Exact
 from inference.exact.kernels.cluster_tree import Buckets, buckets_of, build_tree
 from inference.exact.kernels.joins import with_joins
+from inference.exact.kernels.program import write_program
 from inference.exact.orders import elimination_order
 from inference.kernels.interaction import interaction_graph
 from inference.peers.toulbar2_search import check_search, search_toulbar2
@@ -194,8 +195,9 @@ def _maximum(
     )
     tree = build_tree(absorbed.cardinalities, order, buckets, 0)
     tree = with_joins(*structure, with_joins(*structure, tree, False), False)
+    program = write_program(*structure, absorbed.table_starts, tree)
     value, states = maximise(
-        *structure, absorbed.table_starts, absorbed.log_values, tree, maximised
+        absorbed.cardinalities, absorbed.table_starts, absorbed.log_values, tree, program, maximised
     )
     if value == -np.inf:
         raise zero_partition()

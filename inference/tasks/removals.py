@@ -17,6 +17,7 @@ from inference.backend import TooLargeError
 from inference.batch import infer_settings
 from inference.exact.backend import Exact
 from inference.exact.kernels.cluster_tree import ClusterTree
+from inference.exact.kernels.program import TreeProgram
 from inference.kernels.interaction import factors_by_variable
 from inference.possible_states import arrays_of
 from inference.posterior import Status
@@ -141,9 +142,11 @@ class _Near(NamedTuple):
 class _Model(NamedTuple):
     """A propagated model: the kernels' first arguments, and its messages."""
 
-    arrays: tuple[NDArray[np.int64], ...]
+    cardinalities: NDArray[np.int64]
+    table_starts: NDArray[np.int64]
     values: NDArray[np.float64]
     tree: ClusterTree
+    program: TreeProgram
 
 
 def _owners(graph: FactorGraph) -> NDArray[np.int64]:
@@ -188,14 +191,15 @@ def _effects(
         wanted_states(graph, wanted, state)
         return _effects_anywhere(graph, groups, wanted, state, exact)
     calibrated = exact.calibrate(graph)
-    absorbed, tree, marginals = calibrated.graph, calibrated.tree, calibrated.marginals
+    absorbed, marginals = calibrated.graph, calibrated.marginals
+    tree, program = calibrated.tree, calibrated.program
     del calibrated  # and its tables
     starts = np.cumsum(absorbed.cardinalities) - absorbed.cardinalities
     # An observed variable keeps its one state, whatever is removed.
     present = (graph.evidence == state).astype(np.float64)
     free = np.flatnonzero((graph.evidence == UNOBSERVED) & (graph.cardinalities > state))
     present[free] = marginals[starts[free] + state]
-    model = _propagated(absorbed, tree, exact)
+    model = _propagated(absorbed, tree, program, exact)
     without = _near_posteriors(model, groups, near, present, graph, state)
     removed = np.repeat(groups.names, np.diff(near.starts))
     return Effects(removed, near.targets, present[near.targets], without)
@@ -284,13 +288,9 @@ def _estimated(
     return Effects(removed, pairs, present, without, draws.status, errors[1:].T)
 
 
-def _propagated(graph: FactorGraph, tree: ClusterTree, exact: Exact) -> _Model:
-    arrays = (
-        graph.cardinalities,
-        graph.scope_starts,
-        graph.scope_variables,
-        graph.table_starts,
-    )
+def _propagated(
+    graph: FactorGraph, tree: ClusterTree, program: TreeProgram, exact: Exact
+) -> _Model:
     n_messages = int(tree.message_starts[-1])
     longest = int(
         max(np.diff(tree.message_starts).max(initial=1), graph.cardinalities.max(initial=1))
@@ -299,7 +299,8 @@ def _propagated(graph: FactorGraph, tree: ClusterTree, exact: Exact) -> _Model:
     needed = 8.0 * (len(graph.log_values) + 4 * n_messages + 3 * longest) + 12.0 * largest
     require_memory(needed, exact.allowance(), "the posteriors under removal")
     room = 2 * n_messages + longest
-    return _Model(arrays, log_messages(*arrays, graph.log_values, tree, room), tree)
+    values = log_messages(program, graph.table_starts, graph.log_values, room)
+    return _Model(graph.cardinalities, graph.table_starts, values, tree, program)
 
 
 def _near_posteriors(
@@ -316,9 +317,7 @@ def _near_posteriors(
     asked_starts = np.concatenate([[0], np.cumsum(asked)])[near.starts]
     found = result[asked]
     posteriors_without(
-        *model.arrays,
-        model.values,
-        model.tree,
+        *model,
         groups.starts,
         groups.factors,
         asked_starts,

@@ -169,3 +169,57 @@ def test_what_else_fails_amid_a_callback_is_still_told(monkeypatch: pytest.Monke
         Failing()
     (told,) = printed
     assert str(told.exc_value) == "a finalizer"
+
+
+@pytest.mark.slow
+def test_numbers_that_are_written_out_have_no_kernels_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "steps.py").write_text(
+        "from inference.kernels.compiled import kernel\n"
+        "from inference.kernels.views import read_only\n"
+        "@kernel\ndef plus(values, place, more):\n    return values[place] + (1 if more else 0)\n"
+        "@kernel\ndef twice(values, place):\n"
+        "    total = plus(read_only(values), 0, False) + plus(values, 1, True)\n"
+        "    return total + plus(read_only(values), place, True)\n"
+    )
+    code = (
+        "import numpy as np\nfrom steps import plus, twice\n"
+        "print(twice(np.arange(3), 2), *(array.mutable for array, *_ in plus.signatures))"
+    )
+    assert run_python(code, folder=tmp_path)[0] == "5 False True\n"
+
+
+KERNELS_CALLED_IN_TURN = """
+import sys
+import numpy as np
+from numba.core.dispatcher import Dispatcher
+from factormodels import datasets
+from inference import get_backend, infer_batch
+from inference.tasks import (
+    count_distribution, map_assignment, marginal_map, pairwise_joints, sample, without_variables,
+)
+
+graphs = [graph.to_factor_graph() for graph in datasets.load("demonstration").graphs]
+for name in ("exact", "lbp", "trw", "wmb", "ijgp", "cavi", "gibbs", "ais"):
+    infer_batch(graphs[:2], get_backend(name))
+    for graph in graphs[:2]:
+        get_backend(name).infer(graph)
+        get_backend(name).infer(graph.with_evidence({0: 1}))
+for graph in graphs[:2]:
+    map_assignment(graph)
+    marginal_map(graph, [0])
+    count_distribution(graph, [0, 1])
+    pairwise_joints(graph, [0, 1])
+    sample(graph, 2, 0)
+    without_variables(graph, [0])
+for module in list(sys.modules.values()):
+    if ".kernels." in getattr(module, "__name__", ""):
+        for name, kernel in sorted(vars(module).items()):
+            if isinstance(kernel, Dispatcher) and kernel.__module__ == module.__name__:
+                if len(kernel.signatures) > 1:
+                    print(name)
+"""
+
+
+@pytest.mark.slow
+def test_what_python_calls_is_compiled_for_one_kind_of_arguments() -> None:
+    assert run_python(KERNELS_CALLED_IN_TURN)[0].split() == []

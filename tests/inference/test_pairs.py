@@ -33,7 +33,8 @@ def fast(graph: FactorGraph, **settings: Any) -> Run:
 def general(graph: FactorGraph, **settings: Any) -> Run:
     absorbed = graph.absorb_evidence()
     kernel_settings = LoopyBeliefPropagation(**settings).kernel_settings()
-    result: Run = solve(absorbed.cardinalities, reduced(absorbed), *kernel_settings)
+    never = np.zeros(1, dtype=np.int64)
+    result: Run = solve(absorbed.cardinalities, reduced(absorbed), *kernel_settings, never)
     return result
 
 

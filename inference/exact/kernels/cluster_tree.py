@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.kernels.compiled import inlined_kernel, kernel
-from inference.kernels.grouping import group
+from inference.kernels.compiled import kernel
+from inference.kernels.grouping import group, sort_descending
 
 
 class ClusterTree(NamedTuple):
@@ -74,26 +74,6 @@ class Cost(NamedTuple):
     work: float
 
 
-@inlined_kernel
-def _sort_descending(values, size):
-    """Sort the first `size` values, largest first.
-
-    By insertion, in steps for many (Shell 1959): NumPy's own sort takes long to compile.
-    """
-    gap = 1
-    while gap < size // 32:
-        gap = 3 * gap + 1
-    while gap > 0:
-        for i in range(gap, size):
-            item = values[i]
-            j = i - gap
-            while j >= 0 and values[j] < item:
-                values[j + gap] = values[j]
-                j -= gap
-            values[j + gap] = item
-        gap //= 3
-
-
 @kernel
 def buckets_of(cardinalities, scope_starts, scope_variables, order):
     """`Buckets` of an elimination order, found by eliminating symbolically."""
@@ -138,7 +118,7 @@ def buckets_of(cardinalities, scope_starts, scope_variables, order):
                     bucket[size] = place
                     size += 1
             child = sibling[child]
-        _sort_descending(bucket, size)
+        sort_descending(bucket[:size])
         if starts[i] + size > len(places):
             larger = np.empty(2 * len(places) + size, dtype=np.int64)
             for entry in range(starts[i]):

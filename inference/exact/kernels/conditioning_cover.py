@@ -61,7 +61,9 @@ def pairwise_cover(cardinalities, scope_starts, starts, neighbours):
             suits = False
     if not suits:
         return False, np.empty(0, dtype=np.int64)
-    degrees = starts[1:] - starts[:-1]
+    degrees = np.empty(n, dtype=np.int64)
+    for v in range(n):
+        degrees[v] = starts[v + 1] - starts[v]
     chosen = np.zeros(n, dtype=np.bool_)
     for taken in range(LARGEST_COVER + 1):
         best = 0
@@ -69,7 +71,13 @@ def pairwise_cover(cardinalities, scope_starts, starts, neighbours):
             if degrees[v] > degrees[best]:
                 best = v
         if n == 0 or degrees[best] == 0:
-            return True, np.flatnonzero(chosen)
+            cover = np.empty(taken, dtype=np.int64)
+            found = 0
+            for v in range(n):
+                if chosen[v]:
+                    cover[found] = v
+                    found += 1
+            return True, cover
         if taken == LARGEST_COVER:
             break
         chosen[best] = True

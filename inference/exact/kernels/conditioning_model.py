@@ -37,11 +37,17 @@ class CoverModel(NamedTuple):
 def cover_model(n, scope_starts, scope_variables, table_starts, log_values, cover):
     """Dense model of a binary pairwise graph and a cover of its pairs."""
     in_cover = np.zeros(n, dtype=np.bool_)
-    in_cover[cover] = True
-    rest = np.flatnonzero(~in_cover)
     places = np.empty(n, dtype=np.int64)
-    places[cover] = np.arange(len(cover))
-    places[rest] = np.arange(len(rest))
+    for place in range(len(cover)):
+        in_cover[cover[place]] = True
+        places[cover[place]] = place
+    rest = np.empty(n - len(cover), dtype=np.int64)
+    count = 0
+    for v in range(n):
+        if not in_cover[v]:
+            rest[count] = v
+            places[v] = count
+            count += 1
     cover_fields = np.zeros((len(cover), 2))
     couplings = np.zeros((len(cover), len(cover), 2, 2))
     rest_fields = np.zeros((len(rest), 2))
@@ -56,7 +62,8 @@ def cover_model(n, scope_starts, scope_variables, table_starts, log_values, cove
         elif arity == 1:
             v = scope_variables[first]
             fields = cover_fields if in_cover[v] else rest_fields
-            fields[places[v]] += table
+            for state in range(2):
+                fields[places[v], state] += table[state]
         else:
             v, w = scope_variables[first], scope_variables[first + 1]
             for i in range(2):

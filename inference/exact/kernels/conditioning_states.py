@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.kernels.compiled import kernel, reassociating_kernel
+from inference.kernels.compiled import inlined_kernel, kernel, reassociating_kernel
 
 _NEVER_ZERO = 1e-300
 """Added to a denominator that is zero only where the weight is, so that 0/0 becomes 0."""
@@ -60,10 +60,10 @@ def batches(ranges, safe_range):
             count += 1
             total = ranges[c] + math.log(2.0)
     starts[count] = len(ranges)
-    return starts[: count + 1].copy()
+    return starts[: count + 1]
 
 
-@kernel
+@inlined_kernel
 def _log_weights(model, split, bits, weights):
     """Set the log potential of the cover alone, for all inner states and given other ones."""
     inner, n = split.inner, len(model.cover)
@@ -83,7 +83,8 @@ def _log_weights(model, split, bits, weights):
         for i in range(1 << a):
             weights[i | (1 << a)] = weights[i] + high
             weights[i] += low
-    weights += split.inner_couplings
+    for i in range(len(weights)):
+        weights[i] += split.inner_couplings[i]
 
 
 @reassociating_kernel
@@ -143,23 +144,33 @@ def sum_states(model, split, outer_state):
             off[c] = outer_off[c] * split.middle_potentials[c, 0, middle_state]
             on[c] = outer_on[c] * split.middle_potentials[c, 1, middle_state]
         for batch in range(len(split.batches) - 1):
-            product[:] = 1.0
+            for i in range(size):
+                product[i] = 1.0
             for c in range(split.batches[batch], split.batches[batch + 1]):
                 rows = split.inner_potentials[c]
                 _multiply(product, on[c], off[c], rows[1], rows[0])
-            weights += np.log(product)
-        largest = weights.max() + outer_scale
+            for i in range(size):
+                weights[i] += math.log(product[i])
+        largest = -np.inf
+        for i in range(size):
+            largest = max(largest, weights[i])
+        largest += outer_scale
         if largest == -np.inf:
             continue
         if largest > log_largest:
             shrink = math.exp(log_largest - largest)
             total *= shrink
-            cover_sums *= shrink
-            rest_sums *= shrink
+            for a in range(n):
+                cover_sums[a, 0] *= shrink
+                cover_sums[a, 1] *= shrink
+            for c in range(m):
+                rest_sums[c, 0] *= shrink
+                rest_sums[c, 1] *= shrink
             log_largest = largest
+        here = 0.0
         for i in range(size):
             weights[i] = math.exp(weights[i] + outer_scale - log_largest)
-        here = weights.sum()
+            here += weights[i]
         total += here
         for a in range(inner):
             for i in range(size):

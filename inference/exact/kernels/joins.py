@@ -13,7 +13,7 @@ import numpy as np
 
 from inference.exact.kernels.cluster_tree import ClusterTree
 from inference.exact.kernels.program import FEWEST_STATES, SMALLEST_PRODUCT
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.grouping import by_descending, group
 
 LOG2_SMALLEST_JOINED = 12.0
@@ -38,10 +38,14 @@ def worth_joining(cardinalities, log2_largest):
     # A table of that many entries, by rounding too.
     if log2_largest > LOG2_SMALLEST_JOINED - 1e-6:
         return True
-    return 2.0**log2_largest > SMALLEST_PRODUCT - 0.5 and cardinalities.max() >= FEWEST_STATES
+    if 2.0**log2_largest > SMALLEST_PRODUCT - 0.5:
+        for count in cardinalities:
+            if count >= FEWEST_STATES:
+                return True
+    return False
 
 
-@kernel
+@inlined_kernel
 def _input_masks(c, cardinalities, scope_starts, scope_variables, tree, axis_of, masks):
     """Write the axes of each input of cluster `c` as bits: factors, then children."""
     for axis in range(tree.starts[c + 1] - tree.starts[c]):
@@ -72,7 +76,7 @@ def _log2_size(mask, log2_axes):
     return total
 
 
-@kernel
+@inlined_kernel
 def _fill_joins(masks, log2_axes, limit, joins, join_masks):
     """Give each input the number of its join, -1 where it stands alone; return how many joins."""
     n_inputs = len(masks)
@@ -114,7 +118,7 @@ def _fill_joins(masks, log2_axes, limit, joins, join_masks):
     return kept
 
 
-@kernel
+@inlined_kernel
 def _is_halved(tree, c):
     """Whether all inputs of a cluster are joins already."""
     for entry in range(tree.child_starts[c], tree.child_starts[c + 1]):
@@ -124,7 +128,7 @@ def _is_halved(tree, c):
     return tree.factor_starts[c] == tree.factor_starts[c + 1]
 
 
-@kernel
+@inlined_kernel
 def _halve(masks, log2_axes, joins, join_masks, sequences):
     """Divide the inputs of a cluster between two halves whose product it is, if that pays.
 
@@ -222,7 +226,9 @@ def with_joins(cardinalities, scope_starts, scope_variables, tree, halve):
     home = np.full(n_factors, -1, dtype=np.int64)
     parent = np.full(n_clusters, -1, dtype=np.int64)
     join_count = np.zeros(n_clusters, dtype=np.int64)
-    ordered = tree.variables.copy()
+    ordered = np.empty(len(tree.variables), dtype=np.int64)
+    for entry in range(len(ordered)):
+        ordered[entry] = tree.variables[entry]
     join_starts = [np.int64(0)]
     join_axes = [np.int64(0)]
     join_axes.pop()
@@ -236,7 +242,8 @@ def with_joins(cardinalities, scope_starts, scope_variables, tree, halve):
         joins[:n_inputs] = -1
         # The axes in the order of the first join, of every other, and of the cluster.
         sequences = np.empty((3, k_axes), dtype=np.int64)
-        sequences[:] = np.arange(k_axes)
+        for axis in range(k_axes):
+            sequences[:, axis] = axis
         if table >= smallest and n_inputs >= 2 and k_axes <= _MOST_AXES:
             _input_masks(c, cardinalities, scope_starts, scope_variables, tree, axis_of, masks)
             log2_axes = np.empty(k_axes, dtype=np.float64)

@@ -35,10 +35,13 @@ def propagate_log(program, table_starts, log_values, constant_factors, work, mar
     n_clusters = len(steps) - 1
     n_factors = len(table_starts) - 1
     first_message = len(log_values)
-    values[:first_message] = log_values
-    answers[:] = -np.inf
-    marginals[:] = 0.0
-    largest = np.full(len(answers), -np.inf, dtype=np.float64)
+    for i in range(first_message):
+        values[i] = log_values[i]
+    for i in range(len(answers)):
+        answers[i] = -np.inf
+    for i in range(len(marginals)):
+        marginals[i] = 0.0
+    largest = np.full(len(answers), -np.inf)
     log_z = 0.0
     for factor in constant_factors:
         log_z += log_values[table_starts[factor]]

@@ -74,7 +74,7 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
     touched = np.arange(n)
     count = n
     score = np.empty(n, dtype=np.float64)
-    random = np.array([seed], dtype=np.uint64)
+    random = np.full(1, seed, dtype=np.uint64)
     total = 0.0
     spent = 2.0 * n * words
     for step in range(n):

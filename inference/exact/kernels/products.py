@@ -125,7 +125,7 @@ def multiply_down(program, values, answers, marginals, c, begin, end):
         factors = answers[at : at + rows]
         marginal = marginals[out + begin : out + end]
         if row[ONE_STATE] == 1:
-            _add_up(factors, 0, 1, values, first + begin, row[ONE_ROW], rows, marginal)
+            _add_up(factors, np.int64(0), 1, values, first + begin, row[ONE_ROW], rows, marginal)
         for e in range(begin, end):
             weight = values[second + e]
             line = first + e * row[ONE_STATE]

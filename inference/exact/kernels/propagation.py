@@ -547,7 +547,9 @@ def propagate(program, table_starts, log_values, work, marginals):
         return ZERO, log_scale
     code, log_z = ascend_all(program, table_starts, work, 0, n_clusters)
     if code == DONE:
-        work.answers[:] = 0.0
-        marginals[:] = 0.0
+        for i in range(len(work.answers)):
+            work.answers[i] = 0.0
+        for i in range(len(marginals)):
+            marginals[i] = 0.0
         descend_all(program, table_starts, work, marginals, 0, n_clusters)
     return code, log_z + log_scale

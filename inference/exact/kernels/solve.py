@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from inference.exact.kernels.cluster_tree import Buckets, buckets_of, build_tree, cost_of
 from inference.exact.kernels.conditioning_cover import may_have_a_cover
 from inference.exact.kernels.joins import with_joins, worth_joining
@@ -68,7 +66,7 @@ def join_program(cardinalities, scope_starts, scope_variables, table_starts, tre
     return tree[:], program[:]
 
 
-@kernel
+@inlined_kernel
 def run_program(program, table_starts, log_values, constant_factors, work, marginals):
     """Write all marginals, and cluster beliefs to the workspace.
 
@@ -109,6 +107,17 @@ def run_for_each(
 
 
 @kernel
+def _are_equal(ours, others):
+    """What `np.array_equal` says of two vectors, which takes long to compile."""
+    if len(ours) != len(others):
+        return False
+    for i in range(len(ours)):  # noqa: SIM110 - no generators here
+        if ours[i] != others[i]:
+            return False
+    return True
+
+
+@kernel
 def plan_and_run_each(
     all_cardinalities, all_scope_starts, all_scope_variables, all_table_starts, all_log_values,
     places, state_starts, seed, restarts, effort, most_entries, largest_table, fewest_factors,
@@ -145,16 +154,15 @@ def plan_and_run_each(
         table_starts = all_table_starts[places[k, 3, 0] : places[k, 3, 1]]
         end = k + 1
         while end < len(codes) and (
-            np.array_equal(cardinalities, all_cardinalities[places[end, 0, 0] : places[end, 0, 1]])
-            and np.array_equal(
-                scope_starts, all_scope_starts[places[end, 1, 0] : places[end, 1, 1]]
-            )
-            and np.array_equal(
+            _are_equal(cardinalities, all_cardinalities[places[end, 0, 0] : places[end, 0, 1]])
+            and _are_equal(scope_starts, all_scope_starts[places[end, 1, 0] : places[end, 1, 1]])
+            and _are_equal(
                 scope_variables, all_scope_variables[places[end, 2, 0] : places[end, 2, 1]]
             )
         ):
             end += 1
-        codes[k:end] = APART
+        for j in range(k, end):
+            codes[j] = APART
         if not may_have_a_cover(len(cardinalities), scope_starts, scope_variables, fewest_factors):
             starts, neighbours = interaction_graph(cardinalities, scope_starts, scope_variables)
             order, large, _ = order_components(

@@ -36,25 +36,24 @@ def minimum_degree_order(vertices, starts, neighbours, local, effort):
     begin = np.empty(n, dtype=np.int64)
     length = np.empty(n, dtype=np.int64)
     capacity = np.empty(n, dtype=np.int64)
-    arena = np.empty(0, dtype=np.int32)
     used = 0
-    for fill_pass in range(2):
-        used = 0
-        for i in range(n):
-            v = vertices[i]
-            begin[i] = used
-            for entry in range(starts[v], starts[v + 1]):
-                j = local[neighbours[entry]]
-                if j >= 0:
-                    if fill_pass == 1:
-                        arena[used] = j
-                    used += 1
-            length[i] = used - begin[i]
-            capacity[i] = length[i]
-            if fill_pass == 1:
-                arena[begin[i] : used].sort()
-        if fill_pass == 0:
-            arena = np.empty(max(2 * used, 1), dtype=np.int32)
+    for i in range(n):
+        v = vertices[i]
+        begin[i] = used
+        for entry in range(starts[v], starts[v + 1]):
+            if local[neighbours[entry]] >= 0:
+                used += 1
+        capacity[i] = used - begin[i]
+        length[i] = 0
+    arena = np.empty(max(2 * used, 1), dtype=np.int32)
+    # Each writes itself to its neighbours, so that every list is in ascending order.
+    for i in range(n):
+        v = vertices[i]
+        for entry in range(starts[v], starts[v + 1]):
+            j = local[neighbours[entry]]
+            if j >= 0:
+                arena[begin[j] + length[j]] = i
+                length[j] += 1
     # Vertices of equal degree form a doubly linked list; -1 ends it.
     head = np.full(n + 1, -1, dtype=np.int64)
     after = np.full(n, -1, dtype=np.int64)
@@ -84,7 +83,9 @@ def minimum_degree_order(vertices, starts, neighbours, local, effort):
             before[after[v]] = -1
         listed[v] = False
         order[step] = vertices[v]
-        around = arena[begin[v] : begin[v] + length[v]].copy()
+        around = np.empty(length[v], dtype=np.int32)
+        for i in range(length[v]):
+            around[i] = arena[begin[v] + i]
         for u in around:
             own = arena[begin[u] : begin[u] + length[u]]
             size = _merged(own, around, u, v, scratch)
@@ -92,12 +93,14 @@ def minimum_degree_order(vertices, starts, neighbours, local, effort):
             if size > capacity[u]:
                 if used + 2 * size > len(arena):
                     larger = np.empty(2 * len(arena) + 2 * size, dtype=np.int32)
-                    larger[:used] = arena[:used]
+                    for i in range(used):
+                        larger[i] = arena[i]
                     arena = larger
                 begin[u] = used
                 capacity[u] = 2 * size
                 used += 2 * size
-            arena[begin[u] : begin[u] + size] = scratch[:size]
+            for i in range(size):
+                arena[begin[u] + i] = scratch[i]
             if size != length[u]:
                 if before[u] >= 0:
                     after[before[u]] = after[u]

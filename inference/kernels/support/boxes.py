@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.kernels.compiled import kernel
-from inference.kernels.support.consistency import state_offsets
+from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.support.consistency import state_offsets, variable_of
 
 
 @kernel
@@ -30,7 +30,7 @@ def grow_box(
     for at in order:
         if box[at]:
             continue
-        v = np.searchsorted(state_starts, at, side="right") - 1
+        v = variable_of(state_starts, at)
         free = True
         for entry in range(factor_starts[v], factor_starts[v + 1]):
             f = factors[entry]
@@ -44,7 +44,7 @@ def grow_box(
             box[at] = True
 
 
-@kernel
+@inlined_kernel
 def _meets_zero(
     f, variable, state, cardinalities, scope_starts, scope_variables, table_starts, log_values,
     state_starts, box, digits,
@@ -144,11 +144,14 @@ def restrict(cardinalities, scope_starts, scope_variables, table_starts, log_val
             n_kept += 1
             new_scope_starts[n_kept] = slots
             new_table_starts[n_kept] = entries
+    states_left = np.empty(n_free, dtype=np.int64)
+    for i in range(n_free):
+        states_left[i] = counts[free[i]]
     return (
         free[:n_free],
         constant,
         kept[:n_kept],
-        counts[free[:n_free]],
+        states_left,
         new_scope_starts[: n_kept + 1],
         new_scope_variables[:slots],
         new_table_starts[: n_kept + 1],

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.interaction import factors_by_variable
 
 
@@ -56,6 +56,19 @@ def state_offsets(cardinalities):
     for v in range(len(cardinalities)):
         starts[v + 1] = starts[v] + cardinalities[v]
     return starts
+
+
+@kernel
+def variable_of(state_starts, at):
+    """The variable that a state belongs to, of those numbered through all variables."""
+    low, high = 0, len(state_starts) - 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        if state_starts[middle] <= at:
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 @kernel
@@ -111,7 +124,7 @@ def restore(domains, mark):
     for i in range(mark, domains.dropped[0]):
         at = domains.trail[i]
         domains.alive[at] = True
-        domains.left[np.searchsorted(domains.state_starts, at, side="right") - 1] += 1
+        domains.left[variable_of(domains.state_starts, at)] += 1
     domains.dropped[0] = mark
 
 
@@ -177,7 +190,7 @@ def _enqueue(domains, variable, but, head, count):
     return count
 
 
-@kernel
+@inlined_kernel
 def _find_support(
     f, cardinalities, scope_starts, scope_variables, table_starts, log_values, domains
 ):

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.random_numbers import below, shuffle
 from inference.kernels.support.consistency import drop, restore, settle
 
@@ -25,7 +25,7 @@ _FIRST_ALLOWANCE = 100
 """Contradictions in the first run, after which the search restarts with half as many again."""
 
 
-@kernel
+@inlined_kernel
 def hard_components(scope_starts, scope_variables, domains):
     """(starts, variables): groups of variables that factors with zeros connect.
 
@@ -125,7 +125,7 @@ def keep_one(domains, variable, place):
     return kept
 
 
-@kernel
+@inlined_kernel
 def _run(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, domains,
     random, members, weights, in_order, allowance, end,
@@ -175,7 +175,7 @@ def _run(
             )
 
 
-@kernel
+@inlined_kernel
 def _most_constrained(members, domains, weights):
     best = -1
     least = np.inf

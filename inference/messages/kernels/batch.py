@@ -29,6 +29,7 @@ def pass_messages_for_each(
         iterations: int64 (n_graphs,), out.
         residuals: float64 (n_graphs,), out: the last ones.
     """
+    never = np.zeros(1, dtype=np.int64)
     for k in range(len(codes)):
         cards = cardinalities[places[k, 0, 0] : places[k, 0, 1]]
         scopes = scope_starts[places[k, 1, 0] : places[k, 1, 1]]
@@ -42,11 +43,12 @@ def pass_messages_for_each(
         if code == NOT_PAIRS:
             graph = reduce_graph(cards, scopes, variables, tables, values)
             code, found, log_z, trace = solve(
-                cards, graph, schedule, damping, tolerance, max_iterations, seed
+                cards, graph, schedule, damping, tolerance, max_iterations, seed, never
             )
         codes[k], log_zs[k] = code, log_z
         if log_z == -np.inf:
             codes[k] = ZERO
         else:
-            marginals[state_starts[k] : state_starts[k + 1]] = found
+            for i in range(len(found)):
+                marginals[state_starts[k] + i] = found[i]
             iterations[k], residuals[k] = len(trace), trace[-1]

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.grouping import group
 from inference.kernels.interaction import factors_by_variable
+from inference.kernels.views import read_only
 
 
 @kernel
 def breadth_first(n, scope_starts, scope_variables):
     """All variables in breadth-first order from the first variable of each component."""
-    starts, factors = factors_by_variable(n, scope_starts, scope_variables)
+    starts, factors = factors_by_variable(n, read_only(scope_starts), read_only(scope_variables))
     listed = np.zeros(len(scope_starts) - 1, dtype=np.bool_)
     reached = np.zeros(n, dtype=np.bool_)
     order = np.empty(n, dtype=np.int64)
@@ -41,7 +42,7 @@ def breadth_first(n, scope_starts, scope_variables):
     return order
 
 
-@kernel
+@inlined_kernel
 def sweep_targets(n, scope_starts, scope_variables):
     """Slots whose messages a pass in breadth-first order renews, and a pass back.
 
@@ -55,7 +56,8 @@ def sweep_targets(n, scope_starts, scope_variables):
     """
     order = breadth_first(n, scope_starts, scope_variables)
     rank = np.empty(n, dtype=np.int64)
-    rank[order] = np.arange(n)
+    for i in range(n):
+        rank[order[i]] = i
     n_slots = len(scope_variables)
     n_targets = n_slots - len(scope_starts) + 1
     previous = np.full(n_slots, -1, dtype=np.int64)
@@ -88,7 +90,7 @@ def sweep_targets(n, scope_starts, scope_variables):
     return out, back
 
 
-@kernel
+@inlined_kernel
 def slots_of(factors, scope_starts, out):
     """Write the slots of factors to `out`, one factor after another."""
     at = 0

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.grouping import group
 from inference.kernels.random_numbers import shuffle
 from inference.messages.kernels.order import breadth_first, clear_first, raise_priority
@@ -81,7 +81,7 @@ class Pairs(NamedTuple):
     own_units: NDArray[np.int64]
 
 
-@kernel
+@inlined_kernel
 def solve_pairs(graph, schedule, damping, tolerance, max_iterations, seed):
     """Do what `solve.solve` does for a reduced graph of binary pairs, message by message.
 
@@ -97,7 +97,7 @@ def solve_pairs(graph, schedule, damping, tolerance, max_iterations, seed):
     return (code if accurate else OUT_OF_RANGE), marginals, log_z, residuals
 
 
-@kernel
+@inlined_kernel
 def _initial(graph):
     """Pairs with uniform messages."""
     n = len(graph.fixed)
@@ -173,8 +173,9 @@ def _multiply(v, ratio, pairs):
 @kernel
 def _refresh(pairs):
     """Multiply the beliefs anew, which rids them of the rounding of many replacements."""
-    pairs.beliefs[:] = pairs.own_beliefs
-    pairs.units[:] = pairs.own_units
+    for v in range(len(pairs.units)):
+        pairs.beliefs[v] = pairs.own_beliefs[v]
+        pairs.units[v] = pairs.own_units[v]
     for i in range(len(pairs.factors)):
         _multiply(pairs.variables[i, 0], pairs.odds[i, 0], pairs)
         _multiply(pairs.variables[i, 1], pairs.odds[i, 1], pairs)
@@ -232,7 +233,7 @@ def _pass(turns, side, damping, pairs):
     return highest, lowest
 
 
-@kernel
+@inlined_kernel
 def _flood(ratios, damping, pairs):
     """Renew all messages from those before; return (largest, smallest) ratio to the old ones."""
     highest = 1.0
@@ -248,7 +249,7 @@ def _flood(ratios, damping, pairs):
     return highest, lowest
 
 
-@kernel
+@inlined_kernel
 def _run(graph, pairs, schedule, damping, tolerance, max_iterations, seed):
     """(code, residuals), as `schedules.run` does, or code OUT_OF_RANGE."""
     count = len(pairs.factors)
@@ -257,12 +258,17 @@ def _run(graph, pairs, schedule, damping, tolerance, max_iterations, seed):
     turns = np.arange(count)
     if schedule in (RANDOM, RESIDUAL):
         # Ties are broken by the factors' own order, as on the general path.
-        turns[pairs.factors] = np.arange(count)
-    random = np.array([seed], dtype=np.uint64)
-    heap = turns[: count if schedule == RESIDUAL else 0].copy()
-    place = pairs.factors[: len(heap)].copy()
+        for i in range(count):
+            turns[pairs.factors[i]] = i
+    random = np.full(1, seed, dtype=np.uint64)
+    heap = np.empty(count if schedule == RESIDUAL else 0, dtype=np.int64)
+    place = np.empty(len(heap), dtype=np.int64)
+    ends = np.empty(2 * len(heap), dtype=np.int64)
+    for i in range(len(heap)):
+        heap[i], place[i] = turns[i], pairs.factors[i]
+        ends[2 * i], ends[2 * i + 1] = pairs.variables[i, 0], pairs.variables[i, 1]
     priority = np.full(len(heap), np.inf)
-    starts, around = group(pairs.variables[: len(heap)].ravel(), len(graph.fixed))
+    starts, around = group(ends, len(graph.fixed))
     adaptive = damping == ADAPTIVE
     if adaptive:
         damping = 0.0
@@ -316,7 +322,7 @@ def _run(graph, pairs, schedule, damping, tolerance, max_iterations, seed):
     return NOT_CONVERGED, residuals
 
 
-@kernel
+@inlined_kernel
 def _read_out(graph, pairs):
     """(marginals, Bethe log Z) as `readout.read_out` does, and whether that is accurate."""
     accurate = True
@@ -357,7 +363,7 @@ def _read_out(graph, pairs):
     return marginals, log_z + math.log(product), accurate
 
 
-@kernel
+@inlined_kernel
 def _normalise(log_values, out):
     largest = -np.inf
     for value in log_values:

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.exponential import exponentials
 from inference.messages.kernels.state import LINEAR_FLOOR, incoming
 
 
-@kernel
+@inlined_kernel
 def _normalise(log_beliefs, zeros, out):
     """Write normalised probabilities to `out`; return the log of their sum, -inf if impossible."""
     largest = -np.inf
@@ -91,10 +91,12 @@ def read_out(cardinalities, graph, messages):
     return marginals, log_z
 
 
-@kernel
+@inlined_kernel
 def _log_sum_of_pair(table, log_rows, log_columns):
     """What `_log_sum` returns, row by row; -inf also where a sum may have lost terms."""
-    largest = table.max()
+    largest = -np.inf
+    for value in table:
+        largest = max(largest, value)
     if largest == -np.inf:
         return -np.inf
     row = np.empty(len(log_columns), dtype=np.float64)
@@ -104,11 +106,12 @@ def _log_sum_of_pair(table, log_rows, log_columns):
         for j in range(np.uintp(len(row))):
             row[j] = line[j] + log_columns[j]
         exponentials(row, largest - log_rows[i], row)
-        total += row.sum()
+        for part in row:
+            total += part
     return largest + math.log(total) if total > LINEAR_FLOOR else -np.inf
 
 
-@kernel
+@inlined_kernel
 def _log_sum(factor, cardinalities, graph, messages, log_in, digits):
     """Log of the sum of a factor's table times its incoming messages."""
     start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]

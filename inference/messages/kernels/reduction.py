@@ -14,9 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.grouping import group
 from inference.kernels.interaction import factors_by_variable
+from inference.kernels.views import read_only
 
 LARGEST_RANGE = 150.0
 """Largest log ratio of two positive entries of a table that `pairs` can take."""
@@ -81,13 +82,14 @@ def reduce_graph(cardinalities, scope_starts, scope_variables, table_starts, log
         )  # fmt: skip
         # A product may exclude what none of its factors does.
         if not zeros or not _strike_out(
-            cardinalities, state_starts, graph.scope_starts, graph.scope_variables,
-            graph.table_starts, graph.log_values, alive,
+            cardinalities, state_starts, read_only(graph.scope_starts),
+            read_only(graph.scope_variables), read_only(graph.table_starts),
+            read_only(graph.log_values), alive,
         ):  # fmt: skip
             return graph
 
 
-@kernel
+@inlined_kernel
 def _merge(
     cardinalities, state_starts, scope_starts, scope_variables, table_starts, log_values, alive
 ):
@@ -112,9 +114,12 @@ def _merge(
     for factor in range(n_factors):
         for slot in range(scope_starts[factor], scope_starts[factor + 1]):
             arities[factor] += fixed[scope_variables[slot]] < 0
-    if not possible:
-        arities[:] = 0
-    hosts = _hosts(n, scope_starts, scope_variables, fixed, arities)
+    largest = 1
+    for factor in range(n_factors):
+        if not possible:
+            arities[factor] = 0
+        largest = max(largest, arities[factor])
+    hosts = _hosts(n, scope_starts, scope_variables, fixed, arities, largest)
     homes = np.full(n_factors, CONSTANT, dtype=np.int64)
     count = 0
     slots = 0
@@ -153,7 +158,7 @@ def _merge(
         scopes[count] = slots
         tables[count] = tables[count - 1] + size
     strides = np.zeros(n, dtype=np.int64)
-    digits = np.empty(max(arities.max() if n_factors > 0 else 0, 1), dtype=np.int64)
+    digits = np.empty(largest, dtype=np.int64)
     constant = 0.0
     for factor in range(n_factors):
         if not possible:
@@ -200,7 +205,7 @@ def _merge(
     )  # fmt: skip
 
 
-@kernel
+@inlined_kernel
 def _fit_pairs(state_starts, unary, fixed, values):
     """Whether the tables of pairs and of single binary variables suit `pairs`."""
     for at in range(0, len(values), 4):
@@ -223,7 +228,7 @@ def _fit_pairs(state_starts, unary, fixed, values):
     return True
 
 
-@kernel
+@inlined_kernel
 def _add_table(cardinalities, scope, strides, digits, source, at, target, start, stop):
     """Add a table to one over a scope that holds its own; `strides` are the first one's."""
     digits[: len(scope)] = 0
@@ -239,15 +244,14 @@ def _add_table(cardinalities, scope, strides, digits, source, at, target, start,
             at -= strides[v] * cardinalities[v]
 
 
-@kernel
-def _hosts(n, scope_starts, scope_variables, fixed, arities):
+@inlined_kernel
+def _hosts(n, scope_starts, scope_variables, fixed, arities, largest):
     """Return, per factor of two or more free variables, the factor that takes it in.
 
     It is the first of the largest scopes that hold its own, be it itself; -1 for other factors.
     """
     n_factors = len(arities)
     hosts = np.full(n_factors, -1, dtype=np.int64)
-    largest = arities.max() if n_factors > 0 else 0
     # Linked lists of the hosts at every variable, and their scopes as sets hashed to 64 bits.
     newest = np.full(n, -1, dtype=np.int64)
     lengths = np.zeros(n, dtype=np.int64)
@@ -353,7 +357,7 @@ def _strike_out(
     return found
 
 
-@kernel
+@inlined_kernel
 def _find_supported(
     factor, cardinalities, state_starts, scope_starts, scope_variables, table_starts, log_values,
     alive, supported, digits,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.interaction import factors_by_variable
 from inference.kernels.random_numbers import shuffle
+from inference.kernels.views import read_only
 from inference.messages.kernels.order import (
     clear_first,
     raise_priority,
@@ -55,7 +56,7 @@ def adapted(damping, residual, smallest, waited):
     return min(damping + STEP, MOST), residual, 0
 
 
-@kernel
+@inlined_kernel
 def run(cardinalities, graph, weights, schedule, damping, tolerance, max_iterations, seed):
     """Pass messages, uniform at first, until the largest residual is at most `tolerance`.
 
@@ -99,10 +100,14 @@ def continue_run(
     turns = np.arange(len(graph.scope_variables))
     if schedule == SWEEP:
         out, back = sweep_targets(n, graph.scope_starts, graph.scope_variables)
-        turns = np.concatenate((back, out))
+        turns = np.empty(2 * len(out), dtype=np.int64)
+        for i in range(len(out)):
+            turns[i], turns[len(out) + i] = back[i], out[i]
     shuffled = np.arange(n_factors)
-    random = np.array([seed], dtype=np.uint64)
-    starts, around = factors_by_variable(n, graph.scope_starts, graph.scope_variables)
+    random = np.full(1, seed, dtype=np.uint64)
+    starts, around = factors_by_variable(
+        n, read_only(graph.scope_starts), read_only(graph.scope_variables)
+    )
     heap = np.arange(n_factors)
     place = np.arange(n_factors)
     priority = np.full(n_factors, np.inf)

@@ -8,7 +8,7 @@ from inference.kernels.compiled import kernel
 from inference.messages.kernels.pairs import OUT_OF_RANGE, SCHEDULES_OF_PAIRS, solve_pairs
 from inference.messages.kernels.readout import read_out
 from inference.messages.kernels.reduction import reduce_graph
-from inference.messages.kernels.schedules import ZERO, continue_run, run
+from inference.messages.kernels.schedules import ZERO, continue_run
 from inference.messages.kernels.state import initial_messages
 
 NOT_PAIRS = 3
@@ -38,12 +38,13 @@ def reduce_and_solve_pairs(
 
 
 @kernel
-def solve(cardinalities, graph, schedule, damping, tolerance, max_iterations, seed):
+def solve(cardinalities, graph, schedule, damping, tolerance, max_iterations, seed, stop):
     """Run belief propagation on a reduced graph of any factors.
 
     Args:
         graph: a `Reduced` graph.
-        schedule, damping, tolerance, max_iterations, seed: as for `schedules.run`.
+        schedule, damping, tolerance, max_iterations, seed, stop: as for
+            `schedules.continue_run`.
 
     Returns:
         code: CONVERGED, NOT_CONVERGED or ZERO (no assignment has positive potential).
@@ -51,19 +52,6 @@ def solve(cardinalities, graph, schedule, damping, tolerance, max_iterations, se
         log_z: the Bethe log partition function.
         residuals: float64 (iterations,), the largest residual of every iteration.
     """
-    weights = np.ones(len(graph.scope_starts) - 1)
-    code, messages, residuals = run(
-        cardinalities, graph, weights, schedule, damping, tolerance, max_iterations, seed
-    )
-    marginals, log_z = read_out(cardinalities, graph, messages)
-    if code == ZERO:
-        log_z = -np.inf
-    return code, marginals, log_z, residuals
-
-
-@kernel
-def solve_until(cardinalities, graph, schedule, damping, tolerance, max_iterations, seed, stop):
-    """Do what `solve` does, and end after the iteration in which `stop`, int64 (1,), is raised."""
     weights = np.ones(len(graph.scope_starts) - 1)
     messages = initial_messages(cardinalities, graph, weights)
     code, messages, residuals = continue_run(

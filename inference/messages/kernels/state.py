@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.kernels.compiled import kernel, reassociating_kernel
+from inference.kernels.compiled import inlined_kernel, kernel, reassociating_kernel
 from inference.kernels.exponential import exponentials
 
 LINEAR_FLOOR = 1e-250
@@ -81,7 +81,7 @@ def initial_messages(cardinalities, graph, weights):
     return messages
 
 
-@kernel
+@inlined_kernel
 def workspace(graph, messages):
     """Workspace of a reduced graph."""
     owners = np.empty(len(graph.scope_variables), dtype=np.int64)
@@ -90,11 +90,14 @@ def workspace(graph, messages):
     states = 1
     for factor in range(len(messages.weights)):
         start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
-        owners[start:stop] = factor
+        for slot in range(start, stop):
+            owners[slot] = factor
         widest = max(widest, stop - start)
         states = max(states, messages.slot_starts[stop] - messages.slot_starts[start])
         table = log_potentials[graph.table_starts[factor] : graph.table_starts[factor + 1]]
-        largest = table.max()
+        largest = -np.inf
+        for value in table:
+            largest = max(largest, value)
         for i in range(len(table)):
             table[i] = (table[i] - largest) / messages.weights[factor]
     potentials = np.empty(len(log_potentials), dtype=np.float64)
@@ -217,7 +220,7 @@ def _sum_pair(table, message, to_rows, out):
                     out[j] += weight * line[j]
 
 
-@kernel
+@inlined_kernel
 def _fresh_log_message(target, cardinalities, graph, messages, work):
     factor = work.owners[target]
     start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.grouping import group
 from inference.kernels.random_numbers import shuffle
 from inference.messages.kernels.readout import read_marginals, read_out
@@ -35,7 +35,7 @@ def spanning_forests(graph, least, seed):
         starts, members: int64, the factors of every set, in ascending order.
     """
     n_factors = len(graph.scope_starts) - 1
-    random = np.array([seed], dtype=np.uint64)
+    random = np.full(1, seed, dtype=np.uint64)
     used = np.zeros(n_factors, dtype=np.int64)
     order = np.arange(n_factors)
     parents = np.empty(len(graph.fixed), dtype=np.int64)
@@ -45,10 +45,17 @@ def spanning_forests(graph, least, seed):
     uncovered = n_factors
     while uncovered > 0 or len(starts) <= least:
         shuffle(random, order)
-        _, by_use = group(used[order], (used.max() if n_factors > 0 else 0) + 1)
-        parents[:] = np.arange(len(parents))
+        most = 0
+        uses = np.empty(n_factors, dtype=np.int64)
+        for i in range(n_factors):
+            uses[i] = used[order[i]]
+            most = max(most, uses[i])
+        _, by_use = group(uses, most + 1)
+        for v in range(len(parents)):
+            parents[v] = v
         chosen = np.zeros(n_factors, dtype=np.bool_)
-        for factor in order[by_use]:
+        for i in by_use:
+            factor = order[i]
             scope = graph.scope_variables[
                 graph.scope_starts[factor] : graph.scope_starts[factor + 1]
             ]
@@ -101,10 +108,12 @@ def reparametrised(graph, messages, members):
     for k in range(count):
         factor = members[k]
         start, stop = graph.scope_starts[factor], graph.scope_starts[factor + 1]
-        variables[scopes[k] : scopes[k + 1]] = graph.scope_variables[start:stop]
+        for slot in range(start, stop):
+            variables[scopes[k] + slot - start] = graph.scope_variables[slot]
         table = values[tables[k] : tables[k + 1]]
-        table[:] = graph.log_values[graph.table_starts[factor] : graph.table_starts[factor + 1]]
-        table /= messages.weights[factor]
+        for entry in range(len(table)):
+            log_value = graph.log_values[graph.table_starts[factor] + entry]
+            table[entry] = log_value / messages.weights[factor]
         inner = 1
         for slot in range(stop - 1, start - 1, -1):
             first = messages.slot_starts[slot]
@@ -120,7 +129,7 @@ def reparametrised(graph, messages, members):
     )  # fmt: skip
 
 
-@kernel
+@inlined_kernel
 def total_correlations(cardinalities, graph, messages):
     """Total correlation of every factor's belief, float64 (n_factors,); of pairs the mutual
     information.
@@ -220,9 +229,13 @@ def solve_reweighted(
     for k in range(n_forests):
         for factor in members[starts[k] : starts[k + 1]]:
             weights[factor] += shares[k]
-    first = initial_messages(cardinalities, graph, np.minimum(weights, 1.0))
+    powers = np.empty(len(weights), dtype=np.float64)
+    for factor in range(len(weights)):
+        powers[factor] = min(weights[factor], 1.0)
+    first = initial_messages(cardinalities, graph, powers)
     if len(log_messages) > 0:
-        first.log_messages[:] = log_messages
+        for i in range(len(log_messages)):
+            first.log_messages[i] = log_messages[i]
         refresh_beliefs(graph, first)
     code, messages, residuals = continue_run(
         cardinalities, graph, first, schedule, damping, tolerance, max_iterations, seed, stop

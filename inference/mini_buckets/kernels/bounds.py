@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.exact.kernels.layout import advance, prepare
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, kernel
+from inference.mini_buckets.kernels.layout import advance, prepare
 
 _LEAST_TOTAL_WEIGHT = 0.1
 """A match of a positive and a negative weight that nearly cancel has no mean worth moving to."""
@@ -65,7 +65,6 @@ def lay_out(cardinalities, scope_starts, scope_variables, table_starts, tree, st
     offset_starts = np.zeros(n_inputs + 1, dtype=np.int64)
     outers = np.empty(n_nodes, dtype=np.int64)
     blocks = np.empty(n_nodes, dtype=np.int64)
-    kinds = np.empty(most, dtype=np.int64)
     axis_of = np.zeros(len(cardinalities), dtype=np.int64)
     scratch = np.empty(most * max(1024, widest), dtype=np.int32)
     offsets = np.empty(1024, dtype=np.int32)
@@ -75,17 +74,18 @@ def lay_out(cardinalities, scope_starts, scope_variables, table_starts, tree, st
         if stop[0] != 0:
             break
         here = starts[node + 1] - starts[node]
-        _, outers[node], blocks[node] = prepare(
-            node, True, cardinalities, scope_starts, scope_variables, table_starts, tree,
-            first_message, axis_of, strides[starts[node] :], scratch, kinds,
-            positions[starts[node] :],
+        outers[node], blocks[node] = prepare(
+            node, cardinalities, scope_starts, scope_variables, table_starts, tree,
+            first_message, axis_of, strides[starts[node] :], scratch, positions[starts[node] :],
         )  # fmt: skip
         size = here * blocks[node]
         if used + size > len(offsets):
             larger = np.empty(2 * (used + size), dtype=np.int32)
-            larger[:used] = offsets[:used]
+            for i in range(used):
+                larger[i] = offsets[i]
             offsets = larger
-        offsets[used : used + size] = scratch[:size]
+        for i in range(size):
+            offsets[used + i] = scratch[i]
         for k in range(here):
             offset_starts[starts[node] + k + 1] = used + (k + 1) * blocks[node]
         used += size
@@ -129,7 +129,7 @@ def _sum_to_input(node, k, cardinalities, tree, layouts, table, out, shift, digi
                     positions, 1)  # fmt: skip
 
 
-@kernel
+@inlined_kernel
 def _belief(node, cardinality, weight, tree, tables, answers, use_answer, out):
     """Write exp(F / w) times the parent's answer, largest 1, to `out`; return if it is finite."""
     start = tree.table_starts[node]
@@ -201,7 +201,9 @@ def forward(
                 k = _input_of(node, n_factors + s, tree, layouts)
                 shift_at = matches.table_starts[n_factors + s]
                 _sum_to_input(node, k, cardinalities, tree, layouts, scratch, own, shift_at, digits)
-                total = own.sum()
+                total = 0.0
+                for i in range(entries):
+                    total += own[i]
                 for i in range(entries):
                     own[i] = math.log(own[i] / total) if own[i] > 0.0 else -np.inf
             if not finite:
@@ -246,7 +248,7 @@ def forward(
     return bound
 
 
-@kernel
+@inlined_kernel
 def _power_sum(tables, start, count, weight):
     """W log sum exp(F / w) over `count` entries; for w < 0, -inf as soon as one is -inf."""
     largest = -np.inf
@@ -314,7 +316,9 @@ def backward(
                     node, k, cardinalities, tree, layouts,
                     tables[start : tree.table_starts[node + 1]], sums, first_message, digits,
                 )  # fmt: skip
-        total = out.sum()
+        total = 0.0
+        for j in range(count):
+            total += out[j]
         for j in range(count):
             out[j] /= total
         if weight_step != 0.0 and end - begin > 1:
@@ -326,7 +330,7 @@ def backward(
                     answers[at] = math.log(sums[at]) - values[first_message + at] / weights[node]
 
 
-@kernel
+@inlined_kernel
 def _renew_weights(weights, entropies, step):
     """Move the weights of one bucket along the bound's gradient, which is the entropy of each."""
     n = len(weights)

@@ -12,9 +12,9 @@ import math
 
 import numpy as np
 
-from inference.exact.kernels.layout import advance
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, kernel
 from inference.mini_buckets.kernels.bounds import _add_inputs, _sum_to_input, lay_out
+from inference.mini_buckets.kernels.layout import advance
 from inference.mini_buckets.kernels.matching import _tree
 from inference.mini_buckets.kernels.partition import partition
 
@@ -57,7 +57,7 @@ def _send(sums, received, old, damping):
     return max(change, highest - lowest)
 
 
-@kernel
+@inlined_kernel
 def _log_sums_to_input(node, k, cardinalities, tree, layouts, table, out, largest, shift, digits):
     """Log of the sums of exp(table) over all axes but those of input number `k`, each by way of
     its own largest term: what one of them holds is not lost beside another.
@@ -87,8 +87,8 @@ def _log_sums_to_input(node, k, cardinalities, tree, layouts, table, out, larges
             if outer > 0:
                 advance(digits, cardinalities, variables, outer, layouts.strides[k : k + 1],
                         positions, 1)  # fmt: skip
-    _take_logarithms(out)
-    out += largest
+    for i in range(len(out)):
+        out[i] = largest[i] + math.log(out[i]) if out[i] > 0.0 else -np.inf
 
 
 @kernel
@@ -105,8 +105,8 @@ def _log_sums(table, length, inner, out):
         if table[i] > -np.inf:
             at = i // inner % length
             out[at] += math.exp(table[i] - largest[at])
-    _take_logarithms(out)
-    out += largest
+    for i in range(len(out)):
+        out[i] = largest[i] + math.log(out[i]) if out[i] > 0.0 else -np.inf
 
 
 @kernel
@@ -161,7 +161,8 @@ def propagate_join_graph(
     first_message = table_starts[len(table_starts) - 1]
     n_messages = tree.message_starts[n_nodes]
     values = np.zeros(first_message + n_messages, dtype=np.float64)
-    values[:first_message] = log_values
+    for entry in range(first_message):
+        values[entry] = log_values[entry]
     down = np.zeros(n_messages, dtype=np.float64)
     along_starts = np.zeros(n_nodes + 1, dtype=np.int64)
     splits = 0
@@ -193,7 +194,8 @@ def propagate_join_graph(
     marginals = np.empty(state_starts[n], dtype=np.float64)
     place_of = np.empty(n_nodes, dtype=np.int64)
     for place in range(n):
-        place_of[mini.bucket_starts[place] : mini.bucket_starts[place + 1]] = place
+        for node in range(mini.bucket_starts[place], mini.bucket_starts[place + 1]):
+            place_of[node] = place
     log_z = 0.0
     for factor in tree.constant_factors:
         log_z += log_values[table_starts[factor]]

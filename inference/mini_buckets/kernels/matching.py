@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.exact.kernels.cluster_tree import ClusterTree
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.grouping import group
 
 
@@ -33,7 +33,7 @@ class Matches(NamedTuple):
     tree: ClusterTree
 
 
-@kernel
+@inlined_kernel
 def _shared(places, starts, nodes, out):
     """Write the places that all of `nodes` hold (descending) to `out`; return how many."""
     count = 0
@@ -67,9 +67,9 @@ def match(cardinalities, scope_starts, scope_variables, table_starts, order, min
     n_factors = len(scope_starts) - 1
     n_nodes = len(mini.parents)
     shared = np.empty(n + 1, dtype=np.int64)
-    new_starts = scope_starts.copy()
-    new_variables = scope_variables.copy()
-    new_tables = table_starts.copy()
+    new_starts = np.empty(0, dtype=np.int64)
+    new_variables = np.empty(0, dtype=np.int64)
+    new_tables = np.empty(0, dtype=np.int64)
     match_starts = np.zeros(1, dtype=np.int64)
     nodes = np.empty(0, dtype=np.int64)
     bucket_starts = np.zeros(n + 1, dtype=np.int64)
@@ -120,12 +120,16 @@ def match(cardinalities, scope_starts, scope_variables, table_starts, order, min
             new_starts = np.empty(n_factors + n_shifts + 1, dtype=np.int64)
             new_variables = np.empty(n_slots, dtype=np.int64)
             new_tables = np.empty(n_factors + n_shifts + 1, dtype=np.int64)
-            new_starts[: n_factors + 1] = scope_starts
-            new_tables[: n_factors + 1] = table_starts
-            new_variables[: len(scope_variables)] = scope_variables
+            for factor in range(n_factors + 1):
+                new_starts[factor] = scope_starts[factor]
+                new_tables[factor] = table_starts[factor]
+            for slot in range(len(scope_variables)):
+                new_variables[slot] = scope_variables[slot]
     homes = np.empty(n_factors + len(nodes), dtype=np.int64)
-    homes[:n_factors] = mini.factor_nodes
-    homes[n_factors:] = nodes
+    for factor in range(n_factors):
+        homes[factor] = mini.factor_nodes[factor]
+    for shift in range(len(nodes)):
+        homes[n_factors + shift] = nodes[shift]
     tree = _tree(cardinalities, order, mini, homes, n_nodes)
     return Matches(new_starts, new_variables, new_tables, match_starts, nodes, bucket_starts, tree)
 

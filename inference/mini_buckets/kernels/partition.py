@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.kernels.compiled import kernel
-from inference.kernels.grouping import by_descending
+from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.grouping import by_descending, sort_descending
 
 LARGEST_OVERLAP = 0
 FIRST_FIT = 1
@@ -32,7 +32,7 @@ class MiniBuckets(NamedTuple):
     bucket_starts: NDArray[np.int64]
 
 
-@kernel
+@inlined_kernel
 def _common(a, b):
     """How many entries two descending lists share."""
     i = j = count = 0
@@ -48,7 +48,7 @@ def _common(a, b):
     return count
 
 
-@kernel
+@inlined_kernel
 def _unite(a, b, out):
     """Write the union of two descending lists to `out`; return its length."""
     i = j = count = 0
@@ -110,9 +110,7 @@ def partition(
                 scopes[size] = position[scope_variables[slot]]
                 size += 1
         begin[factor + 1] = size
-        own = scopes[begin[factor] : size]
-        own.sort()
-        own[:] = own[::-1].copy()
+        sort_descending(scopes[begin[factor] : size])
     for factor in range(n_factors - 1, -1, -1):
         if begin[factor + 1] > begin[factor]:
             place = scopes[begin[factor + 1] - 1]
@@ -126,10 +124,13 @@ def partition(
     held = np.empty((0, 0), dtype=np.int64)
     n_nodes = 0
     union = np.empty(n + 1, dtype=np.int64)
-    counts = cardinalities[order].astype(np.float64)
+    counts = np.empty(n, dtype=np.float64)
+    for i in range(n):
+        counts[i] = cardinalities[order[i]]
     for place in range(n):
         if stop[0] != 0:
-            bucket_starts[place:] = n_nodes
+            for later in range(place, n):
+                bucket_starts[later] = n_nodes
             break
         count = 0
         function = first[place]
@@ -177,7 +178,8 @@ def partition(
                 held[best, : lengths[best]], entries[best], scope, counts
             )
             size = _unite(held[best, : lengths[best]], scope, union)
-            held[best, :size] = union[:size]
+            for at in range(size):
+                held[best, at] = union[at]
             lengths[best] = size
             chosen[by_size[k]] = best
         if opened == 0:
@@ -202,9 +204,11 @@ def partition(
             message = n_factors + n_nodes
             while begin[message] + size > len(scopes):
                 scopes = _longer(scopes)
-            places[starts[n_nodes] : starts[n_nodes] + size] = held[r, :size]
+            for at in range(size):
+                places[starts[n_nodes] + at] = held[r, at]
             starts[n_nodes + 1] = starts[n_nodes] + size
-            scopes[begin[message] : begin[message] + size - 1] = held[r, : size - 1]
+            for at in range(size - 1):
+                scopes[begin[message] + at] = held[r, at]
             begin[message + 1] = begin[message] + size - 1
             parents[n_nodes] = -1
             if size > 1:
@@ -224,6 +228,7 @@ def partition(
 
 @kernel
 def _longer(array):
-    larger = np.empty(2 * len(array) + 16, dtype=array.dtype)
-    larger[: len(array)] = array
+    larger = np.empty(2 * len(array) + 16, dtype=np.int64)
+    for i in range(len(array)):
+        larger[i] = array[i]
     return larger

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inference.exact.kernels.cluster_tree import ClusterTree
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.random_numbers import uniform
+from inference.kernels.views import read_only
 from inference.mini_buckets.kernels.bounds import backward, forward, lay_out
 from inference.mini_buckets.kernels.matching import match
 from inference.mini_buckets.kernels.partition import MiniBuckets, partition
@@ -74,8 +75,8 @@ def tightened(
     matches = match(cardinalities, scope_starts, scope_variables, table_starts, order, mini)
     tree = matches.tree
     layouts = lay_out(
-        cardinalities, matches.scope_starts, matches.scope_variables, matches.table_starts, tree,
-        stop,
+        cardinalities, read_only(matches.scope_starts), read_only(matches.scope_variables),
+        read_only(matches.table_starts), tree, stop,
     )  # fmt: skip
     n_nodes = len(mini.parents)
     n_factors = len(scope_starts) - 1
@@ -89,7 +90,8 @@ def tightened(
     first_message = matches.table_starts[len(matches.table_starts) - 1]
     n_messages = tree.message_starts[n_nodes]
     values = np.zeros(first_message + n_messages, dtype=np.float64)
-    values[: len(log_values)] = log_values
+    for entry in range(len(log_values)):
+        values[entry] = log_values[entry]
     tables = np.empty(tree.table_starts[n_nodes], dtype=np.float64)
     answers = np.zeros(n_messages, dtype=np.float64)
     sums = np.empty(n_messages, dtype=np.float64)
@@ -129,15 +131,16 @@ def tightened(
             weight_step, marginal_starts, current, sums, digits,
         )  # fmt: skip
     if sharpness != 1.0 and bound > -np.inf:
-        weights /= sharpness
+        for node in range(n_nodes):
+            weights[node] /= sharpness
         bound = forward(
             cardinalities, order, mini, matches, layouts, values, weights, tables, answers,
             False, 0.0, scratch, moments, digits, stop,
         )  # fmt: skip
-    return bound, splits, mini[:], tree[:], tables, values[first_message:].copy(), weights
+    return bound, splits, mini[:], tree[:], tables, values[first_message:], weights
 
 
-@kernel
+@inlined_kernel
 def message_index(node, cardinalities, tree, states):
     """Entry of a mini-bucket's message that the states of its later variables select."""
     index = 0

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.views import read_only
 from inference.mini_buckets.kernels.bounds import backward, forward, lay_out
 from inference.mini_buckets.kernels.matching import match
 from inference.mini_buckets.kernels.partition import partition
@@ -15,7 +16,7 @@ _BLOCK = 1024.0
 """Entries of a table whose offsets are kept, for each of its inputs."""
 
 
-@kernel
+@inlined_kernel
 def _first_weights(mini, sign):
     """Equal weights (sign > 0), or one positive weight, the largest mini-bucket's."""
     weights = np.ones(len(mini.parents), dtype=np.float64)
@@ -118,8 +119,8 @@ def tighten(
     matches = match(cardinalities, scope_starts, scope_variables, table_starts, order, mini)
     tree = matches.tree
     layouts = lay_out(
-        cardinalities, matches.scope_starts, matches.scope_variables, matches.table_starts, tree,
-        stop,
+        cardinalities, read_only(matches.scope_starts), read_only(matches.scope_variables),
+        read_only(matches.table_starts), tree, stop,
     )  # fmt: skip
     if stop[0] != 0:
         nothing = np.empty(0, dtype=np.float64)
@@ -133,7 +134,8 @@ def tighten(
     first_message = matches.table_starts[len(matches.table_starts) - 1]
     n_messages = tree.message_starts[n_nodes]
     values = np.zeros(first_message + n_messages, dtype=np.float64)
-    values[: len(log_values)] = log_values
+    for entry in range(len(log_values)):
+        values[entry] = log_values[entry]
     tables = np.empty(tree.table_starts[n_nodes], dtype=np.float64)
     answers = np.zeros(n_messages, dtype=np.float64)
     sums = np.empty(n_messages, dtype=np.float64)
@@ -178,7 +180,8 @@ def tighten(
         gain = sign * (bound - value)
         if iteration == 0 or gain > 0.0:
             bound = value
-            marginals[:] = current
+            for at in range(len(marginals)):
+                marginals[at] = current[at]
         if iteration > 0 and gain < 0.0:
             step *= 0.5
             weight_step *= 0.5

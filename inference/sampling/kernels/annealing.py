@@ -7,6 +7,7 @@ import numpy as np
 from inference.kernels.compiled import kernel
 from inference.kernels.random_numbers import uniform
 from inference.kernels.support.consistency import state_offsets
+from inference.kernels.views import read_only
 from inference.sampling.kernels.chain import collect, distribute, draw, slot_strides
 
 _LONGEST_STEP = 0.02
@@ -79,7 +80,8 @@ def move_particles(
     owners = np.empty(len(scope_variables), dtype=np.int64)
     largest_link = 1
     for f in range(n_factors):
-        owners[scope_starts[f] : scope_starts[f + 1]] = f
+        for slot in range(scope_starts[f], scope_starts[f + 1]):
+            owners[slot] = f
     for link in range(len(blocks.factors)):
         largest_link = max(largest_link, blocks.child_stops[link] - blocks.child_starts[link])
     upward = np.empty(state_starts[n], dtype=np.float64)
@@ -204,10 +206,10 @@ def anneal(
         log_z: float64 (1,), to which the mean weight is added when particles are drawn anew.
         stop: int64 (1,), looked up before every particle, as in `move_particles`.
     """
-    count = len(states)
+    count, n = states.shape
     tempered = np.empty(len(fixed), dtype=np.float64)
     none = np.empty(0, dtype=np.float64)
-    chosen = states.copy()
+    chosen = np.empty(states.shape, dtype=np.int64)
     for step in range(1, len(steps)):
         before, after = steps[step - 1], steps[step]
         largest = -np.inf
@@ -237,24 +239,30 @@ def anneal(
                     source += 1
                     passed += np.exp(log_weights[source] - largest)
                 # Rounding must not lead to one without weight at the end of the row.
-                chosen[particle] = states[source if log_weights[source] > -np.inf else best]
-            states[:] = chosen
-            log_weights[:] = 0.0
+                taken = source if log_weights[source] > -np.inf else best
+                for v in range(n):
+                    chosen[particle, v] = states[taken, v]
+            for particle in range(count):
+                log_weights[particle] = 0.0
+                for v in range(n):
+                    states[particle, v] = chosen[particle, v]
         else:
             for particle in range(count):
                 # Where tables are zero nothing can be drawn.
                 if log_weights[particle] == -np.inf:
-                    states[particle] = states[best]
+                    for v in range(n):
+                        states[particle, v] = states[best, v]
         if after >= 1.0:
-            tempered[:] = log_values
+            for entry in range(len(fixed)):
+                tempered[entry] = log_values[entry]
         else:
             cost = hardness(after)
             for entry in range(len(fixed)):
                 tempered[entry] = fixed[entry] + after * slopes[entry] - cost * zeros[entry]
         move_particles(
             cardinalities, scope_starts, scope_variables, table_starts, factor_starts, factors,
-            blocks, tempered, slopes, zeros, sweeps, states, random, energies, none, none,
-            stop,
+            blocks, read_only(tempered), slopes, zeros, sweeps, states, random, energies, none,
+            none, stop,
         )  # fmt: skip
         if stop[0] != 0:
             return

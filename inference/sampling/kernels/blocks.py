@@ -82,11 +82,18 @@ def choose_blocks(
     groups = np.arange(n_groups)
     order = np.arange(n)
     while True:
-        if (together | hopeless).all() and covered.all():
+        done = True
+        for g in groups:
+            done &= together[g] or hopeless[g]
+        for v in range(n):
+            done &= covered[v]
+        if done:
             return rows[:n_blocks], together
         if n_blocks == len(rows):
             larger = np.zeros((2 * n_blocks, n), dtype=np.bool_)
-            larger[:n_blocks] = rows
+            for b in range(n_blocks):
+                for v in range(n):
+                    larger[b, v] = rows[b, v]
             rows = larger
         member = rows[n_blocks]
         for node in range(len(root)):

@@ -6,9 +6,10 @@ import math
 
 import numpy as np
 
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.random_numbers import uniform
 from inference.kernels.support.consistency import state_offsets
+from inference.kernels.views import read_only
 
 
 @kernel
@@ -47,10 +48,11 @@ def run_chain(
     n_blocks = len(blocks.starts) - 1
     state_starts = state_offsets(cardinalities)
     strides = slot_strides(cardinalities, scope_starts, scope_variables)
-    places = table_starts[:-1].copy()
+    places = np.empty(len(scope_starts) - 1, dtype=np.int64)
     owners = np.empty(len(scope_variables), dtype=np.int64)
     largest_link = 1
     for f in range(len(scope_starts) - 1):
+        places[f] = table_starts[f]
         for slot in range(scope_starts[f], scope_starts[f + 1]):
             owners[slot] = f
             places[f] += states[scope_variables[slot]] * strides[slot]
@@ -74,12 +76,13 @@ def run_chain(
             for entry in range(len(tempered)):
                 tempered[entry] = strength * log_values[entry]
         elif tempering:
-            tempered[:] = log_values
+            for entry in range(len(tempered)):
+                tempered[entry] = log_values[entry]
         tempering = strength < 1.0
         for b in range(n_blocks):
             if not fixed or sweep == 0:
                 collect(
-                    b, cardinalities, tempered, blocks, strides, owners, places, states,
+                    b, cardinalities, read_only(tempered), blocks, strides, owners, places, states,
                     state_starts, upward, conditionals, digits,
                 )  # fmt: skip
                 distribute(
@@ -101,7 +104,7 @@ def run_chain(
                 drawn[sweep, v] = states[v]
 
 
-@kernel
+@inlined_kernel
 def _link_base(link, blocks, strides, places, states):
     """Entry of a link's factor where its block's variables have state 0."""
     slot = blocks.parent_slots[link]

@@ -17,6 +17,7 @@ import numpy as np
 from inference.kernels.compiled import kernel
 from inference.kernels.random_numbers import uniform
 from inference.kernels.support.consistency import state_offsets
+from inference.kernels.views import read_only
 from inference.sampling.kernels.chain import collect, distribute, draw, slot_strides
 
 _LEAST_RATE = 1e-3
@@ -87,7 +88,8 @@ def run_tempered_chain(
     places = np.empty((n_levels, n_factors), dtype=np.int64)
     largest_link = 1
     for f in range(n_factors):
-        owners[scope_starts[f] : scope_starts[f + 1]] = f
+        for slot in range(scope_starts[f], scope_starts[f + 1]):
+            owners[slot] = f
         for copy in range(n_levels):
             places[copy, f] = table_starts[f]
             for slot in range(scope_starts[f], scope_starts[f + 1]):
@@ -116,8 +118,8 @@ def run_tempered_chain(
             own = states[copy]
             for b in range(n_blocks):
                 collect(
-                    b, cardinalities, tables[level], blocks, strides, owners, places[copy], own,
-                    state_starts, upward, conditionals, digits,
+                    b, cardinalities, read_only(tables[level]), blocks, strides, owners,
+                    places[copy], own, state_starts, upward, conditionals, digits,
                 )  # fmt: skip
                 counted = sweep >= 0 and level == 0
                 distribute(
@@ -161,7 +163,11 @@ def run_tempered_chain(
             came_from_zero[copy_at[0]] = False
             round_trips += sweep >= 0
         if 0 < round_end == sweep + 1 + burn_in and 2 * round_end <= burn_in:
-            inverse[:] = spread_evenly(inverse, refused / np.maximum(tries, 1.0))
+            for level in range(n_levels - 1):
+                refused[level] /= max(tries[level], 1.0)
+            fresh = spread_evenly(inverse, refused)
+            for level in range(n_levels):
+                inverse[level] = fresh[level]
             _scale(log_values, inverse, tables)
             refused[:] = 0.0
             tries[:] = 0.0

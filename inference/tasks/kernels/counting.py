@@ -83,5 +83,6 @@ def count_states(cardinalities, tree, program, tables, counted, below):
                 for y in range(width):
                     second[x + y] += result[x] * stack[y]
             reached += width - 1
-            result[: reached + 1] = second[: reached + 1]
+            for x in range(reached + 1):
+                result[x] = second[x]
     return result

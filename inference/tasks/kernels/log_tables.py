@@ -1,8 +1,9 @@
 """Products of the inputs of a cluster in log space, with any of them left out (compiled).
 
-The inputs of a cluster stand in slots: its factors, the messages of its children, the message of
-its parent. A product is kept as the sum of the finite logarithms and the number of zeros, so that
-an input can be left out of it exactly, also where that input is zero.
+The inputs of a cluster stand in slots: its factors and the messages of its children, as its program
+has them, then the message of its parent, then one variable of it by itself. A product is kept as
+the sum of the finite logarithms and the number of zeros, so that an input can be left out of it
+exactly, also where that input is zero.
 """
 
 from __future__ import annotations
@@ -13,35 +14,34 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from inference.exact.kernels.layout import (
+from inference.exact.kernels.program import (
     BLOCK,
-    advance,
-    block_offsets,
-    factor_strides,
-    prepare,
-    workspace_sizes,
+    GROUP,
+    HIGH,
+    INPUTS,
+    MESSAGE,
+    POSITION,
+    TABLE,
+    offset_in_block,
 )
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, kernel
 
 
 class LogTableWorkspace(NamedTuple):
     """Room for one cluster at a time.
 
     Attributes:
-        strides, offsets, kinds, positions, digits, axis_of: as `layout` uses them.
+        positions: int64 (n_slots,), where among the values each slot's begin.
         used: bool (n_slots,), whether a slot takes part in the product.
+        axis: int64 (2,), of the variable in the last slot: its stride in the table, and its states.
         sums, zeros: float64 and int32 (largest table,), the product: the sum of the finite
             logarithms of each entry and the number of its zeros.
         peaks, totals: float64 (longest message,), for sums in log space.
     """
 
-    strides: NDArray[np.int64]
-    offsets: NDArray[np.int32]
-    kinds: NDArray[np.int64]
     positions: NDArray[np.int64]
-    digits: NDArray[np.int64]
-    axis_of: NDArray[np.int64]
     used: NDArray[np.bool_]
+    axis: NDArray[np.int64]
     sums: NDArray[np.float64]
     zeros: NDArray[np.int32]
     peaks: NDArray[np.float64]
@@ -49,26 +49,20 @@ class LogTableWorkspace(NamedTuple):
 
 
 @kernel
-def workspace(cardinalities, tree):
-    """Room enough for every cluster of `tree`."""
-    axes, inputs, offsets = workspace_sizes(cardinalities, tree)
-    slots = inputs + 2
-    longest = 1
-    for count in cardinalities:
-        longest = max(longest, count)
-    room = offsets + 2 * max(BLOCK, longest)
-    largest = 1
-    for c in range(len(tree.parents)):
-        largest = max(largest, tree.table_starts[c + 1] - tree.table_starts[c])
-        longest = max(longest, tree.message_starts[c + 1] - tree.message_starts[c])
+def workspace(program):
+    """Room enough for every cluster of a program."""
+    steps = program.steps
+    most, largest, longest = 0, 1, 1
+    for c in range(len(steps) - 1):
+        most = max(most, steps[c + 1, INPUTS] - steps[c, INPUTS])
+        largest = max(largest, steps[c + 1, TABLE] - steps[c, TABLE])
+        longest = max(longest, steps[c + 1, MESSAGE] - steps[c, MESSAGE])
+    for v in range(len(program.residues)):
+        longest = max(longest, program.residues[v, 1])
     return LogTableWorkspace(
-        np.zeros((slots, axes), dtype=np.int64),
-        np.empty(room, dtype=np.int32),
-        np.empty(slots, dtype=np.int64),
-        np.empty(slots, dtype=np.int64),
-        np.empty(axes, dtype=np.int64),
-        np.zeros(len(cardinalities), dtype=np.int64),
-        np.empty(slots, dtype=np.bool_),
+        np.empty(most + 2, dtype=np.int64),
+        np.empty(most + 2, dtype=np.bool_),
+        np.empty(2, dtype=np.int64),
         np.empty(largest, dtype=np.float64),
         np.empty(largest, dtype=np.int32),
         np.empty(longest, dtype=np.float64),
@@ -76,67 +70,62 @@ def workspace(cardinalities, tree):
     )
 
 
-@kernel
-def load(
-    c, cardinalities, scope_starts, scope_variables, table_starts, tree, first_up, first_down, work
-):
-    """Lay out cluster `c`: factors and children as `prepare` does, then the parent's message.
+@inlined_kernel
+def load(program, c, first_down, work):
+    """Take up cluster `c`: all its inputs, and the message of its parent; return the slot of that.
 
     Args:
-        first_up, first_down: where the messages to parents and from parents begin among the values.
-
-    Returns:
-        number of the parent's slot, outer axes, block size.
+        first_down: where the messages from parents begin among the values.
     """
-    parent, outer, block = prepare(
-        c, True, cardinalities, scope_starts, scope_variables, table_starts, tree,
-        first_up, work.axis_of, work.strides, work.offsets, work.kinds, work.positions,
-    )  # fmt: skip
-    start = tree.starts[c]
-    separator = tree.variables[start : start + tree.separator_sizes[c]]
-    position = first_down + tree.message_starts[c]
-    place(c, parent, separator, position, outer, block, cardinalities, tree, work)
-    work.used[: parent + 1] = True
-    return parent, outer, block
+    first = program.steps[c, INPUTS]
+    parent = program.steps[c + 1, INPUTS] - first
+    for slot in range(parent):
+        work.positions[slot] = program.inputs[first + slot, POSITION]
+        work.used[slot] = True
+    work.positions[parent] = first_down + program.steps[c, MESSAGE]
+    work.used[parent] = True
+    return parent
+
+
+@inlined_kernel
+def _offset(program, axis, c, slot, h, j):
+    """Where entry `j` of block `h` of cluster `c` meets what is in a slot, from its beginning."""
+    k = program.steps[c, INPUTS] + slot
+    parent = program.steps[c + 1, INPUTS]
+    entry = h * program.steps[c, BLOCK] + j
+    if k < parent:
+        offset = program.offsets[program.inputs[k, HIGH] + h] + offset_in_block(program, k, j)
+    elif k == parent:
+        offset = entry // program.steps[c, GROUP]
+    else:
+        offset = entry // axis[0] % axis[1]
+    return offset
 
 
 @kernel
-def place(c, slot, scope, position, outer, block, cardinalities, tree, work):
-    """Lay out values over `scope`, which begin at `position`, in a slot of cluster `c`."""
-    variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
-    work.strides[slot, : len(variables)] = 0
-    factor_strides(cardinalities, scope, work.axis_of, work.strides[slot])
-    work.positions[slot] = position
-    offsets = work.offsets[slot * block : (slot + 1) * block]
-    work.kinds[slot] = block_offsets(cardinalities, variables, outer, work.strides[slot], offsets)
-
-
-@kernel
-def multiply(c, n_slots, outer, block, values, cardinalities, tree, work):
+def multiply(program, c, n_slots, values, work):
     """Write the product of the used slots of cluster `c` to `work.sums` and `work.zeros`."""
-    variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
-    work.digits[:outer] = 0
-    for base in range(0, tree.table_starts[c + 1] - tree.table_starts[c], block):
-        for j in range(block):
-            work.sums[base + j] = 0.0
-            work.zeros[base + j] = 0
-        for k in range(n_slots):
-            if not work.used[k]:
+    steps, sums, zeros = program.steps, work.sums, work.zeros
+    block = steps[c, BLOCK]
+    for h in range((steps[c + 1, TABLE] - steps[c, TABLE]) // block):
+        base = h * block
+        for j in range(base, base + block):
+            sums[j] = 0.0
+            zeros[j] = 0
+        for slot in range(n_slots):
+            if not work.used[slot]:
                 continue
+            position = work.positions[slot]
             for j in range(block):
-                value = values[work.positions[k] + work.offsets[k * block + j]]
+                value = values[position + _offset(program, work.axis, c, slot, h, j)]
                 if value == -np.inf:
-                    work.zeros[base + j] += 1
+                    zeros[base + j] += 1
                 else:
-                    work.sums[base + j] += value
-        if outer > 0:
-            advance(
-                work.digits, cardinalities, variables, outer, work.strides, work.positions, n_slots
-            )
+                    sums[base + j] += value
 
 
 @kernel
-def send(c, slot, shift, length, outer, block, values, cardinalities, tree, work):
+def send(program, c, slot, shift, length, values, work):
     """Sum the product of cluster `c`, with a slot left out of it, over all but the slot's scope.
 
     A slot that is not in the product is not left out of it either.
@@ -145,36 +134,31 @@ def send(c, slot, shift, length, outer, block, values, cardinalities, tree, work
         shift: distance among the values from what stands in the slot to what is written.
         length: number of values in the slot.
     """
-    variables = tree.variables[tree.starts[c] : tree.starts[c + 1]]
+    steps, peaks, totals = program.steps, work.peaks, work.totals
+    block = steps[c, BLOCK]
     first = work.positions[slot]
     for i in range(length):
-        work.peaks[i] = -np.inf
-        work.totals[i] = 0.0
+        peaks[i] = -np.inf
+        totals[i] = 0.0
     for summing in range(2):
-        work.digits[:outer] = 0
-        for base in range(0, tree.table_starts[c + 1] - tree.table_starts[c], block):
+        for h in range((steps[c + 1, TABLE] - steps[c, TABLE]) // block):
             for j in range(block):
-                at = work.positions[slot] + work.offsets[slot * block + j]
-                zeros = work.zeros[base + j]
-                total = work.sums[base + j]
+                at = _offset(program, work.axis, c, slot, h, j)
+                zeros = work.zeros[h * block + j]
+                total = work.sums[h * block + j]
                 if work.used[slot]:
-                    if values[at] == -np.inf:
+                    if values[first + at] == -np.inf:
                         zeros -= 1
                     else:
-                        total -= values[at]
+                        total -= values[first + at]
                 if zeros > 0:
                     continue
                 if summing == 0:
-                    work.peaks[at - first] = max(work.peaks[at - first], total)
+                    peaks[at] = max(peaks[at], total)
                 else:
-                    work.totals[at - first] += math.exp(total - work.peaks[at - first])
-            if outer > 0:
-                advance(
-                    work.digits, cardinalities, variables, outer, work.strides, work.positions,
-                    slot + 1,
-                )  # fmt: skip
+                    totals[at] += math.exp(total - peaks[at])
     for i in range(length):
         out = first + shift + i
         values[out] = -np.inf
-        if work.totals[i] > 0.0:
-            values[out] = work.peaks[i] + math.log(work.totals[i])
+        if totals[i] > 0.0:
+            values[out] = peaks[i] + math.log(totals[i])

@@ -6,25 +6,24 @@ import math
 
 import numpy as np
 
-from inference.kernels.compiled import kernel
+from inference.kernels.compiled import inlined_kernel, kernel
 from inference.tasks.kernels.log_tables import load, multiply, workspace
 
 
-@kernel
+@inlined_kernel
 def _eliminates(tree, c):
     return tree.separator_sizes[c] < tree.starts[c + 1] - tree.starts[c]
 
 
 @kernel
-def maximise(
-    cardinalities, scope_starts, scope_variables, table_starts, log_values, tree, maximised
-):
+def maximise(cardinalities, table_starts, log_values, tree, program, maximised):
     """Sum some variables out, maximise over the others, and trace the maximum back.
 
     Ties go to the lowest state, variable by variable, from the one eliminated last.
 
     Args:
         tree: clusters that eliminate at most one variable each, the summed ones first.
+        program: that of the tree.
         maximised: bool (n_variables,).
 
     Returns:
@@ -35,17 +34,16 @@ def maximise(
     first_up = len(log_values)
     n_messages = tree.message_starts[n_buckets]
     values = np.empty(first_up + n_messages, dtype=np.float64)
-    values[:first_up] = log_values
+    for entry in range(first_up):
+        values[entry] = log_values[entry]
     best = np.zeros(n_messages, dtype=np.int32)
-    work = workspace(cardinalities, tree)
+    work = workspace(program)
     value = 0.0
     for factor in tree.constant_factors:
         value += log_values[table_starts[factor]]
     for c in range(n_buckets):
-        n_inputs, outer, block = load(
-            c, cardinalities, scope_starts, scope_variables, table_starts, tree, first_up, 0, work
-        )
-        multiply(c, n_inputs, outer, block, values, cardinalities, tree, work)
+        n_inputs = load(program, c, 0, work)
+        multiply(program, c, n_inputs, values, work)
         variable = tree.variables[tree.starts[c + 1] - 1]
         # A join eliminates nothing: each entry is a message of its own.
         count = cardinalities[variable] if _eliminates(tree, c) else 1

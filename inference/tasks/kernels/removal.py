@@ -11,14 +11,16 @@ import math
 
 import numpy as np
 
-from inference.kernels.compiled import kernel
-from inference.tasks.kernels.log_tables import load, multiply, place, send, workspace
+from inference.kernels.compiled import inlined_kernel, kernel
+from inference.tasks.kernels.log_tables import load, multiply, send, workspace
 
 
-@kernel
+@inlined_kernel
 def _normalise(values, start, stop):
     """Turn logarithms into probabilities."""
-    largest = values[start:stop].max()
+    largest = -np.inf
+    for at in range(start, stop):
+        largest = max(largest, values[at])
     total = 0.0
     for at in range(start, stop):
         values[at] = math.exp(values[at] - largest)
@@ -27,7 +29,7 @@ def _normalise(values, start, stop):
         values[at] /= total
 
 
-@kernel
+@inlined_kernel
 def _smallest_part(clusters, g, count, parents, component, inside, is_top, pending, part):
     """Write to `part`, children first, the clusters that connect the first `count` of `clusters`.
 
@@ -63,14 +65,15 @@ def _smallest_part(clusters, g, count, parents, component, inside, is_top, pendi
 
 @kernel
 def posteriors_without(
-    cardinalities, scope_starts, scope_variables, table_starts, values, tree,
-    group_starts, groups, near_starts, near, state, result,
+    cardinalities, table_starts, values, tree, program, group_starts, groups, near_starts, near,
+    state, result,
 ):  # fmt: skip
     """Write the probabilities of a state of targets under removal of groups of factors.
 
     Args:
         values: what `log_messages` returns, with as much room as it has values, and room for
             the longest message or distribution.
+        tree, program: the clusters, and where their inputs lie.
         group_starts, groups: the factors of every group.
         near_starts, near: for every group, targets that share a factor with it.
         state: the state of targets that is asked for.
@@ -82,8 +85,8 @@ def posteriors_without(
     first_down = first_up + n_messages
     anew = 2 * n_messages
     scratch = first_up + 2 * anew
-    work = workspace(cardinalities, tree)
-    home = np.full(len(scope_starts) - 1, -1, dtype=np.int64)
+    work = workspace(program)
+    home = np.full(len(table_starts) - 1, -1, dtype=np.int64)
     residual = np.empty(len(cardinalities), dtype=np.int64)
     component = np.empty(n, dtype=np.int64)
     for c in range(n - 1, -1, -1):
@@ -115,10 +118,7 @@ def posteriors_without(
             c = part[step] if upwards else part[2 * size - 1 - step]
             if upwards and is_top[c]:
                 continue
-            up, outer, block = load(
-                c, cardinalities, scope_starts, scope_variables, table_starts, tree,
-                first_up, first_down, work,
-            )  # fmt: skip
+            up = load(program, c, first_down, work)
             children = tree.children[tree.child_starts[c] : tree.child_starts[c + 1]]
             slot = up - len(children)
             for k in range(slot):
@@ -129,21 +129,21 @@ def posteriors_without(
             if not is_top[c]:
                 work.positions[up] += anew
             work.used[up] = not upwards
-            multiply(c, up + 1, outer, block, values, cardinalities, tree, work)
+            multiply(program, c, up + 1, values, work)
             if upwards:
                 length = tree.message_starts[c + 1] - tree.message_starts[c]
-                send(c, up, -n_messages, length, outer, block, values, cardinalities, tree, work)
+                send(program, c, up, -n_messages, length, values, work)
                 continue
             for k in range(len(children)):
                 if inside[children[k]] == g:
                     start = tree.message_starts[children[k]]
                     length = tree.message_starts[children[k] + 1] - start
-                    send(
-                        c, slot + k, n_messages, length, outer, block, values, cardinalities, tree,
-                        work,
-                    )  # fmt: skip
+                    send(program, c, slot + k, n_messages, length, values, work)
+            stride = tree.table_starts[c + 1] - tree.table_starts[c]
             for entry in range(tree.starts[c], tree.starts[c + 1]):
                 variable = tree.variables[entry]
+                length = cardinalities[variable]
+                stride //= length
                 if residual[variable] != c and not is_top[c]:
                     continue
                 t = near_starts[g]
@@ -151,10 +151,9 @@ def posteriors_without(
                     t += 1
                 if t == near_starts[g + 1]:
                     continue
-                scope = tree.variables[entry : entry + 1]
-                length = cardinalities[variable]
-                place(c, up + 1, scope, scratch, outer, block, cardinalities, tree, work)
+                work.axis[0], work.axis[1] = stride, length
+                work.positions[up + 1] = scratch
                 work.used[up + 1] = False
-                send(c, up + 1, 0, length, outer, block, values, cardinalities, tree, work)
+                send(program, c, up + 1, 0, length, values, work)
                 _normalise(values, scratch, scratch + length)
                 result[t] = values[scratch + state]
