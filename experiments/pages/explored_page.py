@@ -114,6 +114,9 @@ def explored(asked: Exploration) -> Explored:
     return Explored(view, posterior, claims)
 
 
+_PATIENCE = 300.0
+"""Seconds in which a page is made: of a large graph, on a slow machine, it takes half a minute."""
+
 _SEEN = 5e-4
 """The least change of a probability that is told."""
 
@@ -213,7 +216,7 @@ def serve(
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])
     app.add_middleware(_own_origin, port=port)
 
-    @ui.page("/{given}", title="factormodels explore", response_timeout=30)
+    @ui.page("/{given}", title="factormodels explore", response_timeout=_PATIENCE)
     def page(given: str) -> Any:
         if not secrets.compare_digest(given.encode(), token.encode()):
             return PlainTextResponse("no such page", status_code=404)

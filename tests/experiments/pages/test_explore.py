@@ -340,7 +340,7 @@ def test_a_large_graph_says_what_is_too_large(browser: Browser, tmp_path: Path) 
     write_fact_graphs([graph], tmp_path / "large.jsonl")
     with served(str(tmp_path / "large.jsonl"), "--out", str(tmp_path / "saved")) as url:
         page = browser.new_page()
-        page.goto(url)
+        page.goto(url, timeout=120_000)
         status = page.get_by_test_id("status")
         expect(status).to_contain_text("backend auto", timeout=120_000)
         for noun, count in (("claims", "1,000"), ("passages", "1,000"), ("relations", "5,000")):
