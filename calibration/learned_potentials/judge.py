@@ -152,15 +152,32 @@ class Judge:
 
         return self.field.probabilities(table, float(brentq(missed, -20.0, 20.0, xtol=1e-6)))
 
+    def posteriors(self, graphs: Sequence[FactGraph], own: UserColumns | None = None) -> Floats:
+        """Posterior of each claim, every response judged by what it records, (n,).
+
+        What the other responses of a file lack changes nothing of a response. Unlike `table` it
+        takes a response that records nothing of what columns read.
+        """
+        reading = [self.reading([graph]) for graph in graphs]
+        owners = np.repeat(np.arange(len(graphs)), [len(graph.atoms) for graph in graphs])
+        found = np.empty(len(owners))
+        for judge in (self, self.without_texts):
+            places = [place for place, each in enumerate(reading) if each is judge]
+            if judge is None or not places:
+                continue
+            own_graphs = [graphs[place] for place in places]
+            causes = judge.field.causes
+            table = claim_table(own_graphs, judge.families, causes, view=judge.view, own=own)
+            found[np.isin(owners, places)] = judge.field.probabilities(table)
+        return found
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the judge as JSON.
 
         Raises:
             InputError: if the file cannot be written.
         """
-        write_text(
-            path, json.dumps(self.as_plain(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-        )
+        write_text(path, _lines(self.as_plain()) + "\n")
 
     def as_plain(self) -> dict[str, Any]:
         """The judge as JSON data."""
@@ -315,11 +332,7 @@ def with_judged_priors(graph: FactGraph, judge: Judge, view: FactGraph) -> FactG
         judge: the judge.
         view: the view.
     """
-    judge = judge.reading([graph])
-    field = judge.field
-    # As `Judge.table`, but for what of many responses only one may lack.
-    table = claim_table([graph], judge.families, field.causes, view=judge.view)
-    priors = dict(zip(graph.atom_ids, field.probabilities(table).tolist(), strict=True))
+    priors = dict(zip(graph.atom_ids, judge.posteriors([graph]).tolist(), strict=True))
     # A view of stars has copies of contexts, under names of their own.
     contexts = set(view.context_ids)
     return replace(
@@ -401,6 +414,20 @@ def _from_plain(value: Mapping[str, Any], module: MakeModule | None) -> Judge:
         tuple(value["scores"]),
         _from_plain(value["without_texts"], module) if value.get("without_texts") else None,
     )
+
+
+def _lines(value: Any, margin: str = "") -> str:
+    """JSON for readers: what holds nothing but numbers and words stands in one line."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if not any(isinstance(each, dict | list) for each in inner):
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    step = f"{margin} "
+    if isinstance(value, dict):
+        rows = [f"{json.dumps(key)}: {_lines(each, step)}" for key, each in value.items()]
+    else:
+        rows = [_lines(each, step) for each in value]
+    ends = "{}" if isinstance(value, dict) else "[]"
+    return f"{ends[0]}\n{step}" + f",\n{step}".join(rows) + f"\n{margin}{ends[1]}"
 
 
 def _law(field: Field, table: ClaimTable, kept: Any) -> LawOfEvidence:

@@ -44,6 +44,7 @@ from experiments.progress import tell
 from experiments.settings import SET, ColumnNames, Names, Option, Settings, front_door
 from experiments.settings.inputs import graphs_of
 from factormodels.errors import InputError
+from factormodels.extraction.text_match import leaves_no_topic_out
 from factormodels.io.tables import read_table
 from factormodels.variants import variant
 
@@ -430,12 +431,16 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
     strange = known.other_evidence(graphs)
     if strange and not settings.other_evidence:
         raise InputError(f"{strange}; make both in the same way, or give --other-evidence")
-    table = known.table(graphs, settings.own())
+    own = settings.own()
+    table = known.table(graphs, own)
     shift = known.shift(table, n_bootstrap=settings.n_bootstrap, seed=settings.seed)
     p = before = known.probabilities(table)
+    moves = settings.adapt and shift.determined
+    if known is not whole and not moves:
+        p = whole.posteriors(graphs, own)
     sentences = [_checked(shift)]
     share = f"{number(shift.share)} {interval(shift.share_lower, shift.share_upper)}"
-    if settings.adapt and shift.determined:
+    if moves:
         p = known.probabilities(table, shift.share)
         sentences.append(
             f"The posteriors were moved to a share of {share}; their mean was "
@@ -457,7 +462,8 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
         silent = sum(not records_texts([graph]) for graph in graphs)
         sentences.append(
             f"{silent:,} of {counted(len(graphs), 'response')} record no texts of claims or "
-            "passages: posteriors are those that the same labels teach without columns of texts."
+            f"passages: {'all' if moves else 'their'} posteriors, and the check of shift, are what "
+            "the same labels teach without columns of texts."
         )
     if strange:
         sentences.append(f"Note: {strange}.")
@@ -474,7 +480,7 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
 
 
 def _unjoined(judge: Judge, graphs: Sequence[FactGraph], table: ClaimTable) -> list[str]:
-    """What claims lack that the judge reads: a sentence, relations."""
+    """What the responses lack that the judge reads: sentences, relations, topics."""
     told, n = [], len(table.labels)
     alone = sum(atom.sentence is None for graph in graphs for atom in graph.atoms)
     if SENTENCE in judge.field.causes and alone:
@@ -492,6 +498,13 @@ def _unjoined(judge: Judge, graphs: Sequence[FactGraph], table: ClaimTable) -> l
                 f"{silent:,} of {n:,} claims have no relation with a passage that was retrieved "
                 "for them: little but what they share with others speaks for their posteriors."
             )
+    nameless = sum(map(leaves_no_topic_out, graphs)) if "texts" in judge.families else 0
+    if nameless:
+        told.append(
+            f"{nameless:,} of {counted(len(graphs), 'response')} name no topic: its words count "
+            "among those of a claim that passages hold, which raises posteriors if the judge was "
+            "learned from responses with topics."
+        )
     return told
 
 

@@ -7,6 +7,7 @@ that were retrieved for the claim.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -27,11 +28,14 @@ of what is looked for, and 0 where there are no passages."""
 
 _DIGITS = 4
 
+_WORD = re.compile(r"\w")
+
 
 def text_match(graph: FactGraph) -> NDArray[np.float64] | None:
     """`FIGURES` of a response's claims, (n, 3), each from 0 to 1; None where no texts tell them.
 
-    They come from the texts if every claim and some passage have one, else from the metadata.
+    They come from the texts if every claim has words and every passage a text, since what is not
+    known holds nothing of a claim; else from the metadata.
 
     Raises:
         InputError: if the metadata hold something else under `TEXT_MATCH_KEY`.
@@ -52,9 +56,14 @@ def tells_match(graph: FactGraph) -> bool:
     return _has_texts(graph) or TEXT_MATCH_KEY in graph.metadata
 
 
+def leaves_no_topic_out(graph: FactGraph) -> bool:
+    """Whether figures of a response come from texts whose topic nobody named."""
+    return _has_texts(graph) and not graph.topic
+
+
 def _has_texts(graph: FactGraph) -> bool:
-    told = any(context.text or context.snippet for context in graph.contexts)
-    return all(atom.text for atom in graph.atoms) and (told or not graph.contexts)
+    passages = all(context.text or context.snippet for context in graph.contexts)
+    return passages and all(_WORD.search(atom.text) for atom in graph.atoms)
 
 
 def recorded_match(figures: NDArray[np.float64], atoms: Sequence[str]) -> dict[str, list[float]]:

@@ -174,6 +174,46 @@ def test_responses_without_texts_are_judged_without_their_columns(tmp_path: Path
         fit(silent, penalty=30.0, folds=0, columns=("texts",))
 
 
+def test_what_other_responses_of_a_file_lack_changes_nothing_of_a_response(tmp_path: Path) -> None:
+    judge, (lone, *others) = tmp_path / "judge.json", biographies(20, 30)
+    fit(biographies(0, 20), penalty=30.0, folds=0, save=judge)
+    silent = replace(lone, metadata={})
+    mixed = apply(judge, [silent, *others], n_bootstrap=20)
+    apart = [apply(judge, each, n_bootstrap=20)["responses"] for each in ([silent], others)]
+    wanted = [mean for table in apart for mean in table["mean"]]
+    assert mixed["responses"]["mean"].tolist() == pytest.approx(wanted, abs=1e-12)
+    assert any("1 of 10 responses record no texts" in each for each in mixed.sentences)
+
+
+def test_responses_with_texts_and_no_topic_are_counted(tmp_path: Path) -> None:
+    judge, new = tmp_path / "judge.json", biographies(20, 30)
+    fit(biographies(0, 20), penalty=30.0, folds=0, save=judge)
+    named = [
+        replace(
+            g,
+            topic="Somebody",
+            atoms=tuple(replace(atom, text="They sang.") for atom in g.atoms),
+            contexts=tuple(replace(c, text="They sang.") for c in g.contexts),
+        )
+        for g in new
+    ]
+    nameless = [replace(named[0], topic=""), *named[1:]]
+    told = [apply(judge, each, n_bootstrap=20).sentences for each in (nameless, named, new)]
+    counted = [any("1 of 10 responses name no topic" in each for each in some) for some in told]
+    assert counted == [True, False, False]
+
+
+def test_a_judge_is_a_page_for_readers(tmp_path: Path) -> None:
+    judge = tmp_path / "judge.json"
+    fit(biographies(0, 20), penalty=30.0, folds=0, save=judge)
+    lines = judge.read_text(encoding="utf-8").splitlines()
+    assert len(lines) < 200
+    # All that is said of a column stands in its line.
+    (line,) = (each for each in lines if '"names found"' in each)
+    assert '"weight"' in line
+    assert '"standard_error"' in line
+
+
 @pytest.mark.parametrize("columns", ["evidence", "others", "passages"])
 def test_columns_of_which_nothing_is_recorded_are_refused(columns: str) -> None:
     graphs = biographies(0, 20)

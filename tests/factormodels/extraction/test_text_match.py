@@ -39,6 +39,27 @@ def test_without_passages_nothing_is_found() -> None:
     assert not figures.any()
 
 
+@pytest.mark.parametrize(
+    "lacking",
+    [
+        replace(GRAPH, contexts=(CONTEXTS[0], Context("y"))),
+        replace(GRAPH, atoms=(*ATOMS, Atom("d"))),
+        replace(GRAPH, atoms=(*ATOMS, Atom("d", "—"))),
+    ],
+    ids=["a passage without text", "a claim without text", "a claim without words"],
+)
+def test_what_is_not_known_is_not_taken_for_nothing_found(lacking: FactGraph) -> None:
+    assert text_match(lacking) is None
+
+
+def test_snippets_are_texts() -> None:
+    snippets = tuple(replace(c, text="", snippet=c.text) for c in CONTEXTS)
+    found, wanted = text_match(replace(GRAPH, contexts=snippets)), text_match(GRAPH)
+    assert found is not None
+    assert wanted is not None
+    assert found.tolist() == wanted.tolist()
+
+
 def test_recorded_figures_stand_in_for_texts() -> None:
     figures = text_match(GRAPH)
     assert figures is not None
