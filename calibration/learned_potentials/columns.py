@@ -321,7 +321,7 @@ def _texts(graph: FactGraph) -> Floats:
     found = text_match(graph)
     if found is None:
         raise InputError(
-            f"response {graph.id!r} records no texts of its claims or passages, which the columns "
+            f"response {graph.id!r} lacks texts of claims or passages, which the columns "
             "texts read; give both, or leave these columns out"
         )
     return found

@@ -55,7 +55,7 @@ class Judge:
         labels: their labels, 1 or 0, (n,).
         scores: rows of what it scored out of fold, and its rivals; empty where nobody looked.
         without_texts: what the same labels teach without columns of texts, for responses that
-            record none; None where it reads no texts.
+            lack some; None where it reads no texts.
     """
 
     field: Field
@@ -70,7 +70,7 @@ class Judge:
     without_texts: Judge | None = None
 
     def reading(self, graphs: Sequence[FactGraph]) -> Judge:
-        """The judge of some responses: `without_texts` where one of them records no texts."""
+        """The judge of some responses: `without_texts` where one of them lacks texts."""
         other = self.without_texts
         return self if other is None or records_texts(graphs) else other
 

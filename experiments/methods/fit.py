@@ -117,7 +117,7 @@ class FitSettings(ColumnSettings, together={"": "save", SET: "*"}):
     others (passages that were not retrieved for the claim), passages (how many words of the topic
     and of the claim their texts hold), texts (the share of the claim's names that any passage of
     the response holds, and of its words that one sentence does; left out beside others where a
-    response records no texts)."""
+    response lacks texts)."""
 
     causes: Names = ("sentence", "response")
     """Hidden causes, from the finest group to the coarsest: sentence, response, a column of
@@ -223,7 +223,7 @@ def fit(responses: Responses, settings: FitSettings) -> Findings:
     if judge.families != settings.columns:
         silent = sum(not records_texts([graph]) for graph in graphs)
         sentences.append(
-            f"{silent:,} of {counted(len(graphs), 'response')} record no texts of claims or "
+            f"{silent:,} of {counted(len(graphs), 'response')} lack texts of claims or "
             "passages: columns of texts are left out."
         )
     if not judge.field.converged:
@@ -461,7 +461,7 @@ def apply(judge: Path, responses: Responses, settings: ApplySettings) -> Finding
     if known is not whole:
         silent = sum(not records_texts([graph]) for graph in graphs)
         sentences.append(
-            f"{silent:,} of {counted(len(graphs), 'response')} record no texts of claims or "
+            f"{silent:,} of {counted(len(graphs), 'response')} lack texts of claims or "
             f"passages: {'all' if moves else 'their'} posteriors, and the check of shift, are what "
             "the same labels teach without columns of texts."
         )

@@ -160,17 +160,17 @@ def test_responses_without_texts_are_judged_without_their_columns(tmp_path: Path
     ]
     told = fit(graphs, penalty=30.0, folds=0, save=judge)
     assert "names found" in set(told["columns"]["column"])
-    assert not any("no texts" in each for each in told.sentences)
+    assert not any("lack texts" in each for each in told.sentences)
     lone = fit([*graphs, *silent], penalty=30.0, folds=0)
     assert "names found" not in set(lone["columns"]["column"])
-    assert any("10 of 30 responses record no texts" in each for each in lone.sentences)
+    assert any("10 of 30 responses lack texts" in each for each in lone.sentences)
     found = apply(judge, silent, n_bootstrap=20)
-    assert any("10 of 10 responses record no texts" in each for each in found.sentences)
+    assert any("10 of 10 responses lack texts" in each for each in found.sentences)
     plain = tmp_path / "plain.json"
     fit(graphs, penalty=30.0, folds=0, columns=("evidence", "position"), save=plain)
     wanted = apply(plain, silent, n_bootstrap=20)["responses"]["mean"]
     assert found["responses"]["mean"].tolist() == pytest.approx(wanted.tolist(), abs=1e-9)
-    with pytest.raises(InputError, match="records no texts of its claims or passages"):
+    with pytest.raises(InputError, match="lacks texts of claims or passages"):
         fit(silent, penalty=30.0, folds=0, columns=("texts",))
 
 
@@ -182,7 +182,7 @@ def test_what_other_responses_of_a_file_lack_changes_nothing_of_a_response(tmp_p
     apart = [apply(judge, each, n_bootstrap=20)["responses"] for each in ([silent], others)]
     wanted = [mean for table in apart for mean in table["mean"]]
     assert mixed["responses"]["mean"].tolist() == pytest.approx(wanted, abs=1e-12)
-    assert any("1 of 10 responses record no texts" in each for each in mixed.sentences)
+    assert any("1 of 10 responses lack texts" in each for each in mixed.sentences)
 
 
 def test_responses_with_texts_and_no_topic_are_counted(tmp_path: Path) -> None:

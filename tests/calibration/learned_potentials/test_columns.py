@@ -98,5 +98,5 @@ def test_a_judge_of_texts_has_another_for_responses_without(tmp_path: Path) -> N
     p, q = (each.probabilities(each.table(silent)) for each in (plain, other))
     # The file has all digits; only the sums of the fit may differ.
     assert q == pytest.approx(p, abs=1e-9)
-    with pytest.raises(InputError, match="response 'r0' records no texts"):
+    with pytest.raises(InputError, match="response 'r0' lacks texts"):
         judge.table(silent)
