@@ -278,7 +278,7 @@ def frontier_figures(tables: Mapping[str, Table]) -> Mapping[str, PaperFigure]:
             place.plot(frame["calls"], frame[name], label=label, **nth_look(look))
         place.set(xlabel="calls", ylabel="risk that a verdict changes", ylim=(0, None))
         place.legend(fontsize=6, title="claim", title_fontsize=6)
-    return {"frontier": PaperFigure(figure, frame, "calls against stated risk")}
+    return {"stated-risk": PaperFigure(figure, frame, "calls against stated risk")}
 
 
 def drawn_answers(law: AnswerLaw, asked: Askable, seed: int) -> Answers:

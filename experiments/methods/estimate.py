@@ -231,8 +231,6 @@ def _claims(frame: pd.DataFrame, settings: EstimateSettings, remarks: list[str])
     for at, source in enumerate(settings.labels, 1):
         told = (y, irrelevant, batch, chances)
         remarks += _read_sheet(read_table(source), at, frame.attrs["by"], places, settings, told)
-        if at not in batch:
-            remarks.append(f"{source}: no row has a label yet.")
     weights = _weights(batch, chances, grouping)
     return _Claims(once, y, irrelevant, batch, weights, grouping, tuple(frame.attrs["by"]))
 
@@ -245,7 +243,10 @@ def _read_sheet(
     settings: EstimateSettings,
     known: tuple[Any, Any, Integers, Floats],
 ) -> list[str]:
-    """Fill in the labels of a sheet, with the probabilities of its claims; say how."""
+    """Fill in the labels of a sheet, with the probabilities of its claims; say how.
+
+    Its rows say of which batch they are; those of a sheet that does not are of batch `number`.
+    """
     y, irrelevant, batch, chances = known
     names = Columns(sheet.columns, sheet.source)
     own = [names.given("--by", name) for name in by]
@@ -253,6 +254,7 @@ def _read_sheet(
     claim = names.required("claim", None, ("claim",), "claim")
     label = names.required("--label", None, LABEL, "label")
     probability = names.optional("probability", None, ("probability",), "probability")
+    batches = names.optional("batch", None, ("batch",), "batch")
     labels = [row.get(label) for row in sheet.rows]
     told = read_labels(labels, f"{sheet.source}: column {label!r}", settings, labelled=False)
     notations = Counter[Notation]()
@@ -271,15 +273,48 @@ def _read_sheet(
                 f"{sheet.place(position)}: claim {key[-1]!r} of response {key[-2]!r} is labelled "
                 "already, in the table or a sheet before; keep one of the two"
             )
-        y[place], batch[place] = truth(said), number
+        own_batch = _batch(row, batches, number, sheet.place(position, batches or ""))
+        y[place], batch[place] = truth(said), own_batch
         irrelevant[place] = said is ClaimLabel.IRRELEVANT
         if probability is not None:
             where = sheet.place(position, probability)
             chance, notation = cell_share(row.get(probability), where, "a probability")
+            if chance == 0:
+                raise InputError(f"{where}: a probability of being drawn is 0; it is above 0")
             chances[place] = math.nan if chance is None else chance
             notations.update(notation)
-    said_so = [comma_remark(label, labels), notation_remark(str(probability), notations)]
+    said_so = [
+        comma_remark(label, labels),
+        notation_remark(str(probability), notations),
+        _unfilled(told.count(None), len(told)),
+    ]
     return [f"{sheet.source}: {one}" for one in said_so if one]
+
+
+def _batch(row: Mapping[str, Any], column: str | None, otherwise: int, where: str) -> int:
+    """The batch that a row of a sheet names; `otherwise` where it names none."""
+    said = None if column is None else row.get(column)
+    if said is None or not str(said).strip() or said != said:
+        return otherwise
+    try:
+        number = float(said)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not (number >= 1 and number.is_integer()):
+        raise InputError(f"{where}: {said!r} is not the number of a batch; give 1, 2, ...")
+    return int(number)
+
+
+def _unfilled(n_unfilled: int, n_rows: int) -> str:
+    """What is said of a sheet that is not filled in to its end."""
+    if not n_unfilled:
+        return ""
+    if n_unfilled == n_rows:
+        return "no row has a label yet."
+    return (
+        f"{n_unfilled:,} of {n_rows:,} rows have no label. The others are taken for all that was "
+        "chosen, which holds only if chance decided which were filled in."
+    )
 
 
 def _weights(batch: Integers, chances: Floats, grouping: Grouping) -> Floats:

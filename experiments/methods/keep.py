@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from html import escape
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 from pydantic import Field
 
 from experiments.findings.findings import Findings
@@ -189,30 +193,43 @@ def _claims(frame: pd.DataFrame, table: DataTable) -> pd.DataFrame:
 
 
 def pieces(claims: pd.DataFrame) -> list[tuple[str, bool]]:
-    """An answer in pieces, each with whether it is kept.
+    """An answer in pieces, each with whether it is kept; joined, they are the answer.
 
-    Where every dropped claim stands in the answer word for word, it is the answer; else, its claims
-    in order, since a claim that was made independent of its surroundings has no place there.
+    Where every dropped claim stands in the answer word for word, and no kept one in the same
+    place, it is the answer, dropped wherever it says what is dropped; else, its claims in order,
+    since a claim that was made independent of its surroundings has no place there.
 
     Args:
         claims: those of one response: claim, text, kept and answer, its whole text.
     """
     answer = claims["answer"].iloc[0]
-    spans = []
-    for text in claims["text"][~claims["kept"]]:
-        start = answer.find(text) if text else -1
-        if start < 0:
-            texts = claims["text"].where(claims["text"] != "", claims["claim"])
-            return list(zip(texts, claims["kept"].tolist(), strict=True))
-        spans.append((start, start + len(text)))
-    found: list[tuple[str, bool]] = []
-    at = 0
-    for start, end in sorted(spans):
-        if start >= at:
-            found += [(answer[at:start].strip(), True), (answer[start:end], False)]
-            at = end
-    found.append((answer[at:].strip(), True))
-    return [(text, kept) for text, kept in found if text]
+    dropped = np.zeros(len(answer), dtype=np.bool_)
+    kept = dropped.copy()
+    in_place = True
+    for text, keeps in zip(claims["text"], claims["kept"], strict=True):
+        places = list(re.finditer(rf"(?<!\w){re.escape(text)}(?!\w)", answer)) if text else []
+        in_place &= bool(places or keeps)
+        for place in places:
+            (kept if keeps else dropped)[slice(*place.span())] = True
+    if not in_place or (kept & dropped).any():
+        texts = claims["text"].where(claims["text"] != "", claims["claim"])
+        told = list(zip(texts, claims["kept"].tolist(), strict=True))
+        spaces = [(" ", True)] * len(told)
+        return [piece for pair in zip(told, spaces, strict=True) for piece in pair][:-1]
+    return [
+        ("".join(letter for letter, _ in own), not gone)
+        for gone, own in groupby(zip(answer, dropped.tolist(), strict=True), key=itemgetter(1))
+    ]
+
+
+def _joined(found: Sequence[tuple[str, bool]], shown: str, *, strike: bool) -> str:
+    """The pieces as one text; where some are left out, so is one of two spaces beside them."""
+    text = ""
+    for piece, kept in found:
+        if kept or strike:
+            own = piece if kept else shown.format(piece)
+            text += own.lstrip(" ") if not strike and (not text or text[-1].isspace()) else own
+    return text.strip()
 
 
 def _written(by_response: Any, settings: KeepSettings) -> str:
@@ -221,10 +238,10 @@ def _written(by_response: Any, settings: KeepSettings) -> str:
     shown = "<del>{}</del>" if suffix == ".html" else "~~{}~~"
     spelled = escape if suffix == ".html" else str
     texts = {
-        response: " ".join(
-            spelled(text) if kept else shown.format(spelled(text))
-            for text, kept in pieces(claims)
-            if kept or settings.dropped == "strike"
+        response: _joined(
+            [(spelled(text), kept) for text, kept in pieces(claims)],
+            shown,
+            strike=settings.dropped == "strike",
         )
         for response, claims in by_response
     }
@@ -243,7 +260,8 @@ def _written(by_response: Any, settings: KeepSettings) -> str:
         return f"{json.dumps(records, ensure_ascii=False, indent=1)}\n"
     if suffix == ".html":
         body = "\n".join(
-            f"<h2>{escape(response)}</h2>\n<p>{text}</p>" for response, text in texts.items()
+            f'<h2>{escape(response)}</h2>\n<p style="white-space: pre-line">{text}</p>'
+            for response, text in texts.items()
         )
         head = '<head><meta charset="utf-8"><title>What is kept</title></head>'
         return f'<!DOCTYPE html>\n<html lang="en">\n{head}\n<body>\n{body}\n</body>\n</html>\n'

@@ -137,10 +137,12 @@ def test_an_assessment_says_what_was_not_asked_and_what_that_leaves_open() -> No
     bound = assess(texts.graphs, spend="10", dry_run=True)
     frontier = bound.tables["frontier"].frame
     assert frontier["risk"].iloc[0] > frontier["risk"].iloc[-1] == 0.0
-    (axes,) = bound.draw()["frontier"].figure.axes
+    (axes,) = bound.draw()["stated-risk"].figure.axes
     mean, largest = axes.get_lines()
     assert np.array(mean.get_ydata()).tolist() == frontier["risk"].tolist()
     assert np.array(largest.get_xdata()).tolist() == frontier["calls"].tolist()
+    # Tables and figures are written to one folder, under their names.
+    assert bound.draw().keys().isdisjoint(bound.tables)
     # The budget has a row of its own, and the calls are no more than it.
     assert frontier["calls"].is_monotonic_increasing
     at: Any = frontier.set_index("calls")

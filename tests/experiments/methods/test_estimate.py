@@ -94,6 +94,31 @@ def test_a_sheet_is_chosen_filled_in_and_read_back_with_its_weights(tmp_path: Pa
     assert wide["value_lower"] < row["value_lower"]
 
 
+def test_sheets_are_batches_by_what_they_say_in_any_order_and_in_one_file(tmp_path: Path) -> None:
+    truth = drawn()
+    bare = truth.drop(columns="label")
+    paths = [str(tmp_path / f"{name}.csv") for name in ("first", "second", "both")]
+    for place, path in enumerate(paths[:2]):
+        estimate(bare, labels=paths[:place], choose=10, unit="claim", sheet=path)
+        filled(Path(path), truth)
+    pd.concat([pd.read_csv(path) for path in paths[1::-1]]).to_csv(paths[2], index=False)
+    said = [
+        row_of(estimate(bare, labels=each), "share")[["value", "value_lower", "labels"]].tolist()
+        for each in (paths[:2], paths[1::-1], paths[2:])
+    ]
+    assert said[1] == pytest.approx(said[0], abs=1e-12)
+    assert said[2] == pytest.approx(said[0], abs=1e-12)
+    # A sheet that is not filled in to its end is no such sample, unless by chance.
+    rows = pd.read_csv(paths[0])
+    rows.assign(label=rows["label"].where(rows.index < 7)).to_csv(paths[0], index=False)
+    assert any(
+        "3 of 10 rows have no" in each for each in estimate(bare, labels=paths[:1]).sentences
+    )
+    rows.assign(batch="last").to_csv(paths[0], index=False)
+    with pytest.raises(InputError, match="line 2, column 'batch': 'last' is not the number of a"):
+        estimate(bare, labels=paths[:1])
+
+
 def test_what_is_chosen_keeps_the_estimate_right() -> None:
     # Choice after choice, by the command's own probabilities, of claims whose p is too low.
     truth = drawn(3, 60)

@@ -78,6 +78,45 @@ def test_answers_are_written_struck_or_without_what_is_dropped(tmp_path: Path) -
     assert len(written("k.jsonl").splitlines()) == 2
 
 
+@pytest.mark.parametrize(
+    ("answer", "claims", "struck", "removed"),
+    [
+        # Lines and stops stay as they are.
+        ("One.\n\nTwo; three, four.", {"three": False}, "One.\n\nTwo; ~~three~~, four.", None),
+        # Where two dropped claims meet, no part of either is kept.
+        (
+            "Ann ran home fast.",
+            {"ran home": False, "home fast": False},
+            "Ann ~~ran home fast~~.",
+            "Ann .",
+        ),
+        # What is said twice is dropped twice.
+        ("No. Yes. No.", {"No.": False, "Yes.": True}, "~~No.~~ Yes. ~~No.~~", "Yes."),
+        # A claim is no part of a word, and what is kept is not struck for what is dropped.
+        ("In 1900.", {"In 19": False}, "~~In 19~~", ""),
+        ("He ran home.", {"He ran": False, "He ran home.": True}, "~~He ran~~ He ran home.", None),
+    ],
+)
+def test_an_answer_is_itself_but_for_what_is_dropped(
+    tmp_path: Path, answer: str, claims: dict[str, bool], struck: str, removed: str | None
+) -> None:
+    new = pd.DataFrame(
+        {
+            "response": "a",
+            "claim": [str(number) for number in range(len(claims))],
+            "text": list(claims),
+            "answer": answer,
+            "p": [0.9999 if kept else 0.001 for kept in claims.values()],
+        }
+    )
+    out = tmp_path / "k.txt"
+    for dropped, wanted in (("strike", struck), ("remove", removed)):
+        if wanted is not None:
+            more: Any = {"precision": 0.8, "confidence": 0.8, "splits": 2, "dropped": dropped}
+            keep(drawn(0), new, answers=out, **more)
+            assert out.read_text(encoding="utf-8") == f"a\n{wanted}\n"
+
+
 def test_judged_responses_are_rewritten_in_their_own_words(tmp_path: Path) -> None:
     atoms = (Atom("a1", "It opened."), Atom("a2", "It closed."))
     view = {"FR1": {"atoms": {"a1": {"p": 0.9999}, "a2": {"p": 0.001}}}}
