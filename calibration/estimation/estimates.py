@@ -179,14 +179,20 @@ def difference(first: PoweredEstimate, second: PoweredEstimate) -> PoweredEstima
     # Of labels alone the two are taken as independent, which pairing by predictions is not.
     widths = [(each.labels_upper - each.labels_lower) / 2 for each in (first, second)]
     beside = math.hypot(*widths)
+    # A difference of two shares is no less than -1: what lies beyond is no value of it.
+    lowest, highest = first.lowest - second.highest, first.highest - second.lowest
+    lower, upper, labels_lower, labels_upper = (
+        min(max(end, lowest), highest) if math.isfinite(end) else end
+        for end in (value - reach, value + reach, alone - beside, alone + beside)
+    )
     return PoweredEstimate(
         title=f"difference of {first.title}",
         value=value,
-        lower=value - reach,
-        upper=value + reach,
+        lower=lower,
+        upper=upper,
         labels_value=alone,
-        labels_lower=alone - beside,
-        labels_upper=alone + beside,
+        labels_lower=labels_lower,
+        labels_upper=labels_upper,
         predictions_value=first.predictions_value - second.predictions_value,
         power=math.nan,
         error=error,
@@ -196,8 +202,8 @@ def difference(first: PoweredEstimate, second: PoweredEstimate) -> PoweredEstima
         n_responses=first.n_responses + second.n_responses,
         influences=np.empty(0),
         grouping=first.grouping,
-        lowest=first.lowest - second.highest,
-        highest=first.highest - second.lowest,
+        lowest=lowest,
+        highest=highest,
         level=first.level,
     )
 

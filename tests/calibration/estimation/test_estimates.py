@@ -173,6 +173,16 @@ def test_differences_are_paired_where_responses_are_shared() -> None:
     assert apart.freedom == pytest.approx(same.freedom + other.freedom, rel=1e-12)
 
 
+def test_a_difference_of_shares_lies_between_its_least_and_largest() -> None:
+    responses = [0, 0, 1, 2]
+    found = difference(
+        estimate(share([0.5] * 4, [0, 0, 1, 0], responses)),
+        estimate(share([0.5] * 4, [1, 0, 1, 1], responses)),
+    )
+    assert found.lower == -1.0 < found.value < found.upper <= 1.0
+    assert -1.0 <= found.labels_lower < found.labels_upper <= 1.0
+
+
 def test_judges_of_the_same_claims_are_compared_claim_by_claim() -> None:
     p, y, responses = drawn(5)
     labels = hidden(y, responses, np.arange(15))
