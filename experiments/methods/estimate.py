@@ -495,8 +495,9 @@ def _differences_table(rows: Sequence[Mapping[str, Any]]) -> Table:
         (*columns_as('title ""'), *_BESIDE),
         "Differences of models.",
         group="of",
-        note="Models of the same claims differ in the Brier score alone. Of models of other claims, "
-        "what the same response adds to both is paired in the estimate, and not in labels alone.",
+        note="Models of the same claims differ in the Brier score alone. Of models of other "
+        "claims, what the same response adds to both is paired in the estimate, and not in labels "
+        "alone.",
     )
 
 
