@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from calibration.estimation import estimate, share
-from experiments.analyses.ours.few_labels import Settings, coverage_rows
+from experiments.analyses.ours.shared.drawn_labels import Sampling, coverage_rows
 from experiments.analyses.posteriors import LabelledAtoms
-from experiments.study.config import DatasetChoice
 
 
 @pytest.mark.parametrize("design", ["responses", "claims", "chosen responses", "chosen claims"])
@@ -18,11 +17,9 @@ def test_rows_are_means_over_draws_of_what_covers(design: str) -> None:
     labels = (generator.random(240) < p).astype(np.float64)
     responses = np.repeat(np.arange(40), 6)
     atoms = LabelledAtoms(labels, responses, np.ones(240, dtype=np.bool_))
-    settings = Settings(
-        dataset=DatasetChoice(name="factscore"), quantities=("share", "f1-at-k"), draws=60
-    )
+    sampling = Sampling(design, 12, ("share", "f1-at-k"), 60)  # type: ignore[arg-type]
     posteriors = {"good": p, "useless": generator.permutation(p)}
-    rows = coverage_rows(posteriors, atoms, design, 12, settings, 0)  # type: ignore[arg-type]
+    rows = coverage_rows(posteriors, atoms, sampling, 0)
     of_claims = design.endswith("claims")
     assert {row["quantity"] for row in rows} == ({"share"} if of_claims else {"share", "f1-at-k"})
     for row in rows:
@@ -33,13 +30,13 @@ def test_rows_are_means_over_draws_of_what_covers(design: str) -> None:
         # The first draw, by hand.
         kept = np.random.default_rng(0).choice(40, 12, replace=False)
         known = np.where(np.isin(responses, kept), labels, np.nan)
-        settings = Settings(dataset=settings.dataset, quantities=("share",), draws=1)
-        (row,) = coverage_rows({"good": p}, atoms, "responses", 12, settings, 0)
+        sampling = Sampling("responses", 12, ("share",), 1)
+        (row,) = coverage_rows({"good": p}, atoms, sampling, 0)
         found = estimate(share(p, known, responses))
         # To rounding: weights of all responses are alike, whatever they are.
         assert row["width"] == pytest.approx(found.upper - found.lower, abs=1e-12)
         # Of the Brier score also the difference, whose truth is that of all labels.
-        settings = Settings(dataset=settings.dataset, quantities=("brier",), draws=40)
-        *_, row = coverage_rows(posteriors, atoms, "responses", 12, settings, 0)
+        sampling = Sampling("responses", 12, ("brier",), 40)
+        *_, row = coverage_rows(posteriors, atoms, sampling, 0)
         assert (row["posteriors"], row["quantity"]) == ("good less useless", "brier")
         assert row["covers"] >= 33 / 40
