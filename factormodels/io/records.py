@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -126,7 +127,28 @@ def _are_json_lines(first_two: Sequence[str]) -> bool:
     """Whether a text with these first lines that are not blank is JSON Lines."""
     if len(first_two) < 2 or not first_two[0].lstrip().startswith(("{", "[")):
         return False
-    return first_two[1].startswith("{") or is_json_value(first_two[0])
+    if first_two[1].startswith("{"):
+        return is_json_value(first_two[1]) or not _goes_on(first_two[0])
+    return is_json_value(first_two[0])
+
+
+def _goes_on(line: str) -> bool:
+    """Whether a value that begins in a line goes on in the next: its brackets are open at the end.
+
+    Of JSON Lines that are damaged, a line that is cut off ends anywhere; one value that is written
+    over lines ends its first behind a comma, a colon or a bracket.
+    """
+    text = line.strip()
+    if not text.endswith((",", ":", "[", "{")):
+        return False
+    try:
+        json.JSONDecoder().raw_decode(text)
+    except json.JSONDecodeError as error:
+        return error.pos >= len(text) - 1
+    except (ValueError, RecursionError):
+        # What a number or the depth forbids is said by whoever decodes the line.
+        return False
+    return False
 
 
 def _records_of_lines(lines: Iterable[str], source: Source) -> Iterator[Record]:

@@ -77,4 +77,4 @@ def notation_remark(column: str, counts: dict[Notation, int]) -> str:
     told = " and ".join(
         f"{counts[notation]:,} with {notation}" for notation in Notation if counts.get(notation)
     )
-    return f"Column {column!r} has numbers written {told}: read as shares, 62,5 % as 0.625."
+    return f"Column {column!r} has numbers, {told}: read as shares, 62,5 % as 0.625."

@@ -5,7 +5,8 @@ Sources, each read by its keys:
 - FActScore (shmsw25/FActScore, MIT): what `FactScorer.get_score` returns, saved as JSON:
   `decisions` with `atom` and `is_supported`, a list for each response, null without facts.
 - VeriScore (Yixiao-Song/VeriScore, MIT by its setup.py): lines of `verification_*.jsonl`, from
-  claims to `verification_result`; a response that abstained is a line of its own.
+  claims to `verification_result`, or of responses with a list of them; a response that abstained
+  is a line of its own. VeriFastScore writes the list too.
 - SAFE (google-deepmind/long-form-factuality, Apache-2.0): `checked_statements` with `atomic_fact`,
   `self_contained_atomic_fact` and `annotation`, alone or in the `per_prompt_data` of a result file.
 - OpenFactCheck (hasaniqbal777/OpenFactCheck, GPL-3.0, of which nothing is used but the form of what
@@ -40,6 +41,7 @@ from factormodels.io.json_records import (
     record_id,
     shown,
     text_field,
+    texts_field,
 )
 from factormodels.io.records import Source
 from factormodels.recorded_verdicts import ASSESSORS_KEY, RecordedVerdict, verdict_facts
@@ -70,6 +72,7 @@ _SIGNS: Mapping[int, RecordedVerdict] = MappingProxyType(
     {1: _SUPPORTED, 0: _UNDECIDED, -1: _CONTRADICTED}
 )
 _PROBABILITIES = ("raw_prob", "max_support_prob", "prob")
+_VERIFIED, _EXTRACTED = "claim_verification_result", "all_claims"
 _EVALUATIONS = ("side1_posthoc_eval_data", "side2_posthoc_eval_data")
 
 Judged = tuple[str, RecordedVerdict | None]
@@ -115,36 +118,53 @@ def looks_like_veriscore(obj: object) -> bool:
     """Whether a JSON value is a line of VeriScore's verification."""
     if not isinstance(obj, dict) or not obj:
         return False
-    if "abstained" in obj and "response" in obj:
+    if isinstance(obj.get(_VERIFIED), list) or {"abstained", "response"} <= obj.keys():
         return True
     return all(isinstance(value, dict) and "verification_result" in value for value in obj.values())
 
 
 def parse_veriscore(obj: object, source: Source, line: int | None = None) -> FactGraph:
-    """Fact graph of a line of VeriScore's verification; one without claims, if it abstained.
+    """Fact graph of a line of VeriScore's verification.
+
+    The line is of a response, with its claims and their verdicts in a list (VeriFastScore's lines
+    too), or of verdicts by claim. What was extracted and not verified has no verdict; a response
+    of which the tool abstained has no claims.
 
     Raises:
         InputError: if the record is malformed.
     """
     where = location(source, line)
     record = as_object(obj, where)
-    if "abstained" in record:
-        return _graph(
-            record_id(source, line),
-            [],
-            VERISCORE,
-            query=text_field(record, "question", where, ""),
-            response=text_field(record, "response", where, ""),
-        )
-    judged: list[Judged] = []
-    for claim, value in record.items():
-        place = f"{where}: claim {shown(claim)}"
-        if not claim.strip():
+    name = record_id(source, line)
+    if not {_VERIFIED, "abstained"} & record.keys():
+        if not all(claim.strip() for claim in record):
             raise InputError(f"{where}: a claim is empty; give its text or drop it")
-        said = text_field(as_object(value, place), "verification_result", place, "")
-        # The tool keeps the first sentence of an answer, whatever that says.
-        judged.append((claim, _VERISCORE.get(said.strip().strip(".").casefold())))
-    return _graph(record_id(source, line), judged, VERISCORE)
+        by_claim = [
+            (claim, _veriscore(value, f"{where}: claim {shown(claim)}"))
+            for claim, value in record.items()
+        ]
+        return _graph(name, by_claim, VERISCORE)
+    judged: list[Judged] = []
+    for position, value in enumerate(list_field(record, _VERIFIED, where, [])):
+        place = f"{where}: {_VERIFIED}[{position}]"
+        claim = filled_field(as_object(value, place), "claim", place)
+        judged.append((claim, _veriscore(value, place)))
+    verified = {claim for claim, _ in judged}
+    extracted = texts_field(record, _EXTRACTED, where)
+    judged += [(claim, None) for claim in dict.fromkeys(extracted) if claim not in verified]
+    return _graph(
+        name,
+        judged,
+        VERISCORE,
+        query=text_field(record, "question", where, ""),
+        response=text_field(record, "response", where, ""),
+    )
+
+
+def _veriscore(value: object, where: str) -> RecordedVerdict | None:
+    # The tool keeps the first sentence of an answer, whatever that says.
+    text = text_field(as_object(value, where), "verification_result", where, "")
+    return _VERISCORE.get(text.strip().strip(".").casefold())
 
 
 def looks_like_safe(obj: object) -> bool:

@@ -23,6 +23,7 @@ from tests.factormodels.io.published.release_records import (
     OPENFACTCHECK,
     POLYGRAPH,
     SAFE,
+    VERIFIED_RESPONSE,
     VERISCORE,
 )
 from tests.refusals import refused
@@ -54,12 +55,13 @@ def verdicts(path: Path) -> list[dict[str, tuple[str, float | None]]]:
     [
         (FACTSCORE_OUTPUT, {PAINTED: ("supported", 1.0), LIVED: ("unsupported", 0.0)}),
         (VERISCORE, {PAINTED: ("supported", 1.0), LIVED: ("undecided", 0.5)}),
+        (VERIFIED_RESPONSE, {PAINTED: ("supported", 1.0), LIVED: ("unsupported", 0.0)}),
         (SAFE, {PAINTED: ("supported", 1.0), "She lived in Ulm.": ("irrelevant", None)}),
         (OPENFACTCHECK, {PAINTED: ("supported", 1.0), LIVED: ("contradicted", 0.0)}),
         (POLYGRAPH, {PAINTED: ("uncertain", math.exp(-0.7))}),
         (MINICHECK, {PAINTED: ("supported", 0.98)}),
     ],
-    ids=["factscore", "veriscore", "safe", "openfactcheck", "polygraph", "minicheck"],
+    ids=["factscore", "veriscore", "verified", "safe", "openfactcheck", "polygraph", "minicheck"],
 )
 def test_verdicts_are_those_of_the_file(tmp_path: Path, record: Any, expected: Any) -> None:
     assert verdicts(written(tmp_path, "out.jsonl", record)) == [expected]
@@ -75,6 +77,16 @@ def test_every_response_of_a_file_is_read(tmp_path: Path) -> None:
     abstained = {"question": "Q?", "response": "Sorry.", "abstained": True}
     found = read_many(written(tmp_path, "v.jsonl", VERISCORE, abstained))
     assert [len(graph.atoms) for graph in found] == [2, 0]
+    # What was extracted and not verified is a claim without a verdict.
+    (response,) = read_many(written(tmp_path, "w.jsonl", VERIFIED_RESPONSE))
+    assert [atom.text for atom in response.atoms] == [PAINTED, LIVED, "Ada Example sang."]
+    assert (response.query, response.response) == ("Who was Ada Example?", "She did.")
+    unnamed = {**VERIFIED_RESPONSE, "claim_verification_result": [{"verification_result": "x"}]}
+    refused(
+        "claim_verification_result.0.: the key 'claim' is missing",
+        read_many,
+        written(tmp_path, "u.jsonl", unnamed),
+    )
 
 
 def test_of_the_states_of_a_response_the_last_that_judges_counts(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ from factormodels import (
     write,
     write_many,
 )
+from factormodels.io.guarded_opening import size_limit
+from factormodels.io.reading import read_each
 from tests.processes import run_python
 from tests.refusals import refused
 
@@ -142,6 +144,21 @@ def test_what_is_no_model_is_told_in_one_sentence(text: str, words: str, tmp_pat
     assert message.startswith(f"{path}")
     assert words in message
     assert "\n" not in message
+
+
+@pytest.mark.parametrize("before", ["", "\n"])
+@pytest.mark.parametrize("between", [",\n", ", \t\n\n"])
+def test_one_value_may_have_a_line_for_each_node(before: str, between: str, tmp_path: Path) -> None:
+    nodes = [
+        {"id": name, "type": "atom", "text": "Words", "probability": 0.5} for name in ("a1", "a2")
+    ]
+    text = f'{{"nodes": [{before}{between.join(map(json.dumps, nodes))}], "edges": []}}'
+    graph = read(written(tmp_path, text))
+    assert isinstance(graph, FactGraph)
+    assert [atom.id for atom in graph.atoms] == ["a1", "a2"]
+    # Not by its lines, of which one alone is small.
+    with size_limit(len(text) - 1), pytest.raises(InputError, match="it holds more than"):
+        list(read_each(tmp_path / "file.txt"))
 
 
 @pytest.mark.parametrize(

@@ -146,6 +146,16 @@ VERISCORE: dict[str, Any] = {
     },
     "Ada Example lived in Ulm.": {"response": "", "verification_result": "inconclusive"},
 }
+VERIFIED_RESPONSE: dict[str, Any] = {
+    "question": "Who was Ada Example?",
+    "response": "She did.",
+    "abstained": False,
+    "all_claims": ["Ada Example painted.", "Ada Example sang.", "Ada Example lived in Ulm."],
+    "claim_verification_result": [
+        {"claim": "Ada Example painted.", "verification_result": "supported"},
+        {"claim": "Ada Example lived in Ulm.", "verification_result": "unsupported"},
+    ],
+}
 SAFE: dict[str, Any] = {
     "prompt": "Who was Ada Example?",
     "response": "She painted. She lived in Ulm.",
