@@ -39,8 +39,15 @@ from calibration.estimation import (
 )
 from calibration.figures.panels import PAGE, nth_look, panels
 from calibration.grouping import group_by_response
-from calibration.unasked import Asked, play, replay, stated_risk
-from experiments.analyses.ours.few_calls import learned, posteriors, recorded, rivals, true
+from calibration.unasked import play, replay, stated_risk
+from experiments.analyses.ours.shared.recorded_calls import (
+    first,
+    learned,
+    posteriors,
+    recorded,
+    rivals,
+    true,
+)
 from experiments.evaluators.spending import limits
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.notebook import fast, write_results
@@ -79,18 +86,14 @@ orders |= rivals(pairs, answers, np.random.default_rng(SEED))
 print(f"{calls:,} calls, {calls / total:.0%} of all; all would cost {total * price:.0f} dollars.")
 
 
-def first(order, count):
-    return Asked(order.response[:count], order.pair[:count])
-
-
-everything = posteriors(new.graphs, new.asked, orders["by value"])
+everything = posteriors(new, orders["by value"])
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
 frontier = pd.DataFrame(
     [
         {"order": name, "share": share, "kept": np.mean(true(p) == true(everything))}
         for name, order in orders.items()
         for share in (*SHARES, calls / total)
-        for p in [posteriors(new.graphs, new.asked, first(order, round(share * total)))]
+        for p in [posteriors(new, first(order, round(share * total)))]
     ]
 ).sort_values(["order", "share"], kind="stable", ignore_index=True)
 frontier.pivot_table("kept", "order", "share").round(3)
@@ -101,7 +104,7 @@ frontier.pivot_table("kept", "order", "share").round(3)
 
 # %%
 spent = first(orders["by value"], calls)
-p = posteriors(new.graphs, new.asked, spent)
+p = posteriors(new, spent)
 risks = []
 for number, (each, told) in enumerate(zip(pairs, answers, strict=True)):
     state, odds = replay(law, each, told, spent.pair[spent.response == number])

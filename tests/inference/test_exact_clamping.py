@@ -55,8 +55,10 @@ def test_large_tables_of_all_assignments_take_one_workspace(
 
     monkeypatch.setattr(plans, "LOG2_CHUNKED_TABLE", 1.0)
     monkeypatch.setattr(workspaces, "large_workspace", counted)
-    # As where tables take a large part of the memory: no run leaves its workspace to the next.
+    # As where tables take a large part of the memory: no run leaves its workspace to the next, nor
+    # did one before this test.
     monkeypatch.setattr(workspaces, "_SHARE", 0.0)
+    monkeypatch.setattr(plans, "SPARE", workspaces.SpareWorkspace())
     found = narrow(graph, 0.6).infer(graph)
     assert found.stats["method"] == "clamping"
     assert len(taken) == 1
