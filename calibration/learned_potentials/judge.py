@@ -163,12 +163,14 @@ class Judge:
         found = np.empty(len(owners))
         for judge in (self, self.without_texts):
             places = [place for place, each in enumerate(reading) if each is judge]
-            if judge is None or not places:
+            of_judge = np.isin(owners, places)
+            # A response without claims is nobody's, and a table has at least one claim.
+            if judge is None or not of_judge.any():
                 continue
             own_graphs = [graphs[place] for place in places]
             causes = judge.field.causes
             table = claim_table(own_graphs, judge.families, causes, view=judge.view, own=own)
-            found[np.isin(owners, places)] = judge.field.probabilities(table)
+            found[of_judge] = judge.field.probabilities(table)
         return found
 
     def save(self, path: str | os.PathLike[str]) -> None:

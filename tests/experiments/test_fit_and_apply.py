@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from calibration.learned_potentials.judge import NAME
 from experiments import apply, fit, score
+from experiments.findings.findings import Findings
 from factormodels import Relation, RelationKind, datasets
 from factormodels.errors import InputError
 from factormodels.extraction.text_match import TEXT_MATCH_KEY
 from factormodels.fact_graph import FactGraph
 from factormodels.io import read_many, write_many
+from factormodels.recorded_verdicts import recorded_verdicts
 from tests.commands import called
 
 pytest.importorskip("torch")
@@ -174,6 +177,12 @@ def test_responses_without_texts_are_judged_without_their_columns(tmp_path: Path
         fit(silent, penalty=30.0, folds=0, columns=("texts",))
 
 
+def posteriors_of(found: Findings) -> list[float | None]:
+    """Posteriors of a judge, claim by claim."""
+    told = [recorded_verdicts(graph).get(NAME, {}) for graph in found.graphs]
+    return [verdict.p_true for each in told for verdict in each.values()]
+
+
 def test_what_other_responses_of_a_file_lack_changes_nothing_of_a_response(tmp_path: Path) -> None:
     judge, (lone, *others) = tmp_path / "judge.json", biographies(20, 30)
     fit(biographies(0, 20), penalty=30.0, folds=0, save=judge)
@@ -183,6 +192,14 @@ def test_what_other_responses_of_a_file_lack_changes_nothing_of_a_response(tmp_p
     wanted = [mean for table in apart for mean in table["mean"]]
     assert mixed["responses"]["mean"].tolist() == pytest.approx(wanted, abs=1e-12)
     assert any("1 of 10 responses lack texts" in each for each in mixed.sentences)
+    # One without claims has nothing to judge, by this judge or the other.
+    empty = replace(lone, id="empty", atoms=(), relations=(), contexts=())
+    silent_all = [replace(each, metadata={}) for each in others]
+    for rest in (others, silent_all):
+        with_empty = apply(judge, [empty, *rest], n_bootstrap=20)
+        alone = apply(judge, rest, n_bootstrap=20)
+        assert len(with_empty.graphs) == 10
+        assert posteriors_of(with_empty) == pytest.approx(posteriors_of(alone), abs=1e-12)
 
 
 def test_responses_with_texts_and_no_topic_are_counted(tmp_path: Path) -> None:
