@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from heapq import nlargest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +83,7 @@ def _matched(topic: str, claims: Sequence[str], passages: Sequence[str]) -> NDAr
     for row, claim in zip(rows, claims, strict=True):
         apart = taken_apart(claim, vocabulary, whole=True)
         words, names = apart.words[0] - about, apart.names - about
-        shares = sorted((_share(words, there) for there in sentences), reverse=True)[:2]
+        shares = nlargest(2, (_share(words, there) for there in sentences))
         row[0] = _share(names, known) if sentences else 0.0
         row[1 : 1 + len(shares)] = shares
     # As files keep them, so that a judge reads the same of texts and of recorded figures.

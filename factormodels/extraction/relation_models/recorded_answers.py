@@ -130,8 +130,8 @@ def _answers(record: Mapping[str, Any], where: str) -> Iterator[SampledAnswer]:
         if "temperature" not in answer:
             raise InputError(f"{place}: the key 'temperature' is missing; add it")
         temperature = answer["temperature"]
-        number = isinstance(temperature, int | float) and not isinstance(temperature, bool)
-        if not number or not 0.0 <= temperature <= _HOTTEST:
+        numeric = isinstance(temperature, int | float) and not isinstance(temperature, bool)
+        if not numeric or not 0.0 <= temperature <= _HOTTEST:
             raise InputError(
                 f"{place}: the temperature {shown(temperature)} is no number from 0 to "
                 f"{_HOTTEST:g}; give what the answer was sampled at"
