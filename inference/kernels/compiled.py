@@ -31,7 +31,7 @@ _MEASURED = "20 to 40 seconds"
 that it cannot answer exactly."""
 
 PATIENCE = 2.0
-"""Seconds after which a compilation is announced; machine code from disk takes a tenth of that."""
+"""Seconds after which a compilation is announced; reading machine code from disk never is."""
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -88,7 +88,9 @@ def _compiled(
     vars(index)["save"] = _kept_if_possible(index.save)
     source = Path(function.__code__.co_filename)
     index._source_stamp = (index._source_stamp, _sources_digest(source))
-    vars(dispatcher)["compile"] = _announced(dispatcher)
+    vars(dispatcher)["compile"] = _interruptible(dispatcher.compile)
+    compiler = dispatcher._compiler  # type: ignore[attr-defined]
+    vars(compiler)["compile"] = _announced(function.__name__, compiler.compile)
     if not fastmath:
         vars(dispatcher)["get_call_template"] = _without_literals(dispatcher.get_call_template)
     return dispatcher
@@ -164,25 +166,32 @@ def _cannot_keep(reason: str) -> None:
     )
 
 
-def _announced(dispatcher: Any) -> Callable[..., Any]:
-    """The method `compile` of a dispatcher, which loads from disk what is there."""
-    compile_ = dispatcher.compile
+def _announced(name: str, compile_: Callable[..., Any]) -> Callable[..., Any]:
+    """What a dispatcher compiles with, which it does not call for what it finds on disk."""
 
-    def compile_and_announce(signature: Any) -> Any:
+    def compile_and_announce(*types: Any) -> Any:
         timer = Timer(PATIENCE, _announce)
         timer.daemon = True
-        missing, start = len(dispatcher.stats.cache_misses), time.perf_counter()
+        start = time.perf_counter()
         timer.start()
         try:
-            with _interrupts_raised():
-                return compile_(signature)
+            return compile_(*types)
         finally:
             timer.cancel()
-            if len(dispatcher.stats.cache_misses) > missing:
-                taken = {"seconds": time.perf_counter() - start}
-                logger.info("compiled %s", dispatcher.__name__, extra=taken)
+            taken = {"seconds": time.perf_counter() - start}
+            logger.info("compiled %s", name, extra=taken)
 
     return compile_and_announce
+
+
+def _interruptible(compile_: Callable[..., Any]) -> Callable[..., Any]:
+    """The method `compile` of a dispatcher, which loads from disk what is there."""
+
+    def compile_or_load(signature: Any) -> Any:
+        with _interrupts_raised():
+            return compile_(signature)
+
+    return compile_or_load
 
 
 @contextmanager

@@ -120,6 +120,22 @@ def test_a_long_compilation_is_announced_once(caplog: pytest.LogCaptureFixture) 
     assert "20 to 40 seconds of processor time" in record.getMessage()
 
 
+@pytest.mark.slow
+def test_machine_code_from_disk_is_not_announced_however_long_it_takes(tmp_path: Path) -> None:
+    (tmp_path / "steps.py").write_text(
+        "import inference.kernels.compiled as compiled\n"
+        "compiled.PATIENCE = 0.0\n"
+        "@compiled.kernel\ndef half(n):\n    return n / 2\n"
+        "load = half._cache.load_overload\n"
+        "def slowly(*keys):\n    compiled.time.sleep(0.5)\n    return load(*keys)\n"
+        "half._cache.load_overload = slowly\n"
+    )
+    code = "from steps import half\nprint(half(3))"
+    compiling, loading = (run_python(code, folder=tmp_path) for _ in range(2))
+    assert "compiling kernels" in compiling[1]
+    assert loading == ("1.5\n", "")
+
+
 @pytest.mark.usefixtures("impatient")
 def test_the_command_line_speaks_for_the_library(caplog: pytest.LogCaptureFixture) -> None:
     with unannounced():
