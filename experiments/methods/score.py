@@ -81,7 +81,7 @@ def beside(data: Any, files: Sequence[Path], source: str) -> Beside:
 
     Args:
         data: responses: a file, the name of an embedded dataset, or fact graphs.
-        files: the outputs of the tools.
+        files: the outputs of the tools; of a folder, its JSON files together are one.
         source: what the responses are called.
 
     Raises:
@@ -96,7 +96,7 @@ def beside(data: Any, files: Sequence[Path], source: str) -> Beside:
     mine = _cost(graphs)
     costs: dict[str, Mapping[str, float]] = {}
     for file in files:
-        others = read_many(file)
+        others = _written(file)
         found = with_verdicts_of(graphs, others, str(file))
         alignments += found
         graphs = found[-1].graphs
@@ -117,9 +117,9 @@ def beside(data: Any, files: Sequence[Path], source: str) -> Beside:
             f"{source}: no labelled claim is judged by all of {', '.join(models)}; see how many "
             "of its claims each shares, with one --with at a time"
         )
+    judges = f"all {len(models)}" if len(models) > 1 else models[0]
     sentences = [
-        f"Scored are the {counted(kept, 'labelled claim')} of {n_labelled:,} that all "
-        f"{len(models)} judged.",
+        f"Scored are the {counted(kept, 'labelled claim')} of {n_labelled:,} that {judges} judged.",
         *(_aligned_sentence(each) for each in alignments),
     ]
     columns = ("response", "claim", "label", *models)
@@ -127,6 +127,16 @@ def beside(data: Any, files: Sequence[Path], source: str) -> Beside:
     known = {name: costs.get(name, mine) for name in models}
     taken = {name: cost for name, cost in known.items() if cost}
     return Beside(table, models, tuple(alignments), taken, tuple(sentences))
+
+
+def _written(place: Path) -> list[FactGraph]:
+    """What a tool wrote into a file, or into the JSON files of a folder, one for each response."""
+    if not place.is_dir():
+        return read_many(place)
+    files = sorted(each for each in place.rglob("*") if each.suffix in (".json", ".jsonl"))
+    if not files:
+        raise InputError(f"{place}: the folder holds no JSON file; name what the tool wrote")
+    return [graph for file in files for graph in read_many(file)]
 
 
 def _cost(graphs: Sequence[FactGraph]) -> dict[str, float]:
@@ -150,10 +160,10 @@ def _mean_of(values: Sequence[float]) -> float:
 
 def _aligned_sentence(each: Alignment) -> str:
     order = " Its responses are told by their order alone." if each.by_order else ""
+    told = "by their ids, for texts are missing" if each.by_id else "by their words"
     return (
         f"{each.name} judges {each.n_others:,} claims; {each.n_aligned:,} of {each.n_claims:,} "
-        f"claims here are among them, by their words, in {counted(each.n_responses, 'response')}."
-        f"{order}"
+        f"claims here are among them, {told}, in {counted(each.n_responses, 'response')}.{order}"
     )
 
 
@@ -218,6 +228,7 @@ def aligned_table(alignments: Sequence[Alignment]) -> Table:
     rows = [
         {
             "tool": each.name,
+            "file": each.source,
             "others": each.n_others,
             "claims": each.n_claims,
             "aligned": each.n_aligned,
@@ -227,7 +238,9 @@ def aligned_table(alignments: Sequence[Alignment]) -> Table:
     ]
     return Table(
         data_frame(rows),
-        columns_as("tool | others:0 its claims | claims:0 claims here | aligned:0 | responses:0"),
+        columns_as(
+            "tool | file | others:0 its claims | claims:0 claims here | aligned:0 | responses:0"
+        ),
         "Claims of other tools that are claims here.",
         note="Aligned one to one by their words; claims that differ in a number or a negation "
         "are different claims.",
@@ -242,8 +255,8 @@ class ScoreSettings(
 
     beside: Annotated[Files, Option("FILE", "with")] = ()
     """What another tool wrote of the same responses, or we: FactReasoner, FActScore, VeriScore,
-    SAFE, OpenFactCheck, LM-Polygraph, MiniCheck, assess; repeatable. The data are then responses
-    with claims and labels."""
+    SAFE, OpenFactCheck, LM-Polygraph, MiniCheck, assess; a file, or a folder of JSON files;
+    repeatable. The data are then responses with claims and labels."""
 
     reference: Annotated[str | None, Option("NAME")] = None
     """The model to test the others against; the first if not given."""

@@ -156,10 +156,18 @@ def test_what_is_malformed_is_refused(tmp_path: Path, record: Any, message: str)
         ("Ada was born in 1890.", "Ada was born in 1891.", 0.0),
         ("Ada painted birds.", "Ada never painted birds.", 0.0),
         ("Ada painted birds.", "Basalt is a rock.", 0.0),
+        # A pronoun stands for the name that the question has, not for what is told of it.
+        ("She painted birds.", "Ada Bell painted birds.", 1.0),
+        ("Her birds are large.", "Ada Bell's birds are large.", 1.0),
+        ("She painted birds.", "He painted birds.", 1.0),
+        ("She painted birds.", "Cora Dunn painted birds.", 0.5),
+        ("She lived in Ulm.", "Ada Bell lived in Bonn.", 1 / 3),
+        ("She sang.", "Ada Bell.", 0.0),
     ],
 )
 def test_likeness_is_of_words(one: str, other: str, alike: float) -> None:
-    assert likeness(one, other) == likeness(other, one) == alike
+    about = "Was Ada Bell of Ulm or of Bonn?"
+    assert likeness(one, other, about) == likeness(other, one, about) == alike
 
 
 def test_claims_are_aligned_one_to_one_the_most_alike_first() -> None:
@@ -167,6 +175,10 @@ def test_claims_are_aligned_one_to_one_the_most_alike_first() -> None:
     others = {"x": "Ada painted birds.", "y": "Ada painted large birds in oil."}
     assert aligned_pairs(texts, others) == {"b": "x", "a": "y"}
     assert aligned_pairs({"a": "Ada painted."}, {"x": "It rains.", "y": " "}) == {}
+    # Of pairs that are as alike, equal texts belong together.
+    twice = {"a": "She painted birds.", "b": "Ada painted birds."}
+    found = aligned_pairs(twice, {"x": twice["b"], "y": twice["a"]}, about="Who is Ada?")
+    assert found == {"a": "y", "b": "x"}
 
 
 def labelled(n: int = 12) -> list[FactGraph]:
@@ -217,11 +229,224 @@ def test_results_without_texts_are_aligned_by_id() -> None:
     told = {"assessors": {"x": {"verdicts": {"a2": {"label": "supported", "p": 0.7}}}}}
     bare = FactGraph("other", (Atom("a2"),), query=graph.query, metadata=told)
     (found,) = with_verdicts_of([graph], [bare], "x.jsonl")
-    assert not found.by_order
+    assert (found.by_order, found.by_id) == (False, True)
     assert recorded_verdicts(found.graphs[0])["x"]["a2"].p_true == 0.7
+    # Of a0 something is said and of a1 nothing: the two count in their own ways.
+    told["assessors"]["x"]["verdicts"]["a0"] = {"label": "supported", "p": 0.1}
+    shifted = replace(bare, atoms=(Atom("a0"), Atom("a2")), metadata=told)
+    refused("has no 'a0', and of 'a1' nothing", with_verdicts_of, [graph], [shifted], "x.jsonl")
+
+
+def test_each_response_is_told_by_what_tells_it(tmp_path: Path) -> None:
+    first, second, third = labelled(3)
+    decided = factscore_of([third, second, first], 1.0, 0)
+    others = read_many(written(tmp_path, "f.json", decided))
+    named = [
+        replace(others[0], query=third.query),
+        replace(others[1], id=second.id),
+        replace(others[2], response="What stands here."),
+    ]
+    here = [replace(first, response=" what stands HERE."), second, third]
+    (found,) = with_verdicts_of(here, named, "f.json")
+    assert (found.n_responses, found.n_aligned, found.by_order) == (3, 15, False)
 
 
 # --- One table -----------------------------------------------------------------------------------
+
+
+PEOPLE = ("Ada Bell", "Bo Carr", "Cora Dunn", "Dov Eames", "Eva Frost", "Finn Gray")
+TOLD = (
+    ("painted birds", "painted large birds"),
+    ("was born in 1890", "was born in the year 1890"),
+    ("lived in Ulm", "lived for years in Ulm"),
+    ("never married", "never married anyone"),
+    ("wrote two novels", "wrote novels, two of them"),
+    ("taught botany", "taught students botany"),
+    ("died in Bonn", "died in the town of Bonn"),
+)
+"""What is said of each of the people, and how another would word it."""
+SHAPE = (len(PEOPLE), len(TOLD))
+AS_SAID = [[f"She {told}." for told, _ in TOLD] for _ in PEOPLE]
+WITH_NAME = [[f"{name} {told}." for told, _ in TOLD] for name in PEOPLE]
+REWORDED = [[f"{name} {other}." for _, other in TOLD] for name in PEOPLE]
+EACH = range(len(PEOPLE))
+
+
+def biographies() -> list[FactGraph]:
+    """Six responses of seven labelled claims, which begin with a pronoun as their sentences do."""
+    true = np.random.default_rng(1).random(SHAPE) < 0.6
+    return [
+        FactGraph(
+            f"r{k}",
+            tuple(
+                Atom(f"a{i}", text, label=bool(label))
+                for i, (text, label) in enumerate(zip(AS_SAID[k], true[k], strict=True))
+            ),
+            query=f"Tell me of {PEOPLE[k]}.",
+            response=f"Of {PEOPLE[k]}: {' '.join(AS_SAID[k])}",
+        )
+        for k in EACH
+    ]
+
+
+def outputs_of_all_tools(
+    folder: Path, graphs: list[FactGraph], said: dict[str, np.ndarray]
+) -> list[Path]:
+    """What each tool would write of the biographies, in its form and in its words.
+
+    Args:
+        folder: where to.
+        graphs: the biographies.
+        said: P(true) of each claim, or whether it is supported, by tool.
+    """
+    asked = [{"question": graph.query, "response": graph.response} for graph in graphs]
+    told = [{"prompt": graph.query, "response": graph.response} for graph in graphs]
+
+    def claims(tool: str, texts: list[list[str]], k: int) -> Any:
+        return list(zip(texts[k], said[tool][k].tolist(), strict=True))
+
+    def factreasoner(tool: str, texts: list[list[str]], k: int) -> dict[str, Any]:
+        atoms = [{"id": f"a{i}", "text": text, "contexts": []} for i, text in enumerate(texts[k])]
+        marginals = [
+            {"variable": f"a{i}", "probabilities": [1 - p, p]}
+            for i, (_, p) in enumerate(claims(tool, texts, k))
+        ]
+        results = {"marginals": marginals, "elapsed_time": 10.0 * (k + 1)}
+        its = {"input": graphs[k].query, "output": graphs[k].response, "topic": PEOPLE[k]}
+        return {**its, "atoms": atoms, "contexts": [], "results": results}
+
+    # 0.5 writes a file for each response, 0.8 a line.
+    each = folder / "each"
+    each.mkdir()
+    for k in EACH:
+        written(each, f"{k}.json", factreasoner("factreasoner", REWORDED, k))
+    decisions = [
+        [{"atom": text, "is_supported": one} for text, one in claims("factscore", AS_SAID, k)]
+        for k in EACH
+    ]
+    verified = [
+        [
+            {"claim": text, "verification_result": "supported" if one else "unsupported"}
+            for text, one in claims("veriscore", REWORDED, k)
+        ]
+        for k in EACH
+    ]
+    # The last claim of the first response was extracted, and not verified.
+    verified[0].pop()
+    checked = [
+        [
+            {
+                "atomic_fact": short,
+                "self_contained_atomic_fact": text,
+                "annotation": "Supported" if one else "Not Supported",
+            }
+            for short, (text, one) in zip(AS_SAID[k], claims("safe", WITH_NAME, k), strict=True)
+        ]
+        for k in EACH
+    ]
+    checked[1][0]["annotation"] = "Irrelevant"
+    facts = [
+        [{"claim": text, "factuality": one} for text, one in claims("openfactcheck", REWORDED, k)]
+        for k in EACH
+    ]
+    ccp = "lm-polygraph: CCP"
+    uncertain = [
+        {**POLYGRAPH, "uncertainty": -p, "input_text": graphs[k].query, "generation_text": text}
+        for k in EACH
+        for text, p in claims(ccp, AS_SAID, k)
+    ]
+    scored = [
+        {"response": f"r{k}", "doc": document, "claim": text, "raw_prob": p * share}
+        for k in EACH
+        for text, p in claims("minicheck", WITH_NAME, k)
+        for document, share in (("One.", 1.0), ("Another.", 0.4))
+    ]
+    sides = [
+        {"side1_posthoc_eval_data": {**told[k], "checked_statements": checked[k]}} for k in EACH
+    ]
+    return [
+        each,
+        written(folder, "08.jsonl", *(factreasoner("factreasoner-2", WITH_NAME, k) for k in EACH)),
+        written(folder, "factscore.json", {"score": 0.5, "decisions": decisions}),
+        written(
+            folder,
+            "veriscore.jsonl",
+            *(
+                {**asked[k], "all_claims": REWORDED[k], "claim_verification_result": verified[k]}
+                for k in EACH
+            ),
+        ),
+        written(folder, "safe.json", {"per_prompt_data": sides}),
+        written(
+            folder,
+            "openfactcheck.jsonl",
+            *({"solver": "s", "state": {**asked[k], "detail": facts[k]}} for k in EACH),
+        ),
+        written(folder, "polygraph.jsonl", *({**one, "estimator": "CCP"} for one in uncertain)),
+        written(folder, "minicheck.jsonl", *scored),
+    ]
+
+
+def test_all_tools_are_in_one_table(tmp_path: Path) -> None:
+    graphs = biographies()
+    write_fact_graphs(graphs, tmp_path / "labelled.jsonl")
+    labels = np.array([[bool(atom.label) for atom in graph.atoms] for graph in graphs])
+    rng = np.random.default_rng(2)
+    said: dict[str, np.ndarray] = {}
+    for tool in ("factreasoner", "factreasoner-2", "lm-polygraph: CCP", "minicheck"):
+        said[tool] = np.clip(0.3 + 0.4 * labels + rng.normal(0, 0.3, SHAPE), 0.02, 0.98).round(3)
+    for tool in ("factscore", "veriscore", "safe", "openfactcheck"):
+        said[tool] = labels ^ (rng.random(SHAPE) < 0.2)
+    files = outputs_of_all_tools(tmp_path, graphs, said)
+    result = invoke(
+        *("score", str(tmp_path / "labelled.jsonl")),
+        *(option for file in files for option in ("--with", str(file))),
+        *("--set", "bootstrap=20,resamples=99", "--json"),
+    )
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    rows = {row["model"]: row for row in document["tables"]["tools"]}
+    assert list(rows)[:3] == ["factreasoner", "factreasoner-2", "factscore"]
+    assert rows.keys() == said.keys()
+    aligned = {row["tool"]: row for row in document["tables"]["aligned"]}
+    assert {tool: row["aligned"] for tool, row in aligned.items()} == {
+        **dict.fromkeys(said, 42),
+        "veriscore": 41,
+    }
+    assert aligned["factreasoner"]["file"] == str(files[0])
+    # Each claim is found in all files; of two of them one tool says nothing.
+    assert "Scored are the 40 labelled claims of 42 that all 8 judged." in document["findings"]
+    common = np.ones(SHAPE, dtype=bool)
+    common[0, 6] = common[1, 0] = False
+    for tool, judged in said.items():
+        row, p = rows[tool], np.asarray(judged, dtype=float)
+        apart = p[common & labels][:, None] - p[common & ~labels]
+        precision = np.array([np.mean(p[k][common[k]] > 0.5) for k in EACH])
+        # K is 7, the median number of claims.
+        recall = np.array([np.sum(p[k][common[k]] > 0.5) / 7 for k in EACH])
+        expected = {
+            "brier": np.mean((p - labels)[common] ** 2),
+            "auroc": np.mean((apart > 0) + 0.5 * (apart == 0)),
+            "precision": precision.mean(),
+            "f1_at_k": np.mean(2 * precision * recall / (precision + recall)),
+            "ece": row["ece"],
+        }
+        for measure, value in expected.items():
+            assert row[measure] == pytest.approx(value, abs=1e-9)
+            if tool == "factreasoner":
+                assert row[f"{measure}_less"] is None
+                continue
+            less = row[measure] - rows["factreasoner"][measure]
+            assert row[f"{measure}_less"] == pytest.approx(less, abs=1e-9)
+            assert row[f"{measure}_less_lower"] <= row[f"{measure}_less_upper"]
+        assert row["seconds"] == (35.0 if tool.startswith("factreasoner") else None)
+
+
+def test_a_folder_without_outputs_is_refused(tmp_path: Path) -> None:
+    write_fact_graphs(labelled(2), tmp_path / "g.jsonl")
+    (tmp_path / "none").mkdir()
+    with pytest.raises(InputError, match="none: the folder holds no JSON file"):
+        score(tmp_path / "g.jsonl", beside=[tmp_path / "none"])
 
 
 def test_tools_are_scored_on_the_claims_that_all_judged(tmp_path: Path) -> None:
