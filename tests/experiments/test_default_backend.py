@@ -88,7 +88,6 @@ def test_a_view_tells_who_answered_it_or_why_nobody_did() -> None:
     views = [AssessmentView("FR2", DEFAULT_ENCODING, little)]
     (told,) = assess_graph(graph, views).values()
     assert told["answered_by"] not in ("auto", "exact")
-    assert told["log_z_lower"] <= told["log_z"]
     (failed,) = assess_graph(graph, [replace(views[0], backend=refusing)]).values()
     assert "induced width" in failed["error"]
 
