@@ -83,7 +83,8 @@ def infer_anytime(
 
     Args:
         graph: the factor graph, with or without evidence.
-        seconds: wall time, held to within a tenth and half a second.
+        seconds: wall time, held to within a tenth and half a second; what it takes to compile
+            kernels, or to read them from disk, comes on top.
         memory_limit: bytes that tables may take; None: three quarters of what is available.
         seed: seed of everything random.
 

@@ -49,7 +49,8 @@ class Auto(Backend):
     `inference.anytime` says how. `marginals_error` is an estimate of its root mean square.
 
     Attributes:
-        seconds: limit of wall time, held to within a tenth and half a second.
+        seconds: limit of wall time, held to within a tenth and half a second; what it takes to
+            compile kernels, or to read them from disk, comes on top.
         memory_limit: bytes that the tables may take; None: three quarters of what is available.
         seed: seed of everything random.
     """

@@ -5,18 +5,24 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import Timer
+from threading import Event, Thread
 
 import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.errors import InputError
+from inference.kernels.compiled import PREPARATION
+
+_LEAST_WAIT = 1e-3
+"""Seconds between two looks at a clock that stands still."""
 
 
 class Stop:
     """A limit of wall time, and a flag that compiled kernels read while they run.
 
-    Kernels release the interpreter lock, so that a clock in another thread can raise the flag.
+    Kernels release the interpreter lock, so that a clock in another thread can raise the flag. The
+    clock stands still while kernels are compiled or read from disk: a first run has the time that
+    later ones have, and ends later by what that took.
 
     Attributes:
         flag: int64 (1,), not 0 once what runs is to end.
@@ -24,7 +30,7 @@ class Stop:
 
     def __init__(self, seconds: float | None = None) -> None:
         self.flag: NDArray[np.int64] = np.zeros(1, dtype=np.int64)
-        self._start = time.monotonic()
+        self._start = _clock()
         self._seconds = np.inf if seconds is None else seconds
         self._interrupted = False
         self._parts: list[Stop] = []
@@ -39,7 +45,7 @@ class Stop:
     @property
     def elapsed(self) -> float:
         """Seconds since the beginning."""
-        return time.monotonic() - self._start
+        return _clock() - self._start
 
     @property
     def remaining(self) -> float:
@@ -68,21 +74,29 @@ class Stop:
         """The flag, raised when the time for this block, or all of it, is up; lowered after."""
         limit = min(seconds, self.remaining)
         self.flag[0] = limit <= 0.0
-        timer = None
+        done, watch = Event(), None
         if 0.0 < limit < np.inf:
-            timer = Timer(limit, self._raise)
-            timer.daemon = True
-            timer.start()
+            end = _clock() + limit
+            watch = Thread(target=self._raise_at, args=(end, done), daemon=True)
+            watch.start()
         try:
             yield self.flag
         finally:
-            if timer is not None:
-                timer.cancel()
-                timer.join()
+            if watch is not None:
+                done.set()
+                watch.join()
             self.flag[0] = self.over
 
-    def _raise(self) -> None:
+    def _raise_at(self, end: float, done: Event) -> None:
+        while (left := end - _clock()) > 0.0:
+            if done.wait(max(left, _LEAST_WAIT)):
+                return
         self.flag[0] = 1
+
+
+def _clock() -> float:
+    """Seconds by a clock that stands still while kernels are compiled or read from disk."""
+    return time.monotonic() - PREPARATION.seconds
 
 
 def check_seconds(name: str, seconds: float | None) -> None:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import time
 from dataclasses import fields
+from threading import Barrier, Thread
 
 import numpy as np
 import pytest
 
 from factormodels.synthetic import fr2, grid
 from inference import Status, entries, infer
+from inference.kernels.compiled import PREPARATION
 from inference.mini_buckets.ijgp import JoinGraphPropagation
 from inference.registry import backend_class
 from inference.stop import Stop
 from tests.inference.answers import log_z_of
 from tests.inference.graphs import frustrated
 from tests.oracle import oracle
+from tests.processes import run_python
 
 
 def waited(flag: np.ndarray, most: float) -> float:
@@ -36,6 +39,57 @@ def test_the_flag_is_raised_when_the_time_of_a_block_is_up_and_lowered_after() -
     assert not stop.over
     with Stop(0.02).within() as flag:
         assert waited(flag, 60.0) < 60.0
+
+
+def test_the_clock_stands_still_while_kernels_are_compiled_or_read() -> None:
+    stop = Stop(0.1)
+    with stop.within() as flag:
+        with PREPARATION.counted(), PREPARATION.counted():
+            assert waited(flag, 0.4) >= 0.4
+            assert not stop.over
+        assert waited(flag, 60.0) < 60.0
+    assert stop.over
+    assert stop.elapsed >= 0.1
+
+
+def test_what_threads_compile_at_a_time_is_counted_once() -> None:
+    ready = Barrier(2)
+
+    def compile_() -> None:
+        with PREPARATION.counted():
+            ready.wait()
+            time.sleep(0.05)
+
+    start, before = time.monotonic(), PREPARATION.seconds
+    threads = [Thread(target=compile_) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert 0.05 <= PREPARATION.seconds - before <= time.monotonic() - start
+
+
+SAMPLED_AT_ONCE = """
+import time
+from numba.core.caching import Cache
+from inference import infer
+from tests.inference.graphs import frustrated
+
+load = Cache.load_overload
+
+def slowly(*kernel):
+    time.sleep(1.0)
+    return load(*kernel)
+
+Cache.load_overload = slowly
+posterior = infer(frustrated(0), "ais", seconds=0.8, threads=1)
+print(posterior.stats["log_z_standard_error"] is not None)
+"""
+
+
+@pytest.mark.slow
+def test_the_first_samples_of_a_process_have_the_time_that_later_ones_have() -> None:
+    assert run_python(SAMPLED_AT_ONCE)[0] == "True\n"
 
 
 def test_an_interrupt_reaches_every_part() -> None:
