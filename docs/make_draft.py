@@ -24,6 +24,7 @@ from experiments.analyses.ours import (
     real_graphs,
 )
 from experiments.analyses.ours.shared import gains_of_padding
+from experiments.analyses.ours.shared.cross_fit_tables import table_of
 from experiments.analyses.ours.shared.fifths import decline_figure
 from experiments.findings.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
 from experiments.findings.paper import Paper, PaperSection, write_paper
@@ -150,8 +151,8 @@ def artefacts(kept: KeptResults) -> Artefacts:
     gains = gains[gains["kind"].str.endswith("appended")]
     return Artefacts(
         tables={
-            "scores": learned_potentials.table_of("scores", biographies(kept)),
-            "across": learned_potentials.table_of("across", across),
+            "scores": table_of("scores", biographies(kept)),
+            "across": table_of("across", across),
             "gains": gains_of_padding.padding_table(gains, "153 biographies with a true claim."),
         },
         figures={

@@ -30,19 +30,31 @@ _ABSENT = -5.0
 
 _RANKS = 5
 
-EVIDENCE = (
-    *(f"support {rank}" for rank in range(1, _RANKS + 1)),
-    *("mean support", "passages", "largest contradiction", "mean contradiction"),
-    *("support 1 above -2", "support 1 above 0", "mean support above -2"),
-    *("largest reach", "mean reach", "reach of support 1", "reached support", "support elsewhere"),
-    "support of the widest",
-)
-"""Columns of evidence. Support: log odds of the passages' entailing the claim, from the strongest
-on, their mean, and what of it is above a knot; contradiction: logarithms of its probability. Reach:
-the share of the response's claims that a passage serves; reached support: the mean of reach times
-support; support elsewhere: the mean support that the strongest passage gives the response's claims;
-support of the widest: that of the passage with the largest reach. Of equally strong passages the
-widest counts as the strongest, and of equally wide ones their mean."""
+_WIDEST = "the strongest passage (of equally strong ones the widest)"
+
+EVIDENCE: Mapping[str, str] = {
+    "support 1": f"log odds that {_WIDEST} entails the claim; {_ABSENT:g} where there is none",
+    **{
+        f"support {rank}": f"the same of the passage that is number {rank} in strength"
+        for rank in range(2, _RANKS + 1)
+    },
+    "mean support": "mean of these log odds over all of the claim's passages",
+    "passages": "number of the claim's passages",
+    "largest contradiction": "logarithm of the largest probability that a passage contradicts it",
+    "mean contradiction": "mean of the logarithms of these probabilities",
+    "support 1 above -2": "what of support 1 is above -2, else 0",
+    "support 1 above 0": "what of support 1 is above 0, else 0",
+    "mean support above -2": "what of the mean support is above -2, else 0",
+    "largest reach": "the largest reach of its passages: the share of the response's claims that "
+    "a passage serves, which tells those about the topic from strays",
+    "mean reach": "the mean reach of its passages",
+    "reach of support 1": f"the reach of {_WIDEST}",
+    "reached support": "mean over its passages of reach times log odds",
+    "support elsewhere": f"mean log odds with which {_WIDEST} entails the response's claims",
+    "support of the widest": "log odds that the passage with the largest reach entails the claim; "
+    "the mean of equally wide ones",
+}
+"""Columns of evidence, with what each says."""
 
 COLUMN_GROUPS: Mapping[str, tuple[str, ...]] = {
     "position": ("position", "log position"),
@@ -55,33 +67,47 @@ COLUMN_GROUPS: Mapping[str, tuple[str, ...]] = {
         *("largest reach", "mean reach", "reach of support 1", "reached support"),
         *("support elsewhere", "support of the widest"),
     ),
-    "texts": FIGURES,
+    "texts": tuple(FIGURES),
 }
 """What belongs together among the columns of evidence, position and texts."""
 
-POSITION = ("position", "log position")
-"""Place among the response's claims from 0 to 1, and the logarithm of the place from 1 on."""
+POSITION: Mapping[str, str] = {
+    "position": "place among the response's claims, from 0 to 1",
+    "log position": "logarithm of the place, counted from 1",
+}
+"""Columns of the order of claims."""
 
-NEIGHBOURS = tuple(
-    f"{name} of the {group}" for name in ("support 1", "mean support") for group in
-    (SENTENCE, RESPONSE)
-)  # fmt: skip
-"""Means over the claims of the sentence, and of the response."""
+NEIGHBOURS: Mapping[str, str] = {
+    f"{name} of the {group}": f"mean of the column {name!r} over the claims of the {group}"
+    for name in ("support 1", "mean support")
+    for group in (SENTENCE, RESPONSE)
+}
+"""Columns of the claims beside a claim."""
 
-OTHERS = ("support of others", "mean support of others", "other passages")
-"""Of passages that were not retrieved for the claim, where relations with them are recorded."""
+OTHERS: Mapping[str, str] = {
+    "support of others": "largest log odds that a passage retrieved for other claims entails this "
+    f"one; {_ABSENT:g} where there is none",
+    "mean support of others": "mean of these log odds",
+    "other passages": "logarithm of 1 more than the number of these passages",
+}
+"""Columns of passages that were not retrieved for the claim, where relations with them are
+recorded."""
 
-PASSAGES = ("topic match", "mean topic match", "word match", "mean word match")
-"""Of the passages' texts, where they are recorded, else 0. Topic match: the share of the words of
-the response's topic that a passage's title or text holds; word match: the share of the claim's
-words; of the strongest passage, or the mean of equally strong ones, and of all. No retriever's own
-score is recorded in graphs, and those of different retrievers could not be compared."""
+PASSAGES: Mapping[str, str] = {
+    "topic match": "share of the topic's words that the strongest passage's title or text holds",
+    "mean topic match": "the same, mean of all of the claim's passages",
+    "word match": "share of the claim's words that the strongest passage's title or text holds",
+    "mean word match": "the same, mean of all of the claim's passages",
+}
+"""Columns of the passages' texts, where they are recorded, else 0; of equally strong passages the
+mean. No retriever's own score is recorded in graphs, and those of different retrievers could not be
+compared."""
 
 TEXTS = FIGURES
-"""Of texts, or of the figures that are recorded where they are not: how much of what the claim says
-of the topic the response's passages hold (`factormodels.extraction.text_match`)."""
+"""Columns of texts, or of the figures that are recorded where they are not: how much of what the
+claim says of the topic the response's passages hold (`factormodels.extraction.text_match`)."""
 
-FAMILIES: Mapping[str, tuple[str, ...]] = {
+FAMILIES: Mapping[str, Mapping[str, str]] = {
     "evidence": EVIDENCE,
     "position": POSITION,
     "neighbours": NEIGHBOURS,
@@ -89,7 +115,12 @@ FAMILIES: Mapping[str, tuple[str, ...]] = {
     "passages": PASSAGES,
     "texts": TEXTS,
 }
-"""Families of columns by name."""
+"""Families of columns by name, and what each column says."""
+
+MEANINGS: Mapping[str, str] = {
+    name: told for own in FAMILIES.values() for name, told in own.items()
+}
+"""What each column says, by its name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +221,7 @@ def claim_table(
         parts["position"] = np.stack([place / size, np.log1p(place)], axis=1)
     if "neighbours" in families:
         means = [
-            _means(group, evidence[:, EVIDENCE.index(name)])
+            _means(group, evidence[:, list(EVIDENCE).index(name)])
             for name in ("support 1", "mean support")
             for group in (sentences, responses)
         ]

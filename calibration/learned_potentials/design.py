@@ -181,18 +181,17 @@ def design(graphs: Sequence[FactGraph], potentials: Potentials, parameters: Para
     for graph in graphs:
         if graph.id in compiled:
             raise InputError(f"two responses have the id {graph.id!r}; give each its own")
-        compiled[graph.id] = graph.compiled_for(potentials.encoding)
-        for place in range(3):
-            items = items_of(potentials, graph, place)
+        read, items_by_place = items_of(potentials, graph)
+        compiled[graph.id] = read.compiled_for(potentials.encoding)
+        for place, items in enumerate(items_by_place):
             rows = np.zeros((len(items), len(parameters)))
             for row, (values, _) in zip(rows, items, strict=True):
                 for column, value in values.items():
                     row[_position(index, place, column, graph)] = value
-            columns[place == 2].append(rows)
+            columns[place >= 2].append(rows)
             if place < 2:
-                given = (potentials.claims, potentials.contexts)[place]
-                priors += [given if isinstance(given, float | int) else p for _, p in items]
-        labels += [*(atom.label for atom in graph.atoms), *(None for _ in graph.contexts)]
+                priors += [p for _, p in items]
+        labels += [*(atom.label for atom in graph.atoms), *(None for _ in read.contexts)]
     labelled = [at for at, label in enumerate(labels) if label is not None]
     parts, responses = compiled.values(), np.arange(len(graphs))
     return Design(
@@ -220,7 +219,7 @@ def _position(
     index: Mapping[tuple[int, str], int], place: int, column: str, graph: FactGraph
 ) -> int:
     if (place, column) not in index:
-        what = ("claims", "contexts", "relations")[place]
+        what = ("claims", "contexts", "relations", "causes")[place]
         raise InputError(
             f"fact graph {graph.id!r} holds the column {column!r} of {what}, for which nothing was "
             "learned; learn from data that hold it"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from calibration.learned_potentials.columns import (
+    MEANINGS,
     OTHERS,
     RESPONSE,
     SENTENCE,
@@ -187,7 +188,8 @@ class Judge:
         errors = field.standard_errors
         columns = []
         for place, name in enumerate(field.columns):
-            column: dict[str, Any] = {"name": name}
+            meaning = MEANINGS.get(name, "a column of one's own")
+            column: dict[str, Any] = {"name": name, "meaning": meaning}
             for key in ("lower", "upper", "mean", "spread"):
                 column[key] = float(getattr(scale, key)[place])
             if field.potential == "linear":
@@ -455,7 +457,7 @@ def _check_evidence(
     graphs: Sequence[FactGraph], families: Sequence[str], table: ClaimTable
 ) -> None:
     """Refuse responses that record nothing of what columns read."""
-    others = table.values[:, [name == OTHERS[-1] for name in table.names]]
+    others = table.values[:, [name == list(OTHERS)[-1] for name in table.names]]
     there = {
         "relation": any(graph.relations for graph in graphs),
         "relation with a passage that was retrieved for other claims": bool(others.any()),

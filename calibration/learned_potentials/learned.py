@@ -184,8 +184,9 @@ class LearnedPotentials:
 def apply(
     graph: FactGraph, potentials: Potentials, parameters: Parameters, theta: Floats
 ) -> FactGraph:
-    """Response with the priors and relation probabilities at parameters (k,)."""
+    """Response as potentials read it, with the priors and relation probabilities at parameters."""
     made = design([graph], potentials, parameters)
+    graph = potentials.read(graph)
     priors = made.prior_values(theta).tolist()
     numbers = made.facts.relation_numbers.tolist()
     values = dict(zip(numbers, made.relation_values(theta).tolist(), strict=True))

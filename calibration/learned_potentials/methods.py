@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as field_of
+from functools import partial
 
 import numpy as np
 
@@ -24,13 +25,11 @@ from calibration.learned_potentials.columns import (
 from calibration.learned_potentials.fitting import FieldSettings
 from calibration.learned_potentials.graph_folds import cross_fitting
 from calibration.learned_potentials.graphs import (
+    FINE_EDGES,
     PENALTY,
     classes,
     linear_potentials,
-    ranked,
-    shared_contexts,
-    view_of,
-    with_causes,
+    own_passages,
 )
 from calibration.learned_potentials.rivals import (
     Learner,
@@ -200,24 +199,16 @@ def taught_classes(task: CrossFitTask, view: str, encoding: str) -> list[FactGra
     learned under the encoding, by which the graphs are to be encoded; what a learned relation is
     not of its kind, *mixture* takes for neutral.
     """
-    backend = "exact" if view == "FR1" else "lbp"
-    method = GraphMethod(lambda graph: view_of(graph, view), lambda _: classes(encoding), backend)
+    backend, make = "exact" if view == "FR1" else "lbp", partial(variant, name=view)
+    method = GraphMethod(make, lambda _: classes(view, encoding=encoding), backend)
     if method.suits(task):
         return method.graphs(task)
     kinds = Potentials(level("atom_prior"), None, probability("kind"), encoding)
-    return GraphMethod(lambda graph: variant(graph, view), lambda _: kinds, backend).graphs(task)
+    return GraphMethod(make, lambda _: kinds, backend).graphs(task)
 
 
 _LOOSE = {"tolerance": 1e-5, "max_iterations": 100}
 """Of belief propagation where contexts join all claims: what does not settle soon never does."""
-
-
-def _stars(graph: FactGraph) -> FactGraph:
-    return view_of(graph, "FR1")
-
-
-def _ranks() -> Potentials:
-    return Potentials(level("atom_prior"), None, ranked())
 
 
 def _linear(task: CrossFitTask) -> Potentials:
@@ -239,19 +230,16 @@ RIVALS: Mapping[str, ColumnMethod] = {
 }
 """What learns without a graph."""
 
+_STARS, _FR2, _FR3 = (partial(variant, name=view) for view in ("FR1", "FR2", "FR3"))
+
 CLASSES: Mapping[str, GraphMethod] = {
-    "six classes": GraphMethod(_stars, lambda _: classes()),
-    "ranks": GraphMethod(_stars, lambda _: _ranks()),
-    "ranks, causes": GraphMethod(lambda graph: with_causes(_stars(graph)), lambda _: _ranks()),
-    "six classes, FR2": GraphMethod(
-        lambda graph: view_of(graph, "FR2"), lambda _: classes(), "lbp"
-    ),
-    "contexts as variables": GraphMethod(
-        lambda graph: shared_contexts(graph, "FR1"), _linear, "lbp", _LOOSE
-    ),
-    "contexts as variables, FR2": GraphMethod(
-        lambda graph: shared_contexts(graph, "FR2"), _linear, "lbp", _LOOSE
-    ),
+    "six classes": GraphMethod(_STARS, lambda _: classes()),
+    "ranks": GraphMethod(_STARS, lambda _: classes(strongest=FINE_EDGES)),
+    "ranks, causes": GraphMethod(_STARS, lambda _: classes(strongest=FINE_EDGES, causes=_BOTH)),
+    "six classes, FR2": GraphMethod(_FR2, lambda _: classes("FR2"), "lbp"),
+    "contexts as variables": GraphMethod(own_passages, _linear, "lbp", _LOOSE),
+    "contexts as variables, FR2": GraphMethod(_FR2, _linear, "lbp", _LOOSE),
+    "contexts as variables, FR3": GraphMethod(_FR3, _linear, "lbp", _LOOSE),
 }
 """Graphs whose relations have a strength for each class of what they state."""
 

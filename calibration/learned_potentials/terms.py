@@ -2,11 +2,12 @@
 
 A prior that is free is a column of ones; a probability for each class of relations is a column for
 each class, 1 where a relation is of it; a temperature is the column of the log odds that relations
-state, whose weight is learned.
+state, whose weight is learned; the strength of hidden causes is a column of ones for each level.
 """
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -14,11 +15,12 @@ from typing import Literal
 
 import numpy as np
 
+from calibration.learned_potentials.readings import AGREEMENT, as_support, with_causes
 from calibration.scores.logistic import sigmoid
 from calibration.validation import Floats
 from factormodels.claims import Relation
 from factormodels.encodings import DEFAULT_ENCODING, get_encoding
-from factormodels.errors import InputError
+from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.io.published.stances import DEFAULT_STANCES, StanceMapping
 from factormodels.validation import validated_probability
@@ -26,6 +28,9 @@ from factormodels.validation import validated_probability
 Columns = Callable[[FactGraph], Sequence[Mapping[str, float]]]
 """The columns of each item of a response by name, in order: of its claims, its contexts, or its
 relations. An item without any stays as stated."""
+
+Item = tuple[Mapping[str, float], float]
+"""Columns of a claim, a context or a relation, and the probability that it states."""
 
 Group = Callable[[FactGraph], str]
 """Names the group (topic, dataset, ...) of a response, which has values of its own."""
@@ -78,27 +83,48 @@ class Potentials:
         relations: a term for the probabilities of relations, None to leave what each states.
             Relations without a factor, as neutral ones are but under *mixture*, have no part.
         encoding: name of the encoding of relations, to which the learned numbers belong.
+        support: relations of contexts are read as entailments with the probability that they are
+            one, and those of a smaller probability than this not at all; None: as stated.
+        causes: levels of hidden causes that join claims, from the finest, each with a strength
+            that is learned.
     """
 
     claims: Term | float | None = field(default_factory=lambda: level("atom_prior", "claims"))
     contexts: Term | float | None = None
     relations: Term | None = field(default_factory=lambda: temperature())
     encoding: str = DEFAULT_ENCODING
+    support: float | None = None
+    causes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         get_encoding(self.encoding)
+        for cause in self.causes:
+            if cause not in AGREEMENT:
+                raise InputError(unknown_name(f"the cause {cause!r}", cause, AGREEMENT))
         for prior, what in ((self.claims, "the prior of claims"), (self.contexts, "of contexts")):
             if prior is not None and not isinstance(prior, Term):
                 validated_probability(prior, what)
 
     @property
-    def terms(self) -> tuple[Term | None, Term | None, Term | None]:
-        """The terms of claims, contexts and relations; None where nothing is learned."""
+    def terms(self) -> tuple[Term | None, ...]:
+        """The terms of claims, contexts, relations and causes; None where nothing is learned."""
         return (
             self.claims if isinstance(self.claims, Term) else None,
             self.contexts if isinstance(self.contexts, Term) else None,
             self.relations,
+            Term(_levels_of_causes, "cause", None) if self.causes else None,
         )
+
+    def read(self, graph: FactGraph) -> FactGraph:
+        """The graph that is learned on: relations as they are read, and causes."""
+        return with_causes(self._own(graph), self.causes)
+
+    def _own(self, graph: FactGraph) -> FactGraph:
+        return graph if self.support is None else as_support(graph, self.support)
+
+
+def _levels_of_causes(graph: FactGraph) -> list[dict[str, float]]:
+    return [{relation.source.split(" ")[0]: 1.0} for relation in graph.relations]
 
 
 def level(
@@ -153,12 +179,42 @@ def probability(by: KindOrClass = "kind") -> Term:
     return Term(columns, "probability", None)
 
 
+def binned(edges: Sequence[float], strongest: Sequence[float] = ()) -> Term:
+    """Relations of one class of stated probability have one probability, learned in place of it.
+
+    Relations between contexts are a class of their own.
+
+    Args:
+        edges: where classes of probability end.
+        strongest: where those of the most probable relation with each claim end, which then has
+            classes of its own.
+    """
+
+    def columns(graph: FactGraph) -> list[dict[str, float]]:
+        best: dict[str, Relation] = {}
+        for relation in graph.relations if strongest else ():
+            known = best.get(relation.target)
+            if known is None or relation.probability > known.probability:
+                best[relation.target] = relation
+        names, contexts = [], set(graph.context_ids)
+        for relation in graph.relations:
+            if relation.target in contexts:
+                names.append("between")
+            elif best.get(relation.target) is relation:
+                names.append(f"first{bisect.bisect(strongest, relation.probability)}")
+            else:
+                names.append(f"p{bisect.bisect(edges, relation.probability)}")
+        return [{name: 1.0} for name in names]
+
+    return Term(columns, "probability", None)
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One weight.
 
     Attributes:
-        term: 0 for claims, 1 for contexts, 2 for relations.
+        term: 0 for claims, 1 for contexts, 2 for relations, 3 for causes.
         column: its column.
         name: what tables call it: "atom_prior", "probability[refute]".
         is_level: whether it is told as a probability.
@@ -192,8 +248,8 @@ def resolve(potentials: Potentials, graphs: Sequence[FactGraph]) -> Parameters:
     """
     stated: dict[tuple[int, str], list[tuple[float, float]]] = {}
     for graph in graphs:
-        for place, term in enumerate(potentials.terms):
-            for row, p in items_of(potentials, graph, place) if term is not None else ():
+        for place, items in enumerate(items_of(potentials, graph)[1]):
+            for row, p in items:
                 for column, value in row.items():
                     stated.setdefault((place, column), []).append((value, p))
     if not stated:
@@ -206,29 +262,37 @@ def resolve(potentials: Potentials, graphs: Sequence[FactGraph]) -> Parameters:
     return tuple(found)
 
 
-def items_of(
-    potentials: Potentials, graph: FactGraph, place: int
-) -> list[tuple[Mapping[str, float], float]]:
-    """Columns of each item of a response, and what it states: claims, contexts or relations.
+def items_of(potentials: Potentials, graph: FactGraph) -> tuple[FactGraph, tuple[list[Item], ...]]:
+    """The graph that is learned on, and its claims, contexts, relations and relations of causes.
 
-    Args:
-        potentials: the potentials.
-        graph: the response.
-        place: 0, 1 or 2; of relations those that have a factor.
+    Of relations those that have a factor. Causes are among the contexts, without columns.
     """
-    term = potentials.terms[place]
-    if place < 2:
-        stated = [item.prior for item in (graph.atoms, graph.contexts)[place]]
-        rows = [{}] * len(stated) if term is None else term.columns(graph)
-        return list(zip(rows, stated, strict=True))
-    numbers = graph.compiled_for(potentials.encoding).relation_numbers.tolist()
-    own = [graph.relations[number] for number in numbers]
-    if term is None or not own:
-        return [({}, relation.probability) for relation in own]
-    kept = replace(graph, relations=tuple(own)) if len(own) < len(graph.relations) else graph
-    return [
-        (row, relation.probability) for row, relation in zip(term.columns(kept), own, strict=True)
-    ]
+    own = potentials._own(graph)
+    whole = with_causes(own, potentials.causes)
+    claims, contexts, relations, causes = potentials.terms
+    priors: list[list[Item]] = []
+    for term, given, items in (
+        (claims, potentials.claims, own.atoms),
+        (contexts, potentials.contexts, own.contexts),
+    ):
+        rows = [{}] * len(items) if term is None else term.columns(own)
+        stated = (given if isinstance(given, float | int) else item.prior for item in items)
+        priors.append(list(zip(rows, stated, strict=True)))
+    priors[1] += [({}, cause.prior) for cause in whole.contexts[len(own.contexts) :]]
+    numbers = whole.compiled_for(potentials.encoding).relation_numbers.tolist()
+    n_own = len(own.relations)
+    kept = [own.relations[number] for number in numbers if number < n_own]
+    if len(kept) < n_own:
+        own = replace(own, relations=tuple(kept))
+    found = []
+    for term, read in (
+        (relations, own),
+        (causes, replace(whole, relations=whole.relations[n_own:])),
+    ):
+        columns = [{}] * len(read.relations) if term is None else term.columns(read)
+        told = (relation.probability for relation in read.relations)
+        found.append(list(zip(columns, told, strict=True)))
+    return whole, (*priors, *found)
 
 
 def _parameter(term: Term, place: int, column: str, values: Floats) -> Parameter:

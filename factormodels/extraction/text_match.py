@@ -8,7 +8,7 @@ that were retrieved for the claim.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from heapq import nlargest
 
 import numpy as np
@@ -22,9 +22,13 @@ from factormodels.io.json_records import as_object, shown
 TEXT_MATCH_KEY = "text_match"
 """Where a graph without texts holds the figures of its claims in its metadata, by id."""
 
-FIGURES = ("names found", "words in one sentence", "words in another")
-"""Of a claim's names, the share that any passage holds; of its content words and numbers, the
-largest share that one sentence of a passage holds, and the second largest. 1 where a claim has none
+FIGURES: Mapping[str, str] = {
+    "names found": "share of the claim's names that any passage of the response holds",
+    "words in one sentence": "largest share of the claim's content words and numbers that one "
+    "sentence of a passage holds",
+    "words in another": "the second largest such share",
+}
+"""Figures of a claim, the words of the topic left out, and what each says. 1 where a claim has none
 of what is looked for, and 0 where there are no passages."""
 
 _DIGITS = 4

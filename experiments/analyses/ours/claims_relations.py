@@ -10,10 +10,11 @@ import numpy as np
 from pydantic import Field
 
 from calibration.folds import folds_of
+from calibration.learned_potentials.columns import RESPONSE, SENTENCE
 from calibration.learned_potentials.graph_folds import cross_fitting
-from calibration.learned_potentials.graphs import PENALTY, six_classes, view_of, with_causes
+from calibration.learned_potentials.graphs import PENALTY, classes
 from calibration.learned_potentials.methods import claim_posteriors
-from calibration.learned_potentials.terms import Potentials, level, probability
+from calibration.learned_potentials.terms import Potentials, Term
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import estimate_figure
@@ -25,7 +26,7 @@ from experiments.study.config import STRICT
 from factormodels import datasets
 from factormodels.claims import Context, Relation, RelationKind
 from factormodels.fact_graph import FactGraph
-from factormodels.variants import between_claims
+from factormodels.variants import between_claims, variant
 
 ALONE, RELATED, CAUSES = "evidence alone", "relations between claims", "hidden causes"
 _SURE = 0.6
@@ -84,9 +85,9 @@ def score_rows(
     atoms = labelled_atoms(kept, name)
     fold = folds_of(atoms.grouping, folds, seed)
     alone: Floats | None = None
-    for title, make in MAKES.items():
+    for title, (make, potentials) in GRAPHS.items():
         made = [make(graph) for graph in kept]
-        p = learned_posteriors(made, folds, seed)[atoms.kept]
+        p = learned_posteriors(made, potentials, folds, seed)[atoms.kept]
         row: dict[str, Any] = {"data": name, "graph": title, "n_atoms": len(p)}
         row["relations"] = sum(len(between_claims(graph)) for graph in made)
         row |= scores_with_intervals(p, atoms, ("brier", "auroc"), seed, fold)
@@ -99,11 +100,13 @@ def score_rows(
         yield row
 
 
-def learned_posteriors(graphs: Sequence[FactGraph], folds: int, seed: int) -> Floats:
+def learned_posteriors(
+    graphs: Sequence[FactGraph], potentials: Potentials, folds: int, seed: int
+) -> Floats:
     """Posterior of each claim with the strengths that the folds without its response teach."""
     crossing = cross_fitting(
         graphs,
-        Potentials(level("atom_prior"), None, probability(strength_class)),
+        potentials,
         n_folds=folds,
         seed=seed,
         backend="exact",
@@ -118,21 +121,30 @@ def learned_posteriors(graphs: Sequence[FactGraph], folds: int, seed: int) -> Fl
     return claim_posteriors(applied, backend="exact")
 
 
-def strength_class(graph: FactGraph, relation: Relation) -> str:
-    """What of a relation's strength is learned together: the kind and half of it between claims."""
-    if relation.source in graph.atom_ids:
-        return f"{relation.kind} {'sure' if relation.probability >= _SURE else 'unsure'}"
-    return six_classes(graph, relation)
+def strengths(causes: tuple[str, ...] = ()) -> Potentials:
+    """Classes of evidence, and of relations between claims the kind and half of its probability."""
+    of_evidence = classes(causes=causes)
+
+    def columns(graph: FactGraph) -> list[Mapping[str, float]]:
+        told = of_evidence.relations.columns(graph) if of_evidence.relations else ()
+        return [
+            {f"{r.kind} {'sure' if r.probability >= _SURE else 'unsure'}": 1.0}
+            if r.source in graph.atom_ids
+            else row
+            for r, row in zip(graph.relations, told, strict=True)
+        ]
+
+    return replace(of_evidence, relations=Term(columns, "probability", None))
 
 
 def evidence_alone(graph: FactGraph) -> FactGraph:
-    """The relations of each claim's own passages as entailments; votes, where it has these, as one.
+    """The relations of each claim's own passages; votes, where it has these, as one entailment.
 
     A vote is an answer whether a sample supports the claim; their share is the probability.
     """
     votes = graph.metadata.get("votes")
     if votes is None:
-        return view_of(graph, "FR1")
+        return variant(graph, "FR1")
     told = {atom: said.count("Y") / len(said) for atom, said in votes.items() if said}
     return replace(
         graph,
@@ -150,9 +162,9 @@ def with_related_claims(graph: FactGraph) -> FactGraph:
     return replace(alone, relations=(*alone.relations, *between_claims(graph)))
 
 
-MAKES: Mapping[str, Make] = {
-    ALONE: evidence_alone,
-    RELATED: with_related_claims,
-    CAUSES: lambda graph: with_causes(evidence_alone(graph)),
+GRAPHS: Mapping[str, tuple[Make, Potentials]] = {
+    ALONE: (evidence_alone, strengths()),
+    RELATED: (with_related_claims, strengths()),
+    CAUSES: (evidence_alone, strengths((SENTENCE, RESPONSE))),
 }
-"""Graphs that are learned on, by what tables call them."""
+"""Graphs that are learned on and what is learned of them, by what tables call them."""

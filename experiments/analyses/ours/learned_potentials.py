@@ -7,7 +7,6 @@ on one dataset and used on another, and one response before and after.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import permutations
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -28,8 +27,9 @@ from experiments.analyses.ours.shared.cross_fit_rows import (
     told,
     transfer_rows,
 )
+from experiments.analyses.ours.shared.cross_fit_tables import TABLES, table_of
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Table, columns_as, data_frame
+from experiments.findings.table import data_frame
 from experiments.study.config import STRICT, Count, DatasetChoice
 from factormodels.errors import unknown_name
 
@@ -82,7 +82,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     learners = [name for name in settings.curve if METHODS[name].suits(first)]
     points = [(name, size) for name in learners for size in settings.sizes]
     whole = FIELDS[TEXTS if FIELDS[TEXTS].suits(first) else FIELD]
-    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in _TABLES}
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in TABLES}
     with context.track("methods", len(names) * len(tasks) + len(points) + 1 + len(pairs)) as step:
         for data, task in tasks.items():
             found = judged(task, names, step)
@@ -110,50 +110,6 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
             "biography": PaperFigure(moved, parts, "One response before and after"),
         },
     )
-
-
-_SCORES = "brier:4± Brier | log_loss:3± log loss | auroc:3± AUROC"
-_TABLES: Mapping[str, tuple[str, str, str, str]] = {
-    "scores": (
-        f"method | {_SCORES} | slope:2± slope",
-        "Every method on responses it has not seen",
-        "data",
-        "Intervals: 95 % over responses. AUROC: of pairs within a fold. Slope: of calibration, 1 "
-        "where log odds are right.",
-    ),
-    "differences": (
-        f"method | other less | {_SCORES}",
-        "Every method less some others on the same responses",
-        "data",
-        "Intervals: 95 %, paired over responses. Below 0 the first is better, but for AUROC.",
-    ),
-    "across": (
-        f"method | {_SCORES} | trees:4± less trees with neighbours",
-        "What is learned on one dataset, used on another",
-        "where",
-        "Intervals: 95 % over responses of the second, whose labels serve to score alone.",
-    ),
-    "curve": (
-        "labelled:0 labelled responses | brier:4± Brier | spread:4 of draws",
-        "How many labelled responses",
-        "method",
-        "On responses of other folds; mean and standard deviation over draws of those learned "
-        "from. Intervals: 95 % over the former.",
-    ),
-    "ablations": (
-        "left_out left out | brier:4± Brier less the whole",
-        "What each cause, group of columns and column buys the linear field",
-        "kind",
-        "On responses not seen, everything learned anew; paired over responses.",
-    ),
-}
-"""Columns, caption, groups and note of each table."""
-
-
-def table_of(name: str, frame: pd.DataFrame) -> Table:
-    """A table of the study by its name."""
-    columns, caption, group, note = _TABLES[name]
-    return Table(frame, columns_as(columns), caption, group=group, note=note)
 
 
 def ladder_figure(scores: pd.DataFrame) -> Figure:

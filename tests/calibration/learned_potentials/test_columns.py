@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from calibration.learned_potentials import claim_table, fit_field, learn_judge, read_judge
-from calibration.learned_potentials.columns import FAMILIES
+from calibration.learned_potentials import (
+    FieldSettings,
+    UserColumns,
+    claim_table,
+    fit_field,
+    learn_judge,
+    read_judge,
+)
+from calibration.learned_potentials.columns import FAMILIES, MEANINGS
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind
 from factormodels.errors import InputError
 
@@ -54,6 +62,17 @@ def in_another_order(graph: FactGraph, seed: int) -> FactGraph:
         contexts=tuple(graph.contexts[place] for place in contexts),
         relations=tuple(graph.relations[place] for place in relations),
     )
+
+
+def test_a_judge_says_of_every_column_what_it_is(tmp_path: Path) -> None:
+    graphs = [tied(seed) for seed in range(6)]
+    own = UserColumns("t.csv", ("mine",), {(g.id, a.id): (1.0,) for g in graphs for a in g.atoms})
+    settings = FieldSettings(penalty=3.0)
+    learn_judge(graphs, settings, families=tuple(FAMILIES), own=own).save(tmp_path / "judge.json")
+    columns = json.loads((tmp_path / "judge.json").read_text(encoding="utf-8"))["columns"]
+    told = {column["name"]: column["meaning"] for column in columns}
+    assert told == {**MEANINGS, "mine": "a column of one's own"}
+    assert all(len(meaning.split()) >= 4 for meaning in told.values())
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from calibration.learned_potentials.terms import items_of
 from experiments.analyses.ours.claims_relations import (
     evidence_alone,
     learned_posteriors,
-    strength_class,
+    strengths,
     with_related_claims,
 )
 from factormodels import Atom, FactGraph, Relation, RelationKind, datasets
@@ -33,8 +34,8 @@ def test_votes_are_evidence_by_their_share() -> None:
     ]
     both = with_related_claims(graph)
     assert both.relations == (*alone.relations, related)
-    assert strength_class(both, related) == "equivalence sure"
-    assert strength_class(both, both.relations[0]) == "p4"
+    rows = [next(iter(row)) for row, _ in items_of(strengths(), both)[1][2]]
+    assert rows == ["p4", "p0", "equivalence sure"]
 
 
 def test_passages_are_those_of_each_claim() -> None:
@@ -62,8 +63,8 @@ def test_what_claims_say_of_each_other_is_learned_from_labels() -> None:
             )
         )
     labels = np.array([atom.label for graph in graphs for atom in graph.atoms], float)
-    alone = learned_posteriors([evidence_alone(graph) for graph in graphs], 3, 0)
-    both = learned_posteriors([with_related_claims(graph) for graph in graphs], 3, 0)
+    alone = learned_posteriors([evidence_alone(graph) for graph in graphs], strengths(), 3, 0)
+    both = learned_posteriors([with_related_claims(graph) for graph in graphs], strengths(), 3, 0)
     second = np.arange(1, 120, 2)
     assert np.ptp(alone[second]) < 0.2
     assert np.mean((both[second] - labels[second]) ** 2) < 0.05
