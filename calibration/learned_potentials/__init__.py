@@ -20,12 +20,12 @@ from calibration.learned_potentials.columns import (
 )
 from calibration.learned_potentials.fitting import (
     Field,
-    FieldObjective,
     FieldSettings,
     fit_field,
     fit_fields,
 )
 from calibration.learned_potentials.judge import Judge, judged, learn_judge, read_judge
+from calibration.learned_potentials.objectives import Objective
 from calibration.learned_potentials.shift import Shift, ShiftStatus, shift_of
 
 __all__ = [
@@ -34,9 +34,9 @@ __all__ = [
     "SENTENCE",
     "ClaimTable",
     "Field",
-    "FieldObjective",
     "FieldSettings",
     "Judge",
+    "Objective",
     "Shift",
     "ShiftStatus",
     "UserColumns",

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from calibration.learned_potentials.modules import (
     linear,
     potential_named,
 )
+from calibration.learned_potentials.objectives import Objective
 from calibration.learned_potentials.search import minimise
 from calibration.learned_potentials.trees import (
     Forest,
@@ -37,17 +37,6 @@ from factormodels.errors import InputError
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-
-class FieldObjective(StrEnum):
-    """What is made small."""
-
-    LIKELIHOOD = "likelihood"
-    """Less the log probability of all labels of a response together."""
-    LOG_LOSS = "log_loss"
-    """The log loss of every claim's marginal."""
-    BRIER = "brier"
-    """The squared error of every claim's marginal."""
 
 
 PENALTIES = (3.0, 30.0, 300.0)
@@ -68,7 +57,7 @@ class FieldSettings:
 
     Attributes:
         potential: name of `modules.POTENTIALS`, or what makes a module of the number of columns.
-        objective: a name of `FieldObjective`.
+        objective: a name of `Objective`.
         penalty: weight of half the squared weights of standardised columns; None: inner folds of
             responses choose among `PENALTIES`.
         coupling_penalty: weight of half the squared couplings and biases of causes. Its default is
@@ -82,7 +71,7 @@ class FieldSettings:
     """
 
     potential: str | MakeModule = "linear"
-    objective: str = FieldObjective.LOG_LOSS
+    objective: str = Objective.LOG_LOSS
     penalty: float | None = None
     coupling_penalty: float = 10.0
     n_seeds: int = 3
@@ -194,13 +183,15 @@ def fit_field(table: ClaimTable, settings: FieldSettings | None = None) -> Field
     Raises:
         InputError: for no label, labels of one kind, no column, or bad settings.
     """
-    chosen = FieldSettings() if settings is None else settings
-    labelled = np.flatnonzero(~np.isnan(table.labels))
-    return _fit(table, [labelled], chosen, with_errors=True)[0]
+    return fit_fields(table, [table.labelled], settings, with_errors=True)[0]
 
 
 def fit_fields(
-    table: ClaimTable, parts: Sequence[Integers], settings: FieldSettings | None = None
+    table: ClaimTable,
+    parts: Sequence[Integers],
+    settings: FieldSettings | None = None,
+    *,
+    with_errors: bool = False,
 ) -> list[Field]:
     """A field of each part of the labelled claims, all searched for at once.
 
@@ -208,21 +199,13 @@ def fit_fields(
         table: the claims.
         parts: positions of the claims that each field learns from.
         settings: how each is fitted.
+        with_errors: whether fields of one member get their covariance.
 
     Raises:
         InputError: as `fit_field` does of any part.
     """
-    return _fit(table, parts, FieldSettings() if settings is None else settings)
-
-
-def _fit(
-    table: ClaimTable,
-    parts: Sequence[Integers],
-    settings: FieldSettings,
-    with_errors: bool = False,
-) -> list[Field]:
-    """A field of each part of the labelled claims."""
-    objective = member_named(FieldObjective, settings.objective, "objective")
+    settings = FieldSettings() if settings is None else settings
+    objective = member_named(Objective, settings.objective, "objective")
     whole_number(settings.max_iterations, "max_iterations", 1)
     n_seeds = whole_number(settings.n_seeds, "n_seeds", 1)
     if settings.penalty is not None and not (is_number(settings.penalty) and settings.penalty >= 0):
@@ -353,7 +336,7 @@ class _Problem:
     columns: Floats
     batch: PotentialBatch
     make: MakeModule
-    objective: FieldObjective
+    objective: Objective
     coupling_penalty: float
     max_iterations: int
 
@@ -392,14 +375,14 @@ class _Problem:
         penalties = torch.tensor([row.penalty for row in rows], dtype=torch.float64)
         with _one_thread():
             whitening = self._whitening
-            found = minimise(
+            found, gradients = minimise(
                 lambda moved: self._cost(moved @ whitening.T, signs, penalties),
                 torch.linalg.solve(whitening, torch.cat([start, rest], 1).T).T,
                 max_iterations=self.max_iterations,
                 tolerance=_TOLERANCE * max(len(row.kept) for row in rows) / 100,
             )
-            values: Floats = (found.values @ whitening.T).numpy()
-        return values, found.gradients.numpy()
+            values: Floats = (found @ whitening.T).numpy()
+        return values, gradients.numpy()
 
     def losses(self, values: Floats, held: Sequence[Integers]) -> Floats:
         """Log loss of each row on claims that it has not seen, summed, (b,)."""
@@ -434,7 +417,7 @@ class _Problem:
         with _one_thread():
             derivatives: Any = torch.autograd.functional
             curvature = derivatives.hessian(cost, at).numpy()
-            if self.objective is FieldObjective.LIKELIHOOD:
+            if self.objective is Objective.LIKELIHOOD:
                 slopes = self._likelihood_slopes(at, signs)
             else:
                 slopes = derivatives.jacobian(by_response, at).numpy()
@@ -479,7 +462,7 @@ class _Problem:
         """Loss of each claim's marginal, (b, n); 0 of those that have no label here."""
         import torch
 
-        if self.objective is FieldObjective.BRIER:
+        if self.objective is Objective.BRIER:
             # Twice, so that penalties weigh about as under the log loss.
             lost = 2.0 * torch.sigmoid(-signs * odds) ** 2
         else:
@@ -492,7 +475,7 @@ class _Problem:
         return free - log_partition(odds, signs, couplings, biases, self.forest)
 
     def _cost(self, values: Tensor, signs: Tensor, penalties: Tensor) -> Tensor:
-        if self.objective is FieldObjective.LIKELIHOOD:
+        if self.objective is Objective.LIKELIHOOD:
             lost = self._unlikelihood(values, signs)
         else:
             lost = self._losses(self._marginals(values), signs).sum(1)

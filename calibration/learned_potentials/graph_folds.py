@@ -60,6 +60,17 @@ class CrossFitting:
         others = [graph for graph, own in zip(self.graphs, self.fold, strict=True) if own != number]
         return self._fitted(others, self.parameters)
 
+    def learned(self) -> tuple[tuple[LearnedPotentials, ...], list[FactGraph]]:
+        """What is taught without each fold, and every response with what its own is not part of.
+
+        Raises:
+            InputError: as `fit_potentials` does.
+            InferenceError: if the backend cannot answer for these responses.
+        """
+        fits = tuple(self.without(number) for number in range(self.n_folds))
+        own = zip(self.graphs, self.fold.tolist(), strict=True)
+        return fits, [fits[number].apply(graph) for graph, number in own]
+
     def whole(self, unseen: Sequence[FactGraph] = ()) -> LearnedPotentials:
         """What all labelled responses teach, for responses that have no label.
 
@@ -168,10 +179,7 @@ def cross_validate(crossing: CrossFitting) -> CrossValidation:
         InferenceError: if the backend cannot answer for these responses.
     """
     fold, encoding = crossing.fold, crossing.potentials.encoding
-    fits = tuple(crossing.without(number) for number in range(crossing.n_folds))
-    applied = [
-        fits[own].apply(graph) for graph, own in zip(crossing.graphs, fold.tolist(), strict=True)
-    ]
+    fits, applied = crossing.learned()
     learned = _judged(applied, encoding, crossing.backend)
     default = _judged(crossing.graphs, encoding, crossing.backend)
     known = [

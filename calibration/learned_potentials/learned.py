@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -166,10 +165,6 @@ class LearnedPotentials:
             InputError: if it holds a column for which nothing was learned.
         """
         return apply(graph, self.potentials, self.parameters, self.theta)
-
-    def apply_all(self, graphs: Sequence[FactGraph]) -> tuple[FactGraph, ...]:
-        """Several responses as `apply` does."""
-        return tuple(self.apply(graph) for graph in graphs)
 
     def _status_of(self, name: str) -> ValueStatus:
         if name in self.boundary:

@@ -178,11 +178,7 @@ class GraphMethod:
             penalty=PENALTY,
             with_errors=False,
         )
-        fits = [crossing.without(number) for number in range(task.n_folds)]
-        return [
-            fits[own].apply(graph)
-            for graph, own in zip(crossing.graphs, crossing.fold.tolist(), strict=True)
-        ]
+        return crossing.learned()[1]
 
     def __call__(self, task: CrossFitTask, parts: Sequence[Integers] | None = None) -> Floats:
         """Cross-fitted probability of each claim, (n,)."""

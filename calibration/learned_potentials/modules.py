@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -71,7 +72,7 @@ class PotentialBatch:
     @property
     def size(self) -> int:
         """Number of numbers, k."""
-        return sum(map(_product, self.shapes))
+        return sum(map(math.prod, self.shapes))
 
     def starts(self, make: MakeModule, n_columns: int, seeds: list[int]) -> Tensor:
         """Parameters where searches begin, a row for each seed, (b, k)."""
@@ -94,7 +95,7 @@ class PotentialBatch:
             share = 0.0 if name.endswith("bias") else 1.0
             inner = self.names != ("weight", "bias") and not name.startswith("linear.")
             share = _INNER if inner and share else share
-            parts.append(torch.full((_product(shape),), share, dtype=torch.float64))
+            parts.append(torch.full((math.prod(shape),), share, dtype=torch.float64))
         return torch.cat(parts)
 
     def __call__(self, parameters: Tensor, columns: Tensor) -> Tensor:
@@ -105,7 +106,7 @@ class PotentialBatch:
             return parameters[:, :-1] @ columns.T + parameters[:, -1:]
         pieces, at = {}, 0
         for name, shape in zip(self.names, self.shapes, strict=True):
-            size = _product(shape)
+            size = math.prod(shape)
             pieces[name] = parameters[:, at : at + size].reshape(len(parameters), *shape)
             at += size
 
@@ -150,10 +151,3 @@ def potential_named(name: str) -> MakeModule:
     if name not in POTENTIALS:
         raise InputError(unknown_name(f"the potential {name!r}", name, POTENTIALS))
     return POTENTIALS[name]
-
-
-def _product(shape: tuple[int, ...]) -> int:
-    size = 1
-    for length in shape:
-        size *= length
-    return size

@@ -39,9 +39,9 @@ class Objective(StrEnum):
     LIKELIHOOD = "likelihood"
     """The negative log likelihood of all labels of each response together."""
     LOG_LOSS = "log_loss"
-    """-log of the posterior of each label by itself, summed over labelled atoms."""
+    """-log of the posterior of each label by itself, summed over labelled claims."""
     BRIER = "brier"
-    """The squared error of the posterior of each labelled atom, summed."""
+    """The squared error of the posterior of each labelled claim, summed."""
 
 
 @dataclass(frozen=True, eq=False)

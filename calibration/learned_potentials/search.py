@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,27 +18,12 @@ _SUFFICIENT = 1e-4
 _HALVINGS = 25
 
 
-@dataclass(frozen=True, eq=False)
-class Optima:
-    """Where the searches ended.
-
-    Attributes:
-        values: (b, k), the parameters.
-        costs: (b,), what is made small, there.
-        gradients: (b,), the largest entry of each gradient.
-        iterations: how many were made.
-    """
-
-    values: Tensor
-    costs: Tensor
-    gradients: Tensor
-    iterations: int
-
-
 def minimise(
     cost: Callable[[Tensor], Tensor], start: Tensor, *, max_iterations: int, tolerance: float
-) -> Optima:
-    """Minima of b separate costs (Nocedal and Wright 2006, algorithm 7.4, one row each).
+) -> tuple[Tensor, Tensor]:
+    """Minima of b separate costs (b, k), and the largest entry of each gradient there (b,).
+
+    Nocedal and Wright 2006, algorithm 7.4, one row each.
 
     Args:
         cost: costs (b,) of parameters (b, k); each may depend on its own row alone.
@@ -58,8 +42,9 @@ def minimise(
     values = start.detach().clone()
     costs, gradient = at(values)
     kept: deque[tuple[Tensor, Tensor, Tensor]] = deque(maxlen=_MEMORY)
-    iterations = 0
-    while iterations < max_iterations and float(gradient.abs().max()) > tolerance:
+    for _ in range(max_iterations):
+        if float(gradient.abs().max()) <= tolerance:
+            break
         step = _direction(gradient, kept)
         slope = (step * gradient).sum(1)
         # A row whose memory misleads it goes straight down.
@@ -82,12 +67,11 @@ def minimise(
         moved, change = new - values, new_gradient - gradient
         product = (moved * change).sum(1)
         kept.append((moved, change, torch.where(product > 1e-12, 1.0 / product, 0.0)))
-        iterations += 1
         stuck = bool((~good | (moved.abs().amax(1) < 1e-12)).all())
         values, costs, gradient = new, torch.where(good, new_costs, costs), new_gradient
         if stuck:
             break
-    return Optima(values, costs, gradient.abs().amax(1), iterations)
+    return values, gradient.abs().amax(1)
 
 
 def _direction(gradient: Tensor, kept: deque[tuple[Tensor, Tensor, Tensor]]) -> Tensor:

@@ -113,12 +113,7 @@ def learned_posteriors(
         penalty=PENALTY,
         with_errors=False,
     )
-    fits = [crossing.without(number) for number in range(folds)]
-    applied = [
-        fits[own].apply(graph)
-        for graph, own in zip(crossing.graphs, crossing.fold.tolist(), strict=True)
-    ]
-    return claim_posteriors(applied, backend="exact")
+    return claim_posteriors(crossing.learned()[1], backend="exact")
 
 
 def strengths(causes: tuple[str, ...] = ()) -> Potentials:

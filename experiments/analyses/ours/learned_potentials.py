@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FIELD, TEXTS = "with causes of biographies", "with texts"
-TREES = "boosted trees, neighbours"
+SHARED, TREES = "contexts as variables", "boosted trees, neighbours"
 RIVAL = f"{TREES}, texts"
 
 
@@ -60,7 +60,7 @@ class Settings:
 
     datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
     methods: tuple[str, ...] = ()
-    less: tuple[str, ...] = ("default", "ranks, causes", TREES, FIELD, RIVAL, TEXTS)
+    less: tuple[str, ...] = ("default", "ranks, causes", SHARED, TREES, FIELD, RIVAL, TEXTS)
     curve: tuple[str, ...] = ("Platt", "logistic regression", TREES, FIELD, RIVAL, TEXTS)
     sizes: tuple[Count, ...] = (5, 10, 20, 40, 80, 125)
     draws: Count = 3

@@ -237,6 +237,34 @@ def test_many_labels_outweigh_the_penalty_of_couplings() -> None:
     assert held.couplings[0] == pytest.approx(free.couplings[0], rel=0.2)
 
 
+def test_shares_of_details_weigh_as_details_do_until_passages_hold_fewer() -> None:
+    """Four details of a claim, each in the passages with a probability that its truth decides."""
+    rng, n = np.random.default_rng(4), 12_000
+    owners = np.arange(n) // 20
+    true = rng.random(n) < 0.6
+
+    def shares(of_true: float) -> ClaimTable:
+        found = rng.binomial(4, np.where(true, of_true, 0.3)) / 4
+        ids = tuple((str(response), str(claim)) for claim, response in enumerate(owners))
+        return ClaimTable(("share",), found[:, None], true * 1.0, owners, {}, ids, n // 20)
+
+    known, fewer = shares(0.8), shares(0.6)
+    field = fit_field(known, FieldSettings(penalty=0.0))
+    weight = field.parameters[0, 0] / field.scale.spread[0]
+    assert weight == pytest.approx(4 * np.log(0.8 * 0.7 / (0.3 * 0.2)), rel=0.05)
+    # Where passages hold less of what is true, true claims look false, and the test of shift says
+    # that no share of true claims explains it.
+    p = field.probabilities(fewer)
+    assert p[true].mean() < field.probabilities(known)[true].mean() - 0.15
+    laws = (
+        LawOfEvidence(known.values, owners, n // 20).of(np.flatnonzero(true == w)) for w in (1, 0)
+    )
+    found = shift_of(
+        *laws, LawOfEvidence(fewer.values, owners, n // 20), float(p.mean()), n_bootstrap=200
+    )
+    assert found.status is ShiftStatus.OTHER_EVIDENCE
+
+
 def test_noise_of_labels_compresses_log_odds_and_keeps_the_order() -> None:
     table = _drawn(400, 0).of(("a", "b"), ())
     flipped = np.random.default_rng(1).random(len(table.labels)) < 0.15

@@ -83,7 +83,7 @@ def test_neutral_relations_that_mixture_reads_are_learned_and_applied() -> None:
     learned = fit(graphs, chosen, penalty=1.0)
     assert set(learned.values) == {"atom_prior", "temperature[entailment]", "temperature[neutral]"}
     value = 0.0
-    for graph in learned.apply_all(graphs):
+    for graph in map(learned.apply, graphs):
         assert {r.probability for r in graph.relations} != {0.5}
         truth = oracle(graph.to_factor_graph("mixture"))
         value -= np.log(truth.marginals["a"][int(graph.atoms[0].label is True)])

@@ -275,7 +275,7 @@ def test_stars_learn_the_same_under_every_encoding() -> None:
     graphs, p = biographies(60, 7), {}
     for name in ENCODINGS:
         learned = fit_potentials(graphs, classes(encoding=name))
-        p[name] = atom_posteriors(learned.apply_all(graphs), name)
+        p[name] = atom_posteriors([learned.apply(graph) for graph in graphs], name)
     # Of a certain source one row of a table counts, and each atom has two relations, so that a
     # prior makes up for what mixture cannot say: every encoding is the same logistic regression.
     for name in ENCODINGS:
