@@ -246,7 +246,9 @@ def test_shares_of_details_weigh_as_details_do_until_passages_hold_fewer() -> No
     def shares(of_true: float) -> ClaimTable:
         found = rng.binomial(4, np.where(true, of_true, 0.3)) / 4
         ids = tuple((str(response), str(claim)) for claim, response in enumerate(owners))
-        return ClaimTable(("share",), found[:, None], true * 1.0, owners, {}, ids, n // 20)
+        return ClaimTable(
+            ("share",), found[:, None], true.astype(np.float64), owners, {}, ids, n // 20
+        )
 
     known, fewer = shares(0.8), shares(0.6)
     field = fit_field(known, FieldSettings(penalty=0.0))
@@ -256,12 +258,9 @@ def test_shares_of_details_weigh_as_details_do_until_passages_hold_fewer() -> No
     # that no share of true claims explains it.
     p = field.probabilities(fewer)
     assert p[true].mean() < field.probabilities(known)[true].mean() - 0.15
-    laws = (
-        LawOfEvidence(known.values, owners, n // 20).of(np.flatnonzero(true == w)) for w in (1, 0)
-    )
-    found = shift_of(
-        *laws, LawOfEvidence(fewer.values, owners, n // 20), float(p.mean()), n_bootstrap=200
-    )
+    learned, new = (LawOfEvidence(each.values, owners, n // 20) for each in (known, fewer))
+    of_true, of_false = (learned.of(np.flatnonzero(true == truth)) for truth in (True, False))
+    found = shift_of(of_true, of_false, new, float(p.mean()), n_bootstrap=200)
     assert found.status is ShiftStatus.OTHER_EVIDENCE
 
 
