@@ -274,8 +274,18 @@ def summary_table(
     ]
     names = ["name", "encoding", "backend", *MEASURES]
     frame = data_frame(rows, list(dict.fromkeys([*names, *(n for row in rows for n in row)])))
+    ranged = [
+        name
+        for name in RANGED
+        if any(name in own for each in (compared, cored) if each for own in each.ranges.values())
+    ]
     shown = [
-        Column(name, title, digits=digits)
+        Column(
+            *(name, title),
+            digits=digits,
+            lower=f"{name}_from" if name in ranged else "",
+            upper=f"{name}_to" if name in ranged else "",
+        )
         for name, (title, digits) in MEASURES.items()
         if frame[name].notna().any()
     ]
@@ -286,7 +296,12 @@ def summary_table(
             f"{counted(first['n_responses'], 'response')}, {counted(first['n_atoms'], 'atom')}, "
             f"{first['n_labelled']:,} labelled."
         )
-    return Table(frame, (*columns_as("name | encoding | backend"), *shown), caption)
+    note = (
+        "In brackets: over all claims, whatever the missing answers would have been."
+        if ranged
+        else ""
+    )
+    return Table(frame, (*columns_as("name | encoding | backend"), *shown), caption, note=note)
 
 
 def _summaries(

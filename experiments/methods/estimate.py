@@ -137,6 +137,11 @@ class _Claims:
         """Which have a label, bool (n,)."""
         return self.batch >= 0
 
+    @property
+    def counting(self) -> Any:
+        """Which have a label that counts, bool (n,)."""
+        return self.labelled & ~self.irrelevant
+
 
 @front_door
 def estimate(data: Data, settings: EstimateSettings) -> Findings:
@@ -172,18 +177,23 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
         if name not in QUANTITIES:
             raise InputError(unknown_name(f"--quantities {name}", name, QUANTITIES))
     if len(settings.minutes) != 2 or min(settings.minutes) < 0 or settings.minutes[1] <= 0:
-        raise InputError("--minutes takes two numbers: to read a response, and to label a claim")
-    frame, table, remarks = judged_frame(data, settings, labelled=False)
-    claims = _claims(frame, settings, remarks)
-    if not claims.labelled.any() and settings.choose is None:
+        told = ",".join(f"{each:g}" for each in settings.minutes)
         raise InputError(
-            f"{table.source}: no claim has a label; choose some to label with --choose N, and give "
-            "the sheet back with --labels"
+            f"--minutes {told}: give two numbers, to read a response and to label a claim, the "
+            "second above 0"
+        )
+    frame, table, remarks = judged_frame(data, settings, labelled=False)
+    claims = _claims(frame, table, settings, remarks)
+    if not claims.counting.any() and settings.choose is None:
+        counts = " that counts" if claims.labelled.any() else ""
+        raise InputError(
+            f"{table.source}: no claim has a label{counts}; choose some to label with "
+            "--choose N, and give the sheet back with --labels"
         )
     sentences: list[str] = []
     tables: dict[str, Table] = {}
     rows: list[dict[str, Any]] = []
-    if claims.labelled.any():
+    if claims.counting.any():
         tell("estimates")
         rows, differences = _estimates(frame, claims, settings, remarks)
         sentences += _verdicts(rows)
@@ -205,7 +215,9 @@ def estimate(data: Data, settings: EstimateSettings) -> Findings:
 # -------------------------------------------------------------------------------------- labels
 
 
-def _claims(frame: pd.DataFrame, settings: EstimateSettings, remarks: list[str]) -> _Claims:
+def _claims(
+    frame: pd.DataFrame, table: DataTable, settings: EstimateSettings, remarks: list[str]
+) -> _Claims:
     """Every claim once, with its label from the table or from a sheet, and what that stands for."""
     once = frame.drop_duplicates("place").reset_index(drop=True)
     once["p"] = frame.groupby("place", sort=False)["p"].mean().to_numpy()
@@ -224,9 +236,11 @@ def _claims(frame: pd.DataFrame, settings: EstimateSettings, remarks: list[str])
         for place, (owner, claim) in enumerate(zip(owners, once["claim"], strict=True))
     }
     if settings.labels and len(places) < len(once):
+        again = once[["by", "group", "claim"]].duplicated().to_numpy().argmax()
         raise InputError(
-            "claims of one response have the same id, so that sheets cannot name them; give a "
-            "column of ids with --claim"
+            f"{table.place(int(once['place'][again]))}: claim {once['claim'][again]!r} of response "
+            f"{once['group'][again]!r} stands before, so that sheets cannot name it; give each its "
+            "own id, or name the column of ids with --claim"
         )
     for at, source in enumerate(settings.labels, 1):
         told = (y, irrelevant, batch, chances)
@@ -354,8 +368,8 @@ def _estimates(
         same: dict[str, tuple[Any, ...]] = {}
         for model, own in part.groupby("model", sort=False):
             numbers = np.array([where[place] for place in own["place"]])
-            if not claims.labelled[numbers].any():
-                remarks.append(f"{_of(data, str(model))}: no claim has a label.")
+            if not claims.counting[numbers].any():
+                remarks.append(f"{_of(data, str(model))}: no claim has a label that counts.")
                 continue
             ids = own["claim"] if "claim" in own else own["place"]
             same[str(model)] = tuple(zip(own["group"], ids, claims.y[numbers], strict=True))
@@ -543,8 +557,9 @@ def _chosen(
     free = ~claims.labelled if unit is Unit.CLAIM else grouping.sums(claims.labelled) == 0
     n = settings.choose or 0
     if n > free.sum():
+        some = f"{counted(int(free.sum()), unit.value)} without a label; choose fewer"
         raise InputError(
-            f"--choose {n}: {counted(int(free.sum()), unit.value)} without a label; choose fewer"
+            f"--choose {n}: {table.source} has {some if free.any() else f'a label of every {unit}'}"
         )
     chances = inclusion_probabilities(expected, minutes, n, free)
     batch = int(claims.batch.max(initial=0)) + 1

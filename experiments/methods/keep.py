@@ -102,7 +102,20 @@ def keep(labelled: Data, new: Data, settings: KeepSettings) -> Findings:
         raise InputError(
             f"--answers {settings.answers}: name a file that ends in {', '.join(_SUFFIXES)}"
         )
-    known, _, remarks = _frame(labelled, settings, labelled=True)
+    if settings.guarantee == "mean" and settings.precision == 1:
+        raise InputError(
+            "--precision 1 cannot be promised in the mean; give one below 1, or "
+            "guarantee=probability"
+        )
+    known, learned_from, remarks = _frame(labelled, settings, labelled=True)
+    told = known.loc[known["y"].notna(), "group"].unique()
+    if len(told) < 2:
+        whose = "".join(f", {name!r}" for name in told)
+        raise InputError(
+            f"{learned_from.source}: labels that count are of {counted(len(told), 'response')}"
+            f"{whose}; label two or more: the threshold is learned on some, and the promise is "
+            "tried on others"
+        )
     fresh, table, more = _frame(new, settings, labelled=False)
     promised: dict[str, Any] = {
         "precision": settings.precision,

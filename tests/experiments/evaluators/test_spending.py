@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from experiments import assess
 from experiments.evaluators.spending import Limits, limits, near_duplicates_merged, spending_stage
+from experiments.findings.table import markdown
 from factormodels import datasets
 from factormodels.claims import Atom, Context, RelationKind
 from factormodels.errors import InputError
@@ -131,6 +133,11 @@ def test_an_assessment_says_what_was_not_asked_and_what_that_leaves_open() -> No
     assert (ranged["FR2_lower"] <= ranged["FR2"]).all()
     assert (ranged["FR2"] <= ranged["FR2_upper"]).all()
     assert (ranged["FR2_lower"] < ranged["FR2_upper"]).any()
+    # Of a single response the table of measures stands alone: it has the ranges too.
+    alone = assess(texts.graphs[:1], spend="10")
+    said = next(each for each in alone.sentences if "whatever the missing answers" in each)
+    low, high = re.search(r"Pr \[(.+?), (.+?)\]", said).groups()  # type: ignore[union-attr]
+    assert f"[{low}, {high}]" in markdown(alone.tables["summary"])
     whole = assess(texts.graphs, spend="100000").tables["claims"].frame
     plain = assess(texts.graphs).tables["claims"].frame
     assert whole["p"].tolist() == pytest.approx(plain["p"].tolist(), abs=1e-12)

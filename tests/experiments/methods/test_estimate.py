@@ -178,13 +178,19 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     bare = table.drop(columns="label")
     with pytest.raises(InputError, match="no claim has a label; choose some"):
         estimate(bare)
-    with pytest.raises(InputError, match="choose` 400: 40 responses without a label"):
+    with pytest.raises(InputError, match="no claim has a label that counts; choose some"):
+        estimate(table.assign(label="irrelevant"))
+    with pytest.raises(InputError, match=r"choose` 400: .* has 40 responses without a label"):
         estimate(bare, choose=400)
+    with pytest.raises(InputError, match=r"choose` 1: .* has a label of every claim"):
+        estimate(table.assign(label=1), choose=1, unit="claim")
     with pytest.raises(InputError, match="mean-shares"):
         estimate(table, quantities="mean-shares")
-    with pytest.raises(InputError, match="minutes` takes two numbers"):
+    with pytest.raises(InputError, match="minutes` 1: give two numbers"):
         estimate(bare, choose=3, minutes=[1.0])
     sheet = tmp_path / "sheet.csv"
+    with pytest.raises(InputError, match="row 2: claim 'c1' of response 'r0' stands before"):
+        estimate(bare.assign(claim="c1"), labels=[str(sheet)])
     rows = {"response": ["r1"], "claim": ["c9"], "label": ["yes"], "probability": [0.5]}
     pd.DataFrame(rows).to_csv(sheet, index=False)
     with pytest.raises(InputError, match="line 2: the table has no claim 'c9' of response 'r1'"):

@@ -145,5 +145,10 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
         keep(old, old, precision=1.0, guarantee="mean")
     with pytest.raises(InputError, match="several probabilities, p, p2; choose one"):
         keep(old.assign(p2=0.5), old, p=["p", "p2"])
+    drawn(0, 1).to_csv(tmp_path / "one.csv", index=False)
+    with pytest.raises(
+        InputError, match=r"one.csv: labels that count are of 1 response, '.+'; label"
+    ):
+        keep(tmp_path / "one.csv", old)
     few = keep(drawn(0, 3), old, splits=2)
     assert any("Nothing can be kept" in each for each in few.sentences)
