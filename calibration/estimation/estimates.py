@@ -30,58 +30,118 @@ _LEVERAGE = 0.9
 """The largest leverage: what one unit alone decides has no residual to enlarge."""
 
 
+_WORTH = 0.95
+"""Of losses, predictions must make the interval narrower than so much of that of labels alone.
+
+A weight fitted to few labels narrows it by chance, and the narrower of two holds less often.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class Interval:
+    """A value with its interval.
+
+    Attributes:
+        value: the value.
+        lower: lower end; nan where there are too few labelled responses.
+        upper: upper end.
+        error: standard error.
+        freedom: degrees of freedom of Student's t.
+        influences: float64 (n_responses,), what each response of the quantity's grouping adds to
+            the value, for differences; empty of a difference.
+        left_out_error: standard error by residuals of responses left out: the jackknife's.
+    """
+
+    value: float
+    lower: float
+    upper: float
+    error: float
+    freedom: float
+    influences: Floats
+    left_out_error: float
+
+    @property
+    def width(self) -> float:
+        """Upper less lower end."""
+        return self.upper - self.lower
+
+
 @dataclass(frozen=True, eq=False)
 class PoweredEstimate:
     """An estimate with its interval, and what labels alone give.
 
     Attributes:
         title: what is estimated.
-        value: the estimate.
-        lower: lower end of its interval; nan where there are too few labelled responses.
-        upper: upper end.
-        labels_value: the estimate from labels alone.
-        labels_lower: lower end of its interval.
-        labels_upper: upper end.
+        own: the estimate.
+        alone: the estimate from labels alone.
         predictions_value: what the predictions alone say.
         power: weight of the predictions; 0: labels alone.
-        error: standard error.
-        freedom: degrees of freedom of Student's t.
         n_items: number of items.
         n_labelled: number of those that are labelled.
         n_responses: number of responses with a labelled item.
-        influences: float64 (n_responses,), what each response of the quantity's grouping adds to
-            the estimate, for differences.
-        grouping: that grouping.
+        grouping: the quantity's.
         lowest: the least value there can be.
         highest: the largest.
         level: nominal coverage.
     """
 
     title: str
-    value: float
-    lower: float
-    upper: float
-    labels_value: float
-    labels_lower: float
-    labels_upper: float
+    own: Interval
+    alone: Interval
     predictions_value: float
     power: float
-    error: float
-    freedom: float
     n_items: int
     n_labelled: int
     n_responses: int
-    influences: Floats
     grouping: Grouping
     lowest: float
     highest: float
     level: float
 
     @property
+    def value(self) -> float:
+        """The estimate."""
+        return self.own.value
+
+    @property
+    def lower(self) -> float:
+        """Lower end of its interval; nan where there are too few labelled responses."""
+        return self.own.lower
+
+    @property
+    def upper(self) -> float:
+        """Upper end."""
+        return self.own.upper
+
+    @property
+    def error(self) -> float:
+        """Its standard error."""
+        return self.own.error
+
+    @property
+    def freedom(self) -> float:
+        """Degrees of freedom of Student's t."""
+        return self.own.freedom
+
+    @property
+    def labels_value(self) -> float:
+        """The estimate from labels alone."""
+        return self.alone.value
+
+    @property
+    def labels_lower(self) -> float:
+        """Lower end of its interval."""
+        return self.alone.lower
+
+    @property
+    def labels_upper(self) -> float:
+        """Upper end."""
+        return self.alone.upper
+
+    @property
     def labels_saved(self) -> float:
         """How many times as many labels would give the same interval without predictions."""
-        width, alone = self.upper - self.lower, self.labels_upper - self.labels_lower
-        return (alone / width) ** 2 if width > 0 else math.nan
+        return (self.alone.width / self.own.width) ** 2 if self.own.width > 0 else math.nan
 
 
 def estimate(
@@ -118,25 +178,18 @@ def estimate(
     best = sums.best_power() if power is None else power
     # A weight that was learned from the labels costs one more of them.
     chosen = _interval(sums, best, power is None, level, finite, quantity) if best else alone
-    # A weight that was fitted to few labels may have been fitted to chance.
-    if power is None and not chosen.width < alone.width:
+    worth = _WORTH if quantity.of_losses else 1.0
+    if power is None and not chosen.width < worth * alone.width:
         best, chosen = 0.0, alone
     return PoweredEstimate(
         title=quantity.title,
-        value=chosen.value,
-        lower=chosen.lower,
-        upper=chosen.upper,
-        labels_value=alone.value,
-        labels_lower=alone.lower,
-        labels_upper=alone.upper,
+        own=chosen,
+        alone=alone,
         predictions_value=sums.predicted,
         power=best,
-        error=chosen.error,
-        freedom=chosen.freedom,
         n_items=labelled.size,
         n_labelled=int(labelled.sum()),
         n_responses=sums.n_responses,
-        influences=chosen.influences,
         grouping=quantity.grouping,
         lowest=quantity.lowest,
         highest=quantity.highest,
@@ -147,8 +200,9 @@ def estimate(
 def difference(first: PoweredEstimate, second: PoweredEstimate) -> PoweredEstimate:
     """An estimate less another, of models whose responses have some ids in common, or none.
 
-    What the same response adds to both is paired. Degrees of freedom are the fewer of the two
-    where responses are shared, else Welch's.
+    What the same response adds to both is paired, of labels alone as of the estimates. Labels alone
+    stand in where they are narrower, which they are where two judges err on the same claims.
+    Degrees of freedom are the fewer of the two where responses are shared, else Welch's.
 
     Raises:
         InputError: if their levels differ.
@@ -156,56 +210,65 @@ def difference(first: PoweredEstimate, second: PoweredEstimate) -> PoweredEstima
     if first.level != second.level:
         raise InputError("the two estimates have different levels; give both the same")
     place = {name: number for number, name in enumerate(second.grouping.responses)}
-    pairs = [
-        (number, place[name])
-        for number, name in enumerate(first.grouping.responses)
-        if name in place
-    ]
-    shared = 0.0
-    if pairs:
-        one, two = (np.asarray(numbers) for numbers in zip(*pairs, strict=True))
-        shared = float(first.influences[one] @ second.influences[two])
-    variances = (first.error**2, second.error**2)
-    error = math.sqrt(max(sum(variances) - 2 * shared, 0.0))
-    freedom = min(first.freedom, second.freedom)
-    if not pairs and sum(variances) > 0:
-        freedom = sum(variances) ** 2 / sum(
-            variance**2 / each.freedom
-            for variance, each in zip(variances, (first, second), strict=True)
-        )
-    value = first.value - second.value
-    reach = float(student_quantile(first.level, np.asarray(freedom))) * error
-    alone = first.labels_value - second.labels_value
-    # Of labels alone the two are taken as independent, which pairing by predictions is not.
-    widths = [(each.labels_upper - each.labels_lower) / 2 for each in (first, second)]
-    beside = math.hypot(*widths)
+    shared = np.array(
+        [(number, place[name]) for number, name in enumerate(first.grouping.responses)
+         if name in place],
+        dtype=np.int64,
+    ).reshape(-1, 2)  # fmt: skip
     # A difference of two shares is no less than -1: what lies beyond is no value of it.
-    lowest, highest = first.lowest - second.highest, first.highest - second.lowest
-    lower, upper, labels_lower, labels_upper = (
-        min(max(end, lowest), highest) if math.isfinite(end) else end
-        for end in (value - reach, value + reach, alone - beside, alone + beside)
+    ends = first.lowest - second.highest, first.highest - second.lowest
+    own, alone = (
+        _less(*two, shared, first.level, ends)
+        for two in ((first.own, second.own), (first.alone, second.alone))
     )
     return PoweredEstimate(
         title=f"difference of {first.title}",
-        value=value,
-        lower=lower,
-        upper=upper,
-        labels_value=alone,
-        labels_lower=labels_lower,
-        labels_upper=labels_upper,
+        own=alone if alone.width <= own.width else own,
+        alone=alone,
         predictions_value=first.predictions_value - second.predictions_value,
         power=math.nan,
-        error=error,
-        freedom=freedom,
         n_items=first.n_items + second.n_items,
         n_labelled=first.n_labelled + second.n_labelled,
         n_responses=first.n_responses + second.n_responses,
-        influences=np.empty(0),
         grouping=first.grouping,
-        lowest=lowest,
-        highest=highest,
+        lowest=ends[0],
+        highest=ends[1],
         level=first.level,
     )
+
+
+def _less(
+    first: Interval,
+    second: Interval,
+    shared: NDArray[np.int64],
+    level: float,
+    ends: tuple[float, float],
+) -> Interval:
+    """One interval less another, of whose responses those of the rows of `shared` are the same.
+
+    Errors are those of responses left out, which no scale makes up for here, as the logit does for
+    a share: with ten or twenty labels the others held differences in 92.5 % of draws.
+    """
+    one, other = first.left_out_error, second.left_out_error
+    norm = float(np.linalg.norm(first.influences) * np.linalg.norm(second.influences))
+    together = float(first.influences[shared[:, 0]] @ second.influences[shared[:, 1]])
+    correlation = together / norm if norm > 0 else 0.0
+    variance = max(one**2 + other**2 - 2 * correlation * one * other, 0.0)
+    freedom = min(first.freedom, second.freedom)
+    if freedom > 0 and not shared.size and variance > 0:
+        freedom = variance**2 / (one**4 / first.freedom + other**4 / second.freedom)
+    value, reach = first.value - second.value, math.nan
+    if freedom > 0:
+        reach = float(student_quantile(level, np.asarray(freedom))) * math.sqrt(variance)
+        if max(one, other) <= _ALIKE:
+            # Nothing varies in either: as far as both could be alike by chance.
+            reach = math.hypot(first.width, second.width) / 2
+    lower, upper = (
+        min(max(end, ends[0]), ends[1]) if math.isfinite(end) else end
+        for end in (value - reach, value + reach)
+    )
+    error = math.sqrt(variance)
+    return Interval(value, lower, upper, error, freedom, np.empty(0), error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -249,20 +312,6 @@ class _Linearised:
         if spread <= 0:
             return 0.0
         return max(float(self.labels @ self.predictions) / spread, 0.0)
-
-
-@dataclass(frozen=True, eq=False)
-class _Interval:
-    value: float
-    lower: float
-    upper: float
-    error: float
-    freedom: float
-    influences: Floats
-
-    @property
-    def width(self) -> float:
-        return self.upper - self.lower
 
 
 def _linearised(quantity: Quantity, labelled: NDArray[np.bool_]) -> _Linearised:
@@ -335,31 +384,35 @@ def _interval(
     level: float,
     finite: bool,
     quantity: Quantity,
-) -> _Interval:
+) -> Interval:
     value = sums.observed - power * (sums.sampled - sums.predicted)
     value = min(max(value, quantity.lowest), quantity.highest)
     residuals = sums.labels - power * sums.predictions
     effective = min(float(sums.n_responses), sums.effective)
     freedom = effective - 1.0 - fitted
     if freedom <= 0:
-        return _Interval(value, math.nan, math.nan, math.nan, 0.0, residuals)
-    influences = _freed(residuals, sums.shares, sums.predictions if fitted else None)
+        return Interval(value, math.nan, math.nan, math.nan, 0.0, residuals, math.nan)
+    fit = sums.predictions if fitted else None
     least = sums.open_variance if power else 0.0
+    # About these responses alone, what the predictions of all add is no chance.
+    beyond = 0.0 if finite else power * sums.everywhere
+    influences, left_out = (each + beyond for each in _freed(residuals, sums.shares, fit))
+    squares = [float(each @ each) for each in (influences, left_out)]
     if finite:
         labels, predictions, shares, unseen = sums.units
         freed = _freed(labels - power * predictions, shares, predictions if fitted else None)
-        variance = float(unseen @ freed**2)
+        squares = [float(unseen @ each**2) for each in freed]
         least *= float(unseen.mean())
-    else:
-        influences = influences + power * sums.everywhere
-        variance = float(influences @ influences)
-    error = math.sqrt(max(variance, least))
+    error, left_out_error = (math.sqrt(max(variance, least)) for variance in squares)
+    if quantity.of_losses:
+        error = left_out_error
     lower, upper = _ends(value, error, freedom, sums.n_responses, level, quantity)
-    return _Interval(value, lower, upper, error, freedom, influences)
+    return Interval(value, lower, upper, error, freedom, influences, left_out_error)
 
 
-def _freed(residuals: Floats, shares: Floats, predictions: Floats | None) -> Floats:
-    """Residuals as large as they are before an estimate, and a weight, are fitted to them.
+def _freed(residuals: Floats, shares: Floats, predictions: Floats | None) -> tuple[Floats, Floats]:
+    """Residuals as large as they are before an estimate, and a weight, are fitted to them; and
+    those of units left out.
 
     A unit that is a large part of the estimate draws it near, so that its residual is too small:
     it is divided by the root of 1 less its leverage, which has the right variance where all are
@@ -368,11 +421,11 @@ def _freed(residuals: Floats, shares: Floats, predictions: Floats | None) -> Flo
     their corrections CR2 and CR3, of which the second is the jackknife).
     """
     if predictions is None:
-        alone: Floats = residuals / np.sqrt(1 - np.minimum(shares, _LEVERAGE))
-        return alone
+        kept = 1 - np.minimum(shares, _LEVERAGE)
+        return residuals / np.sqrt(kept), residuals / kept
     leverage = shares + predictions**2 / (predictions @ predictions)
-    freed: Floats = residuals / (1 - np.minimum(leverage, _LEVERAGE))
-    return freed
+    left_out: Floats = residuals / (1 - np.minimum(leverage, _LEVERAGE))
+    return left_out, left_out
 
 
 def _ends(

@@ -42,6 +42,8 @@ class Quantity:
             have the same; what those of the others are does not matter.
         lowest: the least value there can be.
         highest: the largest.
+        of_losses: whether it is a mean of losses, most of them small and a few large, of which few
+            labels often hold none: its error is then that of responses left out.
     """
 
     title: str
@@ -54,6 +56,7 @@ class Quantity:
     weights: Floats
     lowest: float = 0.0
     highest: float = 1.0
+    of_losses: bool = False
 
     @property
     def labelled(self) -> NDArray[np.bool_]:
@@ -93,7 +96,8 @@ def brier(p: ArrayLike, y: Any, responses: Any, **given: Any) -> Quantity:
     """Brier score, the mean of (p - y)² over all claims; arguments as `share`."""
     claims = _claims(p, y, responses, **given)
     if_true, if_false = brier_losses(claims.p)
-    return _of_claims("Brier", claims, np.ones_like(claims.p), (if_true, if_false))
+    found = _of_claims("Brier", claims, np.ones_like(claims.p), (if_true, if_false))
+    return replace(found, of_losses=True)
 
 
 def f1_at_k(

@@ -97,7 +97,7 @@ def test_residuals_are_those_of_responses_left_out_where_a_weight_is_fitted() ->
         others = np.arange(12) != number
         fit = np.linalg.lstsq(columns[others], told[others], rcond=None)[0]
         error = told[number] - columns[number] @ fit
-        assert found.influences[response] == pytest.approx(error / 12, rel=1e-9)
+        assert found.own.influences[response] == pytest.approx(error / 12, rel=1e-9)
 
 
 def test_predictions_narrow_it_if_they_tell_something_and_never_widen_it() -> None:
@@ -171,6 +171,47 @@ def test_differences_are_paired_where_responses_are_shared() -> None:
     assert apart.error == pytest.approx(math.sqrt(2) * same.error, rel=1e-12)
     # Welch's degrees of freedom of two equal variances are both's together.
     assert apart.freedom == pytest.approx(same.freedom + other.freedom, rel=1e-12)
+
+
+def test_of_a_difference_labels_alone_are_paired_as_the_estimate_is() -> None:
+    """Brier scores of two judges of the same labels: the mean difference by response."""
+    p, y, responses = drawn(4)
+    worse = np.clip(p + 0.2, 0, 1)
+    labels = hidden(y, responses, np.arange(20))
+    one, other = (estimate(brier(each, labels, responses), power=0.0) for each in (p, worse))
+    found = difference(one, other)
+    by_response = ((p - y) ** 2 - (worse - y) ** 2).reshape(60, 8).mean(axis=1)[:20]
+    # The jackknife's error of a mean, by t of 19.
+    half = 2.0930240544 * by_response.std(ddof=1) / math.sqrt(20) * math.sqrt(20 / 19)
+    assert found.labels_value == pytest.approx(by_response.mean(), abs=1e-12)
+    assert found.labels_upper - found.labels_value == pytest.approx(half, rel=1e-9)
+    # It is the same claim by claim; what pairs claims pairs responses.
+    claims = estimate(minus(brier(p, labels, responses), brier(worse, labels, responses)), power=0)
+    assert found.lower == pytest.approx(claims.lower, rel=1e-9)
+    free = difference(*(estimate(brier(each, labels, responses)) for each in (p, worse)))
+    assert free.upper - free.lower <= free.labels_upper - free.labels_lower + 1e-12
+
+
+def test_a_difference_about_these_responses_alone_pairs_what_is_left_to_be_drawn() -> None:
+    p, y, responses = drawn(4)
+    labels = hidden(y, responses, np.arange(0, 60, 2))
+    one, other = (
+        estimate(brier(each, labels, responses), finite=finite, power=0.0)
+        for each, finite in ((p, True), (np.clip(p + 0.2, 0, 1), True))
+    )
+    here = difference(one, other)
+    like = difference(*(estimate(brier(each, labels, responses), power=0.0)
+                        for each in (p, np.clip(p + 0.2, 0, 1))))  # fmt: skip
+    # Half of the responses are labelled: half of the variance is gone.
+    assert here.error == pytest.approx(like.error / math.sqrt(2), rel=1e-9)
+
+
+def test_a_difference_of_labels_that_are_all_alike_is_no_point() -> None:
+    p, _, responses = drawn(4, 12, 3)
+    labels = hidden(np.ones(p.size), responses, np.arange(5))
+    found = difference(*(estimate(share(p, labels, ids)) for ids in (responses, responses + 100)))
+    assert found.value == 0.0
+    assert found.upper - found.lower > 0.3
 
 
 def test_a_difference_of_shares_lies_between_its_least_and_largest() -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from calibration.estimation import (
     QUANTITIES,
+    Quantity,
     Unit,
     difference,
     draw,
@@ -55,7 +57,7 @@ def coverage_rows(
     The truth is what all labels say. Intervals are about responses like these, so that they may
     hold that of these more often than their level.
     """
-    labels, responses = atoms.labels, np.asarray(atoms.grouping.index)
+    labels, grouping = atoms.labels, atoms.grouping
     design, n = sampling.design, sampling.n
     names = [q for q in sampling.quantities if q != "f1-at-k" or design.endswith("responses")]
     judged: list[tuple[str, tuple[Floats, ...], str]] = [
@@ -64,19 +66,21 @@ def coverage_rows(
     if "brier" in names and len(posteriors) > 1:
         (one, p), (other, q) = [*posteriors.items()][:2]
         judged.append((f"{one} less {other}", (p, q), "brier"))
-    asked = [(*each, [_truth(each[2], p, labels, responses) for p in each[1]]) for each in judged]
+    whole = {
+        (kind, name): [QUANTITIES[name](p, labels, grouping.index) for p in those]
+        for kind, those, name in judged
+    }
     found: dict[tuple[str, str], list[tuple[float, ...]]] = {}
     for number in range(sampling.draws):
-        drawn = {kind: _drawn(p, atoms.grouping, design, n, seed + number)
+        drawn = {kind: _drawn(p, grouping, design, n, seed + number)
                  for kind, p in posteriors.items()}  # fmt: skip
-        for kind, those, name, truths in asked:
+        for (kind, name), quantities in whole.items():
             # Of a difference, both are of the labels that the first would choose.
             kept, weights = drawn.get(kind) or next(iter(drawn.values()))
-            known = np.where(kept, labels, np.nan)
-            each = [estimate(QUANTITIES[name](p, known, responses, weights=weights))
-                    for p in those]  # fmt: skip
+            each = [estimate(_hidden(one, grouping, kept, weights)) for one in quantities]
             told = each[0] if len(each) == 1 else difference(*each)
-            truth = truths[0] - sum(truths[1:])
+            truth, *less = (float(one.observed.sum() / one.size.sum()) for one in quantities)
+            truth -= sum(less)
             found.setdefault((kind, name), []).append((
                 told.lower <= truth <= told.upper,
                 told.labels_lower <= truth <= told.labels_upper,
@@ -104,9 +108,14 @@ def coverage_rows(
     return rows
 
 
-def _truth(name: str, p: Floats, labels: Floats, responses: Any) -> float:
-    whole = QUANTITIES[name](p, labels, responses)
-    return float(whole.observed.sum() / whole.size.sum())
+def _hidden(
+    whole: Quantity, grouping: Grouping, kept: NDArray[np.bool_], weights: Floats
+) -> Quantity:
+    """A quantity of which all labels are known, with those of the kept claims alone."""
+    if whole.observed.size != kept.size:
+        # An item is a response: it is labelled if all of its claims are.
+        kept, weights = grouping.sums(kept) == grouping.sizes, grouping.means(weights)
+    return replace(whole, observed=np.where(kept, whole.observed, np.nan), weights=weights)
 
 
 def _drawn(p: Floats, grouping: Grouping, design: Design, n: int, seed: int) -> tuple[Any, Floats]:
