@@ -10,7 +10,7 @@ estimate(share(p, y, responses))
 
 from __future__ import annotations
 
-from calibration.estimation.estimates import Interval, PoweredEstimate, difference, estimate
+from calibration.estimation.estimates import EstimateInterval, PoweredEstimate, difference, estimate
 from calibration.estimation.quantities import (
     QUANTITIES,
     Quantity,
@@ -32,7 +32,7 @@ from calibration.estimation.sampling import (
 
 __all__ = [
     "QUANTITIES",
-    "Interval",
+    "EstimateInterval",
     "PoweredEstimate",
     "Quantity",
     "Unit",

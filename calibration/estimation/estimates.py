@@ -38,7 +38,7 @@ A weight fitted to few labels narrows it by chance, and the narrower of two hold
 
 
 @dataclass(frozen=True, eq=False)
-class Interval:
+class EstimateInterval:
     """A value with its interval.
 
     Attributes:
@@ -86,8 +86,8 @@ class PoweredEstimate:
     """
 
     title: str
-    own: Interval
-    alone: Interval
+    own: EstimateInterval
+    alone: EstimateInterval
     predictions_value: float
     power: float
     n_items: int
@@ -238,12 +238,12 @@ def difference(first: PoweredEstimate, second: PoweredEstimate) -> PoweredEstima
 
 
 def _less(
-    first: Interval,
-    second: Interval,
+    first: EstimateInterval,
+    second: EstimateInterval,
     shared: NDArray[np.int64],
     level: float,
     ends: tuple[float, float],
-) -> Interval:
+) -> EstimateInterval:
     """One interval less another, of whose responses those of the rows of `shared` are the same.
 
     Errors are those of responses left out, which no scale makes up for here, as the logit does for
@@ -268,7 +268,7 @@ def _less(
         for end in (value - reach, value + reach)
     )
     error = math.sqrt(variance)
-    return Interval(value, lower, upper, error, freedom, np.empty(0), error)
+    return EstimateInterval(value, lower, upper, error, freedom, np.empty(0), error)
 
 
 @dataclass(frozen=True, eq=False)
@@ -384,14 +384,14 @@ def _interval(
     level: float,
     finite: bool,
     quantity: Quantity,
-) -> Interval:
+) -> EstimateInterval:
     value = sums.observed - power * (sums.sampled - sums.predicted)
     value = min(max(value, quantity.lowest), quantity.highest)
     residuals = sums.labels - power * sums.predictions
     effective = min(float(sums.n_responses), sums.effective)
     freedom = effective - 1.0 - fitted
     if freedom <= 0:
-        return Interval(value, math.nan, math.nan, math.nan, 0.0, residuals, math.nan)
+        return EstimateInterval(value, math.nan, math.nan, math.nan, 0.0, residuals, math.nan)
     fit = sums.predictions if fitted else None
     least = sums.open_variance if power else 0.0
     # About these responses alone, what the predictions of all add is no chance.
@@ -407,7 +407,7 @@ def _interval(
     if quantity.of_losses:
         error = left_out_error
     lower, upper = _ends(value, error, freedom, sums.n_responses, level, quantity)
-    return Interval(value, lower, upper, error, freedom, influences, left_out_error)
+    return EstimateInterval(value, lower, upper, error, freedom, influences, left_out_error)
 
 
 def _freed(residuals: Floats, shares: Floats, predictions: Floats | None) -> tuple[Floats, Floats]:
