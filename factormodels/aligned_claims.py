@@ -83,6 +83,11 @@ def likeness(one: str, other: str, about: str = "") -> float:
     return len(first & second) / len(first | second)
 
 
+def differ_decisively(one: str, other: str) -> bool:
+    """Whether one text has a number or a negation that the other lacks."""
+    return _decisive(frozenset(_words(one))) != _decisive(frozenset(_words(other)))
+
+
 def aligned_pairs(
     texts: Mapping[str, str],
     others: Mapping[str, str],

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -79,7 +79,7 @@ class ClaimSettings(Settings, together={"atoms": "*"}):
 class JudgementSettings(
     AlgorithmSettings,
     together={
-        "relations": "method window least gate likeness",
+        "relations": "method window least orders gate likeness",
         "variant": "encoding",
         SET: "dask spend stop early_exit",
     },
@@ -101,6 +101,10 @@ class JudgementSettings(
     least: Annotated[float, Field(ge=0, le=1), Option("P")] = LEAST_PROBABILITY
     """Smallest probability at which a relation counts."""
 
+    orders: Literal["both", "needed"] = "both"
+    """Orders in which FR3 asks about two passages: both, or the second only where it is needed, to
+    make an entailment an equivalence. A dry run counts both."""
+
     spend: Annotated[str | None, Option("CALLS")] = None
     """Ask only for the relations that are worth most: so many calls, or so much as 'US$ 2' buys."""
 
@@ -113,7 +117,8 @@ class JudgementSettings(
 
     likeness: Annotated[str, Option("NAME")] = WORDS
     """How alike a passage and a claim are, for the gate: words (the share of the claim's that the
-    passage has), or meaning:FOLDER (the cosine between embeddings of a local model)."""
+    passage has), or meaning:FOLDER (the cosine between embeddings of a local model, by which
+    near-duplicate passages are then merged too)."""
 
     early_exit: Annotated[Any, Option("RULE")] = None
     """Ask for no relations of a response that declines (to answer), or is unlike (no passage shares

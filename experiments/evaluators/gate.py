@@ -84,10 +84,12 @@ class Gate:
     Attributes:
         alike: how alike texts are.
         least: the least likeness of a pair that is asked.
+        of_passages: how alike two passages are, by the same embeddings; None where there are none.
     """
 
     alike: Alike
     least: float
+    of_passages: Alike | None = None
 
     def open_to(self, graph: FactGraph, pairs: Sequence[TextPair]) -> np.ndarray[Any, Any]:
         """Whether each of some pairs of a response is asked, bool (n,)."""

@@ -201,7 +201,16 @@ def make_plan(
         asked = prompts_of(session.model)
         told = own | relation_model_facts("prompted", method=method, prompts=asked)
     relation_place = len(stages)
-    stages.append(relation_stage(shared, widest, settings.least, told))
+    both = settings.orders == "both"
+    if not both:
+        for name in ("spend", "stop", "gate"):
+            if getattr(settings, name) is not None:
+                raise InputError(
+                    f"--orders: with --{name} pairs of two passages come last, in both "
+                    "orders; leave one out"
+                )
+        facts["orders"] = settings.orders
+    stages.append(relation_stage(shared, widest, settings.least, told, both_orders=both))
     for name in ("spend", "stop", "gate"):
         if (limit := getattr(settings, name)) is not None:
             facts[name] = limit
@@ -245,7 +254,8 @@ def _gate(settings: AssessSettings, session: Session) -> tuple[Gate | None, dict
             raise InputError("--likeness says how --gate measures; give the least with --gate")
         return None, {}
     beside = None if session.cache is None else session.cache.absolute().parent
-    found = Gate(likeness_of_pairs(settings.likeness, beside), settings.gate)
+    alike = likeness_of_pairs(settings.likeness, beside)
+    found = Gate(alike, settings.gate, None if settings.likeness == WORDS else alike)
     place = settings.likeness.removeprefix(MEANING)
     model = {} if place == settings.likeness else {"gate_sha256": content_hash(Path(place))}
     return found, {"likeness": settings.likeness.partition(":")[0], **model}

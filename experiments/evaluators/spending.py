@@ -17,12 +17,13 @@ from calibration.unasked import AnswerLaw, Answers, play, replay, stated_risk
 from calibration.unasked.order import tell, values
 from calibration.validation import Floats
 from experiments.evaluators.estimate import StageEstimate, estimate
-from experiments.evaluators.gate import TOO_UNLIKE, Gate
+from experiments.evaluators.gate import TOO_UNLIKE, Alike, Gate
 from experiments.evaluators.threads import LocalRelations
 from experiments.evaluators.unasked import Askable, answer_of, askable
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import counted
+from factormodels.aligned_claims import differ_decisively
 from factormodels.errors import InputError
 from factormodels.extraction.pipeline import Stage, relation_stage
 from factormodels.extraction.relation_models.base import (
@@ -45,6 +46,9 @@ AT_ONCE = 8
 
 NEAR_DUPLICATE = 0.9
 """Two passages are one where they share so many of their words, of all that either has."""
+
+NEAR_MEANING = 0.95
+"""Two passages are one where the cosine of their embeddings is at least this, if there are any."""
 
 _NOT_ASKED = NotAsked("not asked: others were worth more")
 _SHARES = (0.0, 0.1, 0.2, 0.3, 0.42, 0.6, 0.8, 1.0)
@@ -173,7 +177,7 @@ def within_budget(
 
 
 def _let_through(gate: Gate, graph: FactGraph, variant: str) -> int:
-    merged = near_duplicates_merged(graph)
+    merged = near_duplicates_merged(graph, alike=gate.of_passages)
     return int(gate.open_to(merged, relation_pairs(merged, variant)).sum())
 
 
@@ -310,7 +314,7 @@ def spending_stage(
     """
 
     def stage(graph: FactGraph) -> FactGraph:
-        merged = near_duplicates_merged(graph)
+        merged = near_duplicates_merged(graph, alike=None if gate is None else gate.of_passages)
         calls = None if allowed.calls is None else allowed.calls.get(graph.id, 0)
         chosen = _Chosen(model, merged, variant, least, encoding, calls, allowed.stop, gate)
         found = relation_stage(chosen, variant, least, facts)(merged)
@@ -416,31 +420,44 @@ def default_law() -> AnswerLaw:
     return AnswerLaw(**{name: np.array(value) for name, value in numbers.items()})
 
 
-def near_duplicates_merged(graph: FactGraph, threshold: float = NEAR_DUPLICATE) -> FactGraph:
-    """The graph with passages merged into the first that they share nearly all words with.
+def near_duplicates_merged(
+    graph: FactGraph, threshold: float | None = None, alike: Alike | None = None
+) -> FactGraph:
+    """The graph with passages merged into the first that is nearly the same.
+
+    Passages that differ in a number or in a negation stay apart, however alike they are: evidence
+    for and against a claim may have all other words in common.
 
     Args:
         graph: claims and passages.
-        threshold: shared words, of all words of both, from which two passages are one.
+        threshold: likeness from which two passages are one; `NEAR_DUPLICATE` of words and
+            `NEAR_MEANING` of embeddings if None.
+        alike: how alike two passages are, by embeddings; if None, shared words, of all words of
+            both.
     """
     graph = merge_duplicate_contexts(graph)
-    words = [frozenset(re.findall(r"\w+", one.content.casefold())) for one in graph.contexts]
-    first: list[int] = []
     contexts = list(graph.contexts)
-    for number, own in enumerate(words):
-        alike = (k for k in first if own and _alike(own, words[k]) >= threshold)
-        same = next(alike, None)
-        if same is None:
-            first.append(number)
-            continue
-        # What has the same key is merged.
-        key = contexts[same].key or f"near:{contexts[same].id}"
-        contexts[same] = replace(contexts[same], key=key)
-        contexts[number] = replace(contexts[number], key=key)
-    if len(first) == len(contexts):
-        return graph
-    return merge_duplicate_contexts(replace(graph, contexts=tuple(contexts)))
+    texts = [one.content for one in contexts]
+    pairs = [(k, n) for n in range(len(texts)) for k in range(n) if texts[k] and texts[n]]
+    if alike is None:
+        words = [frozenset(re.findall(r"\w+", text.casefold())) for text in texts]
+        likeness = [_alike(words[k], words[n]) for k, n in pairs]
+        least = NEAR_DUPLICATE if threshold is None else threshold
+    else:
+        likeness = alike([TextPair(texts[k], texts[n]) for k, n in pairs]).tolist()
+        least = NEAR_MEANING if threshold is None else threshold
+    same: dict[int, int] = {}
+    for (k, n), own in zip(pairs, likeness, strict=True):
+        if own >= least and k not in same and n not in same:
+            if differ_decisively(texts[k], texts[n]):
+                continue
+            same[n] = k
+            # What has the same key is merged.
+            key = contexts[k].key or f"near:{contexts[k].id}"
+            contexts[k] = replace(contexts[k], key=key)
+            contexts[n] = replace(contexts[n], key=key)
+    return merge_duplicate_contexts(replace(graph, contexts=tuple(contexts))) if same else graph
 
 
 def _alike(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / len(one | other)
+    return len(one & other) / max(1, len(one | other))

@@ -147,6 +147,8 @@ def relation_stage(
     variant: str,
     least: float = LEAST_PROBABILITY,
     facts: Mapping[str, Any] | None = None,
+    *,
+    both_orders: bool = True,
 ) -> Stage:
     """Stage that merges equal contexts and asks for the relations of a variant.
 
@@ -155,10 +157,16 @@ def relation_stage(
         variant: "FR1", "FR2" or "FR3".
         least: see `factormodels.extraction.stages.relations.with_relations`.
         facts: what else the answers depend on, such as prompts, for `metadata["relations"]`.
+        both_orders: see there too.
     """
 
     def stage(graph: FactGraph) -> FactGraph:
-        found = with_relations(merge_duplicate_contexts(graph), model, variant, least=least)
+        found = with_relations(
+            merge_duplicate_contexts(graph),
+            *(model, variant),
+            least=least,
+            both_orders=both_orders,
+        )
         told = {**found.metadata[RELATIONS_KEY], **(facts or {})}
         return replace(found, metadata={**found.metadata, RELATIONS_KEY: told})
 

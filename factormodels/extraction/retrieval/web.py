@@ -225,7 +225,7 @@ async def request_json(
     """The JSON object that a service answers; `parts` as `request` takes them.
 
     Raises:
-        RequestFailed: if there is no answer, or it is not JSON object, or reports an error.
+        RequestFailed: if there is no answer, or it is no JSON object, or reports an error.
     """
     body, charset = await request(client, method, url, settings, **parts)
     try:

@@ -111,6 +111,7 @@ def with_relations(
     variant: str,
     *,
     least: float = LEAST_PROBABILITY,
+    both_orders: bool = True,
 ) -> FactGraph:
     """Graph with the relations that a variant needs, in place of those it has with passages.
 
@@ -128,13 +129,18 @@ def with_relations(
         model: what judges the pairs.
         variant: "FR1", "FR2" or "FR3".
         least: the least probability of an entailment or contradiction that is kept.
+        both_orders: whether FR3 asks about every two contexts in both orders; else the second is
+            asked where it can make them equivalent, or where the first has no answer.
 
     Raises:
         InputError: for another variant, or `least` outside [0, 1].
     """
     least = validated_probability(least, "the least probability of a relation")
     pairs = relation_pairs(graph, variant)
-    answers = ask(model, pairs)
+    if both_orders:
+        answers = ask(model, pairs)
+    else:
+        pairs, answers = _in_needed_orders(model, pairs)
     judged = [
         (pair, answer)
         for pair, answer in zip(pairs, answers, strict=True)
@@ -170,6 +176,31 @@ def with_relations(
         relations=(*_one_per_pair(relations, contexts), *between_claims(graph)),
         metadata={**graph.metadata, METADATA_KEY: counts},
     )
+
+
+def _in_needed_orders(
+    model: RelationModel, pairs: Sequence[TextPair]
+) -> tuple[list[TextPair], list[Judgement | Missing]]:
+    """The pairs that were asked, and the answers; of two orders the second only where it matters.
+
+    It matters where the first entails, for both may, which is an equivalence. A contradiction is
+    one in either order, and what one order finds neutral the other seldom entails.
+    """
+    first: dict[tuple[str, str], TextPair] = {}
+    second: list[TextPair] = []
+    for pair in pairs:
+        if (pair.target, pair.source) in first:
+            second.append(pair)
+        else:
+            first[pair.source, pair.target] = pair
+    answers = ask(model, list(first.values()))
+    decided = {
+        (pair.target, pair.source)
+        for pair, answer in zip(first.values(), answers, strict=True)
+        if isinstance(answer, Judgement) and answer.kind is not RelationKind.ENTAILMENT
+    }
+    again = [pair for pair in second if (pair.source, pair.target) not in decided]
+    return [*first.values(), *again], [*answers, *ask(model, again)]
 
 
 def missing_relations(graph: FactGraph) -> int:

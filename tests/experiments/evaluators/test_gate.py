@@ -121,6 +121,21 @@ def test_a_gate_of_words_loses_no_verdict_of_the_demonstration() -> None:
     assert (asked, every) == (972, 2249)
 
 
+def test_one_order_of_two_passages_moves_no_verdict_of_the_demonstration() -> None:
+    graphs = datasets.load("demonstration").graphs
+    found = [
+        assess(graphs, relations="lexical", variant=["FR3"], orders=orders)
+        for orders in ("both", "needed")
+    ]
+    asked = [sum(g.metadata[METADATA_KEY]["asked"] for g in each.graphs) for each in found]
+    p: list[Any] = [each["claims"]["p"] for each in found]
+    # docs/guide/variants.md says so.
+    assert asked == [5951, 4124]
+    assert ((p[0] > 0.5) == (p[1] > 0.5)).all()
+    assert 1e-6 < (p[0] - p[1]).abs().max() < 0.0003
+    refused("with `gate` pairs of two passages", assess, graphs, orders="needed", gate=0.4)
+
+
 class _Model:
     """A model of sentence-transformers in the form of one: letters that texts have."""
 
@@ -149,6 +164,21 @@ def test_meaning_is_the_cosine_of_embeddings_that_are_kept(
     found = alike([TextPair("aab", "ab"), TextPair("aa", "bb"), TextPair("b", "b", title="a")])
     assert found == pytest.approx([3 / (5 * 2) ** 0.5, 0.0, 0.5**0.5], abs=1e-6)
     assert list((tmp_path / ".embeddings").glob("*.sqlite"))
+
+
+def test_passages_of_one_meaning_are_merged_by_the_same_embeddings(folder_model: str) -> None:
+    # The first two have the same letters and no word in common.
+    texts = ("Listen.", "Silent.", "Zebras.")
+    contexts = tuple(
+        Context(f"c{k}", text, retrieved_for=(f"a{k % 2 + 1}",)) for k, text in enumerate(texts)
+    )
+    graph = replace(GRAPH, contexts=contexts)
+    counts = []
+    for likeness in ("words", folder_model):
+        found = assess([graph], relations="lexical", gate=0.0, likeness=likeness).graphs[0]
+        counts.append([context.id for context in found.contexts])
+    assert counts == [["c0", "c1", "c2"], ["c0", "c2"]]
+    assert found.contexts[0].retrieved_for == ("a1", "a2")
 
 
 def test_a_gate_of_meaning_from_the_command_line(folder_model: str) -> None:

@@ -118,6 +118,20 @@ def test_passages_with_nearly_the_same_words_are_one() -> None:
     assert len(apart.contexts) == 3
 
 
+@pytest.mark.parametrize("changed", ["word39 1891", "not 1890"])
+def test_passages_that_differ_in_a_number_or_a_negation_are_two(changed: str) -> None:
+    words = " ".join(f"word{k}" for k in range(39))
+    pair = tuple(
+        Context(f"c{k}", f"{words} {end}") for k, end in enumerate(("word39 1890", changed))
+    )
+    assert len(near_duplicates_merged(FactGraph("r", (), pair)).contexts) == 2
+    # Nor by embeddings.
+    by_meaning = near_duplicates_merged(
+        FactGraph("r", (), pair), alike=lambda pairs: np.ones(len(pairs))
+    )
+    assert len(by_meaning.contexts) == 2
+
+
 def test_an_assessment_says_what_was_not_asked_and_what_that_leaves_open() -> None:
     texts = datasets.load("demonstration")
     found = assess(texts.graphs, spend="10")

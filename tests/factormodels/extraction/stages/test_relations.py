@@ -136,6 +136,34 @@ def test_two_contexts_have_one_relation(
     assert [(r.kind, r.source, r.probability) for r in found] == ([expected] if expected else [])
 
 
+@pytest.mark.parametrize(
+    ("forward", "backward", "expected", "orders"),
+    [
+        (ENTAILS, ENTAILS, ("equivalence", "c1"), 2),
+        (ENTAILS, NEUTRAL, ("entailment", "c1"), 2),
+        (DENIES, ENTAILS, ("contradiction", "c1"), 1),
+        (NEUTRAL, ENTAILS, ("neutral", "c1"), 1),
+        (LOST, DENIES, ("contradiction", "c2"), 2),
+    ],
+)
+def test_the_second_order_is_asked_only_where_it_is_needed(
+    forward: Judgement | Missing,
+    backward: Judgement | Missing,
+    expected: tuple[str, str],
+    orders: int,
+) -> None:
+    answers = {"c1": forward, "c2": backward}
+    model = Scripted(lambda pair: answers[pair.source] if pair.target[0] == "c" else NEUTRAL)
+    found = with_relations(graph(), model, "FR3", both_orders=False)
+    (between,) = (r for r in found.relations if r.target[0] == "c")
+    assert (between.kind, between.source) == expected
+    asked = [pair for pair in model.asked if pair.target[0] == "c"]
+    assert len(asked) == orders
+    # All pairs of a passage and a claim are asked, and what was not needed is not missing.
+    assert found.metadata["relations"]["asked"] == len(model.asked) == 6 + orders
+    assert "unasked" not in found.metadata["relations"]
+
+
 def test_an_improbable_relation_is_neutral_and_counted() -> None:
     spread = Judgement(RelationKind.ENTAILMENT, 0.4, "lexical", (0.4, 0.25, 0.35))
     alone = Judgement(RelationKind.CONTRADICTION, 0.45, "verbalised")
