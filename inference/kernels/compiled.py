@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import hashlib
 import logging
 import re
@@ -20,7 +21,10 @@ from typing import Any, Literal
 
 from numba import njit
 from numba.core import serialize
+from numba.core.targetconfig import TargetConfig
 from numba.core.types import unliteral
+
+from inference.kernels.symbols import call_by_symbol, keep_with_callees
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +36,10 @@ that it cannot answer exactly."""
 
 PATIENCE = 2.0
 """Seconds after which a compilation is announced; reading machine code from disk never is."""
+
+_SHORT = 400
+"""Bytes of Python's code up to which a kernel is linked into what calls it; a longer one is called
+by symbol."""
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -80,8 +88,15 @@ def _compiled(
     inline: Literal["never", "always"] = "never",
 ) -> Any:
     _unpickle_without_python_code()
+    _compare_flags_by_what_is_set()
     dispatcher = njit(
-        cache=True, nogil=True, error_model="numpy", fastmath=fastmath, inline=inline
+        cache=True,
+        nogil=True,
+        error_model="numpy",
+        fastmath=fastmath,
+        inline=inline,
+        # Nothing calls a kernel by way of C.
+        no_cfunc_wrapper=True,
     )(function)
     index = dispatcher._cache._cache_file  # type: ignore[attr-defined]
     vars(index)["_load_index"] = _tolerant(index._load_index)
@@ -91,6 +106,9 @@ def _compiled(
     vars(dispatcher)["compile"] = _interruptible(dispatcher.compile)
     compiler = dispatcher._compiler  # type: ignore[attr-defined]
     vars(compiler)["compile"] = _announced(function.__name__, compiler.compile)
+    keep_with_callees(dispatcher)
+    if len(function.__code__.co_code) > _SHORT:
+        call_by_symbol(dispatcher)
     if not fastmath:
         vars(dispatcher)["get_call_template"] = _without_literals(dispatcher.get_call_template)
     return dispatcher
@@ -130,6 +148,31 @@ def _unpickle_without_python_code() -> None:
     call.argtypes = [SimpleNamespace(from_param=loads.__getitem__), ctypes.py_object]  # type: ignore[list-item]
     # Kept, as there: Numba needs what it unpickled to stay alive.
     serialize._numba_unpickle = cache(call)
+
+
+@cache
+def _compare_flags_by_what_is_set() -> None:
+    """Compare flags of Numba's compiler first by what was set of them, which tells most equal ones.
+
+    Numba looks for what it has compiled before by flags among other things, several thousand times
+    in a compilation, and goes through thirty properties for the hash (that of their names, so the
+    same for all) and twice thirty for the comparison: a twentieth of all time.
+    """
+    compared: Callable[[Any, object], bool] = TargetConfig.__eq__
+    hashes: dict[type, int] = {}
+
+    def equal(flags: Any, other: object) -> bool:
+        if type(other) is type(flags) and flags._values == other._values:
+            return True
+        return compared(flags, other)
+
+    def hashed(flags: Any) -> int:
+        kind = type(flags)
+        if kind not in hashes:
+            hashes[kind] = hash(tuple(sorted(flags.options)))
+        return hashes[kind]
+
+    TargetConfig.__eq__, TargetConfig.__hash__ = equal, hashed  # type: ignore[assignment, method-assign]
 
 
 def _tolerant(load_index: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any, Any]]:
@@ -188,7 +231,7 @@ def _interruptible(compile_: Callable[..., Any]) -> Callable[..., Any]:
     """The method `compile` of a dispatcher, which loads from disk what is there."""
 
     def compile_or_load(signature: Any) -> Any:
-        with _interrupts_raised(), PREPARATION.counted():
+        with _interrupts_raised(), _garbage_kept(), PREPARATION.counted():
             return compile_(signature)
 
     return compile_or_load
@@ -229,6 +272,23 @@ class Preparation:
 
 PREPARATION = Preparation()
 """One for a process, as the lock is under which Numba compiles."""
+
+
+@contextmanager
+def _garbage_kept() -> Iterator[None]:
+    """Collect no garbage in the block.
+
+    A compilation makes millions of objects and drops few of them before its end: looking through
+    them time and again took a seventh of it, and what is kept meanwhile 250 MB at most.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 @contextmanager

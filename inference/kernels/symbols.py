@@ -1,0 +1,94 @@
+"""Kernels that call one another by symbol, so that each is compiled once.
+
+Left to itself Numba links the optimised code of what a kernel calls into the kernel and optimises
+it there again, and the whole in whatever calls that: what lies deep is worked over dozens of times,
+which was most of what compiling took. Here a kernel's module only declares what it calls, under a
+name of ours, and LLVM looks the address up when it makes the module ready. So the code of a callee
+has to be there before, with its name: it is when a caller has just been compiled, and when one is
+read from disk, what it calls is read first, or compiled anew where it is not on disk.
+
+Numba's own names will not do: they hold a counter of the process, and the code on disk outlives it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from copy import copy
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from llvmlite.binding import add_symbol
+
+_PREFIX = "kernel:"
+
+
+class _Callee(NamedTuple):
+    """What code on disk calls by symbol: where it is found, and for which types of arguments."""
+
+    symbol: str
+    module: str
+    name: str
+    arguments: tuple[Any, ...]
+
+
+def call_by_symbol(dispatcher: Any) -> None:
+    """Have the kernels that call `dispatcher` do so by symbol."""
+    add_overload = dispatcher.add_overload
+
+    def add(compiled: Any) -> None:
+        add_overload(compiled)
+        function = dispatcher.py_func
+        # What is in no module by its name could not be found again for a caller read from disk.
+        if getattr(sys.modules.get(function.__module__), function.__name__, None) is not dispatcher:
+            return
+        symbol = _symbol(function, compiled.signature.args)
+        _give_address(symbol, compiled)
+        declared = copy(compiled.fndesc)
+        declared.mangled_name = symbol
+        context = compiled.target_context
+        context.remove_user_function(compiled.entry_point)
+        context.insert_user_function(compiled.entry_point, declared)
+
+    vars(dispatcher)["add_overload"] = add
+
+
+def keep_with_callees(dispatcher: Any) -> None:
+    """Keep the code of `dispatcher` on disk with what it calls by symbol, which is read first."""
+    kept = dispatcher._cache._impl
+    reduce, rebuild = kept.reduce, kept.rebuild
+
+    def reduce_with_callees(compiled: Any) -> Any:
+        functions = compiled.library._final_module.functions
+        names = (each.name for each in functions if each.is_declaration)
+        callees = [_callee(name) for name in names if name.startswith(_PREFIX)]
+        return callees, reduce(compiled)
+
+    def rebuild_after_callees(context: Any, parts: Any) -> Any:
+        callees, reduced = parts
+        for callee in callees:
+            called = getattr(import_module(callee.module), callee.name)
+            called.compile(callee.arguments)
+            _give_address(callee.symbol, called.overloads[callee.arguments])
+        return rebuild(context, reduced)
+
+    vars(kept).update(reduce=reduce_with_callees, rebuild=rebuild_after_callees)
+
+
+def _symbol(function: Any, arguments: tuple[Any, ...]) -> str:
+    types = hashlib.sha256(str(arguments).encode()).hexdigest()[:16]
+    return f"{_PREFIX}{function.__module__}:{function.__name__}:{types}"
+
+
+def _give_address(symbol: str, compiled: Any) -> None:
+    # The dispatcher keeps the code alive, and its module the dispatcher.
+    add_symbol(symbol, compiled.library.get_pointer_to_function(compiled.fndesc.mangled_name))
+
+
+def _callee(symbol: str) -> _Callee:
+    _, module, name, _ = symbol.split(":")
+    dispatcher = getattr(sys.modules[module], name)
+    for arguments in dispatcher.overloads:
+        if _symbol(dispatcher.py_func, arguments) == symbol:
+            return _Callee(symbol, module, name, arguments)
+    raise LookupError(symbol)

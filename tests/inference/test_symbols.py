@@ -1,0 +1,165 @@
+"""Kernels that call each other by symbol: what is called is there whatever is left on disk."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+import inference.kernels.compiled
+from tests.memory import writing_at_most
+from tests.processes import run_python
+
+LONG = (
+    "import numpy as np\n"
+    "from inference.kernels.compiled import inlined_kernel, kernel\n"
+    "@kernel\n"
+    "def long(values, most):\n"
+    "    total = 0\n"
+    "    for i in range(len(values)):\n"
+    + "        if values[i] > most:\n            raise ValueError('too large')\n"
+    + "        total += values[i]\n" * 30
+    + "    return total // 30 + {}\n"
+    "@kernel\n"
+    "def short(values, most):\n"
+    "    return long(values, most)\n"
+    "@inlined_kernel\n"
+    "def inlined(values, most):\n"
+    "    return long(values, most)\n"
+)
+"""A kernel that is called by symbol, one that is linked and calls it, and one written out."""
+
+CALLERS = (
+    "import numpy as np\n"
+    "from inference.kernels.compiled import kernel\n"
+    "from kernels.called import inlined, long, short\n"
+    "@kernel\n"
+    "def caller(values, most):\n"
+    "    return {}(values, most) * 2\n"
+)
+
+RUN = (
+    "import json\n"
+    "import numpy as np\n"
+    "from kernels.called import long\n"
+    "from kernels.calling import caller\n"
+    "def kept(kernel):\n"
+    "    return sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values())\n"
+    "answer = caller(np.arange(4), 9)\n"
+    "print(json.dumps([int(answer), *kept(caller), *kept(long)]))\n"
+)
+
+COMPILED, LOADED = [0, 1], [1, 0]
+
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def called(request: pytest.FixtureRequest) -> str:
+    """What the caller calls: the long kernel, or one that calls it."""
+    return getattr(request, "param", "long")
+
+
+by_each = pytest.mark.parametrize("called", ["long", "short", "inlined"], indirect=True)
+
+
+@pytest.fixture
+def folder(called: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a package of kernels of which one calls a long one."""
+    # Beside the kernels, where a test deletes files.
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    (package := tmp_path / "kernels").mkdir()
+    (package / "called.py").write_text(LONG.format(0))
+    (package / "calling.py").write_text(CALLERS.format(called))
+    return tmp_path
+
+
+def _run(folder: Path) -> Mapping[str, object]:
+    """What `caller` answers, and whether it and `long` were read from disk or compiled."""
+    answer, *kept = json.loads(run_python(RUN, folder=folder)[0])
+    return {"answer": answer, "caller": kept[:2], "long": kept[2:]}
+
+
+def _forget(folder: Path, kernel: str, ending: str = "*") -> None:
+    files = list((folder / "kernels" / "__pycache__").glob(f"*.{kernel}-*.{ending}"))
+    assert files
+    for file in files:
+        file.unlink()
+
+
+@by_each
+def test_what_is_called_is_read_before_its_caller(folder: Path) -> None:
+    assert _run(folder) == {"answer": 12, "caller": COMPILED, "long": COMPILED}
+    assert _run(folder) == {"answer": 12, "caller": LOADED, "long": LOADED}
+
+
+@by_each
+def test_a_changed_kernel_is_called_by_callers_compiled_anew(folder: Path) -> None:
+    _run(folder)
+    (folder / "kernels" / "called.py").write_text(LONG.format(5))
+    assert _run(folder) == {"answer": 22, "caller": COMPILED, "long": COMPILED}
+
+
+@pytest.mark.parametrize("ending", ["*", "nbi", "nbc"])
+def test_what_is_called_is_compiled_where_its_file_is_gone(folder: Path, ending: str) -> None:
+    _run(folder)
+    _forget(folder, "long", ending)
+    assert _run(folder) == {"answer": 12, "caller": LOADED, "long": COMPILED}
+    assert _run(folder) == {"answer": 12, "caller": LOADED, "long": LOADED}
+
+
+def test_a_compilation_that_was_cut_off_goes_on_from_what_is_kept(folder: Path) -> None:
+    _run(folder)
+    _forget(folder, "caller")
+    assert _run(folder) == {"answer": 12, "caller": COMPILED, "long": LOADED}
+
+
+def test_code_that_cannot_be_kept_is_called_all_the_same(folder: Path) -> None:
+    code = f"from tests.memory import {writing_at_most.__name__}\nwith writing_at_most(16):\n"
+    said, _ = run_python(code + "    " + RUN.replace("\n", "\n    "), folder=folder)
+    assert json.loads(said)[0] == 12
+    assert _run(folder) == {"answer": 12, "caller": COMPILED, "long": COMPILED}
+
+
+def test_processes_that_compile_at_once_serve_later_ones(folder: Path) -> None:
+    command = [sys.executable, "-c", f"import sys; sys.path.insert(0, '.')\n{RUN}"]
+    both = [
+        subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) for _ in range(2)
+    ]
+    assert [json.loads(each.communicate()[0])[0] for each in both] == [12, 12]
+    assert _run(folder) == {"answer": 12, "caller": LOADED, "long": LOADED}
+
+
+def test_an_error_comes_through_the_call_and_threads_share_the_code(folder: Path) -> None:
+    code = (
+        "from concurrent.futures import ThreadPoolExecutor\n"
+        "import numpy as np\n"
+        "from kernels.calling import caller\n"
+        "with ThreadPoolExecutor(4) as pool:\n"
+        "    asked = [pool.submit(caller, np.arange(k), 9) for k in range(8)]\n"
+        "    print([int(each.result()) for each in asked])\n"
+        "try:\n"
+        "    caller(np.arange(40), 9)\n"
+        "except ValueError as error:\n"
+        "    print(error)\n"
+    )
+    expected = "[0, 0, 2, 6, 12, 20, 30, 42]\ntoo large\n"
+    assert run_python(code, folder=folder)[0] == expected
+    assert run_python(code, folder=folder)[0] == expected
+
+
+def test_only_what_is_long_is_called_by_symbol(folder: Path) -> None:
+    code = (
+        "from kernels.called import long, short\n"
+        "print(*('add_overload' in vars(kernel) for kernel in (long, short)))\n"
+        "print(*(len(kernel.py_func.__code__.co_code) for kernel in (long, short)))"
+    )
+    symbols, sizes = run_python(code, folder=folder)[0].splitlines()
+    assert symbols == "True False"
+    long, short = map(int, sizes.split())
+    assert long > inference.kernels.compiled._SHORT >= short
