@@ -6,6 +6,13 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+ABOVE_INTERVAL = (
+    "An interval that lies below its number is of the whole population: chance alone raises the "
+    "number in so few responses."
+)
+"""What a reader must know where scores are above their intervals, as the inversion of tests makes
+some (`calibration.intervals.inversion`)."""
+
 
 class ScoreStatus(StrEnum):
     """Whether a number is defined, and if not, why."""

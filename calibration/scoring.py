@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.estimate import Difference, Estimate
+from calibration.estimate import ABOVE_INTERVAL, Difference, Estimate
 from calibration.forecasts import LOGIT_CLIP, Extremes, extremes_named, logit_clip
 from calibration.grouping import response_ids
 from calibration.intervals import IntervalSettings
@@ -632,6 +632,8 @@ def _remarks(
     if intervals is not None:
         unit = "responses" if clustered else "claims, taken as independent"
         remarks.append(f"In brackets: {100 * intervals.level:g}% intervals over {unit}.")
+    if any(own.value > own.upper for each in models for own in each.scores.values()):
+        remarks.append(ABOVE_INTERVAL)
     if any(math.isfinite(own.coverage) for each in models for own in each.scores.values()):
         remarks.append(COVERS)
     if any(each.n_unlabelled for each in models):

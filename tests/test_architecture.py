@@ -44,8 +44,9 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("compile_kernels", "conformance"),
         *(("warm_up",), ("tasks",), ("auto", "builtin_backends", "peers"), ("anytime",)),
         *(("mini_buckets", "variational"), ("sampling",), ("exact", "messages")),
-        *(("batch", "enumeration"), ("memory", "possible_states"), ("kernels", "registry")),
-        *(("backend",), ("evidence", "stacked_graphs", "thread_team"), ("posterior", "stop")),
+        *(("batch", "enumeration"), ("memory", "possible_states"), ("stop",)),
+        ("kernels", "registry"),
+        *(("backend",), ("evidence", "stacked_graphs", "thread_team"), ("posterior",)),
     ),
     "calibration": (
         ("learned_potentials",),

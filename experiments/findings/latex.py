@@ -73,7 +73,7 @@ def latex(
     """
     shown = list(blocks(table))
     form = _form(table, shown, venue)
-    notes = [table.note]
+    notes = [table.notes]
     if form.narrow and any(column.interval for column in table.columns):
         notes.append("Raised and lowered behind a number: the ends of its interval.")
     note = " ".join(filter(None, notes))

@@ -57,7 +57,7 @@ def _parts(table: Table) -> Iterator[dict[str, Any]]:
         caption = ": ".join(filter(None, (table.caption.rstrip("."), title)))
         yield {
             "caption": caption,
-            "note": table.note,
+            "note": table.notes,
             "columns": [
                 (column.title, side) for column, side in zip(table.columns, right, strict=True)
             ],

@@ -194,7 +194,7 @@ def _plain(paper: Paper, origin: Origin) -> dict[str, Any]:
                 "title": section.title,
                 "paragraphs": list(section.paragraphs),
                 "tables": [
-                    {"caption": one.caption, "note": one.note, "table": typst_table(one)}
+                    {"caption": one.caption, "note": one.notes, "table": typst_table(one)}
                     for one in section.tables.values()
                 ],
                 "figures": [

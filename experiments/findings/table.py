@@ -152,7 +152,7 @@ class Table:
         columns: the columns that are shown, in order.
         caption: what the table shows, one sentence or more.
         group: the frame's column whose values head blocks of rows; empty: there are no blocks.
-        note: what stands below it: what intervals, bold and stars mean.
+        note: what is said below it: what intervals, bold and stars mean.
     """
 
     data: Data
@@ -169,6 +169,18 @@ class Table:
         """The data as a frame."""
         frame: Any = self.data
         return frame if hasattr(frame, "to_dict") else data_frame(list(frame))
+
+    @cached_property
+    def notes(self) -> str:
+        """What stands below it: its note, and why numbers are above their intervals."""
+        shown = [column for column in self.columns if column.interval]
+        names = [name for each in shown for name in (each.name, each.lower, each.upper)]
+        rows = self.records(dict.fromkeys(names)) if shown else []
+        if not any(_above(column, row) for row in rows for column in shown):
+            return self.note
+        from calibration.estimate import ABOVE_INTERVAL
+
+        return f"{self.note} {ABOVE_INTERVAL}".lstrip()
 
     def records(self, names: Iterable[str] | None = None) -> list[dict[Hashable, Any]]:
         """The rows, of the columns that are named or of all; pandas is asked of a frame alone."""
@@ -272,8 +284,8 @@ def markdown(table: Table, comments: Sequence[str] = ()) -> str:
         if title:
             parts.append(f"## {escape_markdown(title)}\n")
         parts.append(markdown_table(titles, right, ([*map(_markdown_value, row)] for row in rows)))
-    if table.note:
-        parts.append(f"{escape_markdown(table.note)}\n")
+    if table.notes:
+        parts.append(f"{escape_markdown(table.notes)}\n")
     return "\n".join(parts)
 
 
@@ -297,6 +309,14 @@ def _cell(column: Column, row: dict[Hashable, Any]) -> Cell:
         _interval(column, row) if column.interval else "",
         bool(column.bold and row[column.bold]),
     )
+
+
+def _above(column: Column, row: dict[Hashable, Any]) -> bool:
+    """Whether a number, as it is shown, is above its interval, as that is shown."""
+    value, upper = row[column.name], row[column.upper]
+    if not isinstance(value, float) or not isinstance(upper, float) or not value > upper:
+        return False
+    return round(value, column.digits) > round(upper, column.digits)
 
 
 def _interval(column: Column, row: dict[Hashable, Any]) -> str:

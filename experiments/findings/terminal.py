@@ -82,7 +82,7 @@ def show(console: Console, table: Table, most: int | None = None) -> None:
             f"and {left_out:,} more of {len(table):,} rows: --out DIR or --report FILE has "
             "them all",
         )
-    _say(console, table.note)
+    _say(console, table.notes)
     console.print()
 
 

@@ -32,7 +32,7 @@ def typst(
         comments: plain texts for the head of the file, such as its origin.
         venue: where it is printed.
     """
-    note = f"\n#block(text(size: {venue.size:g}pt, {_text(table.note)}))" if table.note else ""
+    note = f"\n#block(text(size: {venue.size:g}pt, {_text(table.notes)}))" if table.notes else ""
     return (
         f"{_comments(comments)}#show figure.where(kind: table): set block(breakable: true)\n"
         f"#figure(caption: figure.caption(position: top, {_text(table.caption)}), "

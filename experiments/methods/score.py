@@ -642,12 +642,17 @@ def _undefined(blocks: Sequence[_Block]) -> list[str]:
 
 
 def _said(blocks: Sequence[_Block]) -> list[str]:
-    """What the reports say, those of one sentence for all data said once."""
+    """What the reports say, those of one sentence for all data said once.
+
+    What holds of intervals alone stands below their table.
+    """
+    from calibration.estimate import ABOVE_INTERVAL
+
     return [
         f"{block.name}: {remark}" if block.name and "without a label" in remark else remark
         for block in blocks
         for remark in block.found.remarks
-        if not remark.startswith(("In brackets", "*"))
+        if not remark.startswith(("In brackets", "*", ABOVE_INTERVAL))
     ]
 
 

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from calibration import score
+from calibration.estimate import ABOVE_INTERVAL
+from calibration.intervals import IntervalSettings
 from calibration.scores import REGISTRY
 from calibration.scores.coverage import (
     COVERAGE_GOAL,
@@ -81,6 +83,16 @@ def test_the_guide_and_the_warnings_are_of_the_simulation() -> None:
     assert measured(cells, OWN) == dict(MEASURED)
     assert measured(cells, DIFFERENCE) == dict(MEASURED_DIFFERENCES)
     assert set(MEASURED) == set(REGISTRY)
+
+
+@pytest.mark.parametrize(("seed", "above"), [(31, True), (0, False)])
+def test_a_score_above_its_interval_says_why(seed: int, above: bool) -> None:
+    p, y, responses = draw(np.random.default_rng(seed), 20)
+    settings = IntervalSettings(n_bootstrap=200)
+    found = score(p, y, responses, scores=["corp_brier_miscalibration"], intervals=settings)
+    own = found["corp_brier_miscalibration"]
+    assert (own.value > own.upper) == above
+    assert (ABOVE_INTERVAL in found.remarks) == above
 
 
 def test_a_warning_stands_beside_what_covers_too_little_or_too_much() -> None:

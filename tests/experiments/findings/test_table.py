@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from experiments.findings.latex import latex
 from experiments.findings.table import Column, Table, columns_as, markdown
 from experiments.findings.terminal import show
 from experiments.findings.text import p_value
+from experiments.findings.typst import typst
 from factormodels.errors import InputError
 from tests.experiments.conftest import invoke
 
@@ -77,6 +79,22 @@ def test_markdown_shows_the_same_numbers() -> None:
     assert r"| C\|D | 0.250 [0.200, 0.300] | 0.2 | 5 |" in lines
     assert "| 50% | -- | -- | 0 |" in lines
     assert lines[-1] == "A note."
+
+
+@pytest.mark.parametrize(
+    ("value", "high", "told"),
+    [(0.041, 0.037, True), (0.0372, 0.0371, False), (0.03, 0.037, False), (math.nan, 0.1, False)],
+)
+def test_what_shows_a_number_above_its_interval_says_why(
+    value: float, high: float, told: bool
+) -> None:
+    rows = [{"name": "a", "mcb": value, "mcb_lower": 0.014, "mcb_upper": high}]
+    shown = Table(rows, columns_as("name | mcb:3± MCB"), "A table.", note="A note.")
+    terminal = io.StringIO()
+    show(Console(file=terminal, width=200), shown)
+    for text in (markdown(shown), latex(shown, "a"), typst(shown, "a"), terminal.getvalue()):
+        assert "A note." in text
+        assert ("chance alone raises the number" in text) == told
 
 
 def test_the_terminal_keeps_numbers_whole() -> None:
