@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from calibration.learned_potentials.columns import FAMILIES, ClaimTable
-from calibration.learned_potentials.fitting import FieldSettings, fit_fields
+from calibration.learned_potentials.columns import FAMILIES
+from calibration.learned_potentials.fitting import fit_fields
 from calibration.learned_potentials.methods import ColumnMethod, CrossFitTask
-from calibration.validation import Floats, Integers
 
 
-@dataclass(frozen=True, eq=False)
-class FieldParts:
-    """Posteriors of claims with the parts of their log odds.
+def median_response(task: CrossFitTask, method: ColumnMethod) -> list[dict[str, Any]]:
+    """Claims of the response whose Brier score a linear field moves by the median.
 
-    Attributes:
-        after: posterior of each claim by a field of the other folds, (n,).
-        log_odds: by name of a family of columns, or "causes", what it adds to the posterior log
-            odds beyond those of a claim whose columns are all at their means, (n,).
+    A row has the claim's place from 1 on, its label, its posterior before and after by a field of
+    the other folds, and by name of a family of columns, or "causes", what it adds to the posterior
+    log odds beyond those of a claim whose columns are all at their means.
     """
-
-    after: Floats
-    log_odds: Mapping[str, Floats]
-
-
-def field_parts(table: ClaimTable, fold: Integers) -> FieldParts:
-    """Posteriors of claims by linear fields of the other folds, and the parts of their log odds."""
-    labelled = table.labelled
-    parts = [labelled[fold[labelled] != one] for one in range(int(fold.max()) + 1)]
+    table, fold = method.table(task), task.fold
+    labelled, labels, index = table.labelled, table.labels, table.responses
+    parts = [labelled[fold[labelled] != one] for one in range(task.n_folds)]
     families = {
         family: [place for place, name in enumerate(table.names) if name in names]
         for family, names in FAMILIES.items()
@@ -39,7 +28,7 @@ def field_parts(table: ClaimTable, fold: Integers) -> FieldParts:
     families = {family: places for family, places in families.items() if places}
     after = np.empty(len(fold))
     log_odds = {name: np.empty(len(fold)) for name in (*families, "causes")}
-    for one, field in enumerate(fit_fields(table, parts, FieldSettings())):
+    for one, field in enumerate(fit_fields(table, parts)):
         own = fold == one
         p = field.probabilities(table)
         after[own] = p[own]
@@ -48,18 +37,7 @@ def field_parts(table: ClaimTable, fold: Integers) -> FieldParts:
             log_odds[family][own] = weighed[own][:, places].sum(axis=1)
         moved = np.log(p) - np.log1p(-p) - field.log_odds(table)
         log_odds["causes"][own] = moved[own]
-    return FieldParts(after, log_odds)
-
-
-def median_response(task: CrossFitTask, method: ColumnMethod) -> list[dict[str, Any]]:
-    """Claims of the response whose Brier score a field moves by the median, before and after.
-
-    A row has the claim's place from 1 on, its label, its posterior before and after, and the parts
-    of its log odds.
-    """
-    labels, index = task.table.labels, task.table.responses
-    parts = field_parts(method.table(task), task.fold)
-    gains = (task.default - labels) ** 2 - (parts.after - labels) ** 2
+    gains = (task.default - labels) ** 2 - (after - labels) ** 2
     means = np.bincount(index, np.nan_to_num(gains)) / np.bincount(index)
     chosen = np.flatnonzero(index == int(np.argsort(means)[len(means) // 2]))
     return [
@@ -67,8 +45,8 @@ def median_response(task: CrossFitTask, method: ColumnMethod) -> list[dict[str, 
             "claim": place + 1,
             "label": labels[at],
             "before": task.default[at],
-            "after": parts.after[at],
-            **{name: own[at] for name, own in parts.log_odds.items()},
+            "after": after[at],
+            **{name: own[at] for name, own in log_odds.items()},
         }
         for place, at in enumerate(chosen.tolist())
     ]

@@ -117,10 +117,8 @@ class Potentials:
 
     def read(self, graph: FactGraph) -> FactGraph:
         """The graph that is learned on: relations as they are read, and causes."""
-        return with_causes(self._own(graph), self.causes)
-
-    def _own(self, graph: FactGraph) -> FactGraph:
-        return graph if self.support is None else as_support(graph, self.support)
+        read = graph if self.support is None else as_support(graph, self.support)
+        return with_causes(read, self.causes)
 
 
 def _levels_of_causes(graph: FactGraph) -> list[dict[str, float]]:
@@ -267,7 +265,7 @@ def items_of(potentials: Potentials, graph: FactGraph) -> tuple[FactGraph, tuple
 
     Of relations those that have a factor. Causes are among the contexts, without columns.
     """
-    own = potentials._own(graph)
+    own = replace(potentials, causes=()).read(graph)
     whole = with_causes(own, potentials.causes)
     claims, contexts, relations, causes = potentials.terms
     priors: list[list[Item]] = []
