@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from experiments.evaluators.gaming import (
     CORRUPTIONS,
     CanonicalRelations,
     Padded,
+    Padding,
     corrupted,
     padded_by_model,
     padded_from,
@@ -295,6 +296,19 @@ class CoreChoices:
             )
         return Core(cached, weighting, self.rule, share=self.share, solver=self.solver)
 
+    def remembering(self) -> CoreChoices:
+        """The same choices, whose relation models are asked about each pair once.
+
+        For one response: its versions and paddings share most of their pairs, different responses
+        few, and what is remembered of all would grow with their number.
+        """
+        return replace(
+            self,
+            relations=CachedRelations(self.relations),
+            cap=None if self.cap is None else CachedRelations(self.cap),
+            graded=None if self.graded is None else CachedRelations(self.graded),
+        )
+
     def _templates(self, graph: FactGraph) -> tuple[str, ...]:
         domain = self.domain or subject_of(graph).domain
         if self.templates is None:
@@ -371,7 +385,6 @@ def robustness_curves(
     _check(graphs)
     # 0 is what the others are compared with.
     lengths = sorted({0, *counts})
-    rows = []
     versions = {
         "clean": list(graphs),
         # A seed for each response, so that the draws do not repeat.
@@ -382,29 +395,33 @@ def robustness_curves(
             for name, how in zip(("corrupted", "swapped"), CORRUPTIONS, strict=True)
         },
     }
-    for padding in paddings_of(graphs):
-        scores: dict[tuple[str, bool, str, int], list[float]] = {}
-        for response, given in versions.items():
-            for graph in given:
-                # One relation model for all lengths: it is asked about each pair once.
-                core = choices.core(graph, padded_from(graph, padding, lengths[-1], graphs))
-                for n in lengths:
-                    version = padded_from(graph, padding, n, graphs).graph
-                    for with_core, view in ((False, version), (True, selected(version, core))):
-                        for name, assessor in assessors.items():
-                            key = (name, with_core, response, n)
-                            scores.setdefault(key, []).append(score(view, assessor).precision)
-        order = {name: k for k, name in enumerate(assessors)}
-        for (name, with_core, response, n), values in sorted(
-            scores.items(), key=lambda item: (item[0][2], order[item[0][0]], *item[0][1:])
-        ):
-            # In the order of the responses, as are all of these lists.
-            clean = scores[name, with_core, "clean", 0]
-            # A mean that differs by rounding alone is not raised.
-            raised = sum(v > c + 1e-12 for v, c in zip(values, clean, strict=True))
-            rows.append(
-                (name, with_core, response, padding, n, float(np.mean(values)), raised, len(values))
-            )
+    paddings = paddings_of(graphs)
+    scores: dict[tuple[Padding, str, bool, str, int], list[float]] = {}
+    for k in range(len(graphs)):
+        remembering = choices.remembering()
+        for padding, (response, given) in product(paddings, versions.items()):
+            whole = given[k]
+            # One selection for all lengths: weights and exclusions ask about the same pairs.
+            core = remembering.core(whole, padded_from(whole, padding, lengths[-1], graphs))
+            for n in lengths:
+                version = padded_from(whole, padding, n, graphs).graph
+                for with_core, view in ((False, version), (True, selected(version, core))):
+                    for name, assessor in assessors.items():
+                        key = (padding, name, with_core, response, n)
+                        scores.setdefault(key, []).append(score(view, assessor).precision)
+    order = {name: k for k, name in enumerate(assessors)}
+    rows = []
+    for (padding, name, with_core, response, n), values in sorted(
+        scores.items(),
+        key=lambda item: (paddings.index(item[0][0]), item[0][3], order[item[0][1]], *item[0][2:]),
+    ):
+        # In the order of the responses, as are all of these lists.
+        clean = scores[padding, name, with_core, "clean", 0]
+        # A mean that differs by rounding alone is not raised.
+        raised = sum(v > c + 1e-12 for v, c in zip(values, clean, strict=True))
+        rows.append(
+            (name, with_core, response, padding, n, float(np.mean(values)), raised, len(values))
+        )
     return data_frame(rows, list(_CURVES))
 
 
@@ -466,6 +483,7 @@ def padded_scores(
     _check(graphs)
     scores: dict[tuple[str, bool, str], list[Score]] = {}
     for graph in graphs:
+        remembering = choices.remembering()
         paddings: dict[str, Padded] = {
             p: padded_from(graph, p, appended, graphs) for p in paddings_of(graphs)
         }
@@ -476,7 +494,7 @@ def padded_scores(
             kinds.append((f"{padding}, appended", made.graph, made))
             kinds.append((f"{padding}, alone", padding_alone(made, len(graph.atoms)), made))
         for kind, version, made in kinds:
-            core = choices.core(graph, made)
+            core = remembering.core(graph, made)
             for with_core, view in ((False, version), (True, selected(version, core))):
                 for name, assessor in assessors.items():
                     scores.setdefault((name, with_core, kind), []).append(score(view, assessor))

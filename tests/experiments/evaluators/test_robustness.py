@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +21,7 @@ from experiments.evaluators.gaming import (
     PADDINGS,
     CanonicalRelations,
     Padded,
+    Padding,
     corrupted,
     known_templates,
     padded,
@@ -46,7 +49,7 @@ from experiments.evaluators.robustness import (
 )
 from factormodels import Atom, FactGraph, InputError, RelationKind, datasets, read_many
 from factormodels.extraction.language_model import Failure
-from factormodels.extraction.relation_models.base import TextPair
+from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.extraction.stages.assessors import ASSESSORS
 from factormodels.selection import CachedRelations, domains
@@ -62,19 +65,18 @@ CHOICES = CoreChoices(LexicalRelations(), templates_known=True)
 
 
 @pytest.mark.parametrize("padding", PADDINGS)
-@pytest.mark.parametrize("assessor", [by_labels, by_inference("FR1"), by_inference("FR2")])
-def test_twenty_true_sentences_raise_plain_precision_alone(padding: str, assessor: object) -> None:
+def test_twenty_true_sentences_raise_plain_precision_alone(padding: Padding) -> None:
     for graph in GRAPHS:
-        made = padded(graph, padding, 20)  # type: ignore[arg-type]
+        made = padded(graph, padding, 20)
         assert len(made.graph.atoms) == len(graph.atoms) + 20
-        clean = score(graph, assessor)  # type: ignore[arg-type]
-        plain = score(made.graph, assessor)  # type: ignore[arg-type]
-        assert plain.precision > clean.precision, graph.id
         core = CHOICES.core(graph, made)
-        adjusted = selected(graph, core)
+        adjusted, adjusted_padded = selected(graph, core), selected(made.graph, core)
         # The same claims are selected, so that any assessor says the same of them.
-        assert selected(made.graph, core).atom_ids == adjusted.atom_ids
-        assert score(selected(made.graph, core), assessor) == score(adjusted, assessor)  # type: ignore[arg-type]
+        assert adjusted_padded.atom_ids == adjusted.atom_ids
+        for assessor in (by_labels, by_inference("FR1"), by_inference("FR2")):
+            clean, plain = score(graph, assessor), score(made.graph, assessor)
+            assert plain.precision > clean.precision, graph.id
+            assert score(adjusted_padded, assessor) == score(adjusted, assessor)
 
 
 @pytest.mark.parametrize("padding", PADDINGS)
@@ -129,6 +131,26 @@ def test_curves_of_corrupted_responses_pass_the_clean_level_without_core_alone()
         figure = robustness_figure(curves, "labels", padding)
         assert figure.axes[0].get_xlabel() == f"{padding} sentences appended"
     refused("no curves of 'nobody'", robustness_figure, curves, "nobody", "repetitive")
+
+
+def test_versions_and_paddings_of_a_response_ask_about_each_pair_once() -> None:
+    asked: list[TextPair] = []
+
+    class Counting(LexicalRelations):
+        def judge(self, pairs: Sequence[TextPair]) -> list[Judgement | Missing]:
+            asked.extend(pairs)
+            return LexicalRelations().judge(pairs)
+
+    counting = CoreChoices(Counting(), templates_known=True, graded=Counting(name="graded"))
+    labels = {"labels": by_labels}
+    for ask in (
+        lambda: robustness_curves(GRAPHS[:1], labels, counting, counts=(2,)),
+        lambda: padded_scores(GRAPHS[:1], labels, counting, appended=2),
+    ):
+        asked.clear()
+        ask()
+        # Both models are asked what bleached claims entail, one alone what claims entail.
+        assert {*Counter(asked).values()} == {1, 2}
 
 
 def test_repetitions_have_the_evidence_of_what_they_repeat() -> None:
