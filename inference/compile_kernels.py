@@ -17,7 +17,7 @@ from multiprocessing import get_context
 from factormodels.synthetic import fr2, grid
 from inference.exact.backend import Exact
 from inference.messages.frustration import frustration
-from inference.registry import entries, get_backend
+from inference.registry import backend_class, entries, get_backend
 from inference.tasks import (
     count_distribution,
     map_assignment,
@@ -48,13 +48,27 @@ def compile_kernels(backends: Sequence[str] = ()) -> float:
         name for name, entry in entries().items() if not entry.requires and name not in _COMPOSITE
     ]
     with ProcessPoolExecutor(_PROCESSES, mp_context=get_context("spawn")) as pool:
-        asked = [pool.submit(_compile if backends else _compile_all, name) for name in names]
+        asked = [pool.submit(_compile_each, group, not backends) for group in _relatives(names)]
         if not backends:
             # Last: what they share with `exact` is compiled by then.
             asked.append(pool.submit(_compile_tasks))
         for each in asked:
             each.result()
     return time.perf_counter() - start
+
+
+def _relatives(names: Sequence[str]) -> list[list[str]]:
+    """Backends by the room that they stand in, whose kernels they share: two processes that began
+    with two of one room would compile the same at the same time."""
+    rooms: dict[str, list[str]] = {}
+    for name in names:
+        rooms.setdefault(backend_class(name).__module__.rpartition(".")[0], []).append(name)
+    return list(rooms.values())
+
+
+def _compile_each(names: Sequence[str], everything: bool) -> None:
+    for name in names:
+        (_compile_all if everything else _compile)(name)
 
 
 def _compile(name: str) -> None:

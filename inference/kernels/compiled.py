@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 _IMPORT = re.compile(r"^\s*(?:from|import)\s+([\w.]+)", re.MULTILINE)
 
-_MEASURED = "20 to 40 seconds"
+_MEASURED = "20 to 60 seconds"
 """What `exact` takes to compile what a small graph needs, and `auto` what one of 120 variables does
 that it cannot answer exactly."""
 
@@ -38,8 +38,8 @@ PATIENCE = 2.0
 """Seconds after which a compilation is announced; reading machine code from disk never is."""
 
 _SHORT = 400
-"""Bytes of Python's code up to which a kernel is linked into what calls it; a longer one is called
-by symbol."""
+"""Bytes of Python's code up to which a kernel is linked into what calls it, as suits inner loops; a
+longer one is called by symbol. No backend or task was slower than with all of them linked."""
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -49,6 +49,8 @@ def kernel(function: Callable[..., Any]) -> Any:
     by the file of the function alone, though it holds whatever that function calls; here a change
     to any file that the function's file imports, and on from there, makes it stale, so that no old
     callee survives in a caller.
+    Kernels call a long one by its address and are linked with a short one:
+    `inference.kernels.symbols`.
     A compilation that takes long is announced by a warning of this module's logger, once a process;
     each that is done is told at level INFO, with `seconds` in its record.
     An interrupt that comes while a kernel runs is raised when it returns, and one that comes amid a
@@ -62,8 +64,8 @@ def inlined_kernel(function: Callable[..., Any]) -> Any:
     """Compile as `kernel` does, and write the function out wherever another kernel calls it.
 
     For steps of an inner loop: a call that receives arrays counts references to each, in atomic
-    operations for which threads that share the arrays wait. And for what one kernel alone calls:
-    the code of what is called is worked over anew in each of its callers, and theirs.
+    operations for which threads that share the arrays wait. It is compiled wherever it is called;
+    what is called once in a while is a `kernel`, which is compiled once.
     """
     return _compiled(function, fastmath=False, inline="always")
 

@@ -45,7 +45,7 @@ def worth_joining(cardinalities, log2_largest):
     return False
 
 
-@inlined_kernel
+@kernel
 def _input_masks(c, cardinalities, scope_starts, scope_variables, tree, axis_of, masks):
     """Write the axes of each input of cluster `c` as bits: factors, then children."""
     for axis in range(tree.starts[c + 1] - tree.starts[c]):
@@ -76,7 +76,7 @@ def _log2_size(mask, log2_axes):
     return total
 
 
-@inlined_kernel
+@kernel
 def _fill_joins(masks, log2_axes, limit, joins, join_masks):
     """Give each input the number of its join, -1 where it stands alone; return how many joins."""
     n_inputs = len(masks)
@@ -128,7 +128,7 @@ def _is_halved(tree, c):
     return tree.factor_starts[c] == tree.factor_starts[c + 1]
 
 
-@inlined_kernel
+@kernel
 def _halve(masks, log2_axes, joins, join_masks, sequences):
     """Divide the inputs of a cluster between two halves whose product it is, if that pays.
 

@@ -54,7 +54,7 @@ def _members(rows, vertex, out):
     return count
 
 
-@inlined_kernel
+@kernel
 def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
     """Eliminate every vertex greedily; return (order, total table size, effort).
 
@@ -166,7 +166,7 @@ def _greedy(given_rows, log2_card, criterion, seed, bound, effort):
     return order, total, spent
 
 
-@inlined_kernel
+@kernel
 def _order_component(vertices, starts, neighbours, local, cardinalities, seed, restarts, effort):
     """(Best order found of one connected component, as indices of `vertices`, effort spent)."""
     n = len(vertices)

@@ -25,7 +25,7 @@ _FIRST_ALLOWANCE = 100
 """Contradictions in the first run, after which the search restarts with half as many again."""
 
 
-@inlined_kernel
+@kernel
 def hard_components(scope_starts, scope_variables, domains):
     """(starts, variables): groups of variables that factors with zeros connect.
 
@@ -125,7 +125,7 @@ def keep_one(domains, variable, place):
     return kept
 
 
-@inlined_kernel
+@kernel
 def _run(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, domains,
     random, members, weights, in_order, allowance, end,

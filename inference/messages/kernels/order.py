@@ -42,7 +42,7 @@ def breadth_first(n, scope_starts, scope_variables):
     return order
 
 
-@inlined_kernel
+@kernel
 def sweep_targets(n, scope_starts, scope_variables):
     """Slots whose messages a pass in breadth-first order renews, and a pass back.
 

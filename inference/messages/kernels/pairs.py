@@ -97,7 +97,7 @@ def solve_pairs(graph, schedule, damping, tolerance, max_iterations, seed):
     return (code if accurate else OUT_OF_RANGE), marginals, log_z, residuals
 
 
-@inlined_kernel
+@kernel
 def _initial(graph):
     """Pairs with uniform messages."""
     n = len(graph.fixed)
@@ -249,7 +249,7 @@ def _flood(ratios, damping, pairs):
     return highest, lowest
 
 
-@inlined_kernel
+@kernel
 def _run(graph, pairs, schedule, damping, tolerance, max_iterations, seed):
     """(code, residuals), as `schedules.run` does, or code OUT_OF_RANGE."""
     count = len(pairs.factors)
@@ -322,7 +322,7 @@ def _run(graph, pairs, schedule, damping, tolerance, max_iterations, seed):
     return NOT_CONVERGED, residuals
 
 
-@inlined_kernel
+@kernel
 def _read_out(graph, pairs):
     """(marginals, Bethe log Z) as `readout.read_out` does, and whether that is accurate."""
     accurate = True

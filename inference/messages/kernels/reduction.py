@@ -89,7 +89,7 @@ def reduce_graph(cardinalities, scope_starts, scope_variables, table_starts, log
             return graph
 
 
-@inlined_kernel
+@kernel
 def _merge(
     cardinalities, state_starts, scope_starts, scope_variables, table_starts, log_values, alive
 ):
@@ -244,7 +244,7 @@ def _add_table(cardinalities, scope, strides, digits, source, at, target, start,
             at -= strides[v] * cardinalities[v]
 
 
-@inlined_kernel
+@kernel
 def _hosts(n, scope_starts, scope_variables, fixed, arities, largest):
     """Return, per factor of two or more free variables, the factor that takes it in.
 

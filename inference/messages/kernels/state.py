@@ -81,7 +81,7 @@ def initial_messages(cardinalities, graph, weights):
     return messages
 
 
-@inlined_kernel
+@kernel
 def workspace(graph, messages):
     """Workspace of a reduced graph."""
     owners = np.empty(len(graph.scope_variables), dtype=np.int64)

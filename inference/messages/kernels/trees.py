@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.compiled import kernel
 from inference.kernels.grouping import group
 from inference.kernels.random_numbers import shuffle
 from inference.messages.kernels.readout import read_marginals, read_out
@@ -129,7 +129,7 @@ def reparametrised(graph, messages, members):
     )  # fmt: skip
 
 
-@inlined_kernel
+@kernel
 def total_correlations(cardinalities, graph, messages):
     """Total correlation of every factor's belief, float64 (n_factors,); of pairs the mutual
     information.
