@@ -21,7 +21,6 @@ from typing import Any, Literal
 
 from numba import njit
 from numba.core import serialize
-from numba.core.targetconfig import TargetConfig
 from numba.core.types import unliteral
 
 from inference.kernels.symbols import call_by_symbol, keep_with_callees
@@ -90,8 +89,7 @@ def _compiled(
     inline: Literal["never", "always"] = "never",
 ) -> Any:
     _unpickle_without_python_code()
-    _compare_flags_by_what_is_set()
-    dispatcher = njit(
+    dispatcher = njit(  # type: ignore[call-overload] # an option that numba declares nowhere
         cache=True,
         nogil=True,
         error_model="numpy",
@@ -100,13 +98,13 @@ def _compiled(
         # Nothing calls a kernel by way of C.
         no_cfunc_wrapper=True,
     )(function)
-    index = dispatcher._cache._cache_file  # type: ignore[attr-defined]
+    index = dispatcher._cache._cache_file
     vars(index)["_load_index"] = _tolerant(index._load_index)
     vars(index)["save"] = _kept_if_possible(index.save)
     source = Path(function.__code__.co_filename)
     index._source_stamp = (index._source_stamp, _sources_digest(source))
     vars(dispatcher)["compile"] = _interruptible(dispatcher.compile)
-    compiler = dispatcher._compiler  # type: ignore[attr-defined]
+    compiler = dispatcher._compiler
     vars(compiler)["compile"] = _announced(function.__name__, compiler.compile)
     keep_with_callees(dispatcher)
     if len(function.__code__.co_code) > _SHORT:
@@ -150,31 +148,6 @@ def _unpickle_without_python_code() -> None:
     call.argtypes = [SimpleNamespace(from_param=loads.__getitem__), ctypes.py_object]  # type: ignore[list-item]
     # Kept, as there: Numba needs what it unpickled to stay alive.
     serialize._numba_unpickle = cache(call)
-
-
-@cache
-def _compare_flags_by_what_is_set() -> None:
-    """Compare flags of Numba's compiler first by what was set of them, which tells most equal ones.
-
-    Numba looks for what it has compiled before by flags among other things, several thousand times
-    in a compilation, and goes through thirty properties for the hash (that of their names, so the
-    same for all) and twice thirty for the comparison: a twentieth of all time.
-    """
-    compared: Callable[[Any, object], bool] = TargetConfig.__eq__
-    hashes: dict[type, int] = {}
-
-    def equal(flags: Any, other: object) -> bool:
-        if type(other) is type(flags) and flags._values == other._values:
-            return True
-        return compared(flags, other)
-
-    def hashed(flags: Any) -> int:
-        kind = type(flags)
-        if kind not in hashes:
-            hashes[kind] = hash(tuple(sorted(flags.options)))
-        return hashes[kind]
-
-    TargetConfig.__eq__, TargetConfig.__hash__ = equal, hashed  # type: ignore[assignment, method-assign]
 
 
 def _tolerant(load_index: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any, Any]]:

@@ -18,7 +18,7 @@ from copy import copy
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from llvmlite.binding import add_symbol
+from llvmlite.binding import add_symbol  # type: ignore[import-untyped]
 
 _PREFIX = "kernel:"
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from numba.core.compiler import Flags
 
 import inference.kernels.compiled
 from inference.kernels.compiled import kernel
@@ -93,16 +92,6 @@ def test_garbage_is_collected_after_a_compilation_as_before(collects: bool) -> N
         assert gc.isenabled() == collects
     finally:
         (gc.enable if before else gc.disable)()
-
-
-def test_flags_of_the_compiler_are_equal_by_what_they_say() -> None:
-    flags, same, other = Flags(), Flags(), Flags()
-    same.nrt = Flags().nrt
-    other.nrt = not Flags().nrt
-    assert flags == same == flags.copy()
-    assert hash(flags) == hash(same)
-    assert flags != other
-    assert flags != "flags"
 
 
 def increase(x: int) -> int:
