@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
@@ -53,8 +54,18 @@ def known_mend(error: Mapping[str, Any]) -> str:
     kind = error["type"]
     if kind not in _LIMITS:
         return _MENDS.get(kind, "")
+    if _is_nan(error["input"]):
+        return _NUMBER
     key, words = _LIMITS[kind]
     return words.format(error["ctx"][key])
+
+
+def _is_nan(value: Any) -> bool:
+    """Whether no limit tells what is wrong: what is not a number lies beyond each of them."""
+    try:
+        return math.isnan(float(value))
+    except (TypeError, ValueError):
+        return False
 
 
 def _mend(error: Mapping[str, Any]) -> str:

@@ -277,7 +277,8 @@ def _only(
 def _many(content: Content, path: str | os.PathLike[str]) -> Iterator[FactGraph]:
     if not is_dataset(content):
         raise InputError(
-            f"{path}: it is not JSON; use read for a factor graph, or give one JSON object per line"
+            f"{path}: it is not JSON; give one JSON object per line, or ask infer of UAI and BIF "
+            "(in Python, read)"
         )
     lines_of: dict[str, int | None] = {}
     for graph, line in _graphs(content, path):

@@ -126,6 +126,7 @@ def test_only_what_is_given_is_given() -> None:
         ("--at 0.1,x", "--at x: give a number"),
         ("--at-most 0", "--at-most 0: give more than 0"),
         ("--at-most 1.5", "--at-most 1.5: give 1 or less"),
+        ("--at-most nan", "--at-most nan: give a number"),
         ("--how sharpe", "--how sharpe is unknown (did you mean 'sharp'?)"),
         ("--sede 1", "Unknown option: --sede. Did you mean --seed?"),
         ("--column", "requires an argument"),
