@@ -178,9 +178,16 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
     if session.ledger.stages:
         tables["cost"] = ledger_table(session.ledger)
     failed = [own.failure for own in found if own.failure]
+    stateless = sum(own.readouts.log_z == -math.inf for own in found if own.readouts)
     missing = sum(len(own.graph.metadata.get(METADATA_KEY, {}).get("missing", ())) for own in found)
     empty = len(loaded.graphs) - len(graphs)
     remarks = [*loaded.remarks, *failed]
+    if stateless:
+        remarks.append(
+            f"The certain relations of {counted(stateless, 'response')} leave no state of the "
+            "claims: the agreement, the consistency and the costs still say how far they are at "
+            "odds, the other readouts are undefined."
+        )
     if empty:
         remarks.append(f"{counted(empty, 'response')} without claims: left out.")
     return Findings(

@@ -38,6 +38,10 @@ class Coherence:
     are true. It is violated where it does not hold: a contradiction where both are true, an
     exclusion also where both are false. That it is real has the probability of its relation.
 
+    Conflicts that are certain may leave no state of the claims. Log Z is then -inf, and readouts of
+    the states are NaN; the ceiling, the consistency and the costs, which go without the factors of
+    conflicts, still say how far the claims are at odds.
+
     Attributes:
         n_claims: number of claims.
         n_relations: number of relations between two claims that have a factor.
@@ -75,7 +79,12 @@ class Coherence:
 
     @property
     def position(self) -> float:
-        """Where log Z is between its floor, 0, and its ceiling, 1; 1 where these are the same."""
+        """Where log Z is between its floor, 0, and its ceiling, 1; 1 where these are the same.
+
+        NaN where no state is possible.
+        """
+        if self.floor == -math.inf:
+            return math.nan
         range_ = self.ceiling - self.floor
         # A response of which one state has all potential leaves rounding between them.
         return (self.log_z - self.floor) / range_ if range_ > 1e-12 else 1.0
@@ -111,7 +120,7 @@ def coherence(
     Raises:
         InputError: for a number outside [0, 1], or an unknown encoding.
         TooLargeError: if the tables would not fit the memory limit.
-        ZeroPartitionError: if no state of the claims is possible.
+        ZeroPartitionError: if no state of the claims is possible even without their conflicts.
     """
     rho = validated_probability(reified_prior, "the prior of the reified node")
     priors = None
@@ -120,23 +129,28 @@ def coherence(
     graph = facts.to_factor_graph(priors, encoding=encoding)
     log_partition = log_partition_function(graph, exact)
     tables = _Tables(facts, graph.log_values)
-    base = log_partition(tables.base)
     free = log_partition(tables.free())
+    base = _where_possible(log_partition, tables.base)
+    possible = base.value > -math.inf
     _, beliefs = facts.split(base.gradient)
     _, free_beliefs = facts.split(free.gradient)
     n, at = len(facts.names), tables.conflicts
+
+    def beside_base(values: NDArray[np.float64]) -> float:
+        """Log Z of tables less that of the graph; NaN if that has no state."""
+        return _log_z(log_partition, values) - base.value if possible else math.nan
+
     with np.errstate(divide="ignore"):
-        reified = _posterior(rho, _log_z(log_partition, tables.reified()) - base.value)
         violated = (free_beliefs[at] * VIOLATED[facts.kinds[at]]).sum(axis=(1, 2))
         costs = -np.log1p(-np.clip(facts.probabilities[at] * violated, 0.0, 1.0))
     return Coherence(
         n_claims=int(facts.is_atom.sum()),
         n_relations=int(tables.between_claims.sum()),
         marginals=base.gradient[1 : 2 * n : 2][facts.is_atom],
-        no_active_conflict=_share(_log_z(log_partition, tables.without_active()) - base.value),
-        reified=reified,
+        no_active_conflict=_share(beside_base(tables.without_active())),
+        reified=_posterior(rho, beside_base(tables.reified())),
         log_z=base.value,
-        floor=map_assignment(graph, exact).log_potential,
+        floor=map_assignment(graph, exact).log_potential if possible else -math.inf,
         ceiling=free.value,
         consistency=_share(_log_z(log_partition, tables.kept()) - free.value),
         conflicts=facts.relation_numbers[at],
@@ -201,13 +215,25 @@ def _log_z(
         return -math.inf
 
 
+def _where_possible(
+    log_partition: Callable[[NDArray[np.float64]], ValueAndGradient], values: NDArray[np.float64]
+) -> ValueAndGradient:
+    """Log Z of tables and its gradient; -inf and NaN where nothing is possible."""
+    try:
+        return log_partition(values)
+    except ZeroPartitionError:
+        return ValueAndGradient(-math.inf, np.full(len(values), math.nan))
+
+
 def _share(difference: float) -> float:
-    """What a difference of log Z leaves, rounding past one undone."""
-    return min(1.0, math.exp(difference))
+    """What a difference of log Z leaves, rounding past one undone; NaN of NaN."""
+    return min(math.exp(difference), 1.0)
 
 
 def _posterior(prior: float, log_ratio: float) -> float:
-    """Probability of what has a prior and a likelihood ratio."""
+    """Probability of what has a prior and a likelihood ratio; NaN of NaN."""
+    if math.isnan(log_ratio):
+        return math.nan
     if prior in (0.0, 1.0) or log_ratio == -math.inf:
         return prior if prior in (0.0, 1.0) else 0.0
     return 1.0 / (1.0 + (1.0 - prior) / prior * math.exp(-log_ratio))

@@ -143,12 +143,23 @@ def test_what_does_not_fit_is_refused() -> None:
 
 
 def test_a_response_without_an_answer_is_counted() -> None:
-    certain = graph("one", Relation("a1", "a2", RelationKind.CONTRADICTION, 1.0))
-    found = coherence([certain, graph("two", EXCLUSIVE)], prior=1.0)
+    # A passage that is certain contradicts for certain what is taken for certain.
+    certain = graph("one", Relation("c1", "a2", RelationKind.CONTRADICTION, 1.0))
+    certain = certain.with_priors(contexts=1.0)
+    found = coherence([certain, graph("two", EXCLUSIVE)], prior=1.0, evidence=True)
     assert found.incomplete
     assert any(each.startswith("one: ") for each in found.sentences)
     agreement: Any = found["responses"]["agreement"]
     assert agreement.isna().tolist() == [True, False]
+
+
+def test_a_response_whose_claims_have_no_state_agrees_least() -> None:
+    certain = graph("one", Relation("a1", "a2", RelationKind.CONTRADICTION, 1.0))
+    found = coherence([certain, graph("two", EXCLUSIVE)], prior=1.0)
+    assert not found.incomplete
+    assert found["responses"]["agreement"].round(3).tolist() == [0.0, 0.464]
+    assert found["responses"]["mean_marginal"].isna().tolist() == [True, False]
+    assert any("1 response leave no state" in each for each in found.sentences)
 
 
 def test_an_assessment_says_it_too(tmp_path: Path) -> None:

@@ -195,10 +195,42 @@ def test_a_passage_has_its_own_prior_and_is_no_claim() -> None:
     )
 
 
-def test_a_certain_conflict_of_certain_claims_leaves_nothing() -> None:
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize(
+    ("graph", "prior"),
+    [
+        (pair(CONTRADICTION, 1.0), 1.0),
+        # a1, a2 and a3 are the same, and exactly one of a1 and a3 holds.
+        (
+            pair(
+                EQUIVALENCE,
+                1.0,
+                Relation("a2", "a3", EQUIVALENCE, 1.0),
+                Relation("a1", "a3", EXCLUSIVE, 1.0),
+                n=3,
+            ),
+            0.8,
+        ),
+    ],
+)
+def test_conflicts_that_leave_no_state_are_a_consistency_of_0(
+    graph: FactGraph, prior: float, encoding: str
+) -> None:
+    answer = coherence(graph.compiled_for(encoding), encoding, prior=prior)
+    assert answer.consistency == answer.agreement == 0.0
+    assert answer.costs.tolist() == [math.inf]
+    assert answer.log_z == answer.floor == -math.inf < answer.ceiling
+    undefined = (answer.mean_marginal, answer.no_active_conflict, answer.reified, answer.position)
+    assert np.isnan([*undefined, *answer.active]).all()
+
+
+def test_claims_that_are_impossible_without_conflicts_are_refused() -> None:
+    sure = (Atom("a1", prior=1.0), Atom("a2", prior=0.0))
     with pytest.raises(ZeroPartitionError):
-        coherence(pair(CONTRADICTION, 1.0).compiled, prior=1.0)
-    # The graph is possible, and its reified node is not.
+        found(FactGraph("r", sure, relations=(Relation("a1", "a2", ENTAILMENT, 1.0),)))
+
+
+def test_a_reified_node_may_be_impossible_or_asked_for_a_wrong_number() -> None:
     graph = pair(ENTAILMENT, 0.9, Relation("a1", "a3", CONTRADICTION, 0.9), n=3)
     assert 0.0 < found(graph).reified < 0.5
     refused("prior.*1.5", coherence, graph.compiled, prior=1.5)
