@@ -77,6 +77,8 @@ def clamping(
     chosen: list[int] = []
     states = 1
     while len(chosen) < MOST_CLAMPED:
+        # The kernels are compiled for the read-only arrays of a graph.
+        counts.flags.writeable = False
         order, (_, starts, places, _), cost = plan(
             counts, graph.scope_starts, graph.scope_variables, seed, 0, effort
         )

@@ -9,7 +9,7 @@ from tests.endurance.many_responses import DATA, PARTS, UNITS, measure, table
 
 pytestmark = [pytest.mark.slow, pytest.mark.kill]
 
-SMALL, LARGE = 2 * HELD, 6 * HELD
+SMALL, LARGE = 5 * HELD // 4, 5 * HELD
 
 BYTES_EACH = 1500
 """Growth of the first process while data are made and units run, per response. As objects in memory
