@@ -463,7 +463,9 @@ def _sentence(rows: Sequence[Mapping[str, Any]], what: str) -> str:
     best = min(own, key=lambda row: row["corp_brier_miscalibration"])
     told = (
         f"Calibrated best on {what} ({first}): {best['model']}, miscalibration "
-        f"{best['corp_brier_miscalibration']:.4f}"
+        f"{best['corp_brier_miscalibration']:.4f} "
+        f"[{best['corp_brier_miscalibration_lower']:.4f}, "
+        f"{best['corp_brier_miscalibration_upper']:.4f}]"
     )
     rival = min(own[1:], key=lambda row: row["brier"])
     return (
@@ -482,7 +484,9 @@ def _scores_table(rows: Sequence[Mapping[str, Any]]) -> Table:
         ),
         "Probabilities of relations, by where they come from.",
         note="In brackets: 95 % over responses. What is learned is judged on responses that it has "
-        "not seen. MCB: miscalibration, a part of the Brier score; AUROC within folds.",
+        "not seen. MCB: miscalibration, a part of the Brier score; chance raises it, most where a "
+        "way has many different probabilities, and its interval, which corrects for that, may lie "
+        "below it. AUROC within folds.",
         group="of",
     )
 
