@@ -81,7 +81,8 @@ class Shift:
         distance: largest difference, at the quantiles compared, between the distribution function
             of the first kind of evidence among new claims and that of the best mixture; 0 if it is
             one, nan if that is unknown.
-        lower: lower end of its interval over responses of both sides; nan without one.
+        lower: lower end of its interval over responses of both sides, which holds the distance; 0
+            where it may be a mixture; nan without one.
         upper: upper end.
         p_value: of the hypothesis that the evidence is a mixture; nan if it cannot be tested.
         share: weight of the best mixture: the share of true claims, if the hypothesis holds.
@@ -192,12 +193,16 @@ def shift_of(
     weights = _nearest(own_true + moved_true, own_false + moved_false, own_new + moved_new, scale)
     first = kinds == 0
     gap = np.abs(_nearest(own_true, own_false, own_new, scale)[1][first]).max(initial=0.0)
-    gaps = np.abs(weights[1][:, first]).max(axis=1, initial=0.0)
+    # Redrawn data lie farther from any mixture than the data do, so that their distances are no
+    # interval. A distance is off by no more than noise moves both functions apart (triangle).
+    apart = moved_new - weight * moved_true - (1.0 - weight) * moved_false
+    moved_gaps = np.abs(apart[:, first]).max(axis=1, initial=0.0)
     shares = weights[0][:, 0][np.isfinite(weights[0][:, 0])]
-    ends = np.quantile(gaps[np.isfinite(gaps)], [0.025, 0.975]) if len(shares) else (np.nan,) * 2
+    off = np.quantile(moved_gaps[np.isfinite(moved_gaps)], 0.95) if len(shares) else np.nan
     low, high = np.quantile(shares, [0.025, 0.975]) if len(shares) else (np.nan,) * 2
     found = Shift(
-        float(gap), float(ends[0]), float(ends[1]), max(p_values), weight, float(low), float(high),
+        float(gap), *(float(end) for end in np.clip([gap - off, gap + off], 0.0, 1.0)),
+        max(p_values), weight, float(low), float(high),
         old, new.n_responses, ShiftStatus.REPRODUCED,
     )  # fmt: skip
     return replace(found, status=_status(found, mean_posterior))

@@ -554,9 +554,10 @@ def _shift_table(shift: Shift) -> Table:
             "old_share:3 share learned from | n_responses:0 responses | status evidence"
         ),
         "Whether the learned law of evidence holds here.",
-        note="Distance: largest difference of two distribution functions, 0 to 1. The weight is "
-        "the share of true claims only where the law holds. With few responses, say 8, the test "
-        "has little power.",
+        note="Distance: largest difference of two distribution functions of log odds, 0 to 1; p is "
+        "of the support and number of passages too, where the judge reads them. The weight is the "
+        "share of true claims only where the law holds. With few responses, say 8, the test has "
+        "little power.",
     )
 
 

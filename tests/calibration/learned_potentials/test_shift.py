@@ -67,3 +67,20 @@ def test_what_cannot_be_compared_has_no_p_value_and_what_is_all_alike_has_one() 
     assert np.isnan(p_value(true, false, one, 50))
     alike = LawOfEvidence(np.ones_like(true.values), true.owners, true.n_responses)
     assert p_value(alike, alike, alike, 50) == 1.0
+
+
+@pytest.mark.parametrize(("share", "other"), [(0.2, 0.0), (0.8, 0.0), (0.5, 1.5)])
+def test_the_interval_holds_the_distance_and_that_of_many_responses(
+    share: float, other: float
+) -> None:
+    def distance(responses: int, seed: int) -> tuple[float, float, float]:
+        is_true = np.arange(responses * CLAIMS) % 10 < 10 * share
+        means = np.where(is_true, 1.0, -1.0) + other
+        counts = np.where(np.arange(responses) % 5 < 3, 5.0, 2.0)
+        found = shift_of(*known(), evidence(counts, means, seed), 0.5, n_bootstrap=200)
+        assert found.lower <= found.distance <= found.upper
+        return found.lower, found.distance, found.upper
+
+    exact = distance(3000, 1000)[1] if other else 0.0
+    intervals = [distance(20, seed) for seed in range(1, 31)]
+    assert sum(lower <= exact <= upper for lower, _, upper in intervals) >= 27
