@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Thread
 
@@ -77,7 +77,7 @@ class Stop:
         done, watch = Event(), None
         if 0.0 < limit < np.inf:
             end = _clock() + limit
-            watch = Thread(target=self._raise_at, args=(end, done), daemon=True)
+            watch = Thread(target=_at, args=(end, done, self._raise), daemon=True)
             watch.start()
         try:
             yield self.flag
@@ -87,11 +87,35 @@ class Stop:
                 watch.join()
             self.flag[0] = self.over
 
-    def _raise_at(self, end: float, done: Event) -> None:
-        while (left := end - _clock()) > 0.0:
-            if done.wait(max(left, _LEAST_WAIT)):
-                return
+    @contextmanager
+    def interrupted_after(self, seconds: float | None) -> Iterator[None]:
+        """Interrupt what the block runs after so many seconds, None: never.
+
+        What plans itself by the time that is left depends on the clock; what is stopped amid its
+        work, and has no answer then, gives the same answer whenever it gives one.
+        """
+        if seconds is None:
+            yield
+            return
+        done = Event()
+        watch = Thread(target=_at, args=(_clock() + seconds, done, self.interrupt), daemon=True)
+        watch.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watch.join()
+
+    def _raise(self) -> None:
         self.flag[0] = 1
+
+
+def _at(end: float, done: Event, act: Callable[[], None]) -> None:
+    """Act when it is so late by the clock, unless it is done before."""
+    while (left := end - _clock()) > 0.0:
+        if done.wait(max(left, _LEAST_WAIT)):
+            return
+    act()
 
 
 def _clock() -> float:

@@ -112,8 +112,9 @@ def assess_graph(graph: FactGraph, views: Sequence[AssessmentView]) -> dict[str,
     `atoms`: by id, the posterior `p` of being true and its `evidence`, the contexts that a relation
     joins to it, each with `relation`, `probability` and `change`, what p loses when the context is
     taken away (computed exactly, or from draws where `auto` would not be exact; None where these do
-    not suffice). Of the `unanswered` every relation is missing: they have no probability. `open`
-    has the bounds that missing relations leave to posteriors, by id, as `open_posteriors`.
+    not suffice, or take more than a minute). Of the `unanswered` every relation is missing: they
+    have no probability. `open` has the bounds that missing relations leave to posteriors, by id, as
+    `open_posteriors`.
 
     Measures are over the claims on which all views and assessors have a verdict, so that they
     compare, and say how many others there are (`left_out`), and what is missing: `missing_atoms`

@@ -180,7 +180,7 @@ class AnnealedImportance(Backend):
     def weighted_draws(self, graph: FactorGraph) -> WeightedDraws:
         """Assignments with weights, of which every group is a sample of its own.
 
-        `seconds` plays no part: every run draws the same.
+        Every run that ends within `seconds` draws the same.
 
         Args:
             graph: the factor graph, with or without evidence.
@@ -188,7 +188,7 @@ class AnnealedImportance(Backend):
         Raises:
             TooLargeError: if particles, tables and draws would not fit the memory limit.
             ZeroPartitionError: if no assignment has positive potential.
-            InferenceError: if no particle ended in one.
+            InferenceError: if no particle ended in one, or the time did not suffice.
         """
         absorbed = checked_graph(graph).absorb_evidence()
         support = possible_states(absorbed)
@@ -203,10 +203,15 @@ class AnnealedImportance(Backend):
             effective, status = float(self.groups * each), Status.CONVERGED
         else:
             self._require_memory(path.graph, self.groups * each)
-            schedule = self._schedule(path, Stop())
-            if schedule is None:
-                raise InferenceError("'ais' was interrupted before it began")
-            groups = self._groups(path, schedule, Stop(), keep=True)
+            stop = Stop()
+            with stop.interrupted_after(self.seconds):
+                schedule = self._schedule(path, stop)
+                groups = [] if schedule is None else self._groups(path, schedule, stop, keep=True)
+            if len(groups) < self.groups:
+                raise InferenceError(
+                    f"{self.seconds} s do not suffice 'ais' for its draws; give more seconds, or "
+                    "ask for fewer particles"
+                )
             shares, effective, _, status = self._worth(groups)
             if not shares.any():
                 raise InferenceError("no particle of 'ais' ended in a possible state; ask for more")

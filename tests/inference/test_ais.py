@@ -11,7 +11,8 @@ import pytest
 
 from factormodels import FactorGraph
 from factormodels.synthetic import grid, random_graph
-from inference import LogZKind, Status, TooLargeError, infer
+from inference import InferenceError, LogZKind, Status, TooLargeError, infer
+from inference.sampling.annealing import AnnealedImportance
 from inference.sampling.estimates import log_mean
 from inference.sampling.path import Particles
 from tests.endurance.estimate_coverage import coverage
@@ -104,6 +105,16 @@ def test_a_limit_of_time_takes_particles_and_leaves_the_schedule(
     assert 4 <= fewer.stats["particles"] < 1_000
     # The powers are those that as many particles choose who are not hurried.
     assert fewer.stats["inverse_temperatures"] == whole.stats["inverse_temperatures"]
+
+
+def test_draws_in_time_are_those_without_a_limit_and_none_are_late_ones() -> None:
+    graph = grid(4, 4, coupling=1.0, field=0.5, seed=1)
+    draws = AnnealedImportance(particles=8).weighted_draws(graph)
+    in_time = AnnealedImportance(particles=8, seconds=600.0).weighted_draws(graph)
+    assert np.array_equal(draws.states, in_time.states)
+    assert np.array_equal(draws.weights, in_time.weights)
+    with pytest.raises(InferenceError, match="do not suffice 'ais' for its draws"):
+        AnnealedImportance(particles=8, seconds=1e-9).weighted_draws(graph)
 
 
 def test_where_groups_disagree_no_error_is_stated() -> None:
