@@ -94,23 +94,15 @@ class Engine:
             posterior, entries = self.backend.infer(asked), None
         else:
             if clamps is not None:
-                log_values = clamped(log_values, clamps)
+                # Zeros in the priors leave the structure, and so what was prepared, as it is.
+                held = np.flatnonzero(clamps >= 0)
+                log_values = log_values.copy()
+                log_values[2 * held + 1 - clamps[held]] = -np.inf
+                log_values.flags.writeable = False
             found = self._beliefs(log_values)
             posterior, entries = found.posterior, found.entries
         settled = posterior.status in (Status.EXACT, Status.CONVERGED)
         return Beliefs(_log_z(posterior), posterior.marginals.of_state(1), entries, settled)
-
-
-def clamped(log_values: Floats, clamps: Integers) -> Floats:
-    """Log tables under which variables are in the states that they are held at.
-
-    Zeros in the priors leave the structure, and so what was prepared, as it is.
-    """
-    held = np.flatnonzero(clamps >= 0)
-    result = log_values.copy()
-    result[2 * held + 1 - clamps[held]] = -np.inf
-    result.flags.writeable = False
-    return result
 
 
 def _log_z(posterior: Posterior) -> float:

@@ -77,9 +77,11 @@ POSITION: Mapping[str, str] = {
 }
 """Columns of the order of claims."""
 
+_OF_NEIGHBOURS = ("support 1", "mean support")
+
 NEIGHBOURS: Mapping[str, str] = {
     f"{name} of the {group}": f"mean of the column {name!r} over the claims of the {group}"
-    for name in ("support 1", "mean support")
+    for name in _OF_NEIGHBOURS
     for group in (SENTENCE, RESPONSE)
 }
 """Columns of the claims beside a claim."""
@@ -221,8 +223,8 @@ def claim_table(
         parts["position"] = np.stack([place / size, np.log1p(place)], axis=1)
     if "neighbours" in families:
         means = [
-            _means(group, evidence[:, list(EVIDENCE).index(name)])
-            for name in ("support 1", "mean support")
+            (np.bincount(group, values) / np.bincount(group))[group]
+            for values in evidence[:, [list(EVIDENCE).index(n) for n in _OF_NEIGHBOURS]].T
             for group in (sentences, responses)
         ]
         parts["neighbours"] = np.stack(means, axis=1)
@@ -259,6 +261,14 @@ def log_odds_of(p: float) -> float:
     """Log odds of a probability, which is read as a little inside 0 and 1."""
     inside = min(max(p, _INSIDE), 1.0 - _INSIDE)
     return float(np.log(inside) - np.log1p(-inside))
+
+
+def own_pairs(graph: FactGraph, view: str = "FR1") -> set[tuple[str, str]]:
+    """Passages and claims that they were retrieved for, as a view has them."""
+    return {
+        (r.source.rpartition(COPY_SEPARATOR)[0] or r.source, r.target)
+        for r in variant(graph, view).relations
+    }
 
 
 def _evidence(graph: FactGraph) -> Floats:
@@ -308,8 +318,7 @@ def _evidence(graph: FactGraph) -> Floats:
 
 def _others(graph: FactGraph, view: str) -> Floats:
     """The columns of passages beyond a claim's own, (n, len(OTHERS))."""
-    own = {(r.source.rpartition(COPY_SEPARATOR)[0] or r.source, r.target)
-           for r in variant(graph, view).relations}  # fmt: skip
+    own = own_pairs(graph, view)
     contexts = set(graph.context_ids)
     found: dict[str, list[float]] = {}
     for relation in graph.relations:
@@ -409,8 +418,3 @@ def _user_values(own: UserColumns, ids: Sequence[tuple[str, str]]) -> Floats:
                 "every claim"
             )
     return np.array([own.rows[each] for each in ids], np.float64).reshape(len(ids), -1)
-
-
-def _means(group: Integers, values: Floats) -> Floats:
-    means: Floats = (np.bincount(group, values) / np.bincount(group))[group]
-    return means

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -50,11 +50,6 @@ class Design:
     labelled: Integers
     labels: Integers
 
-    @property
-    def n_parameters(self) -> int:
-        """Number of weights, k."""
-        return int(self.prior_columns.shape[1])
-
     @cached_property
     def graph(self) -> FactorGraph:
         """The factor graph with priors and relations as stated."""
@@ -101,7 +96,7 @@ class Design:
         by_prior = unary[:, 1] * (1.0 - priors) - unary[:, 0] * priors
         by_target = by_target * priors[targets] * (1.0 - priors[targets])
         by_prior += np.bincount(targets, weights=by_target, minlength=len(priors))
-        result = np.zeros((len(self.ids), self.n_parameters))
+        result = np.zeros((len(self.ids), len(theta)))
         for columns, owners, values in (
             (self.prior_columns, self.owners, by_prior),
             (self.relation_columns, self.relation_owners, by_p * p * (1.0 - p)),
@@ -187,7 +182,13 @@ def design(graphs: Sequence[FactGraph], potentials: Potentials, parameters: Para
             rows = np.zeros((len(items), len(parameters)))
             for row, (values, _) in zip(rows, items, strict=True):
                 for column, value in values.items():
-                    row[_position(index, place, column, graph)] = value
+                    if (place, column) not in index:
+                        what = ("claims", "contexts", "relations", "causes")[place]
+                        raise InputError(
+                            f"fact graph {graph.id!r} holds the column {column!r} of {what}, for "
+                            "which nothing was learned; learn from data that hold it"
+                        )
+                    row[index[place, column]] = value
             columns[place >= 2].append(rows)
             if place < 2:
                 priors += [p for _, p in items]
@@ -213,15 +214,3 @@ def _moved(stated: Floats, columns: Floats, theta: Floats) -> Floats:
     free = columns.any(axis=1)
     values[free] = sigmoid(np.clip(columns[free] @ theta, -_MOST, _MOST))
     return values
-
-
-def _position(
-    index: Mapping[tuple[int, str], int], place: int, column: str, graph: FactGraph
-) -> int:
-    if (place, column) not in index:
-        what = ("claims", "contexts", "relations", "causes")[place]
-        raise InputError(
-            f"fact graph {graph.id!r} holds the column {column!r} of {what}, for which nothing was "
-            "learned; learn from data that hold it"
-        )
-    return index[place, column]

@@ -389,10 +389,9 @@ class _Problem:
         import torch
 
         signs = self._signs([_Row(part, 0.0, 0) for part in held])
+        judged = replace(self, objective=Objective.LOG_LOSS)
         with torch.no_grad(), _one_thread():
-            odds = self._marginals(torch.from_numpy(values))
-            lost = torch.nn.functional.softplus(-signs * odds)
-            return np.asarray(torch.where(signs != 0, lost, 0.0).sum(1))
+            return np.asarray(judged._lost(torch.from_numpy(values), signs))
 
     def covariance(self, row: _Row, values: Floats) -> Floats | None:
         """Sandwich over responses of one row's parameters, (k + 2 levels,) * 2 (White 1982).
@@ -404,43 +403,26 @@ class _Problem:
         signs = self._signs([row])
         penalty = torch.tensor([row.penalty], dtype=torch.float64)
         at = torch.from_numpy(values)
-        owners = torch.from_numpy(self.table.responses)
 
         def cost(own: Tensor) -> Tensor:
             return self._cost(own[None], signs, penalty).sum()
 
-        def by_response(own: Tensor) -> Tensor:
-            odds = self._marginals(own[None])
-            lost = self._losses(odds, signs)[0]
-            return lost.new_zeros(self.table.n_responses).index_add(0, owners, lost)
-
+        slopes = []
         with _one_thread():
             derivatives: Any = torch.autograd.functional
             curvature = derivatives.hessian(cost, at).numpy()
-            if self.objective is Objective.LIKELIHOOD:
-                slopes = self._likelihood_slopes(at, signs)
-            else:
-                slopes = derivatives.jacobian(by_response, at).numpy()
+            for response in np.unique(self.table.responses[row.kept]):
+                # What is held of one response alone: log Z of all others cancels.
+                owned = torch.from_numpy(self.table.responses == response)
+                asked = at.clone().requires_grad_()
+                lost = self._lost(asked[None], torch.where(owned, signs, 0.0)).sum()
+                slopes.append(torch.autograd.grad(lost, asked)[0].numpy())
         if np.linalg.eigvalsh((curvature + curvature.T) / 2).min() <= 1e-9:
             return None
         inverse = np.linalg.inv(curvature)
-        n_taught = len(np.unique(self.table.responses[row.kept]))
-        middle = slopes.T @ slopes * n_taught / max(n_taught - 1, 1)
+        scores, n_taught = np.array(slopes), len(slopes)
+        middle = scores.T @ scores * n_taught / max(n_taught - 1, 1)
         return np.asarray(inverse @ middle @ inverse)
-
-    def _likelihood_slopes(self, at: Tensor, signs: Tensor) -> Floats:
-        """Derivatives of the log probability of each response's labels, (r, k + 2 levels)."""
-        import torch
-
-        rows = []
-        for response in np.unique(self.table.responses[np.flatnonzero(signs[0].numpy())]):
-            # What is held of one response alone: log Z of all others cancels.
-            owned = torch.from_numpy(self.table.responses == response)
-            alone = torch.where(owned, signs, 0.0)
-            asked = at.clone().requires_grad_()
-            (slope,) = torch.autograd.grad(self._unlikelihood(asked[None], alone).sum(), asked)
-            rows.append(slope.numpy())
-        return np.array(rows)
 
     def _signs(self, rows: Sequence[_Row]) -> Tensor:
         signs = self._truth.new_zeros(len(rows), len(self._truth))
@@ -455,34 +437,31 @@ class _Problem:
         odds = self.batch(values[:, :size], torch.from_numpy(self.columns))
         return odds, values[:, size : size + levels], values[:, size + levels :]
 
-    def _marginals(self, values: Tensor) -> Tensor:
-        return marginal_log_odds(*self._parts(values), self.forest)
-
-    def _losses(self, odds: Tensor, signs: Tensor) -> Tensor:
-        """Loss of each claim's marginal, (b, n); 0 of those that have no label here."""
+    def _lost(self, values: Tensor, signs: Tensor) -> Tensor:
+        """What labels cost under each row, without penalties, (b,)."""
         import torch
 
+        odds, couplings, biases = self._parts(values)
+        if self.objective is Objective.LIKELIHOOD:
+            free = log_partition(odds, None, couplings, biases, self.forest)
+            return free - log_partition(odds, signs, couplings, biases, self.forest)
+        odds = marginal_log_odds(odds, couplings, biases, self.forest)
         if self.objective is Objective.BRIER:
             # Twice, so that penalties weigh about as under the log loss.
             lost = 2.0 * torch.sigmoid(-signs * odds) ** 2
         else:
             lost = torch.nn.functional.softplus(-signs * odds)
-        return torch.where(signs != 0, lost, 0.0)
-
-    def _unlikelihood(self, values: Tensor, signs: Tensor) -> Tensor:
-        odds, couplings, biases = self._parts(values)
-        free = log_partition(odds, None, couplings, biases, self.forest)
-        return free - log_partition(odds, signs, couplings, biases, self.forest)
+        return torch.where(signs != 0, lost, 0.0).sum(1)
 
     def _cost(self, values: Tensor, signs: Tensor, penalties: Tensor) -> Tensor:
-        if self.objective is Objective.LIKELIHOOD:
-            lost = self._unlikelihood(values, signs)
-        else:
-            lost = self._losses(self._marginals(values), signs).sum(1)
         size = self.batch.size
         squares = (self.batch.penalised() * values[:, :size] ** 2).sum(1)
         couplings = (values[:, size:] ** 2).sum(1)
-        return lost + penalties / 2 * squares + self.coupling_penalty / 2 * couplings
+        return (
+            self._lost(values, signs)
+            + penalties / 2 * squares
+            + self.coupling_penalty / 2 * couplings
+        )
 
 
 @contextmanager

@@ -38,10 +38,13 @@ def fit_potentials(
     graphs: Sequence[FactGraph],
     potentials: Potentials | None = None,
     *,
+    parameters: Parameters | None = None,
     objective: str = Objective.LIKELIHOOD,
     backend: str | Backend = "auto",
     penalty: float | None = None,
     max_iterations: int = 500,
+    quiet: bool = False,
+    with_errors: bool = True,
 ) -> LearnedPotentials:
     """Priors and reliabilities that suit the labels best.
 
@@ -51,6 +54,8 @@ def fit_potentials(
     Args:
         graphs: the responses, with labels on atoms.
         potentials: what is learned; None: one atom prior and one temperature.
+        parameters: its free numbers, which may be those of more responses than these: what these do
+            not hold stays at its start. None: those of these responses.
         objective: ``likelihood`` (of all labels of a response together), ``log_loss`` or ``brier``
             (of each atom's posterior by itself).
         backend: the inference backend, by name or built. ``auto`` is ``exact`` where one pass over
@@ -59,6 +64,9 @@ def fit_potentials(
         penalty: None, or the standard deviation s of the penalty
             (theta - start)^2 / (2 s^2) that is added for each parameter: a normal prior.
         max_iterations: after this many, the search ends as not converged.
+        quiet: whether to leave warnings out.
+        with_errors: whether the covariance is computed, which takes two gradients for each
+            parameter.
 
     Raises:
         InputError: for responses without labels or with labels that the model forbids, a relation
@@ -66,45 +74,12 @@ def fit_potentials(
         MissingDependencyError: if a library that the backend needs is not installed.
         InferenceError: if the backend cannot answer for these responses.
     """
-    chosen = Potentials() if potentials is None else potentials
-    return fit_parameters(
-        graphs,
-        chosen,
-        resolve(chosen, graphs),
-        backend=as_backend(backend),
-        objective=member_named(Objective, objective, "objective"),
-        penalty=checked_scale(penalty, "penalty"),
-        max_iterations=whole_number(max_iterations, "max_iterations", 1),
-    )
-
-
-def fit_parameters(
-    graphs: Sequence[FactGraph],
-    potentials: Potentials,
-    parameters: Parameters,
-    *,
-    backend: Backend,
-    objective: Objective,
-    penalty: float | None,
-    max_iterations: int,
-    quiet: bool = False,
-    with_errors: bool = True,
-) -> LearnedPotentials:
-    """`fit_potentials` for parameters that may be those of more responses than these.
-
-    Args:
-        graphs: the responses.
-        potentials: what is learned.
-        parameters: its free numbers; those that these responses do not hold stay at their start.
-        backend: the inference backend.
-        objective: what is made small.
-        penalty: as in `fit_potentials`.
-        max_iterations: as in `fit_potentials`.
-        quiet: whether to leave warnings out.
-        with_errors: whether the covariance is computed, which takes two gradients for each
-            parameter.
-    """
-    task = problem(graphs, potentials, parameters, backend, objective)
+    potentials = Potentials() if potentials is None else potentials
+    parameters = resolve(potentials, graphs) if parameters is None else parameters
+    built, chosen = as_backend(backend), member_named(Objective, objective, "objective")
+    checked_scale(penalty, "penalty")
+    whole_number(max_iterations, "max_iterations", 1)
+    task = problem(graphs, potentials, parameters, built, chosen)
     n_labelled = len(task.design.labelled)
     weight = 0.0 if penalty is None else 1.0 / penalty**2
     theta, gradient, iterations = _search(task, parameters, weight, max_iterations)
@@ -128,7 +103,7 @@ def fit_parameters(
         parameters=parameters,
         theta=theta,
         covariance=known.covariance,
-        objective=objective,
+        objective=chosen,
         backend=task.engine.algorithm,
         value=task.value(theta),
         start_value=task.value(_start(parameters)),

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from calibration.folds import response_folds
-from calibration.learned_potentials.graph_fitting import checked_scale, fit_parameters
+from calibration.learned_potentials.graph_fitting import fit_potentials
 from calibration.learned_potentials.learned import LearnedPotentials
 from calibration.learned_potentials.objectives import Objective, problem, with_labels
 from calibration.learned_potentials.terms import Parameters, Potentials, resolve
-from calibration.validation import Floats, Integers, member_named, whole_number
+from calibration.validation import Floats, Integers
 from factormodels.fact_graph import FactGraph
 from inference.backend import Backend
 from inference.registry import as_backend
@@ -29,10 +30,7 @@ class CrossFitting:
         parameters: its free numbers over all these responses; what the graphs state decides them,
             no label does.
         backend: the inference backend.
-        objective: what is minimised.
-        penalty: as in `fit_potentials`.
-        max_iterations: as in `fit_potentials`.
-        with_errors: as in `fit_parameters`.
+        fit: `fit_potentials` of responses, potentials and parameters, its settings made.
     """
 
     graphs: tuple[FactGraph, ...]
@@ -40,10 +38,7 @@ class CrossFitting:
     potentials: Potentials
     parameters: Parameters
     backend: Backend
-    objective: Objective
-    penalty: float | None
-    max_iterations: int
-    with_errors: bool = True
+    fit: Callable[..., LearnedPotentials]
 
     @property
     def n_folds(self) -> int:
@@ -58,7 +53,7 @@ class CrossFitting:
             InferenceError: if the backend cannot answer for these responses.
         """
         others = [graph for graph, own in zip(self.graphs, self.fold, strict=True) if own != number]
-        return self._fitted(others, self.parameters)
+        return self.fit(others, self.potentials, parameters=self.parameters)
 
     def learned(self) -> tuple[tuple[LearnedPotentials, ...], list[FactGraph]]:
         """What is taught without each fold, and every response with what its own is not part of.
@@ -84,20 +79,8 @@ class CrossFitting:
         known = {item.name for item in self.parameters}
         more = resolve(self.potentials, (*self.graphs, *unseen)) if unseen else ()
         added = (item for item in more if item.name not in known)
-        return self._fitted(self.graphs, (*self.parameters, *added))
-
-    def _fitted(self, graphs: Sequence[FactGraph], parameters: Parameters) -> LearnedPotentials:
-        return fit_parameters(
-            graphs,
-            self.potentials,
-            parameters,
-            backend=self.backend,
-            objective=self.objective,
-            penalty=self.penalty,
-            max_iterations=self.max_iterations,
-            quiet=True,
-            with_errors=self.with_errors,
-        )
+        parameters = (*self.parameters, *added)
+        return self.fit(self.graphs, self.potentials, parameters=parameters)
 
 
 def cross_fitting(
@@ -119,24 +102,29 @@ def cross_fitting(
         potentials: what is learned.
         n_folds: number of folds, from 2 to the number of responses with a label.
         seed: seed of the folds.
-        objective, backend, penalty, max_iterations: as in `fit_potentials`.
-        with_errors: as in `fit_parameters`.
+        objective, backend, penalty, max_iterations, with_errors: as in `fit_potentials`.
 
     Raises:
         InputError: as `fit_potentials` does, or for a number of folds outside its range.
         MissingDependencyError: if a library that the backend needs is not installed.
     """
-    kept = with_labels(graphs)
+    kept, built = with_labels(graphs), as_backend(backend)
+    fit = partial(
+        fit_potentials,
+        backend=built,
+        objective=objective,
+        penalty=penalty,
+        max_iterations=max_iterations,
+        quiet=True,
+        with_errors=with_errors,
+    )
     return CrossFitting(
         graphs=tuple(kept),
         fold=response_folds([graph.id for graph in kept], n_folds, seed),
         potentials=potentials,
         parameters=resolve(potentials, kept),
-        backend=as_backend(backend),
-        objective=member_named(Objective, objective, "objective"),
-        penalty=checked_scale(penalty, "penalty"),
-        max_iterations=whole_number(max_iterations, "max_iterations", 1),
-        with_errors=with_errors,
+        backend=built,
+        fit=fit,
     )
 
 

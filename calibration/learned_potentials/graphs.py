@@ -14,12 +14,13 @@ from calibration.learned_potentials.columns import (
     SENTENCE,
     ClaimTable,
     log_odds_of,
+    own_pairs,
     stated,
 )
 from calibration.learned_potentials.terms import Potentials, Term, binned, level
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.fact_graph import FactGraph
-from factormodels.variants import COPY_SEPARATOR, variant
+from factormodels.variants import variant
 
 EDGES = (0.15, 0.3, 0.45, 0.6, 0.8)
 """Where the six classes of P(entailment) end."""
@@ -53,7 +54,7 @@ def classes(
 
 def own_passages(graph: FactGraph) -> FactGraph:
     """The view FR2 with the relations of each claim's own passages alone."""
-    whole, own = variant(graph, "FR2"), _own(graph)
+    whole, own = variant(graph, "FR2"), own_pairs(graph)
     kept = (r for r in whole.relations if (r.source, r.target) in own)
     return replace(whole, relations=tuple(kept))
 
@@ -81,7 +82,7 @@ def linear_potentials(graphs: Sequence[FactGraph], table: ClaimTable) -> Potenti
     of_relation: dict[tuple[str, str, str], Mapping[str, float]] = {}
     reaches: dict[tuple[str, str], float] = {}
     for graph in graphs:
-        own = _own(graph)
+        own = own_pairs(graph)
         reach = Counter(source for source, _ in own)
         reaches |= {(graph.id, name): n / len(graph.atoms) for name, n in reach.items()}
         claims_of = set(graph.atom_ids)
@@ -126,11 +127,3 @@ def linear_potentials(graphs: Sequence[FactGraph], table: ClaimTable) -> Potenti
         support=0.0,
         causes=(SENTENCE, RESPONSE),
     )
-
-
-def _own(graph: FactGraph) -> set[tuple[str, str]]:
-    """Passages and claims that they were retrieved for."""
-    return {
-        (r.source.rpartition(COPY_SEPARATOR)[0] or r.source, r.target)
-        for r in variant(graph, "FR1").relations
-    }

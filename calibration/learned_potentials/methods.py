@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from dataclasses import field as field_of
 from functools import partial
 
 import numpy as np
@@ -31,6 +30,7 @@ from calibration.learned_potentials.graphs import (
     linear_potentials,
     own_passages,
 )
+from calibration.learned_potentials.objectives import with_labels
 from calibration.learned_potentials.rivals import (
     Learner,
     as_given,
@@ -92,9 +92,7 @@ def cross_fit_task(graphs: Sequence[FactGraph], n_folds: int, seed: int) -> Cros
     Raises:
         InputError: if no claim has a label, or for more folds than labelled responses.
     """
-    kept = tuple(g for g in graphs if any(atom.label is not None for atom in g.atoms))
-    if not kept:
-        raise InputError("no claim of any response has a label; give labelled responses")
+    kept = tuple(with_labels(graphs))
     texts = ("texts",) if records_texts(kept) else ()
     table = claim_table(kept, (*_LEARNED, "others", *texts))
     fold = response_folds([graph.id for graph in kept], n_folds, seed)[table.responses]
@@ -138,13 +136,7 @@ class ColumnMethod:
 
     def __call__(self, task: CrossFitTask, parts: Sequence[Integers] | None = None) -> Floats:
         """Cross-fitted probability of each claim, (n,)."""
-        return self.fitted(task, self.table(task), parts)
-
-    def fitted(
-        self, task: CrossFitTask, table: ClaimTable, parts: Sequence[Integers] | None = None
-    ) -> Floats:
-        """The same by a table of other columns or causes."""
-        return cross_fitted(self.learner, table, task.fold, parts)
+        return cross_fitted(self.learner, self.table(task), task.fold, parts)
 
 
 @dataclass(frozen=True)
@@ -154,14 +146,12 @@ class GraphMethod:
     Attributes:
         make: from a response to the graph.
         potentials: what is learned of it.
-        backend: the inference backend.
-        settings: its settings.
+        backend: the inference backend, by name or built.
     """
 
     make: Make
     potentials: Callable[[CrossFitTask], Potentials]
-    backend: str = "auto"
-    settings: Mapping[str, float] = field_of(default_factory=dict)
+    backend: str | Backend = "auto"
 
     def suits(self, task: CrossFitTask) -> bool:
         """Whether the responses state the distributions that it reads."""
@@ -174,7 +164,7 @@ class GraphMethod:
             self.potentials(task),
             n_folds=task.n_folds,
             seed=task.seed,
-            backend=get_backend(self.backend, **self.settings),
+            backend=self.backend,
             penalty=PENALTY,
             with_errors=False,
         )
@@ -184,8 +174,7 @@ class GraphMethod:
         """Cross-fitted probability of each claim, (n,)."""
         if parts is not None:
             raise InputError("graphs are learned from all other folds; take a method of columns")
-        backend = get_backend(self.backend, **self.settings)
-        return claim_posteriors(self.graphs(task), self.potentials(task).encoding, backend)
+        return claim_posteriors(self.graphs(task), self.potentials(task).encoding, self.backend)
 
 
 def taught_classes(task: CrossFitTask, view: str, encoding: str) -> list[FactGraph]:
@@ -203,7 +192,7 @@ def taught_classes(task: CrossFitTask, view: str, encoding: str) -> list[FactGra
     return GraphMethod(make, lambda _: kinds, backend).graphs(task)
 
 
-_LOOSE = {"tolerance": 1e-5, "max_iterations": 100}
+_LOOSE = get_backend("lbp", tolerance=1e-5, max_iterations=100)
 """Of belief propagation where contexts join all claims: what does not settle soon never does."""
 
 
@@ -233,9 +222,9 @@ CLASSES: Mapping[str, GraphMethod] = {
     "ranks": GraphMethod(_STARS, lambda _: classes(strongest=FINE_EDGES)),
     "ranks, causes": GraphMethod(_STARS, lambda _: classes(strongest=FINE_EDGES, causes=_BOTH)),
     "six classes, FR2": GraphMethod(_FR2, lambda _: classes("FR2"), "lbp"),
-    "contexts as variables": GraphMethod(own_passages, _linear, "lbp", _LOOSE),
-    "contexts as variables, FR2": GraphMethod(_FR2, _linear, "lbp", _LOOSE),
-    "contexts as variables, FR3": GraphMethod(_FR3, _linear, "lbp", _LOOSE),
+    "contexts as variables": GraphMethod(own_passages, _linear, _LOOSE),
+    "contexts as variables, FR2": GraphMethod(_FR2, _linear, _LOOSE),
+    "contexts as variables, FR3": GraphMethod(_FR3, _linear, _LOOSE),
 }
 """Graphs whose relations have a strength for each class of what they state."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -61,18 +60,21 @@ class PotentialBatch:
 
     Attributes:
         module: the architecture, in double precision.
-        names: names of its parameters, in order.
-        shapes: their shapes.
     """
 
     module: Module
-    names: tuple[str, ...]
-    shapes: tuple[tuple[int, ...], ...]
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether it is linear in its columns, with an intercept."""
+        from torch import nn
+
+        return type(self.module) is nn.Linear and self.module.bias is not None
 
     @property
     def size(self) -> int:
         """Number of numbers, k."""
-        return sum(map(math.prod, self.shapes))
+        return sum(value.numel() for value in self.module.parameters())
 
     def starts(self, make: MakeModule, n_columns: int, seeds: list[int]) -> Tensor:
         """Parameters where searches begin, a row for each seed, (b, k)."""
@@ -91,24 +93,23 @@ class PotentialBatch:
         import torch
 
         parts = []
-        for name, shape in zip(self.names, self.shapes, strict=True):
-            share = 0.0 if name.endswith("bias") else 1.0
-            inner = self.names != ("weight", "bias") and not name.startswith("linear.")
-            share = _INNER if inner and share else share
-            parts.append(torch.full((math.prod(shape),), share, dtype=torch.float64))
+        for name, value in self.module.named_parameters():
+            share = 1.0 if self.is_linear or name.startswith("linear.") else _INNER
+            share = 0.0 if name.endswith("bias") else share
+            parts.append(torch.full((value.numel(),), share, dtype=torch.float64))
         return torch.cat(parts)
 
     def __call__(self, parameters: Tensor, columns: Tensor) -> Tensor:
         """Log odds of every claim under every row of parameters, (b, n)."""
         from torch.func import functional_call, vmap
 
-        if self.names == ("weight", "bias"):
+        if self.is_linear:
             return parameters[:, :-1] @ columns.T + parameters[:, -1:]
         pieces, at = {}, 0
-        for name, shape in zip(self.names, self.shapes, strict=True):
-            size = math.prod(shape)
-            pieces[name] = parameters[:, at : at + size].reshape(len(parameters), *shape)
-            at += size
+        for name, value in self.module.named_parameters():
+            own = parameters[:, at : at + value.numel()]
+            pieces[name] = own.reshape(len(parameters), *value.shape)
+            at += value.numel()
 
         def one(own: dict[str, Tensor]) -> Tensor:
             result: Tensor = functional_call(self.module, own, (columns,))
@@ -137,9 +138,7 @@ def batch_of(make: MakeModule, n_columns: int) -> PotentialBatch:
             f"the potential makes {tuple(tried.shape)} of two claims; give a module from "
             "(n, columns) to (n, 1)"
         )
-    named = list(module.named_parameters())
-    names = tuple(name for name, _ in named)
-    return PotentialBatch(module, names, tuple(tuple(value.shape) for _, value in named))
+    return PotentialBatch(module)
 
 
 def potential_named(name: str) -> MakeModule:

@@ -127,7 +127,11 @@ class LearningProblem:
         if self.objective is Objective.BRIER:
             return float(((1.0 - p) ** 2).sum())
         if not (p > 0.0).all():
-            raise _impossible(self.design, int(np.argmin(p)))
+            name = self.design.graph.names[self.design.labelled[int(np.argmin(p))]]
+            raise InputError(
+                f"the label of atom {name!r} has probability 0 under the model; correct the label, "
+                "or the prior or relation of probability 0 or 1 that forbids it"
+            )
         return float(-np.log(p).sum())
 
     def _of_labels(self, beliefs: Beliefs) -> Floats:
@@ -204,14 +208,6 @@ def _entries(beliefs: Beliefs) -> Floats:
     if beliefs.entries is None:
         raise InputError("this engine has no beliefs of factors; use 'exact' or 'lbp'")
     return beliefs.entries
-
-
-def _impossible(whole: Design, at: int) -> InputError:
-    name = whole.graph.names[whole.labelled[at]]
-    return InputError(
-        f"the label of atom {name!r} has probability 0 under the model; correct the label, or the "
-        "prior or relation of probability 0 or 1 that forbids it"
-    )
 
 
 def _contradiction(whole: LearningProblem, log_values: Floats, clamps: Integers | None) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -47,37 +46,35 @@ def field(settings: FieldSettings | None = None) -> Learner:
     return lambda table, parts: [f.probabilities for f in fit_fields(table, parts, settings)]
 
 
-def base_rate(table: ClaimTable, parts: Sequence[Integers]) -> list[Predict]:
+def of_each(fit: Callable[[ClaimTable, Integers], Predict]) -> Learner:
+    """The learner of what is fitted to one part after another."""
+    return lambda table, parts: [fit(table, part) for part in parts]
+
+
+@of_each
+def base_rate(table: ClaimTable, part: Integers) -> Predict:
     """Share of true claims."""
-    rates = [float(table.labels[part].mean()) for part in parts]
-    return [partial(_constant, rate) for rate in rates]
+    rate = float(table.labels[part].mean())
+    return lambda asked: np.full(len(asked.labels), rate)
 
 
-def _constant(rate: float, asked: ClaimTable) -> Floats:
-    return np.full(len(asked.labels), rate)
-
-
-def as_given(table: ClaimTable, parts: Sequence[Integers]) -> list[Predict]:  # noqa: ARG001
+@of_each
+def as_given(table: ClaimTable, part: Integers) -> Predict:  # noqa: ARG001
     """The table's only column as it is."""
-    return [lambda asked: asked.values[:, 0]] * len(parts)
+    return lambda asked: asked.values[:, 0]
 
 
 def recalibrated(name: str) -> Learner:
     """A recalibrator of `calibration.recalibration` of the table's only column."""
 
-    def learner(table: ClaimTable, parts: Sequence[Integers]) -> list[Predict]:
+    @of_each
+    def learner(table: ClaimTable, part: Integers) -> Predict:
         from calibration.recalibration import RECALIBRATORS
 
-        found = [
-            RECALIBRATORS[name]().fit(table.values[part, 0], table.labels[part]) for part in parts
-        ]
-        return [partial(_recalibrated, one) for one in found]
+        found = RECALIBRATORS[name]().fit(table.values[part, 0], table.labels[part])
+        return lambda asked: np.asarray(found.predict(asked.values[:, 0]))
 
     return learner
-
-
-def _recalibrated(recalibrator: Any, asked: ClaimTable) -> Floats:
-    return np.asarray(recalibrator.predict(asked.values[:, 0]))
 
 
 def of_posteriors(table: ClaimTable, p: Floats) -> ClaimTable:
@@ -85,45 +82,40 @@ def of_posteriors(table: ClaimTable, p: Floats) -> ClaimTable:
     return replace(table, names=("given",), values=p[:, np.newaxis], groups={})
 
 
-def logistic(table: ClaimTable, parts: Sequence[Integers]) -> list[Predict]:
+@of_each
+def logistic(table: ClaimTable, part: Integers) -> Predict:
     """Logistic regression on the standardised columns, its penalty chosen by inner folds."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
     estimator = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-    return _searched(estimator, {"logisticregression__C": [0.003, 0.03, 0.3]}, table, parts)
+    return _searched(estimator, {"logisticregression__C": [0.003, 0.03, 0.3]}, table, part)
 
 
-def boosted_trees(table: ClaimTable, parts: Sequence[Integers]) -> list[Predict]:
+@of_each
+def boosted_trees(table: ClaimTable, part: Integers) -> Predict:
     """Boosted trees on the columns, depth and number chosen by inner folds."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     estimator = HistGradientBoostingClassifier(
         learning_rate=0.05, min_samples_leaf=40, random_state=0
     )
-    return _searched(estimator, {"max_depth": [2, 3], "max_iter": [60, 120]}, table, parts)
+    return _searched(estimator, {"max_depth": [2, 3], "max_iter": [60, 120]}, table, part)
 
 
 def _searched(
-    estimator: Any, grid: dict[str, list[Any]], table: ClaimTable, parts: Sequence[Integers]
-) -> list[Predict]:
+    estimator: Any, grid: dict[str, list[Any]], table: ClaimTable, part: Integers
+) -> Predict:
     from sklearn.model_selection import GridSearchCV, GroupKFold
     from threadpoolctl import threadpool_limits
 
-    found: list[Predict] = []
-    for part in parts:
-        responses = table.responses[part]
-        n_folds = min(_INNER_FOLDS, len(np.unique(responses)))
-        search = GridSearchCV(
-            estimator, grid, scoring="neg_brier_score", cv=GroupKFold(n_folds), n_jobs=1
-        )
-        # So few rows lose more by being shared among threads than they win.
-        with threadpool_limits(1):
-            search.fit(table.values[part], table.labels[part], groups=responses)
-        found.append(partial(_classified, search))
-    return found
-
-
-def _classified(model: Any, asked: ClaimTable) -> Floats:
-    return np.asarray(model.predict_proba(asked.values)[:, 1])
+    responses = table.responses[part]
+    n_folds = min(_INNER_FOLDS, len(np.unique(responses)))
+    search = GridSearchCV(
+        estimator, grid, scoring="neg_brier_score", cv=GroupKFold(n_folds), n_jobs=1
+    )
+    # So few rows lose more by being shared among threads than they win.
+    with threadpool_limits(1):
+        search.fit(table.values[part], table.labels[part], groups=responses)
+    return lambda asked: np.asarray(search.predict_proba(asked.values)[:, 1])

@@ -32,9 +32,6 @@ relations. An item without any stays as stated."""
 Item = tuple[Mapping[str, float], float]
 """Columns of a claim, a context or a relation, and the probability that it states."""
 
-Group = Callable[[FactGraph], str]
-"""Names the group (topic, dataset, ...) of a response, which has values of its own."""
-
 RelationClass = Callable[[FactGraph, Relation], str]
 """Names the class of a relation, which has a value of its own."""
 
@@ -125,20 +122,16 @@ def _levels_of_causes(graph: FactGraph) -> list[dict[str, float]]:
     return [{relation.source.split(" ")[0]: 1.0} for relation in graph.relations]
 
 
-def level(
-    name: str, of: Literal["claims", "contexts"] = "claims", *, per: Group | None = None
-) -> Term:
-    """One log odds for all claims or contexts of a response, or of a group of responses.
+def level(name: str, of: Literal["claims", "contexts"] = "claims") -> Term:
+    """One log odds for all claims or contexts.
 
     Args:
         name: what it is called.
         of: whose it is.
-        per: names the group of a response; groups have values of their own.
     """
 
     def columns(graph: FactGraph) -> list[dict[str, float]]:
-        group = "" if per is None else _text(per(graph), graph, "group")
-        return [{group: 1.0}] * len(graph.atoms if of == "claims" else graph.contexts)
+        return [{"": 1.0}] * len(graph.atoms if of == "claims" else graph.contexts)
 
     return Term(columns, name, None)
 
@@ -152,13 +145,10 @@ def temperature(by: KindOrClass | None = None) -> Term:
         by: "kind" (each kind of relation has its own b), a function that names a relation's
             class, or None for one b.
     """
-    _check_class(by)
+    class_of = _class_by(by)
 
     def columns(graph: FactGraph) -> list[dict[str, float]]:
-        return [
-            {class_of(by, graph, relation): stated_logit(graph, relation)}
-            for relation in graph.relations
-        ]
+        return [{class_of(graph, r): stated_logit(graph, r)} for r in graph.relations]
 
     return Term(columns, "temperature", (), 1.0, positive=True)
 
@@ -169,10 +159,10 @@ def probability(by: KindOrClass = "kind") -> Term:
     Args:
         by: "kind", or a function that names a relation's class, such as `stance_class`.
     """
-    _check_class(by)
+    class_of = _class_by(by)
 
     def columns(graph: FactGraph) -> list[dict[str, float]]:
-        return [{class_of(by, graph, relation): 1.0} for relation in graph.relations]
+        return [{class_of(graph, relation): 1.0} for relation in graph.relations]
 
     return Term(columns, "probability", None)
 
@@ -357,23 +347,21 @@ def stance_class(mapping: StanceMapping = DEFAULT_STANCES) -> RelationClass:
     return name
 
 
-def class_of(by: KindOrClass | None, graph: FactGraph, relation: Relation) -> str:
-    """Class of a relation, "" where there is one for all."""
+def _class_by(by: KindOrClass | None) -> RelationClass:
+    """What names the class of a relation, "" where there is one for all."""
     if by is None:
-        return ""
-    if isinstance(by, str):
-        return relation.kind.value
-    return _text(by(graph, relation), graph, "class")
-
-
-def _text(name: object, graph: FactGraph, what: str) -> str:
-    if not isinstance(name, str) or not name:
-        raise InputError(
-            f"fact graph {graph.id!r}: {name!r} is not a name of a {what}; return non-empty text"
-        )
-    return name
-
-
-def _check_class(by: object) -> None:
-    if not (by is None or by == "kind" or callable(by)):
+        return lambda graph, relation: ""  # noqa: ARG005
+    if by == "kind":
+        return lambda graph, relation: relation.kind.value  # noqa: ARG005
+    if not callable(by):
         raise InputError(f"the class {by!r} of relations is unknown; use 'kind' or a function")
+
+    def named(graph: FactGraph, relation: Relation) -> str:
+        name: object = by(graph, relation)
+        if not isinstance(name, str) or not name:
+            raise InputError(
+                f"fact graph {graph.id!r}: {name!r} is not a name of a class; return non-empty text"
+            )
+        return name
+
+    return named

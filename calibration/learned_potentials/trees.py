@@ -113,7 +113,7 @@ def marginal_log_odds(
         fields.append(_summed(messages[-1], above, size) + biases[:, place : place + 1])
     down = fields[-1] * 0.0
     for place in reversed(range(len(messages))):
-        shared = (fields[place + 1] + down)[:, _index(forest.parents[place])]
+        shared = (fields[place + 1] + down)[:, forest.parents[place]]
         cavity = shared - messages[place]
         down = _through(cavity, couplings[:, place : place + 1])
     return log_odds + down
@@ -128,10 +128,6 @@ def _through(field: Tensor, coupling: Tensor) -> Tensor:
 
 
 def _summed(values: Tensor, group: Integers, size: int) -> Tensor:
-    return values.new_zeros(len(values), size).index_add(1, _index(group), values)
-
-
-def _index(group: Integers) -> Tensor:
     import torch
 
-    return torch.from_numpy(group)
+    return values.new_zeros(len(values), size).index_add(1, torch.from_numpy(group), values)

@@ -76,7 +76,7 @@ def removals_of(
     # One thread and fixed memory: neither the numbers nor what is left out depend on the machine.
     exact = Exact(memory_limit=_MEMORY, threads=1)
     # Each of these holds this response alone, at position 0.
-    by_key = {fit.key: fit for fit in fits}
+    by_key = {fit.request.view_key: fit for fit in fits}
     # Views may differ in name alone, as FR2 and FR3 do without relations between contexts.
     done: dict[Hashable, Removals | None] = {}
     result = []
@@ -155,7 +155,7 @@ def _in_words(fit: CrossFittedPriors) -> str:
     own = fit.fits[fit.fold[0]]
     others = "all labelled responses" if fit.fold[0] == WHOLE else f"all but fold {fit.fold[0]}"
     values = ", ".join(f"{one['name']} {one['estimate']:.3f}" for one in own.table)
-    return f"{fit.prior.title}, learned from {others}: {values}"
+    return f"{fit.request.view.prior.title}, learned from {others}: {values}"
 
 
 def _predicted_seconds(model: FactorGraph, exact: Exact) -> float:

@@ -63,7 +63,7 @@ def write_pages(
             views = [view for _, view in part.views]
             name, response = part.data.name, at[part.data.name][graph.id]
             related = part.data.related[response] if part.data.related else {}
-            fits = [one.of([response]) for one in subject.fits if one.dataset == name]
+            fits = [one.of([response]) for one in subject.fits if one.request.dataset == name]
             removals, seconds = removals_of(graph, views, seconds, related, fits)
             filled = {
                 **shared,

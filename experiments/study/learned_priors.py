@@ -33,7 +33,7 @@ from calibration.learned_potentials.terms import (
 from experiments.findings.text import counted
 from experiments.settings.backend_settings import build_backend
 from experiments.study.cell_names import RECORDED, cell_words
-from experiments.study.config import Learned, PriorSetting
+from experiments.study.config import Learned
 from experiments.study.data import StudyData, related_graph
 from experiments.study.design import GraphView, StudyCell
 from experiments.study.reading import LoadedStudy
@@ -70,65 +70,43 @@ class PriorRequest:
 
     Attributes:
         dataset: name of the dataset.
-        variant: view of its graphs.
-        relation_model: what the study calls the source of their relations.
-        encoding: encoding of their relations.
-        prior: the setting of the priors.
+        view: view of its graphs, with the setting of the priors, at strength 1.
         backend: the algorithm that fits.
         place: what errors begin with.
         judge: text of a judge's file, in place of what is to be learned; or empty.
     """
 
     dataset: str
-    variant: str
-    relation_model: str
-    encoding: str
-    prior: PriorSetting
+    view: GraphView
     backend: Backend
     place: str
     judge: str = ""
 
     @property
+    def view_key(self) -> Key:
+        """What tells it from the others of its dataset."""
+        view = self.view
+        return view.variant, view.relation_model, view.encoding, view.prior.title
+
+    @property
     def title(self) -> str:
         """What messages call it."""
-        view = {"variant": self.variant, "relation_model": self.relation_model}
-        words = cell_words(view, view)
-        return f"priors {self.prior.title!r} of {self.dataset} ({words}, {self.encoding})"
+        variant, relation_model, encoding, prior = self.view_key
+        view = {"variant": variant, "relation_model": relation_model}
+        return f"priors {prior!r} of {self.dataset} ({cell_words(view, view)}, {encoding})"
 
     @property
     def learned(self) -> Learned:
         """What is learned, and how."""
-        return self.prior.learned or Learned()
+        return self.view.prior.learned or Learned()
 
     def key(self, fold: int) -> str:
         """What the fit without a fold is kept under."""
-        return json.dumps(
-            [self.dataset, self.variant, self.relation_model, self.encoding, self.prior.title, fold]
-        )
+        return json.dumps([self.dataset, *self.view_key, fold])
 
     def matches(self, dataset: str, view: GraphView) -> bool:
         """Whether these are the priors of a view of a dataset, at whatever strength."""
-        own = (self.dataset, self.variant, self.relation_model, self.encoding, self.prior)
-        its = (view.variant, view.relation_model, view.encoding, view.prior)
-        return own == (dataset, *its)
-
-    def cross_fitting(self, graphs: Sequence[FactGraph], seed: int) -> CrossFitting:
-        """The cross-fitting over the responses of the dataset in this view.
-
-        Raises:
-            InputError: for a relation that cannot be learned of, or nothing to learn.
-        """
-        learned = self.learned
-        return cross_fitting(
-            graphs,
-            potentials_of(self.prior, self.encoding),
-            n_folds=learned.folds,
-            seed=seed,
-            objective=learned.objective,
-            backend=self.backend,
-            penalty=learned.penalty,
-            max_iterations=learned.max_iterations,
-        )
+        return (self.dataset, self.view) == (dataset, replace(view, strength=1.0))
 
 
 @dataclass(frozen=True)
@@ -147,8 +125,8 @@ class FoldFit:
     """
 
     parameters: Parameters = ()
-    theta: tuple[float, ...] = ()
-    table: tuple[Mapping[str, Any], ...] = ()
+    theta: Sequence[float] = ()
+    table: Sequence[Mapping[str, Any]] = ()
     n_responses: int = 0
     n_labelled: int = 0
     status: str = FAILED
@@ -166,27 +144,14 @@ class CrossFittedPriors:
     """Priors learned for the responses of a dataset in one view.
 
     Attributes:
-        dataset: name of the dataset.
-        variant: view of its graphs.
-        relation_model: what the study calls the source of their relations.
-        encoding: encoding of their relations.
-        prior: the setting of the priors.
+        request: which priors, and of what.
         fold: the fold of each response, (n_responses,), or `WHOLE`.
         fits: what was learned without each fold.
     """
 
-    dataset: str
-    variant: str
-    relation_model: str
-    encoding: str
-    prior: PriorSetting
+    request: PriorRequest
     fold: tuple[int, ...]
     fits: Mapping[int, FoldFit]
-
-    @property
-    def key(self) -> Key:
-        """What tells it from the others of its dataset."""
-        return self.variant, self.relation_model, self.encoding, self.prior.title
 
     def of(self, responses: Sequence[int]) -> CrossFittedPriors:
         """The same priors for some responses alone, by position."""
@@ -208,7 +173,7 @@ class CrossFittedPriors:
             raise FactormodelsError(f"its priors could not be learned: {fit.error}")
         if fit.judge:
             return with_judged_priors(recorded, _judge(fit.judge), graph)
-        chosen = potentials_of(self.prior, self.encoding)
+        chosen = potentials_of(self.request.view)
         return apply(graph, chosen, fit.parameters, np.array(fit.theta))
 
 
@@ -229,15 +194,13 @@ def prior_requests(
         for position, priors in enumerate(loaded.study.priors)
         for setting in priors.settings()
     }
-    found: dict[tuple[str, Key], PriorRequest] = {}
+    found: dict[tuple[str, GraphView], PriorRequest] = {}
     for cell in cells:
-        view, learned = cell.view, cell.view.prior.learned
-        shown = (view.variant, view.relation_model, view.encoding)
-        key = (cell.dataset, (*shown, view.prior.title))
+        view, learned = replace(cell.view, strength=1.0), cell.view.prior.learned
         # Cells that differ only in algorithm or strength share one fit.
-        if learned is None or key in found:
+        if learned is None or (cell.dataset, view) in found:
             continue
-        place = places[view.prior.title]
+        place, text = places[view.prior.title], ""
         if learned.judge:
             if view.relation_model != RECORDED:
                 raise InputError(
@@ -245,15 +208,12 @@ def prior_requests(
                     f"of {view.relation_model}; leave out relation_models, or the judge with `only`"
                 )
             text = _judge_text(loaded, learned.judge, by_name[cell.dataset], place)
-            found[key] = PriorRequest(
-                cell.dataset, *shown, view.prior, build_backend(learned.backend, {}), place, text
-            )
-            continue
-        _check_labels(by_name[cell.dataset], learned, place)
+        else:
+            _check_labels(by_name[cell.dataset], learned, place)
         backend = build_backend(
             learned.backend, learned.settings, partial("{}.settings.{}".format, place)
         )
-        found[key] = PriorRequest(cell.dataset, *shown, view.prior, backend, place)
+        found[cell.dataset, view] = PriorRequest(cell.dataset, view, backend, place, text)
     return tuple(found.values())
 
 
@@ -316,7 +276,7 @@ def kept_fits(
         fold, needed = _folds(request, by_name[request.dataset], seed)
         if all(request.key(number) in values for number in needed):
             fits = {number: from_plain(values[request.key(number)]) for number in needed}
-            found.append(_cross_fit(request, fold, fits))
+            found.append(CrossFittedPriors(request, tuple(fold.tolist()), fits))
     return tuple(found)
 
 
@@ -332,8 +292,8 @@ def priors_table(fits: Sequence[CrossFittedPriors]) -> pd.DataFrame:
     for cross in fits:
         for fold, fit in cross.fits.items():
             shared = {
-                **{name: getattr(cross, name) for name in COLUMNS[:4]},
-                "prior": cross.prior.title,
+                "dataset": cross.request.dataset,
+                **dict(zip(COLUMNS[1:5], cross.request.view_key, strict=True)),
                 "fold": pd.NA if fold == WHOLE else fold,
                 **{name: getattr(fit, name) for name in ("n_responses", "n_labelled", "status")},
                 "converged": fit.converged,
@@ -348,8 +308,9 @@ def priors_table(fits: Sequence[CrossFittedPriors]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"fold": "Int64"})
 
 
-def potentials_of(prior: PriorSetting, encoding: str) -> Potentials:
-    """What a setting of the priors makes free, what it sets, and what it leaves."""
+def potentials_of(view: GraphView) -> Potentials:
+    """What the priors of a view make free, what they set, and what they leave."""
+    prior = view.prior
     learned = prior.learned or Learned()
     by = stance_class() if learned.by == "stance" else learned.by
     relations = None
@@ -363,7 +324,7 @@ def potentials_of(prior: PriorSetting, encoding: str) -> Potentials:
         if "context_prior" in learned.parameters
         else prior.context,
         relations,
-        encoding,
+        view.encoding,
     )
 
 
@@ -382,18 +343,10 @@ def as_plain(learned: LearnedPotentials) -> dict[str, Any]:
 
 def from_plain(value: Mapping[str, Any]) -> FoldFit:
     """The fit that plain data stand for; that of an error alone has failed."""
-    if value["error"]:
-        return FoldFit(error=value["error"])
-    if "judge" in value:
-        return FoldFit(status="converged", judge=value["judge"])
-    return FoldFit(
-        parameters=tuple(Parameter(**item) for item in value["parameters"]),
-        theta=tuple(value["theta"]),
-        table=tuple(value["table"]),
-        n_responses=value["n_responses"],
-        n_labelled=value["n_labelled"],
-        status=value["status"],
-    )
+    parameters = tuple(Parameter(**item) for item in value.get("parameters", ()))
+    # That of a judge, which was learned elsewhere, tells no status.
+    status = FAILED if value["error"] else "converged"
+    return FoldFit(**{"status": status, **value, "parameters": parameters})
 
 
 @cache
@@ -455,14 +408,24 @@ def _fit(
     def views() -> list[FactGraph]:
         related = dataset.related or ({},) * len(dataset.graphs)
         return [
-            related_graph(graph, own, request.relation_model, request.variant)
+            related_graph(graph, own, request.view.relation_model, request.view.variant)
             for graph, own in zip(dataset.graphs, related, strict=True)
         ]
 
     @cache
     def cross_fitter() -> CrossFitting:
         notice(f"learning {request.title}: {counted(len(needed), 'fit')}")
-        return request.cross_fitting(views(), seed)
+        learned = request.learned
+        return cross_fitting(
+            views(),
+            potentials_of(request.view),
+            n_folds=learned.folds,
+            seed=seed,
+            objective=learned.objective,
+            backend=request.backend,
+            penalty=learned.penalty,
+            max_iterations=learned.max_iterations,
+        )
 
     def fitted(number: int) -> dict[str, Any]:
         if request.judge:
@@ -489,7 +452,7 @@ def _fit(
             value = fitted(number)
             kept.put(request.key(number), value)
         fits[number] = from_plain(value)
-    return _cross_fit(request, fold, fits)
+    return CrossFittedPriors(request, tuple(fold.tolist()), fits)
 
 
 def _folds(
@@ -505,17 +468,3 @@ def _folds(
     if labelled:
         fold[labelled] = response_folds([dataset.graphs[at].id for at in labelled], n_folds, seed)
     return fold, [*range(n_folds), *([WHOLE] if (fold == WHOLE).any() else [])]
-
-
-def _cross_fit(
-    request: PriorRequest, fold: NDArray[np.int64], fits: Mapping[int, FoldFit]
-) -> CrossFittedPriors:
-    return CrossFittedPriors(
-        request.dataset,
-        request.variant,
-        request.relation_model,
-        request.encoding,
-        request.prior,
-        tuple(fold.tolist()),
-        fits,
-    )

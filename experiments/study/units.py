@@ -167,7 +167,7 @@ class TaskQueue:
             if isinstance(graphs, PackedGraphs)
             else tuple(graphs[response] for response in responses),
             tuple((cell, self._cells[cell]) for cell in block.cells),
-            tuple(one.of(responses) for one in self._learned if one.dataset == name),
+            tuple(one.of(responses) for one in self._learned if one.request.dataset == name),
             tuple(related[response] for response in responses) if related else (),
             suspected=block.deaths > 0,
         )
@@ -442,7 +442,7 @@ class _Graphs:
         chosen = task.graphs[responses.start : responses.stop]
         self.facts = dict(zip(responses, chosen, strict=True))
         self._learned: dict[tuple[str, ...], CrossFittedPriors] = {
-            cross.key: cross for cross in task.learned
+            cross.request.view_key: cross for cross in task.learned
         }
         self._related = task.related
         self._views: dict[tuple[int, tuple[str, ...]], FactGraph] = {}

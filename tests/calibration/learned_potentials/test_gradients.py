@@ -35,8 +35,8 @@ STEP = 1e-4
 the rounding of log Z, 1e-14, divided by it."""
 
 
-def topic(graph: FactGraph) -> str:
-    return graph.topic
+def topics(graph: FactGraph) -> list[dict[str, float]]:
+    return [{graph.topic: 1.0}] * len(graph.atoms)
 
 
 def half(graph: FactGraph, relation: Relation) -> str:
@@ -59,7 +59,7 @@ ATOMS, CONTEXTS = level("atom_prior"), level("context_prior", "contexts")
 
 SPECIFICATIONS = {
     "shared": Potentials(ATOMS, CONTEXTS, temperature()),
-    "grouped": Potentials(level("atom_prior", per=topic), None, temperature("kind")),
+    "grouped": Potentials(Term(topics, "atom_prior", None), None, temperature("kind")),
     "classes": Potentials(ATOMS, None, probability(half)),
     "kinds": Potentials(0.4, CONTEXTS, probability("kind")),
     "columns": Potentials(Term(place, "claim", {"level"}), 0.9, Term(told, "relation", {"level"})),

@@ -14,6 +14,7 @@ from calibration.learned_potentials.graph_fitting import fit_potentials as fit
 from calibration.learned_potentials.learned import FitStatus, LearnedPotentials, ValueStatus
 from calibration.learned_potentials.terms import (
     Potentials,
+    Term,
     level,
     probability,
     stance_class,
@@ -50,7 +51,7 @@ def test_parameters_of_the_generator_are_recovered(learned: LearnedPotentials) -
 
 def test_classes_and_groups_are_recovered_from_labels_of_the_model_itself() -> None:
     potentials = Potentials(
-        level("atom_prior", per=lambda graph: graph.topic),
+        Term(lambda graph: [{graph.topic: 1.0}] * len(graph.atoms), "atom_prior", None),
         None,
         probability("kind"),
         "implication",
@@ -240,8 +241,8 @@ def test_bad_input_is_refused() -> None:
         (lambda: Potentials(encoding="magic"), "the encoding 'magic' is unknown"),
         (lambda: temperature(by="mood"), "use 'kind' or a function"),  # type: ignore[arg-type]
         (
-            lambda: fit(graphs, Potentials(level("p", per=lambda graph: graph.topic))),
-            "'' is not a name of a group",
+            lambda: fit(graphs, Potentials(relations=probability(lambda graph, _: graph.topic))),
+            "'' is not a name of a class",
         ),
     ]
     for call, words in cases:

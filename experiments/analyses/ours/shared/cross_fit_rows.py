@@ -16,10 +16,15 @@ from calibration.learned_potentials.methods import (
     CrossFitTask,
     learning_parts,
 )
-from calibration.learned_potentials.rivals import field
+from calibration.learned_potentials.rivals import cross_fitted, field
 from calibration.validation import Floats
 from experiments.analyses.interval_values import mean_of_clusters, named
-from experiments.analyses.posteriors import LabelledAtoms, score_change, scores_with_intervals
+from experiments.analyses.posteriors import (
+    LabelledAtoms,
+    labelled_atoms,
+    score_change,
+    scores_with_intervals,
+)
 
 _PENALTY = 30.0
 _SCORES = ("brier", "log_loss", "auroc")
@@ -27,9 +32,7 @@ _SCORES = ("brier", "log_loss", "auroc")
 
 def labelled(task: CrossFitTask) -> LabelledAtoms:
     """The labelled claims of a task."""
-    table, kept = task.table, ~np.isnan(task.table.labels)
-    ids = np.array([response for response, _ in table.ids])
-    return LabelledAtoms(table.labels[kept], ids[kept], kept)
+    return labelled_atoms(task.graphs, "the responses")
 
 
 def judged(task: CrossFitTask, names: Sequence[str], step: Callable[[], None]) -> dict[str, Floats]:
@@ -100,9 +103,9 @@ def curve_row(name: str, size: int, task: CrossFitTask, n_draws: int, seed: int)
 def ablation_rows(task: CrossFitTask, whole_of: ColumnMethod, seed: int) -> list[dict[str, Any]]:
     """A linear field without each cause, group of columns and column, less the whole."""
     # One penalty for all, as inner folds choose it, so that it makes no difference.
-    method, atoms = ColumnMethod(field(FieldSettings(penalty=_PENALTY))), labelled(task)
+    learner, atoms = field(FieldSettings(penalty=_PENALTY)), labelled(task)
     whole = whole_of.table(task)
-    p = method.fitted(task, whole)[atoms.kept]
+    p = cross_fitted(learner, whole, task.fold)[atoms.kept]
     left: dict[tuple[str, str], Sequence[str]] = {
         **{("cause", f"cause of the {name}"): (name,) for name in whole.groups},
         **{("group of columns", name): names for name, names in COLUMN_GROUPS.items()},
@@ -113,7 +116,7 @@ def ablation_rows(task: CrossFitTask, whole_of: ColumnMethod, seed: int) -> list
     for (kind, name), names in left.items():
         kept = [column for column in whole.names if column not in names]
         causes = [cause for cause in whole.groups if cause not in names]
-        without = method.fitted(task, whole.of(kept, causes))[atoms.kept]
+        without = cross_fitted(learner, whole.of(kept, causes), task.fold)[atoms.kept]
         change = score_change("brier", without, p, atoms, seed)
         rows.append({"kind": kind, "left_out": name} | named("brier", change))
     return rows
