@@ -18,6 +18,8 @@ from factormodels.variants import variant
 if TYPE_CHECKING:
     from factormodels.io import read, read_many, write, write_many
 
+    __version__: str
+
 __all__ = [
     "Atom",
     "Context",
