@@ -87,7 +87,12 @@ class Estimate:
         """Why there is a value and no interval, in a few words; empty where there is one."""
         if not math.isfinite(self.value) or not math.isnan(self.lower):
             return ""
-        return "fewer than two responses" if self.n < 2 else "no redraw of the responses moves it"
+        if self.n < 2:
+            return "fewer than two responses"
+        # Not that no redraw moves it: where claims are separated, discrimination is the uncertainty
+        # of the labels, which redraws move; but of labels that nothing leaves open there is no law
+        # that its interval could come of.
+        return "its method finds no chance in these responses"
 
 
 @dataclass(frozen=True)

@@ -80,10 +80,10 @@ MEASURED_DIFFERENCES: Mapping[str, tuple[float, ...]] = MappingProxyType(
 
 
 COVERS = (
-    '"(covers 0.90)" behind an interval says how often its like held the truth in simulations, '
-    "where that is not its level."
+    "Coverage: how often intervals of so many responses held the truth in simulations, where that "
+    "is not their level."
 )
-"""What a reader must know of the coverage behind an interval."""
+"""What a reader must know of the column ``coverage`` beside an interval."""
 
 
 def coverage_warning(

@@ -647,12 +647,13 @@ def _said(blocks: Sequence[_Block]) -> list[str]:
     What holds of intervals alone stands below their table.
     """
     from calibration.estimate import ABOVE_INTERVAL
+    from calibration.scores.coverage import COVERS
 
     return [
         f"{block.name}: {remark}" if block.name and "without a label" in remark else remark
         for block in blocks
         for remark in block.found.remarks
-        if not remark.startswith(("In brackets", "*", ABOVE_INTERVAL))
+        if not remark.startswith(("In brackets", "*", ABOVE_INTERVAL, COVERS))
     ]
 
 

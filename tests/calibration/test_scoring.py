@@ -266,9 +266,20 @@ def test_no_interval_of_perfectly_separated_claims_is_a_point(
         assert not each.upper - each.lower < 1e-9, each
         without = math.isfinite(each.value) and math.isnan(each.lower)
         assert bool(each.no_interval) == without, each
-        told += each.no_interval == "no redraw of the responses moves it"
+        told += each.no_interval == "its method finds no chance in these responses"
     # All but those of the base rate, which has Wilson's, and what is not defined.
     assert told >= 8
+
+
+def test_an_interval_that_is_missing_does_not_say_that_redraws_agree() -> None:
+    """Responses differ in their shares of true claims, so that redraws move what is explained."""
+    y = np.concatenate([[True] * (1 + r % 5) + [False] * (5 - r % 5) for r in range(9)])
+    ids = np.repeat(np.arange(9), 6)
+    found = scored(np.where(y, 0.9, 0.1), y, ids, n_bootstrap=200)
+    explained = found["corp_brier_discrimination"]
+    assert explained.value == pytest.approx(found["corp_brier_uncertainty"].value)
+    assert found["corp_brier_uncertainty"].upper > found["corp_brier_uncertainty"].lower
+    assert explained.no_interval == "its method finds no chance in these responses"
 
 
 def test_atoms_of_weight_zero_do_not_count() -> None:

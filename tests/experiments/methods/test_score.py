@@ -235,10 +235,19 @@ def test_perfectly_separated_claims_have_no_interval_and_the_table_says_why(
     shown = invoke("score", path).stdout
     for title in ("Brier", "Discrimination (Brier)", "ECE", "AUROC", "AURC"):
         line = next(line for line in shown.splitlines() if line.startswith(f"{title}   "))
-        assert "no interval: no redraw of the responses moves it" in line, title
+        assert "no interval: its method finds no chance in these responses" in line, title
         assert "[" not in line, title
     assert "Accuracy                1.000 [0.510, 1.000]" in shown
     assert "p has a Brier score of 0.010 on 24 claims" in shown
+
+
+def test_what_a_column_says_of_intervals_is_said_below_its_table_alone() -> None:
+    generator = np.random.default_rng(2)
+    p = generator.random(150)
+    rows = {"response": np.arange(150) // 6, "p": p, "label": generator.random(150) < p}
+    found = score(pd.DataFrame(rows), resamples=19, n_bootstrap=20)
+    assert "Covers: what those of so many responses" in found.tables["intervals"].note
+    assert not any("simulations" in each for each in found.sentences)
 
 
 def test_the_command_writes_what_it_prints(tmp_path: Path) -> None:
