@@ -27,13 +27,19 @@ from experiments.evaluators.assess_tables import (
     stage_remarks,
     summary_table,
 )
-from experiments.evaluators.batch import Batch, BatchSettings, assess_responses
+from experiments.evaluators.batch import (
+    CONSUMPTION_KEY,
+    Batch,
+    BatchSettings,
+    assess_responses,
+)
 from experiments.evaluators.coherence import ClaimCoherenceSettings, coherence
 from experiments.evaluators.core import CoreSettings
 from experiments.evaluators.costs import CLAIMS_PER_SENTENCE
 from experiments.evaluators.estimate import estimate
 from experiments.evaluators.gate import EXIT_KEY, WORDS, early_exit, unless
 from experiments.evaluators.inputs import LoadedResponses, ResponseSettings
+from experiments.evaluators.purse import Purse
 from experiments.evaluators.response import Compared, summarise_judged, with_core
 from experiments.evaluators.setup import AssessmentPlan, Stride, make_plan
 from experiments.evaluators.spending import (
@@ -49,6 +55,7 @@ from experiments.findings.text import counted, in_sample_remark, interval
 from experiments.settings import SET, Option, Settings, Words, front_door
 from experiments.settings.backend_settings import AlgorithmSettings
 from factormodels.encodings import DEFAULT_ENCODING
+from factormodels.extraction.relation_models.prompted import STAGE
 from factormodels.extraction.retrieval.web import WebRetriever
 from factormodels.extraction.stages.relations import LEAST_PROBABILITY
 from factormodels.variants import between_claims
@@ -56,6 +63,7 @@ from inference.warm_up import warm_up
 
 if TYPE_CHECKING:
     from experiments.evaluators.inputs import Texts
+    from factormodels.fact_graph import FactGraph
 
 MOST_MISSING = 0.05
 """The share of relations, or of verdicts, that may be missing of an assessment that is complete."""
@@ -239,6 +247,7 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
             prepare=partial(warm_up, plan.views[0].backend),
             report=places.enter_context(session.responses(len(graphs))),
             elsewhere=elsewhere,
+            earlier=partial(_paid_before, plan.purse),
         )
         agreeing = None
         if settings.coherence and any(graph.atoms for graph in batch.graphs):
@@ -252,6 +261,13 @@ def assess(texts: Texts, settings: AssessSettings) -> Findings:
                 encoding=settings.encoding,
             )
     return _findings(loaded, batch, plan, settings, session, agreeing)
+
+
+def _paid_before(purse: Purse | None, graph: FactGraph) -> None:
+    """Take the relations of a response out of the purse that an earlier run paid for."""
+    took = graph.metadata.get(CONSUMPTION_KEY, {}).get(STAGE)
+    if purse is not None and took:
+        purse.note(graph.id, took["cost"])
 
 
 def with_early_exit(plan: AssessmentPlan) -> AssessmentPlan:
@@ -373,6 +389,11 @@ def _of_asking(batch: Batch, plan: AssessmentPlan, settings: AssessSettings) -> 
         yield (
             f"Asked the web for {store.asked['searches']:,} searches{paid}, "
             f"{store.asked['pages']:,} pages."
+        )
+    if plan.purse is not None:
+        yield (
+            f"Relations took {plan.purse.took:.6g} of {plan.purse.amount:g} US dollars, with what "
+            "answers from the cache took when they were asked for."
         )
     if batch.resumed:
         yield f"{batch.resumed:,} responses were finished by an earlier run."

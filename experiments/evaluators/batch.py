@@ -135,6 +135,7 @@ def assess_responses(
     prepare: Callable[[], None] = lambda: None,
     report: Report | None = None,
     elsewhere: Elsewhere | None = None,
+    earlier: Callable[[FactGraph], None] = lambda _: None,
 ) -> Batch:
     """Assess responses and write them as JSON Lines that the graph reader reads.
 
@@ -157,6 +158,7 @@ def assess_responses(
             first questions are under way.
         report: called after every response, in the order in which they are finished.
         elsewhere: where responses are computed; None: in this process, one at a time.
+        earlier: called with every response that an earlier run had finished, before others begin.
 
     Raises:
         InputError: if the output or the store cannot be written, or the store is of other
@@ -180,11 +182,12 @@ def assess_responses(
         todo: list[int] = []
         for place, key in enumerate(keys):
             # Hashed by content, so a response that was edited since is assessed anew.
-            earlier = None if store is None else _finished(store, key, how.retry_failed)
-            if earlier is None:
+            finished = None if store is None else _finished(store, key, how.retry_failed)
+            if finished is None:
                 todo.append(place)
             else:
-                settle(place, earlier)
+                earlier(finished)
+                settle(place, finished)
         resumed = len(found)
 
         # Backends use the processors themselves, and are not made for several threads.

@@ -18,6 +18,7 @@ from experiments.asking.relation_models import (
 from experiments.asking.searchers import GIVEN, RETRIEVERS, Search, build_retriever
 from experiments.evaluators.core import core_stage
 from experiments.evaluators.gate import WORDS, Gate, early_exit, likeness_of_pairs
+from experiments.evaluators.purse import Purse
 from experiments.evaluators.response import AssessmentView
 from experiments.evaluators.threads import LocalRelations
 from experiments.settings import Option
@@ -74,6 +75,7 @@ class AssessmentPlan:
         relation_place: which of the stages asks for relations.
         relation_facts: what their answers depend on.
         gate: what keeps pairs from being asked; None where nothing does.
+        purse: US dollars for relations; None where no amount is given.
     """
 
     settings: AssessSettings
@@ -90,6 +92,7 @@ class AssessmentPlan:
     relation_place: int
     relation_facts: Mapping[str, Any]
     gate: Gate | None = None
+    purse: Purse | None = None
 
     @property
     def asks_nobody(self) -> bool:

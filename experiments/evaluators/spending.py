@@ -18,6 +18,7 @@ from calibration.unasked.order import tell, values
 from calibration.validation import Floats
 from experiments.evaluators.estimate import StageEstimate, estimate
 from experiments.evaluators.gate import TOO_UNLIKE, Alike, Gate
+from experiments.evaluators.purse import Purse
 from experiments.evaluators.threads import LocalRelations
 from experiments.evaluators.unasked import Askable, answer_of, askable
 from experiments.findings.artefacts import PaperFigure
@@ -61,12 +62,14 @@ class Limits:
     """How much is asked.
 
     Attributes:
-        calls: pairs of each response by its id; None for all.
+        calls: pairs of each response by its id; None for all. With a purse they are an estimate.
         stop: ends where no claim's verdict is more likely to change than this.
+        purse: US dollars for all responses, where an amount was given.
     """
 
     calls: Mapping[str, int] | None
     stop: float | None
+    purse: Purse | None = None
 
 
 def limits(
@@ -97,7 +100,8 @@ def limits(
                 f"--spend {spend!r}: the price of a call is not known; give --price-in and "
                 "--price-out, or a number of calls"
             )
-        calls = int(float(amount[1]) / price)
+        # Decimals that a float does not hold must not cost a call.
+        calls = int(float(amount[1]) / price + 1e-9)
     elif spend.strip().isdecimal():
         calls = int(spend)
     else:
@@ -111,7 +115,13 @@ def limits(
     whole = np.floor(shares).astype(np.int64)
     more = np.argsort(whole - shares, kind="stable")[: round(float(shares.sum() - whole.sum()))]
     whole[more] += 1
-    return Limits(dict(zip((one.id for one in graphs), whole.tolist(), strict=True)), stop)
+    names = [graph.id for graph in graphs]
+    of_each = dict(zip(names, whole.tolist(), strict=True))
+    if not amount or not price:
+        return Limits(of_each, stop)
+    dollars = float(amount[1]) * sizes / max(1.0, sizes.sum())
+    purse = Purse(float(amount[1]), dict(zip(names, dollars.tolist(), strict=True)), price)
+    return Limits(of_each, stop, purse)
 
 
 def on_budget(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> AssessmentPlan:
@@ -134,7 +144,7 @@ def on_budget(graphs: Sequence[FactGraph], plan: AssessmentPlan) -> AssessmentPl
     )
     stages = list(plan.stages)
     stages[plan.relation_place] = stage
-    return replace(plan, stages=tuple(stages))
+    return replace(plan, stages=tuple(stages), purse=allowed.purse)
 
 
 def _planned(
@@ -315,8 +325,11 @@ def spending_stage(
 
     def stage(graph: FactGraph) -> FactGraph:
         merged = near_duplicates_merged(graph, alike=None if gate is None else gate.of_passages)
-        calls = None if allowed.calls is None else allowed.calls.get(graph.id, 0)
-        chosen = _Chosen(model, merged, variant, least, encoding, calls, allowed.stop, gate)
+        every = allowed.calls is None or allowed.purse is not None
+        calls = None if every else (allowed.calls or {}).get(graph.id, 0)
+        chosen = _Chosen(
+            model, merged, variant, least, encoding, calls, allowed.stop, gate, allowed.purse
+        )
         found = relation_stage(chosen, variant, least, facts)(merged)
         told = {**found.metadata[METADATA_KEY], "risk": chosen.risk}
         return replace(found, metadata={**found.metadata, METADATA_KEY: told})
@@ -336,6 +349,7 @@ class _Chosen:
     calls: int | None
     stop: float | None
     gate: Gate | None = None
+    purse: Purse | None = None
     risk: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -368,16 +382,33 @@ class _Chosen:
                     break
             worth = values(law, asked.pairs, state, odds, told.weight)
             batch = _next(asked, worth, state.asked | closed, min(left, AT_ONCE))
-            given = self.model.judge([numbered[number] for number in batch])
-            for number, answer in zip(batch, given, strict=True):
+            given = list(self._answers([numbered[number] for number in batch]))
+            # Fewer than were asked for, where no more fit into the purse.
+            for number, answer in zip(batch, given, strict=False):
                 answers[numbered[number]] = answer
                 self._learn(law, asked, state, odds, told, number, answer)
-            left -= len(batch)
+            left = left - len(batch) if len(given) == len(batch) else 0
         last = between[:left] if self.stop is None else []
-        answers.update(zip(last, self.model.judge(last) if last else [], strict=True))
+        answers.update(zip(last, self._answers(last), strict=False))
         risks = stated_risk(law, asked.pairs, state, odds, told.weight)
         self.risk = dict(zip(self.graph.atom_ids, risks.tolist(), strict=True))
         return [answers.get(pair, TOO_UNLIKE if pair in kept_out else _NOT_ASKED) for pair in pairs]
+
+    def _answers(self, pairs: Sequence[TextPair]) -> Iterator[Judgement | Missing]:
+        """Answers to the pairs in turn, until no more fit into the purse.
+
+        It parts a batch and does not choose it, so that a larger one asks for the same pairs first.
+        """
+        if self.purse is None:
+            yield from self.model.judge(pairs) if pairs else ()
+            return
+        while pairs:
+            with self.purse.batch(self.graph.id, len(pairs)) as count:
+                given = self.model.judge(pairs[:count]) if count else []
+            if not given:
+                return
+            yield from given
+            pairs = pairs[count:]
 
     def _learn(
         self,

@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 _EDGES = (0.02, 0.05, 0.2, 0.5, 1.0)
 """Where classes of the stated risk end."""
 
+_SHARES = (
+    *(0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.42, 0.45, 0.5, 0.53, 0.55, 0.6, 0.65),
+    *(0.7, 0.75, 0.8, 0.85, 0.9, 0.95),
+)
+"""Every twentieth of the calls; those of own passages alone in FR2, and of stopping at one half."""
+
 _RISKS = columns_as(
     "data | variant | most:2 risk up to | claims:0 | stated:3 mean stated | changed:3±"
 )
@@ -64,7 +70,7 @@ class Settings:
     __pydantic_config__: ClassVar = STRICT
 
     datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
-    shares: tuple[float, ...] = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.42, 0.53, 0.7, 0.85)
+    shares: tuple[float, ...] = _SHARES
     risks_at: tuple[float, ...] = (0.1, 0.2, 0.3)
     folds: Annotated[int, Field(ge=2)] = 5
     together: bool = False

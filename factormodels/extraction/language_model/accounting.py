@@ -159,6 +159,10 @@ class Account:
         if isinstance(answer, Failure) and answer.outage:
             self.outages.append(answer.reason)
 
+    def costs(self, stage: str) -> list[float | None]:
+        """US dollars of each answer of a stage, in turn; None where its price is not known."""
+        return [cost for _, _, cost in self._stages.get(stage, ())]
+
     def take(self) -> dict[str, Any]:
         """Answers, tokens and cost by stage, and begin anew.
 
@@ -197,6 +201,11 @@ def charged_to(account: Account) -> Iterator[None]:
         _ACCOUNT.reset(token)
 
 
+def charged_account() -> Account | None:
+    """The account that answers are added to here; None outside of every `charged_to`."""
+    return _ACCOUNT.get()
+
+
 class Consumption(WrappedModel):
     """A language model that adds up what its answers took: in an account, or until it is asked.
 
@@ -217,7 +226,7 @@ class Consumption(WrappedModel):
         Raises:
             StoppedError: if nobody waits for it any more.
         """
-        account = _ACCOUNT.get() or self._own
+        account = charged_account() or self._own
         if account.stopped():
             raise StoppedError("the assessment was stopped")
         answer = await self._model.complete(request)

@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
+from factormodels import read_many
 from factormodels.extraction.language_model.cache import AnswerCache
 from tests.experiments.conftest import environment, write_batch
-from tests.experiments.evaluators.test_assess_model import provider
+from tests.experiments.evaluators.test_assess_model import provider, stage_of
+from tests.factormodels.extraction.questions import question_of
 from tests.factormodels.extraction.server import Reply, ScriptedServer
 
 pytestmark = [pytest.mark.service, pytest.mark.kill]
@@ -81,3 +83,36 @@ def test_one_file_holds_every_answer_however_the_command_ends(
         whole = len(server.requests) - asked + finished
         # Nothing that the copy holds is asked for again.
         assert whole == len(AnswerCache(copied, read_only=True))
+
+
+@pytest.mark.parametrize("amount", ["60", "US$ 0.0015"])
+def test_an_interrupted_budget_goes_on_where_it_was(keyed: Path, amount: str) -> None:
+    write_batch(keyed, RESPONSES, {f"{n}.txt": f"Train {n} crosses bridges." for n in range(3)})
+    # A call has twenty-two tokens, at a dollar a million: the amount is of 68.
+    more = ("--spend", amount, "--atoms", "sentences", "--model", "price-in=1,price-out=1")
+    with ScriptedServer(slow_provider) as server:
+        interrupted = assess(keyed, server.url, *more, "--out", "o")
+        deadline = time.monotonic() + 120.0
+        while len(server.requests) < 20 and time.monotonic() < deadline:
+            time.sleep(0.005)
+        interrupted.send_signal(signal.SIGINT)
+        _, errors = interrupted.communicate(timeout=600)
+        assert interrupted.returncode == 130, errors
+        before = len(server.requests)
+        kept = len(AnswerCache(keyed / "answers.sqlite", read_only=True))
+        again = assess(keyed, server.url, *more, "--out", "o")
+        _, errors = again.communicate(timeout=600)
+        assert again.returncode == 0, errors
+        asked = [question_of(each) for each in server.requests if stage_of(each) == "relations"]
+        # Only what was under way is asked for again, at most 8 calls.
+        assert len(asked) - len(set(asked)) <= before - kept <= 8
+        whole = len(AnswerCache(keyed / "answers.sqlite", read_only=True))
+        # The share of each of sixteen responses is of 4.3 calls.
+        assert whole == len(set(asked)) == (60 if amount == "60" else 64)
+        calm = assess(keyed, server.url, *more, "--out", "calm", "--model", "cache=calm.sqlite")
+        _, errors = calm.communicate(timeout=600)
+        assert calm.returncode == 0, errors
+    told = [graph.metadata["relations"] for graph in read_many(keyed / "o/graphs.jsonl")]
+    assert sum(one["asked"] for one in told) == whole
+    assert any(one["unasked"] for one in told)
+    assert (keyed / "o/graphs.jsonl").read_bytes() == (keyed / "calm/graphs.jsonl").read_bytes()

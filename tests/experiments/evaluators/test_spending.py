@@ -89,7 +89,10 @@ def test_asking_ends_once_the_stated_risk_is_below_the_limit() -> None:
 def test_a_budget_is_shared_out_by_claims() -> None:
     graphs = [FactGraph(f"r{n}", tuple(Atom(f"a{k}") for k in range(n))) for n in (1, 3, 6)]
     assert limits(graphs, "20", None, None, 1.0).calls == {"r1": 2, "r3": 6, "r6": 12}
-    assert limits(graphs, "US$ 2", None, 0.1, 1.0).calls == {"r1": 2, "r3": 6, "r6": 12}
+    dollars = limits(graphs, "US$ 2", None, 0.1, 1.0)
+    assert dollars.calls == {"r1": 2, "r3": 6, "r6": 12}
+    assert dollars.purse is not None
+    assert dollars.purse.shares == pytest.approx({"r1": 0.2, "r3": 0.6, "r6": 1.2})
     assert limits(graphs, "40", None, None, 2.0).calls == {"r1": 2, "r3": 6, "r6": 12}
     shared = limits(graphs, "7", None, None, 1.0).calls
     assert sum((shared or {}).values()) == 7
