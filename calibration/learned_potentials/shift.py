@@ -200,9 +200,10 @@ def shift_of(
     shares = weights[0][:, 0][np.isfinite(weights[0][:, 0])]
     off = np.quantile(moved_gaps[np.isfinite(moved_gaps)], 0.95) if len(shares) else np.nan
     low, high = np.quantile(shares, [0.025, 0.975]) if len(shares) else (np.nan,) * 2
+    bounds = np.clip([gap - off, gap + off], 0.0, 1.0)
     found = Shift(
-        float(gap), *(float(end) for end in np.clip([gap - off, gap + off], 0.0, 1.0)),
-        max(p_values), weight, float(low), float(high),
+        float(gap), float(bounds[0]), float(bounds[1]), max(p_values),
+        weight, float(low), float(high),
         old, new.n_responses, ShiftStatus.REPRODUCED,
     )  # fmt: skip
     return replace(found, status=_status(found, mean_posterior))
