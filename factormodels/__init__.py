@@ -6,19 +6,12 @@ graph = read("fact_graph.json")
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.errors import FactormodelsError, InputError, MissingDependencyError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
+from factormodels.io import read, read_many, write, write_many
 from factormodels.variants import variant
-
-if TYPE_CHECKING:
-    from factormodels.io import read, read_many, write, write_many
-
-    __version__: str
 
 __all__ = [
     "Atom",
@@ -41,14 +34,8 @@ DISTRIBUTION = "factorfacts"
 """What the package index calls the distribution; `factormodels` is somebody else's there."""
 
 
-_FILES = ("read", "read_many", "write", "write_many")
-"""Of `factormodels.io`, whose readers of thirty formats are loaded when one is asked for."""
-
-
-def __getattr__(name: str) -> Any:
-    """What reads and writes files, and `__version__`: "unknown" where nothing is installed."""
-    if name in _FILES:
-        return getattr(import_module("factormodels.io"), name)
+def __getattr__(name: str) -> str:
+    """`__version__`: that of the installed distribution; "unknown" where it is not installed."""
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import metadata
@@ -57,7 +44,3 @@ def __getattr__(name: str) -> Any:
         return metadata.version(DISTRIBUTION)
     except metadata.PackageNotFoundError:
         return "unknown"
-
-
-def __dir__() -> list[str]:
-    return [*globals(), *_FILES]

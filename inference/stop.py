@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.errors import InputError
-from inference.kernels.compiled import PREPARATION
+from inference.kernels.preparation import PREPARATION
 
 _LEAST_WAIT = 1e-3
 """Seconds between two looks at a clock that stands still."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as field_of
 from functools import partial
 
 import numpy as np
@@ -146,12 +147,14 @@ class GraphMethod:
     Attributes:
         make: from a response to the graph.
         potentials: what is learned of it.
-        backend: the inference backend, by name or built.
+        backend: the inference backend.
+        settings: its settings.
     """
 
     make: Make
     potentials: Callable[[CrossFitTask], Potentials]
-    backend: str | Backend = "auto"
+    backend: str = "auto"
+    settings: Mapping[str, float] = field_of(default_factory=dict)
 
     def suits(self, task: CrossFitTask) -> bool:
         """Whether the responses state the distributions that it reads."""
@@ -164,7 +167,7 @@ class GraphMethod:
             self.potentials(task),
             n_folds=task.n_folds,
             seed=task.seed,
-            backend=self.backend,
+            backend=get_backend(self.backend, **self.settings),
             penalty=PENALTY,
             with_errors=False,
         )
@@ -174,7 +177,8 @@ class GraphMethod:
         """Cross-fitted probability of each claim, (n,)."""
         if parts is not None:
             raise InputError("graphs are learned from all other folds; take a method of columns")
-        return claim_posteriors(self.graphs(task), self.potentials(task).encoding, self.backend)
+        backend = get_backend(self.backend, **self.settings)
+        return claim_posteriors(self.graphs(task), self.potentials(task).encoding, backend)
 
 
 def taught_classes(task: CrossFitTask, view: str, encoding: str) -> list[FactGraph]:
@@ -192,7 +196,7 @@ def taught_classes(task: CrossFitTask, view: str, encoding: str) -> list[FactGra
     return GraphMethod(make, lambda _: kinds, backend).graphs(task)
 
 
-_LOOSE = get_backend("lbp", tolerance=1e-5, max_iterations=100)
+_LOOSE = {"tolerance": 1e-5, "max_iterations": 100}
 """Of belief propagation where contexts join all claims: what does not settle soon never does."""
 
 
@@ -222,9 +226,9 @@ CLASSES: Mapping[str, GraphMethod] = {
     "ranks": GraphMethod(_STARS, lambda _: classes(strongest=FINE_EDGES)),
     "ranks, causes": GraphMethod(_STARS, lambda _: classes(strongest=FINE_EDGES, causes=_BOTH)),
     "six classes, FR2": GraphMethod(_FR2, lambda _: classes("FR2"), "lbp"),
-    "contexts as variables": GraphMethod(own_passages, _linear, _LOOSE),
-    "contexts as variables, FR2": GraphMethod(_FR2, _linear, _LOOSE),
-    "contexts as variables, FR3": GraphMethod(_FR3, _linear, _LOOSE),
+    "contexts as variables": GraphMethod(own_passages, _linear, "lbp", _LOOSE),
+    "contexts as variables, FR2": GraphMethod(_FR2, _linear, "lbp", _LOOSE),
+    "contexts as variables, FR3": GraphMethod(_FR3, _linear, "lbp", _LOOSE),
 }
 """Graphs whose relations have a strength for each class of what they state."""
 

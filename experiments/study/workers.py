@@ -105,15 +105,20 @@ def in_processes(
     """
     packed = pickle.dumps(tuple(backends))
     held: list[Task] = []
-    over = False
+    over = patient = False
     while not over:
         with nullcontext(pool) if pool is not None else process_pool(count) as team:
-            over = yield from _until_one_dies(team, take, held, count, packed)
-        pool = None
+            over = yield from _until_one_dies(team, take, held, count, packed, patient)
+        pool, patient = None, True
 
 
 def _until_one_dies(
-    pool: ProcessPoolExecutor, take: Take, held: list[Task], count: int, backends: bytes
+    pool: ProcessPoolExecutor,
+    take: Take,
+    held: list[Task],
+    count: int,
+    backends: bytes,
+    patient: bool,
 ) -> Generator[tuple[Task, bytes | None], None, bool]:
     """Run tasks, and return whether there are no more, or a process has died.
 
@@ -123,6 +128,8 @@ def _until_one_dies(
         held: one that was taken and waits until it can run alone, kept up to date.
         count: how many tasks run at a time.
         backends: what processes warm up, pickled.
+        patient: whether tasks wait until a process is warm, which tells what dies of a task from
+            what dies before any.
     """
     running: dict[Future[bytes], Task] = {}
     try:
@@ -131,6 +138,8 @@ def _until_one_dies(
     except BrokenProcessPool:
         return False
     try:
+        if patient and isinstance(died := ready.exception(), BrokenProcessPool):
+            raise died
         while True:
             while len(running) < count and (task := held.pop() if held else take()) is not None:
                 held.append(task)
@@ -146,7 +155,7 @@ def _until_one_dies(
                 yield running.pop(future), answer
     except BrokenProcessPool:
         # Dying while it warms up would happen to every other process too.
-        if not ready.done() or ready.exception() is not None:
+        if patient and ready.exception() is not None:
             raise WorkerError(
                 "a worker process ended before it could start; run with --workers 1 to see why"
             ) from None

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import cache
 from itertools import repeat
 from pathlib import Path
-from threading import Lock, Timer, current_thread, main_thread
+from threading import Timer, current_thread, main_thread
 from types import SimpleNamespace
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ from numba import njit
 from numba.core import serialize
 from numba.core.types import unliteral
 
+from inference.kernels.preparation import PREPARATION
 from inference.kernels.symbols import call_by_symbol, keep_with_callees
 
 logger = logging.getLogger(__name__)
@@ -210,43 +211,6 @@ def _interruptible(compile_: Callable[..., Any]) -> Callable[..., Any]:
             return compile_(signature)
 
     return compile_or_load
-
-
-class Preparation:
-    """Time in which kernels are compiled or read from disk, which is no time of an algorithm's."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._running = 0
-        # Of what ended; where something runs, less the moment at which it began.
-        self._seconds = 0.0
-
-    @contextmanager
-    def counted(self) -> Iterator[None]:
-        """Count the time of the block once, however many blocks run within or beside it."""
-        self._change(1)
-        try:
-            yield
-        finally:
-            self._change(-1)
-
-    def _change(self, by: int) -> None:
-        with self._lock:
-            if not self._running:
-                self._seconds -= time.monotonic()
-            self._running += by
-            if not self._running:
-                self._seconds += time.monotonic()
-
-    @property
-    def seconds(self) -> float:
-        """Seconds of this process so far."""
-        with self._lock:
-            return self._seconds + (time.monotonic() if self._running else 0.0)
-
-
-PREPARATION = Preparation()
-"""One for a process, as the lock is under which Numba compiles."""
 
 
 @contextmanager

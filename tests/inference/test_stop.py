@@ -11,7 +11,7 @@ import pytest
 
 from factormodels.synthetic import fr2, grid
 from inference import Status, entries, infer
-from inference.kernels.compiled import PREPARATION
+from inference.kernels.preparation import PREPARATION
 from inference.mini_buckets.ijgp import JoinGraphPropagation
 from inference.registry import backend_class
 from inference.stop import Stop

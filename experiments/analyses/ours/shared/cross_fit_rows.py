@@ -19,12 +19,7 @@ from calibration.learned_potentials.methods import (
 from calibration.learned_potentials.rivals import cross_fitted, field
 from calibration.validation import Floats
 from experiments.analyses.interval_values import mean_of_clusters, named
-from experiments.analyses.posteriors import (
-    LabelledAtoms,
-    labelled_atoms,
-    score_change,
-    scores_with_intervals,
-)
+from experiments.analyses.posteriors import LabelledAtoms, score_change, scores_with_intervals
 
 _PENALTY = 30.0
 _SCORES = ("brier", "log_loss", "auroc")
@@ -32,7 +27,9 @@ _SCORES = ("brier", "log_loss", "auroc")
 
 def labelled(task: CrossFitTask) -> LabelledAtoms:
     """The labelled claims of a task."""
-    return labelled_atoms(task.graphs, "the responses")
+    table, kept = task.table, ~np.isnan(task.table.labels)
+    ids = np.array([response for response, _ in table.ids])
+    return LabelledAtoms(table.labels[kept], ids[kept], kept)
 
 
 def judged(task: CrossFitTask, names: Sequence[str], step: Callable[[], None]) -> dict[str, Floats]:

@@ -1,0 +1,45 @@
+"""The time that compiling kernels and reading them from disk takes, counted for a process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+
+
+class Preparation:
+    """Time in which kernels are compiled or read from disk, which is no time of an algorithm's."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._running = 0
+        # Of what ended; where something runs, less the moment at which it began.
+        self._seconds = 0.0
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count the time of the block once, however many blocks run within or beside it."""
+        self._change(1)
+        try:
+            yield
+        finally:
+            self._change(-1)
+
+    def _change(self, by: int) -> None:
+        with self._lock:
+            if not self._running:
+                self._seconds -= time.monotonic()
+            self._running += by
+            if not self._running:
+                self._seconds += time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """Seconds of this process so far."""
+        with self._lock:
+            return self._seconds + (time.monotonic() if self._running else 0.0)
+
+
+PREPARATION = Preparation()
+"""One for a process, as the lock is under which Numba compiles."""
