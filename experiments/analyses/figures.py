@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 MOST_IN_A_ROW = 6
 """Names in a row of a legend."""
 
+_LETTERS = 90
+"""Letters that a row of a legend has across a page, of which seven are a name's line."""
+
 ROOM = 14
 """Letters that places have side by side below a panel."""
 
@@ -143,7 +146,8 @@ def estimate_figure(
 
 def _legend(figure: Figure, place: Axes) -> None:
     handles, labels = place.get_legend_handles_labels()
-    columns = min(len(labels), MOST_IN_A_ROW)
+    widths = np.cumsum(sorted((len(label) + 7 for label in labels), reverse=True))
+    columns = min(max(int((widths <= _LETTERS).sum()), 1), MOST_IN_A_ROW)
     figure.legend(handles, labels, loc="outside lower center", ncols=columns)
 
 
