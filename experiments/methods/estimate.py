@@ -510,8 +510,8 @@ def _differences_table(rows: Sequence[Mapping[str, Any]]) -> Table:
         "Differences of models.",
         group="of",
         note="Models of the same claims differ in the Brier score alone. Of models of other "
-        "claims, what the same response adds to both is paired in the estimate, and not in labels "
-        "alone.",
+        "claims, what the same response adds to both is paired, in labels alone as in the "
+        "estimate.",
     )
 
 
