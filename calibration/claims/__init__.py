@@ -7,7 +7,6 @@ from calibration.claims.agreement import (
     ClaimEdits,
     claim_edits,
     label_agreement,
-    mean_edits,
     token_similarity,
 )
 from calibration.claims.counts import (
@@ -29,7 +28,6 @@ __all__ = [
     "f1_at_k_prime",
     "gamma_like_f1_at_k",
     "label_agreement",
-    "mean_edits",
     "recall_at_k_prime",
     "token_similarity",
 ]

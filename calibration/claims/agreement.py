@@ -168,18 +168,6 @@ def claim_edits(
     )
 
 
-def mean_edits(edits: Sequence[ClaimEdits]) -> dict[str, float]:
-    """Mean number of claims per response by edit (FaStfact, table 2).
-
-    Raises:
-        InputError: if there are no edits.
-    """
-    if not edits:
-        raise InputError("there are no edits to average; give those of at least one response")
-    rows = [one.counts() for one in edits]
-    return {name: float(np.mean([row[name] for row in rows])) for name in rows[0]}
-
-
 def _words(text: str) -> list[str]:
     return re.findall(r"[^\W_]+", unicodedata.normalize("NFKC", text).casefold())
 

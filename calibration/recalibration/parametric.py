@@ -84,8 +84,6 @@ class BetaRecalibrator(Recalibrator):
     """Beta calibration: logit q = a ln p - b ln(1 - p) + c (Kull, Silva Filho and Flach 2017).
 
     Args:
-        parameters: ``abm`` fits all three; ``am`` has a = b; ``ab`` has m = 1/2, where m is the p
-            that is mapped to 1/2, hence c = (a - b) ln 2.
         clip: p is moved into [clip, 1 - clip] before its logarithms are taken.
 
     Attributes:
@@ -94,62 +92,40 @@ class BetaRecalibrator(Recalibrator):
         c_: the constant.
     """
 
-    def __init__(self, parameters: str = "abm", clip: float = LOGIT_CLIP) -> None:
-        self.parameters = parameters
+    def __init__(self, clip: float = LOGIT_CLIP) -> None:
         self.clip = clip
 
     def _learn(self, sample: Sample) -> None:
-        if self.parameters not in ("abm", "am", "ab"):
-            raise InputError(f"parameters is {self.parameters!r}; choose 'abm', 'am' or 'ab'")
         inside = np.clip(sample.p, logit_clip(self.clip), 1 - self.clip)
         require_both_classes(sample)
         _require_several_values(sample)
-        of_true, of_false = np.log(inside), -np.log1p(-inside)
-        ones = np.ones((1, inside.size))
-        if self.parameters == "ab":
-            _refuse_right_sides(sample, of_true + of_false)
-            shape, _ = _monotone(
-                np.stack([of_true + np.log(2), of_false - np.log(2)]), ones[:0], sample
-            )
-            self.a_, self.b_ = (float(value) for value in shape)
-            self.c_ = float((self.a_ - self.b_) * np.log(2))
-            return
         if threshold_parts(sample)[0]:
             raise InputError(_PARTED.format("give more atoms"))
-        if self.parameters == "am":
-            shape, level = _monotone((of_true + of_false)[np.newaxis], ones, sample)
-            shape = np.repeat(shape, 2)
-        else:
-            shape, level = _monotone(np.stack([of_true, of_false]), ones, sample)
-        self.a_, self.b_, self.c_ = float(shape[0]), float(shape[1]), float(level[0])
+        columns = np.stack([np.log(inside), -np.log1p(-inside), np.ones_like(inside)])
+        self.a_, self.b_, self.c_ = map(float, _monotone(columns, sample))
 
     def _map(self, p: Floats) -> Floats:
         inside = np.clip(p, self.clip, 1 - self.clip)
         return sigmoid(self.a_ * np.log(inside) - self.b_ * np.log1p(-inside) + self.c_)
 
 
-def _monotone(shape: Floats, level: Floats, sample: Sample) -> tuple[Floats, Floats]:
-    """Most likely coefficients: at least 0 for `shape`, (k,), any for `level`, (1,).
+def _monotone(columns: Floats, sample: Sample) -> Floats:
+    """Most likely coefficients of columns (k, m): all but the last of them at least 0, (k,).
 
     The likelihood is concave. Where its maximum has a negative coefficient, or none is reached,
     the largest over coefficients of at least 0 has one of them at 0.
     """
-    n_shape = shape.shape[0]
-    free = fit_logistic(np.concatenate([shape, level]), sample.weight, sample.true)
-    if free.status is ScoreStatus.OK and (free.coefficients[:n_shape] >= 0).all():
-        return free.coefficients[:n_shape], free.coefficients[n_shape:]
+    free = fit_logistic(columns, sample.weight, sample.true)
+    if free.status is ScoreStatus.OK and (free.coefficients[:-1] >= 0).all():
+        return free.coefficients
     candidates = []
-    for dropped in range(n_shape):
-        kept = np.delete(shape, dropped, axis=0)
-        if kept.size or level.size:
-            of_kept, of_level = _monotone(kept, level, sample)
-        else:
-            of_kept, of_level = np.empty(0), np.empty(0)
-        linear = of_kept @ kept + of_level @ level
+    for dropped in range(len(columns) - 1):
+        kept = np.delete(columns, dropped, axis=0)
+        found = _monotone(kept, sample)
+        linear = found @ kept
         likelihood = float(sample.true @ linear - sample.weight @ np.logaddexp(0, linear))
-        candidates.append((likelihood, np.insert(of_kept, dropped, 0.0), of_level))
-    _, of_shape, of_level = max(candidates, key=lambda candidate: candidate[0])
-    return of_shape, of_level
+        candidates.append((likelihood, np.insert(found, dropped, 0.0)))
+    return max(candidates, key=lambda candidate: candidate[0])[1]
 
 
 def _refuse_right_sides(sample: Sample, logits: Floats) -> None:

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.scores.measures import f1_of_counts
-from calibration.validation import Floats, is_number, open_interval, probability_array
+from calibration.claims.counts import f1_at_k_prime
+from calibration.scores.measures import f1_of_counts, given_k
+from calibration.validation import Floats, open_interval, probability_array
 from factormodels.errors import InputError
 
 NORMALISATION = 1e-6
@@ -46,11 +47,6 @@ class PrecisionMoments:
     variance: float
     independent_variance: float
     n_atoms: int
-
-    @property
-    def standard_deviation(self) -> float:
-        """The standard deviation of Pr."""
-        return math.sqrt(self.variance)
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,107 +104,6 @@ def precision_moments(pairs: ArrayLike) -> PrecisionMoments:
     )
 
 
-def poisson_binomial(p: ArrayLike) -> Floats:
-    """Distribution of the number of true atoms if atoms are independent, (n + 1,).
-
-    By convolution, one atom after another: sums of positive terms, accurate in every entry.
-
-    Args:
-        p: probabilities (n,) in [0, 1].
-
-    Raises:
-        InputError: for bad probabilities.
-    """
-    distribution = np.ones(1)
-    for probability in probability_array(p):
-        longer = np.zeros(distribution.size + 1)
-        longer[:-1] = distribution * (1 - probability)
-        longer[1:] += distribution * probability
-        distribution = longer
-    return distribution
-
-
-def empirical_distribution(samples: Any) -> Floats:
-    """Distribution of the number of true atoms over sampled states, (n + 1,).
-
-    Args:
-        samples: (n_samples, n_atoms), True or False (1 or 0), each row a joint state.
-
-    Raises:
-        InputError: if `samples` is not such a table, or empty.
-    """
-    states = np.asarray(samples)
-    if states.ndim != 2 or 0 in states.shape:
-        raise InputError(
-            f"samples has shape {states.shape}; give a row per sample and a column per atom"
-        )
-    if states.dtype.kind not in "biuf" or not np.isin(states, (0, 1)).all():
-        raise InputError("samples holds something other than True and False; give states 1 and 0")
-    counts = states.sum(axis=1).astype(np.int64)
-    drawn = np.bincount(counts, minlength=states.shape[1] + 1).astype(np.float64)
-    return np.asarray(drawn / states.shape[0])
-
-
-def expected_f1_at_k(distribution: ArrayLike, k: float) -> float:
-    """E[F1@K] under the distribution of the number of true atoms.
-
-    F1@K of each number of true atoms is that of `calibration.f1_at_k` (FactReasoner, section 3.1
-    and appendix B, equation 7; Wei et al. 2024).
-
-    Args:
-        distribution: P(S = s) for s = 0, ..., n, shape (n + 1,).
-        k: the number K of true atoms that is full recall; above 0, whole or not.
-
-    Raises:
-        InputError: for what is not such a distribution, or K not above 0.
-    """
-    weights = distribution_array(distribution)
-    return float(weights @ f1_at_k_values(weights.size - 1, _above_zero(k, "k")))
-
-
-def expected_f1_at_k_prime(distribution: ArrayLike, k_prime: float, gamma: float) -> float:
-    """E[F1@K'] under the distribution of the number of true atoms.
-
-    Args:
-        distribution: P(S = s) for s = 0, ..., n, shape (n + 1,).
-        k_prime: the number K' of claims that should be extracted, not negative.
-        gamma: how fast recall falls away from K', above 0.
-
-    Raises:
-        InputError: for what is not such a distribution, or K' or gamma outside these ranges.
-    """
-    weights = distribution_array(distribution)
-    return float(weights @ f1_at_k_prime_values(weights.size - 1, k_prime, gamma))
-
-
-def f1_at_k_values(n_atoms: int, k: float) -> Floats:
-    """F1@K for s = 0, ..., n true atoms, (n + 1,)."""
-    return f1_of_counts(np.arange(n_atoms + 1), n_atoms, k)
-
-
-def f1_at_k_prime_values(n_atoms: int, k_prime: float, gamma: float) -> Floats:
-    """F1@K' for s = 0, ..., n true atoms, (n + 1,); 0 where s = 0.
-
-    Recall is R = 2 / (1 + exp(gamma |s - K'|)), 1 at s = K' and falling on both sides, and F1@K'
-    its harmonic mean with s/n (FaStfact, section 4.4.2, equations 5 and 6).
-
-    Raises:
-        InputError: if K' is negative or gamma not above 0.
-    """
-    if not is_number(k_prime) or not 0 <= k_prime < math.inf:
-        raise InputError(f"k_prime is {k_prime!r}; give a number from 0")
-    slope = _above_zero(gamma, "gamma")
-    true = np.arange(n_atoms + 1, dtype=np.float64)
-    # exp(-x) instead of exp(x), so that a distant K' gives 0 and no overflow.
-    decay = np.exp(-slope * np.abs(true - float(k_prime)))
-    recall = 2 * decay / (1 + decay)
-    precision = true / n_atoms
-    total = precision + recall
-    values = np.zeros_like(true)
-    np.divide(2 * precision * recall, total, out=values, where=(true > 0) & (total > 0))
-    return values
-
-
 def summarise_count(
     distribution: ArrayLike,
     *,
@@ -220,10 +115,10 @@ def summarise_count(
     """Moments, a central interval of Pr, and expected F1 of a response.
 
     Args:
-        distribution: P(S = s) for s = 0, ..., n, shape (n + 1,): `poisson_binomial`,
-            `empirical_distribution`, or the exact one of a backend.
-        k: the K of F1@K, or None.
-        k_prime: the K' of F1@K', or None.
+        distribution: P(S = s) for s = 0, ..., n, shape (n + 1,): the exact one of a backend, that
+            of samples, or ``scipy.stats.poisson_binom`` where atoms are independent.
+        k: the K of F1@K (FactReasoner, appendix B, equation 7), or None.
+        k_prime: the K' of F1@K' (FaStfact, section 4.4.2, equations 5 and 6), or None.
         gamma: the gamma of F1@K'; with `k_prime` alone.
         level: probability of the central interval of Pr.
 
@@ -238,10 +133,11 @@ def summarise_count(
     mean = float(weights @ count)
     variance = float(weights @ (count - mean) ** 2)
     lower, upper = _central(weights, level)
-    at_k = math.nan if k is None else expected_f1_at_k(weights, k)
-    at_k_prime = math.nan
+    at_k = at_k_prime = math.nan
+    if k is not None:
+        at_k = float(weights @ f1_of_counts(count, n_atoms, given_k(k)))
     if k_prime is not None and gamma is not None:
-        at_k_prime = expected_f1_at_k_prime(weights, k_prime, gamma)
+        at_k_prime = float(weights @ f1_at_k_prime(count, n_atoms - count, k_prime, gamma))
     return CountSummary(
         n_atoms=n_atoms,
         mean=mean,
@@ -306,9 +202,3 @@ def _check_all(joint: Floats, allowed: Any, fault: str) -> None:
     if not allowed.all():
         row, column = (int(index) for index in np.argwhere(~allowed)[0])
         raise InputError(f"pairs[{row}, {column}] is {float(joint[row, column])!r}, which {fault}")
-
-
-def _above_zero(value: Any, name: str) -> float:
-    if not is_number(value) or not 0 < value < math.inf:
-        raise InputError(f"{name} is {value!r}; give a number above 0")
-    return float(value)

@@ -122,7 +122,7 @@ def f1_at_k(p: ArrayLike, k: float, *, tolerance: float = DECISION_TOLERANCE) ->
         InputError: for bad probabilities, K not above 0, or a tolerance outside [0, 1/2).
     """
     counts = decisions(p, tolerance=tolerance)
-    return float(f1_of_counts(counts.supported, counts.n_atoms, _given_k(k)))
+    return float(f1_of_counts(counts.supported, counts.n_atoms, given_k(k)))
 
 
 def choose_k(policy: str | float, atom_counts: ArrayLike) -> Floats:
@@ -143,7 +143,7 @@ def choose_k(policy: str | float, atom_counts: ArrayLike) -> Floats:
             f"atom_counts is {atom_counts!r}; give each response's number of atoms, at least 1"
         )
     if not isinstance(policy, str):
-        return np.full(counts.size, _given_k(policy))
+        return np.full(counts.size, given_k(policy))
     if policy == "median":
         return np.full(counts.size, np.median(counts))
     if policy == "half":
@@ -224,7 +224,12 @@ def expected_precision(p: ArrayLike) -> float:
     return float(probability_array(p).mean())
 
 
-def _given_k(k: Any) -> float:
+def given_k(k: Any) -> float:
+    """The K of F1@K, above 0.
+
+    Raises:
+        InputError: if it is anything else.
+    """
     if not is_number(k) or not 0 < k < math.inf:
         raise InputError(f"k is {shown(k)}; give a number above 0")
     return float(k)

@@ -30,7 +30,6 @@ from calibration.self_knowledge.positions import N_POSITIONS, OVERALL
 from calibration.self_knowledge.quantities import shares
 from calibration.significance.corrections import adjust
 from calibration.significance.mcnemar import (
-    ClusteredMcNemar,
     PlainMcNemar,
     clustered_mcnemar_counts,
     exact_mcnemar_by_response,
@@ -50,7 +49,6 @@ def in_sample_balance(
     *,
     n_positions: int = N_POSITIONS,
     neither: str = Neither.INCORRECT,
-    method: str = ClusteredMcNemar.OBUCHOWSKI,
 ) -> Frame:
     """Test that sigma equals factuality on the same claims, by position and last overall.
 
@@ -69,7 +67,6 @@ def in_sample_balance(
         setting: how the model was asked.
         n_positions: number of bins.
         neither: what the judgement "neither" counts as, as in `self_knowledge`.
-        method: the clustered test, as in `clustered_mcnemar`.
 
     Raises:
         InputError: for no records, or unknown settings.
@@ -82,9 +79,7 @@ def in_sample_balance(
     cells = range(n_positions + 1)
     clustered = np.array(
         [
-            clustered_mcnemar_counts(
-                wrong_no[:, cell], wrong_yes[:, cell], sizes[:, cell], method=method
-            ).p_value
+            clustered_mcnemar_counts(wrong_no[:, cell], wrong_yes[:, cell], sizes[:, cell]).p_value
             for cell in cells
         ]
     )

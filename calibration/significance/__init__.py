@@ -11,7 +11,6 @@ from calibration.significance.comparison import PairedTest, compare_judged
 from calibration.significance.corrections import Correction, adjust, stars
 from calibration.significance.differences import score_difference
 from calibration.significance.mcnemar import (
-    ClusteredMcNemar,
     PlainMcNemar,
     clustered_mcnemar,
     clustered_mcnemar_counts,
@@ -24,7 +23,6 @@ from calibration.significance.paired import paired_bootstrap, paired_permutation
 
 __all__ = [
     "Alternative",
-    "ClusteredMcNemar",
     "Correction",
     "Difference",
     "PairedTest",

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 
 from calibration.estimate import Difference
 from calibration.grouping import group_by_response
-from calibration.intervals import student_quantile
 from calibration.significance.outcome import undecided
-from calibration.validation import Floats, check_lengths, label_array, member_named, open_interval
+from calibration.validation import Floats, check_lengths, label_array, member_named
 from factormodels.errors import InputError
 
 
@@ -26,17 +25,6 @@ class PlainMcNemar(StrEnum):
     """The same, what was observed counting half: near its level (Fagerland et al. 2013)."""
     CHI_SQUARE = "chi-square"
     """One degree of freedom, without continuity correction, for many discordant pairs."""
-
-
-class ClusteredMcNemar(StrEnum):
-    """How McNemar's test allows for dependent claims of a response."""
-
-    OBUCHOWSKI = "obuchowski"
-    """Variance under no difference, summed over responses; conservative."""
-    DURKALSKI = "durkalski"
-    """Every response counts the same, however many claims it has."""
-    WALD = "wald"
-    """The mean difference by its standard error clustered by response; has an interval."""
 
 
 def mcnemar(first: Any, second: Any, *, method: str = PlainMcNemar.EXACT) -> Difference:
@@ -109,53 +97,32 @@ def mcnemar_counts(
     )
 
 
-def clustered_mcnemar(
-    first: Any,
-    second: Any,
-    responses: Any,
-    *,
-    method: str = ClusteredMcNemar.OBUCHOWSKI,
-    level: float = 0.95,
-) -> Difference:
+def clustered_mcnemar(first: Any, second: Any, responses: Any) -> Difference:
     """McNemar's test of paired judgements of claims that come in responses.
 
-    With d the number of claims of a response that the first alone says yes to, less those that
-    the second alone does, n its number of claims and R the number of responses:
-    ``obuchowski`` (sum d)^2 / (R/(R-1) sum d^2) (Obuchowski 1998, Statistics in Medicine 17);
-    ``durkalski`` (sum d/n)^2 / sum (d/n)^2 (Durkalski et al. 2003, Statistics in Medicine 22),
-    both by chi-square with one degree of freedom; ``wald`` the squared mean difference over its
-    squared standard error clustered by response, by Student's t with R - 1 degrees.
+    With d the number of claims of a response that the first alone says yes to, less those that the
+    second alone does, and R the number of responses: (sum d)^2 / (R/(R-1) sum d^2), by chi-square
+    with one degree of freedom (Obuchowski 1998, Statistics in Medicine 17). The variance is that
+    under no difference, summed over responses: the test is conservative.
 
     Args:
         first: judgements (n_claims,), True or False.
         second: judgements of the same claims.
         responses: response ids (n_claims,).
-        method: one of these three.
-        level: nominal coverage of the interval, which only ``wald`` has.
 
     Raises:
-        InputError: for arrays that are not all True or False, lengths that differ, or an unknown
-            method.
+        InputError: for arrays that are not all True or False, or lengths that differ.
     """
     one, other = _judgements(first, second)
     grouping = group_by_response(responses)
     check_lengths(first=one.size, second=other.size, responses=grouping.index.size)
     return clustered_mcnemar_counts(
-        grouping.sums(one > other),
-        grouping.sums(one < other),
-        grouping.sizes,
-        method=method,
-        level=level,
+        grouping.sums(one > other), grouping.sums(one < other), grouping.sizes
     )
 
 
 def clustered_mcnemar_counts(
-    only_first: ArrayLike,
-    only_second: ArrayLike,
-    sizes: ArrayLike,
-    *,
-    method: str = ClusteredMcNemar.OBUCHOWSKI,
-    level: float = 0.95,
+    only_first: ArrayLike, only_second: ArrayLike, sizes: ArrayLike
 ) -> Difference:
     """`clustered_mcnemar` from the discordant pairs of each response.
 
@@ -163,34 +130,21 @@ def clustered_mcnemar_counts(
         only_first: claims of each response that the first alone says yes to, (n_responses,).
         only_second: claims that the second alone says yes to.
         sizes: number of claims of each response; a response without claims is left out.
-        method: as in `clustered_mcnemar`; so is `level`.
-
-    Raises:
-        InputError: for an unknown method or a level outside (0, 1).
     """
-    chosen = member_named(ClusteredMcNemar, method, "method")
-    level = open_interval(level, "level", 0, 1)
     size = np.asarray(sizes, dtype=np.float64)
     held = size > 0
-    size = size[held]
     difference = (np.asarray(only_first) - np.asarray(only_second)).astype(np.float64)[held]
-    n_responses = size.size
-    name = f"mcnemar_{chosen.value}"
+    n_responses = difference.size
+    name = "mcnemar_obuchowski"
     estimate = float(difference.sum() / size.sum()) if n_responses else math.nan
     if n_responses < 2:
         return undecided(name, estimate, n_responses)
-    if chosen is ClusteredMcNemar.WALD:
-        return _wald(name, difference, size, estimate, level)
     if not difference.any():
         return undecided(name, 0.0, n_responses)
     from scipy.stats import chi2
 
-    if chosen is ClusteredMcNemar.OBUCHOWSKI:
-        null = n_responses / (n_responses - 1) * (difference**2).sum()
-        statistic = float(difference.sum() ** 2 / null)
-    else:
-        share = difference / size
-        statistic = float(share.sum() ** 2 / (share**2).sum())
+    null = n_responses / (n_responses - 1) * (difference**2).sum()
+    statistic = float(difference.sum() ** 2 / null)
     return Difference(
         "difference",
         estimate,
@@ -221,32 +175,6 @@ def exact_mcnemar_by_response(differences: ArrayLike) -> float:
         law = (np.roll(law, size) + np.roll(law, -size)) / 2
     far = np.abs(np.arange(-total, total + 1)) >= observed
     return min(1.0, float(law[far].sum()))
-
-
-def _wald(name: str, difference: Floats, size: Floats, estimate: float, level: float) -> Difference:
-    from scipy.stats import t
-
-    n_responses = size.size
-    residual = (difference - estimate * size) / size.sum()
-    error = math.sqrt(n_responses / (n_responses - 1) * float((residual**2).sum()))
-    if error <= 1e-15:
-        return undecided(name, estimate, n_responses)
-    statistic = estimate / error
-    reach = float(student_quantile(level, n_responses - 1)) * error
-    shares = difference[size > 0] / size[size > 0]
-    return Difference(
-        "difference",
-        estimate,
-        # No resample leaves the shares of single responses.
-        max(estimate - reach, float(shares.min())),
-        min(estimate + reach, float(shares.max())),
-        error,
-        n=n_responses,
-        method=name,
-        statistic=statistic,
-        degrees=float(n_responses - 1),
-        p_value=float(2 * t.sf(abs(statistic), n_responses - 1)),
-    )
 
 
 def _judgements(first: Any, second: Any) -> tuple[Floats, Floats]:

@@ -10,7 +10,6 @@ import pytest
 from calibration.claims.agreement import (
     claim_edits,
     label_agreement,
-    mean_edits,
     token_similarity,
 )
 from tests.refusals import refused
@@ -38,7 +37,6 @@ def test_edits_by_hand() -> None:
     assert edits.counts() == {"removed": 1, "added": 1, "revised": 1, "unchanged": 1}
     strict = claim_edits(before, after, revised_from=0.9)
     assert strict.counts() == {"removed": 2, "added": 2, "revised": 0, "unchanged": 1}
-    assert mean_edits([edits, strict])["removed"] == 1.5
 
 
 def test_the_matching_is_the_best_of_all() -> None:
@@ -77,5 +75,4 @@ def test_similarity_is_one_for_the_same_words_in_the_same_order_alone() -> None:
 def test_bad_similarities_are_named() -> None:
     refused("claim 0 before and claim 0 after is 2", claim_edits, ["a"], ["b"], lambda *_: 2.0)
     refused("revised_from is 0", claim_edits, [], [], revised_from=0)
-    refused("no edits to average", mean_edits, [])
     assert claim_edits([], ["a"]).added == (0,)

@@ -81,9 +81,6 @@ def test_hand_values() -> None:
     np.testing.assert_allclose(smooth.predict([0.2, 0.8]), [1 / 3, 2 / 3], atol=1e-12)
     temperature = TemperatureRecalibrator().fit(p, y)
     assert temperature.temperature_ == pytest.approx(math.log(4) / math.log(3), abs=1e-12)
-    for parameters in ("am", "ab"):
-        beta = BetaRecalibrator(parameters).fit(p, y)
-        np.testing.assert_allclose(beta.predict([0.2, 0.5, 0.8]), [1 / 4, 1 / 2, 3 / 4], atol=1e-9)
     isotonic = IsotonicRecalibrator().fit([0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1])
     # Linear between 0.1 and the pooled 0.4 and 0.6, constant beyond.
     np.testing.assert_allclose(
@@ -137,8 +134,6 @@ def test_agreement_with_statsmodels(seed: int) -> None:
         PlattRecalibrator(smooth=False): [ones, logit],
         TemperatureRecalibrator(): [logit],
         BetaRecalibrator(): [np.log(p), -np.log1p(-p), ones],
-        BetaRecalibrator("am"): [logit, ones],
-        BetaRecalibrator("ab"): [np.log(2 * p), -np.log(2 * (1 - p))],
     }
     for estimator, columns in designs.items():
         design = np.stack(columns, axis=1)
@@ -220,7 +215,6 @@ def test_beta_keeps_the_order_of_p_where_the_likelihood_would_not() -> None:
     # Against the order throughout, the base rate is all that is left.
     against = BetaRecalibrator().fit(p, generator.random(600) < 1 - p)
     assert (against.a_, against.b_) == (0.0, 0.0)
-    assert BetaRecalibrator("ab").fit(p, generator.random(600) < 1 - p).predict([0.9])[0] == 0.5
 
 
 def test_a_temperature_is_that_of_r_and_of_the_least_log_loss() -> None:
@@ -257,8 +251,6 @@ def test_a_temperature_against_the_labels_is_infinite() -> None:
         (PlattRecalibrator(smooth=False), [0.2, 0.7], [0, 1], "parts true from .* smooth=True"),
         (BetaRecalibrator(), [0.2, 0.7], [0, 1], "a threshold on p parts true from false"),
         (TemperatureRecalibrator(), [0.2, 0.7], [0, 1], "no p is on the wrong side of 1/2"),
-        (BetaRecalibrator("ab"), [0.2, 0.7], [0, 1], "no p is on the wrong side of 1/2"),
-        (BetaRecalibrator("abc"), [0.2, 0.7], [0, 1], "parameters is 'abc'"),
         (HistogramRecalibrator(0), [0.2, 0.7], [0, 1], "n_bins is 0"),
         (HistogramRecalibrator(strategy="x"), [0.2, 0.7], [0, 1], "strategy is 'x'"),
         (TemperatureRecalibrator(clip=2), [0.2, 0.7], [0, 1], "clip is 2"),

@@ -9,16 +9,7 @@ import numpy as np
 import pytest
 
 from calibration import f1_at_k
-from calibration.scores.joint_uncertainty import (
-    empirical_distribution,
-    expected_f1_at_k,
-    expected_f1_at_k_prime,
-    f1_at_k_prime_values,
-    f1_at_k_values,
-    poisson_binomial,
-    precision_moments,
-    summarise_count,
-)
+from calibration.scores.joint_uncertainty import precision_moments, summarise_count
 from factormodels.synthetic import fr2
 from inference.tasks import count_distribution, pairwise_joints, sample
 from tests.oracle import oracle
@@ -43,7 +34,6 @@ def test_moments_are_those_of_the_enumerated_joint(seed: int) -> None:
     assert moments.mean == pytest.approx(chance @ precision, abs=1e-14)
     variance = chance @ (precision - chance @ precision) ** 2
     assert moments.variance == pytest.approx(variance, abs=1e-14)
-    assert moments.standard_deviation == pytest.approx(math.sqrt(variance), abs=1e-13)
     p = chance @ states
     assert moments.independent_variance == pytest.approx((p * (1 - p)).sum() / 25, abs=1e-15)
     counts = np.bincount(states.sum(axis=1).astype(int), weights=chance)
@@ -63,32 +53,6 @@ def test_dependence_widens_and_narrows() -> None:
     assert precision_moments([[1.0]]).variance == 0.0
 
 
-def test_poisson_binomial_is_scipys() -> None:
-    from scipy.stats import binom, poisson_binom
-
-    generator = np.random.default_rng(0)
-    for size in (1, 2, 17, 200):
-        p = generator.random(size)
-        expected = poisson_binom(p).pmf(np.arange(size + 1))
-        # SciPy's is by Fourier transform, with errors of the unit of its largest entry.
-        np.testing.assert_allclose(poisson_binomial(p), expected, atol=1e-14)
-    same = poisson_binomial(np.full(60, 0.05))
-    # Convolution keeps the digits of its smallest entries, down to 0.05^60 = 1e-78.
-    np.testing.assert_allclose(same, binom(60, 0.05).pmf(np.arange(61)), rtol=1e-11)
-    assert poisson_binomial([0.0, 1.0, 1.0]).tolist() == [0.0, 0.0, 1.0, 0.0]
-
-
-def test_samples_converge_to_the_exact_distribution() -> None:
-    states, chance = joint(6)
-    exact = np.bincount(states.sum(axis=1).astype(int), weights=chance)
-    drawn = states[np.random.default_rng(1).choice(32, size=20_000, p=chance)]
-    sampled = empirical_distribution(drawn)
-    assert sampled.sum() == pytest.approx(1.0, abs=1e-12)
-    # Shares of 20,000 draws: a standard deviation of at most 0.0036.
-    np.testing.assert_allclose(sampled, exact, atol=0.018)
-    assert empirical_distribution([[True, False], [True, True]]).tolist() == [0.0, 0.5, 0.5]
-
-
 def test_expected_f1_is_the_mean_over_states() -> None:
     states, chance = joint(7)
     counts = np.bincount(states.sum(axis=1).astype(int), weights=chance)
@@ -96,31 +60,29 @@ def test_expected_f1_is_the_mean_over_states() -> None:
         expected = sum(
             weight * f1_at_k(state, k) for weight, state in zip(chance, states, strict=True)
         )
-        assert expected_f1_at_k(counts, k) == pytest.approx(expected, abs=1e-14)
+        assert summarise_count(counts, k=k).expected_f1_at_k == pytest.approx(expected, abs=1e-14)
 
 
-def test_f1_values_by_hand() -> None:
-    # Four atoms, K = 2: s = 1 has Pr 1/4 and R 1/2, s = 3 has Pr 3/4 and R 1.
-    np.testing.assert_allclose(f1_at_k_values(4, 2), [0, 1 / 3, 2 / 3, 6 / 7, 1], atol=1e-15)
-    # K' = 2, gamma = log 3: R = 2/(1 + 3^|s - 2|), 1/2 at one step and 1/5 at two.
-    expected = [0, 1 / 3, 2 / 3, 3 / 5, 1 / 3]
-    np.testing.assert_allclose(f1_at_k_prime_values(4, 2, math.log(3)), expected, atol=1e-15)
-    assert expected_f1_at_k_prime([0, 0, 0.5, 0.5, 0], 2, math.log(3)) == pytest.approx(
-        (2 / 3 + 3 / 5) / 2, abs=1e-15
-    )
-    # A distant K' leaves no recall, and overflows nothing.
-    np.testing.assert_array_equal(f1_at_k_prime_values(3, 1e6, 5.0), 0.0)
-    assert f1_at_k_prime_values(3, 3, 0.1)[3] == 1.0
+def test_expected_f1_by_hand() -> None:
+    # Four atoms, K = 2: s = 1 has Pr 1/4 and R 1/2, s = 3 has Pr 3/4 and R 1; K' = 2,
+    # gamma = log 3: R = 2/(1 + 3^|s - 2|), 1/2 at one step and 1/5 at two.
+    at_k, at_k_prime = [0, 1 / 3, 2 / 3, 6 / 7, 1], [0, 1 / 3, 2 / 3, 3 / 5, 1 / 3]
+    for certain, own, other in zip(np.eye(5), at_k, at_k_prime, strict=True):
+        found = summarise_count(certain, k=2, k_prime=2, gamma=math.log(3))
+        assert found.expected_f1_at_k == pytest.approx(own, abs=1e-15)
+        assert found.expected_f1_at_k_prime == pytest.approx(other, abs=1e-15)
+    mixed = summarise_count([0, 0, 0.5, 0.5, 0], k_prime=2, gamma=math.log(3))
+    assert mixed.expected_f1_at_k_prime == pytest.approx((2 / 3 + 3 / 5) / 2, abs=1e-15)
 
 
 def test_certain_atoms_have_the_measure_of_their_verdicts() -> None:
     p = [1.0, 1.0, 0.0]
-    summary = summarise_count(poisson_binomial(p), k=2, k_prime=3, gamma=0.5)
+    summary = summarise_count([0.0, 0.0, 1.0, 0.0], k=2, k_prime=3, gamma=0.5)
     assert summary.expected_f1_at_k == pytest.approx(f1_at_k(p, 2), abs=1e-15)
     assert summary.variance == 0.0
     assert summary.precision_lower == summary.precision_upper == pytest.approx(2 / 3, abs=1e-15)
     assert 0 < summary.expected_f1_at_k_prime < 1
-    bare = summarise_count(poisson_binomial(p))
+    bare = summarise_count([0.0, 0.0, 1.0, 0.0])
     assert math.isnan(bare.expected_f1_at_k)
     assert math.isnan(bare.expected_f1_at_k_prime)
 
@@ -159,13 +121,11 @@ def test_bad_input_is_named() -> None:
         ([1.0], "has one entry"),
         ([1.5, -0.5], r"distribution\[0\] is 1.5"),
     ):
-        refused(message, expected_f1_at_k, distribution, 2)
-    refused("k is 0", expected_f1_at_k, [0.5, 0.5], 0)
-    refused("k_prime is -1", expected_f1_at_k_prime, [0.5, 0.5], -1, 1)
-    refused("gamma is 0", expected_f1_at_k_prime, [0.5, 0.5], 1, 0)
+        refused(message, summarise_count, distribution)
+    refused("k is 0", summarise_count, [0.5, 0.5], k=0)
+    refused("k_prime is -1", summarise_count, [0.5, 0.5], k_prime=-1, gamma=1)
+    refused("gamma is 0", summarise_count, [0.5, 0.5], k_prime=1, gamma=0)
     refused("give k_prime and gamma together", summarise_count, [0.5, 0.5], k_prime=1)
-    refused("samples has shape", empirical_distribution, [1, 0])
-    refused("something other than True and False", empirical_distribution, [[1, 2]])
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -187,11 +147,11 @@ def test_a_models_exact_posterior_enumeration_and_samples_agree(seed: int) -> No
     assert moments.variance != pytest.approx(moments.independent_variance, rel=1e-3)
     exact = summarise_count(count_distribution(graph, atoms).probabilities, k=3)
     assert exact.precision_variance == pytest.approx(variance, abs=1e-12)
-    f1 = f1_at_k_values(6, 3)[states.sum(axis=1)]
+    f1 = np.array([f1_at_k(state, 3) for state in states])
     assert exact.expected_f1_at_k == pytest.approx(chance @ f1, abs=1e-12)
 
     drawn = sample(graph, 20_000, seed)[:, places]
-    sampled = summarise_count(empirical_distribution(drawn), k=3)
+    sampled = summarise_count(np.bincount(drawn.sum(axis=1), minlength=7) / len(drawn), k=3)
     # 20,000 draws of numbers in [0, 1]: standard deviations of at most 0.0036.
     assert sampled.expected_precision == pytest.approx(exact.expected_precision, abs=0.015)
     assert sampled.expected_f1_at_k == pytest.approx(exact.expected_f1_at_k, abs=0.015)
