@@ -6,7 +6,6 @@ import argparse
 import sys
 from pathlib import Path
 
-from factormodels.io.files import write_text
 from tests.fuzz import campaign
 
 
@@ -18,12 +17,8 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("results/fuzz"))
     parser.add_argument("--only", nargs="*", default=(), help="names of targets")
     given = parser.parse_args()
-
-    def report(tally: campaign.Tally) -> None:
-        sys.stderr.write(f"{tally.tried:,} tried, {len(tally.failures):,} failed\n")
-
-    tally = campaign.run(given.out, given.mutants, seed=given.seed, only=given.only, report=report)
-    write_text(given.out / "report.md", tally.text() + "\n")
+    tally = campaign.run(given.out, given.mutants, seed=given.seed, only=given.only)
+    (given.out / "report.md").write_text(tally.text() + "\n", encoding="utf-8")
     sys.stdout.write(tally.text() + "\n")
     for name, number, outcome, reason in tally.failures[:50]:
         sys.stdout.write(f"{name} {number}: {outcome}: {reason}\n")

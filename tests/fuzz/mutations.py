@@ -1,10 +1,10 @@
-"""Damage, drawn from a seed: the same number gives the same mutant, on every machine."""
+"""Damage, drawn from a generator: one that is seeded alike damages alike, on every machine."""
 
 from __future__ import annotations
 
 import json
-import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from random import Random
 from typing import Any
 
 from factormodels.io.plain_yaml import parse_yaml, yaml_text
@@ -23,111 +23,6 @@ TOKENS = tuple(
 )
 """What a mutant gets in the middle of it: what readers have special cases for."""
 
-_OTHERS_SHARE = 0.1
-_MOST_CHANGES = 4
-
-
-def mutant(seeds: Sequence[bytes], seed: int, number: int) -> bytes:
-    """One damaged input.
-
-    Args:
-        seeds: whole inputs, of which one is damaged and others may give a part.
-        seed: seed of all mutants.
-        number: number of this one.
-    """
-    drawn = random.Random(f"{seed} {number}")
-    content = drawn.choice(seeds)
-    # Most mutants are changed once: the rest of them is read as usual up to there.
-    changes = 1 + min(int(drawn.expovariate(1.0)), _MOST_CHANGES - 1)
-    for _ in range(changes):
-        other = drawn.choice(seeds)
-        if drawn.random() < _OTHERS_SHARE and other:
-            content = _splice(content, other, drawn)
-        else:
-            content = drawn.choice(_changes_of(content))(content, drawn)
-    return content
-
-
-def _changes_of(content: bytes) -> Sequence[Callable[[bytes, random.Random], bytes]]:
-    """What is done to a content: words and structure are those of texts alone."""
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return _CHANGES_OF_BYTES
-    return _CHANGES
-
-
-def _span(content: bytes, drawn: random.Random) -> tuple[int, int]:
-    start = drawn.randrange(len(content) + 1)
-    # Lengths over orders of magnitude: a digit, a word, a record.
-    return start, min(start + int(2 ** (drawn.random() * 8)), len(content))
-
-
-def _flip(content: bytes, drawn: random.Random) -> bytes:
-    if not content:
-        return content
-    changed = bytearray(content)
-    changed[drawn.randrange(len(changed))] ^= 1 << drawn.randrange(8)
-    return bytes(changed)
-
-
-def _any_byte(content: bytes, drawn: random.Random) -> bytes:
-    start, _ = _span(content, drawn)
-    return content[:start] + bytes([drawn.randrange(256)]) + content[start + 1 :]
-
-
-def _number(content: bytes, drawn: random.Random) -> bytes:
-    """Put a number that ends nowhere in place of one, as binary columns lay lengths and offsets."""
-    size = drawn.choice((1, 2, 4, 8))
-    start = drawn.randrange(len(content) // size + 1) * size
-    most = 2 ** (8 * size) - 1
-    value = drawn.choice((0, 1, most, most // 2, most // 2 + 1, drawn.randrange(most + 1)))
-    return content[:start] + value.to_bytes(size, "little") + content[start + size :]
-
-
-def _insert(content: bytes, drawn: random.Random) -> bytes:
-    start, _ = _span(content, drawn)
-    return content[:start] + drawn.choice(TOKENS) + content[start:]
-
-
-def _replace(content: bytes, drawn: random.Random) -> bytes:
-    start, stop = _span(content, drawn)
-    return content[:start] + drawn.choice(TOKENS) + content[stop:]
-
-
-def _replace_word(content: bytes, drawn: random.Random) -> bytes:
-    words = content.split(b" ")
-    words[drawn.randrange(len(words))] = drawn.choice(TOKENS)
-    return b" ".join(words)
-
-
-def _swap_words(content: bytes, drawn: random.Random) -> bytes:
-    words = content.split(b" ")
-    one, other = drawn.randrange(len(words)), drawn.randrange(len(words))
-    words[one], words[other] = words[other], words[one]
-    return b" ".join(words)
-
-
-def _drop(content: bytes, drawn: random.Random) -> bytes:
-    start, stop = _span(content, drawn)
-    return content[:start] + content[stop:]
-
-
-def _repeat(content: bytes, drawn: random.Random) -> bytes:
-    start, stop = _span(content, drawn)
-    return content[:stop] + content[start:stop] * drawn.choice((1, 2, 50)) + content[stop:]
-
-
-def _cut(content: bytes, drawn: random.Random) -> bytes:
-    return content[: drawn.randrange(len(content) + 1)]
-
-
-def _splice(content: bytes, other: bytes, drawn: random.Random) -> bytes:
-    start, _ = _span(content, drawn)
-    first, last = _span(other, drawn)
-    return content[:start] + other[first:last] + content[start:]
-
-
 VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 2, 1.5, -0.5, 1e308, 1e-308, 10**18, 10**40, 10**400),
     *("", " ", "x", "0.5", "true", "\ud800", "\x1b[2J", "a" * 3000, "=1+1", "\0", "../x", "a\nb"),
@@ -135,11 +30,96 @@ VALUES: tuple[Any, ...] = (
 )
 """What a mutant of a record gets in place of a value."""
 
+_MOST_CHANGES = 4
+_OF_BYTES = (
+    *("flip", "flip", "flip", "byte", "number", "number", "number", "insert", "replace"),
+    *("drop", "repeat", "cut", "splice"),
+)
+_OF_TEXT = (
+    *("flip", "byte", "insert", "replace", "drop", "repeat", "cut", "word", "swap", "splice"),
+    *("structure",) * 7,
+)
 
-def _structure(content: bytes, drawn: random.Random) -> bytes:
+
+def mutant(seeds: Sequence[bytes], drawn: Random) -> bytes:
+    """One damaged input.
+
+    Args:
+        seeds: whole inputs, of which one is damaged and others may give a part.
+        drawn: what it is drawn from.
+    """
+    content = drawn.choice(seeds)
+    # Most mutants are changed once: the rest of them is read as usual up to there.
+    for _ in range(1 + min(int(drawn.expovariate(1.0)), _MOST_CHANGES - 1)):
+        kind = drawn.choice(_OF_TEXT if _is_text(content) else _OF_BYTES)
+        if kind in ("word", "swap"):
+            content = _words(content, kind, drawn)
+        elif kind == "structure":
+            content = _structure(content, drawn)
+        else:
+            content = _edited(content, kind, drawn.choice(seeds), drawn)
+    return content
+
+
+def _is_text(content: bytes) -> bool:
+    try:
+        content.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _span(content: bytes, drawn: Random) -> tuple[int, int]:
+    start = drawn.randrange(len(content) + 1)
+    # Lengths over orders of magnitude: a digit, a word, a record.
+    return start, min(start + int(2 ** (drawn.random() * 8)), len(content))
+
+
+def _edited(content: bytes, kind: str, other: bytes, drawn: Random) -> bytes:
+    """The content with other bytes, or none, in place of a part of it."""
+    start, stop = _span(content, drawn)
+    new = b""
+    match kind:
+        case "flip":
+            stop = start + 1
+            new = bytes(byte ^ 1 << drawn.randrange(8) for byte in content[start:stop])
+        case "byte":
+            stop, new = start + 1, bytes([drawn.randrange(256)])
+        case "number":
+            # One that ends nowhere, as binary columns lay lengths and offsets.
+            size = drawn.choice((1, 2, 4, 8))
+            most = 2 ** (8 * size) - 1
+            value = drawn.choice((0, 1, most, most // 2, most // 2 + 1, drawn.randrange(most + 1)))
+            start -= start % size
+            stop, new = start + size, value.to_bytes(size, "little")
+        case "insert":
+            stop, new = start, drawn.choice(TOKENS)
+        case "replace":
+            new = drawn.choice(TOKENS)
+        case "repeat":
+            new = content[start:stop] * drawn.choice((2, 3, 51))
+        case "cut":
+            stop = len(content)
+        case "splice":
+            first, last = _span(other, drawn)
+            stop, new = start, other[first:last]
+    return content[:start] + new + content[stop:]
+
+
+def _words(content: bytes, kind: str, drawn: Random) -> bytes:
+    words = content.split(b" ")
+    one, other = drawn.randrange(len(words)), drawn.randrange(len(words))
+    if kind == "word":
+        words[one] = drawn.choice(TOKENS)
+    words[one], words[other] = words[other], words[one]
+    return b" ".join(words)
+
+
+def _structure(content: bytes, drawn: Random) -> bytes:
     """Damage a value of JSON, JSON Lines or YAML, and leave the syntax whole."""
     lines = content.split(b"\n")
     place = drawn.randrange(len(lines))
+    # InputError and UnicodeDecodeError are ValueErrors.
     try:
         return json.dumps(_changed(json.loads(content), drawn)).encode()
     except ValueError:
@@ -153,13 +133,12 @@ def _structure(content: bytes, drawn: random.Random) -> bytes:
         value = parse_yaml(content.decode(), "a seed")
         if isinstance(value, dict | list):
             return yaml_text(_changed(value, drawn)).encode("utf-8", "surrogatepass")
-    # InputError and UnicodeDecodeError are ValueErrors.
     except ValueError:
         pass
-    return _replace_word(content, drawn)
+    return _words(content, "word", drawn)
 
 
-def _changed(value: Any, drawn: random.Random) -> Any:
+def _changed(value: Any, drawn: Random) -> Any:
     """The value with one of its parts, at any depth, replaced, dropped, doubled or renamed."""
     if not isinstance(value, dict | list) or not value or drawn.random() < 0.1:
         return drawn.choice(VALUES)
@@ -178,14 +157,3 @@ def _changed(value: Any, drawn: random.Random) -> Any:
     if kind == 1:
         return value | {drawn.choice(("", "x", f"{key} ", "\x1b", "id")): value[key]}
     return value | {key: _changed(value[key], drawn)}
-
-
-_CHANGES: tuple[Callable[[bytes, random.Random], bytes], ...] = (
-    *(_flip, _any_byte, _insert, _replace, _replace_word, _swap_words, _drop, _repeat, _cut),
-    *(_structure, _structure, _structure, _structure, _structure, _structure, _structure),
-)
-
-_CHANGES_OF_BYTES: tuple[Callable[[bytes, random.Random], bytes], ...] = (
-    *(_flip, _flip, _flip, _any_byte, _number, _number, _number, _insert, _replace, _drop),
-    *(_repeat, _cut),
-)

@@ -1,49 +1,120 @@
-"""What is tried: every reader and command, with whole inputs to begin from."""
+"""What is tried: every reader and command, with whole inputs to begin from.
+
+Two kinds of files: what people write, and what others write and we only read, such as binary
+tables, caches, answers of servers and sets of files.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 import json
 import os
+import pickle
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import chdir, suppress
-from dataclasses import dataclass
+import socket
+import zipfile
+from collections.abc import Mapping
+from contextlib import chdir, closing, suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
-from factormodels.io.result_store import STORE
+import httpx
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
+from jsonschema import Draft202012Validator
+from pyarrow import feather
+
+import factormodels
+from experiments import run as run_study
+from experiments.analyses.schemas_by_name import schema
+from experiments.analyses.user_data import VARIABLE, user_data
+from experiments.evaluators.inputs import load_responses
+from experiments.findings.markup import csv_records, read_csv
+from experiments.settings.inputs import with_evidence
+from experiments.settings.labelled_claims import load_claims
+from experiments.study.design import algorithms, cells
+from experiments.study.files import read_manifest
+from experiments.study.judgements import read_judgements
+from experiments.study.reading import LoadedStudy, load_study
+from experiments.study.rows import RowsFile, read_rows
+from factormodels import Atom, Context, FactGraph
+from factormodels.errors import FactormodelsError, InputError
+from factormodels.extraction import language_model as lm
+from factormodels.extraction.language_model.cache import AnswerCache
+from factormodels.extraction.prompts import parse_prompt, prompt_text
+from factormodels.extraction.prompts.replaced import read_prompts as read_prompt_files
+from factormodels.extraction.relation_models.prompted import PromptedRelationModel
+from factormodels.extraction.relation_models.recorded_answers import read_recorded_answers
+from factormodels.extraction.retrieval.documents import read_documents
+from factormodels.extraction.retrieval.google import GoogleRetriever
+from factormodels.extraction.retrieval.http import RequestFailed
+from factormodels.extraction.retrieval.wikipedia import WikipediaRetriever
+from factormodels.extraction.stages import (
+    assessors,
+    atomizer,
+    queries,
+    relations,
+    reviser,
+    summariser,
+)
+from factormodels.io import read_each, read_judged_pairs, read_prompts
+from factormodels.io.fact_graph_json import looks_like_fact_graph
+from factormodels.io.files import read_text
+from factormodels.io.networks import uai_results
+from factormodels.io.networks.uai import parse_uai
+from factormodels.io.plain_yaml import parse_yaml
+from factormodels.io.published.factscore import with_passages
+from factormodels.io.result_store import STORE, open_store
+from factormodels.io.tables import read_table
+from factormodels.selection.bleached import read_templates
+from tests.commands import called
+from tests.factormodels.extraction.models import AnsweringModel
+from tests.factormodels.extraction.retrieval.test_chroma import DOCUMENTS, database
 from tests.factormodels.io.published import release_records
 from tests.factormodels.io.published import test_evaluation_logs as evaluation_logs
-from tests.fuzz import others
-
-Run = Callable[[Path], object]
-"""Tries the file at a path, in a folder of its own that it may fill."""
+from tests.fuzz.campaign import Run, Target
 
 
-@dataclass(frozen=True)
-class Target:
-    """Something that takes a file.
+def prepare(folder: Path) -> None:
+    """Fill a folder with what targets begin from: a finished run, a store, caches."""
+    if (folder / "prepared").exists():
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "graph.json").write_bytes(_json(GRAPH))
+    (folder / "study.yaml").write_bytes(STUDY)
+    run_study(folder / "study.yaml", out=folder / "out", overwrite=True)
+    with open_store(folder / "kept.sqlite", "mend it", anew=True) as store:
+        for number in range(4):
+            store.put("answers", f"key {number}", {"value": [number] * 4})
+            store.append("units", bytes([number]) * 20)
+    for name, answers in (("answers.sqlite", 0), ("filled.sqlite", 40)):
+        (folder / name).unlink(missing_ok=True)
+        answer = lm.Completion(
+            "yes", (lm.Token("yes", -0.1, (("no", -2.5),)),), lm.Usage(3, 1, 0.25)
+        )
+        with closing(AnswerCache(folder / name)) as kept:
+            for number in range(answers):
+                kept.put(f"{number:064x}", "m", _REQUEST, answer)
+                kept.note_failure(f"{number:064x}", lm.Failure("it is busy", lm.Usage(1, 0)))
+                kept.note_lacking("m", ["seed"], refused=True)
+    own = {name: (folder / "out" / name).read_bytes() for name in _RUN_FILES}
+    (folder / "packed.json").write_bytes(_packed(own))
+    (folder / "prepared").touch()
 
-    Attributes:
-        name: what a report calls it.
-        file: the name of the file.
-        seeds: whole inputs.
-        run: tries a file.
-        share: how often it is tried beside the others.
-    """
 
-    name: str
-    file: str
-    seeds: tuple[bytes, ...]
-    run: Run
-    share: int = 10
+def _json(value: object) -> bytes:
+    return json.dumps(value).encode()
 
 
+# Whole inputs.
+
+_ATOM = {"type": "atom", "probability": 0.5}
 GRAPH: dict[str, Any] = {
     "format": "factormodels/fact-graph",
     "version": 1,
@@ -54,29 +125,24 @@ GRAPH: dict[str, Any] = {
     "metadata": {"sentences": 2, "k": [1, None, {"x": 0.5}]},
     "nodes": [
         {
-            "id": "a1",
+            "id": f"a{n}",
             "type": "atom",
             "probability": 0.5,
-            "text": "A claim.",
-            "label": False,
-            "sentence": 1,
-        },
-        {
-            "id": "a2",
-            "type": "atom",
-            "probability": 0.5,
-            "text": "B.",
-            "label": True,
-            "sentence": 2,
-        },
-        {"id": "c1", "type": "context", "probability": 0.99, "text": "For it.", "title": "T"},
-    ],
+            "text": text,
+            "label": n > 1,
+            "sentence": n,
+        }
+        for n, text in ((1, "A claim."), (2, "B."))
+    ]
+    + [{"id": "c1", "type": "context", "probability": 0.99, "text": "For it.", "title": "T"}],
     "edges": [
         {"source": "c1", "target": "a1", "relation": "entailment", "probability": 0.8},
         {"from": "a1", "to": "a2", "relation": "contradiction", "probability": 0.9},
     ],
 }
-UAI = """MARKOV
+_GRAPH = _json(GRAPH)
+_LINES = _GRAPH + b"\n" + _json(GRAPH | {"id": "r2"}) + b"\n"
+UAI = b"""MARKOV
 3
 2 3 2
 3
@@ -88,8 +154,8 @@ UAI = """MARKOV
 6 0.1 0.2 0.7 0.5 0.25 0.25
 6 0.9 0.1 0.5 0.5 0.2 0.8
 """
-BAYES = "BAYES\n2\n2 2\n2\n1 0\n2 0 1\n\n2 0.4 0.6\n4 0.1 0.9 0.5 0.5\n"
-BIF = """network small {
+BAYES = b"BAYES\n2\n2 2\n2\n1 0\n2 0 1\n\n2 0.4 0.6\n4 0.1 0.9 0.5 0.5\n"
+BIF = b"""network small {
 }
 variable a {
   type discrete [ 2 ] { no, yes };
@@ -105,7 +171,7 @@ probability ( b | a ) {
   (yes) 0.5, 0.25, 0.25;
 }
 """
-STUDY = """study: s
+STUDY = b"""study: s
 description: tried
 datasets:
   - {name: demonstration, limit: 2}
@@ -122,173 +188,179 @@ reliability: {bins: 5, strategy: quantile}
 significance: {pairs: [[exact, l]], resamples: 20}
 outputs: [csv]
 """
-USER_DATA = "datasets:\n  core-responses: file.jsonl\n  self-judged: {GPT-4: file.jsonl}\n"
-RELATIONS = """response;claim;passage;relation;probability;label
+_OVERRIDES = (
+    *(b"seed=3", b"backends[0].settings.damping=0.5", b"priors.atom=[0.5, 0.6]", b"k=half"),
+    *(b"datasets=[{name: demonstration, limit: 2}]", b"reliability={bins: 3}", b"seeds=[1, 2]"),
+    *(b"significance.resamples=100", b"variants=[given, FR1]", b"outputs=[]", b"study=name"),
+)
+_USER_DATA = b"datasets:\n  core-responses: file.jsonl\n  self-judged: {GPT-4: file.jsonl}\n"
+_RELATIONS = b"""response;claim;passage;relation;probability;label
 r1;a1;c1;entailment;0,9;1.0
 r1;a2;c1;contradiction;80 %;NS
 r2;a1;;;;
 """
-
-FEW_LABELS = "response,p,label\n" + "".join(
+_FEW_LABELS = "response,p,label\n" + "".join(
     f"r{response},0.{claim},{label if response < 4 else ''}\n"
     for response in range(6)
     for claim, label in ((2, "0"), (9, "1"), (7, ""))
 )
-
-TEXT = "The bridge was opened in 1890. It is red, and 300 metres long.\n"
-
-
-def targets(finished: Path) -> tuple[Target, ...]:
-    """Every target; `finished` is the folder that `prepare` filled."""
-    graph, lines = _json(GRAPH), _json(GRAPH) + b"\n" + _json(GRAPH | {"id": "r2"}) + b"\n"
-    results = {"factuality_score": 0.5, **release_records.RESULTS}
-    own_tests = (release_records.FACTREASONER, results)
-    records = tuple(_json(record) for record in (*release_records.RECORDS.values(), *own_tests))
-    models = (graph, json.dumps(GRAPH, indent=1).encode(), UAI.encode(), BAYES.encode())
-    many = (lines, b"[" + graph + b"]", *records, *(record + b"\n" + record for record in records))
-    tables = (
-        RELATIONS.encode(),
-        *(
-            _table(record, delimiter)
-            for record in release_records.RECORDS.values()
-            for delimiter in ",\t"
-        ),
+_TEXT = b"The bridge was opened in 1890. It is red, and 300 metres long.\n"
+_CLAIM = {
+    **{"response": "r1", "sentence": 1, "sentences": 2, "claim": "a1", "label": "S"},
+    "judgements": {"direct_asking": "true", "none_of_the_above": "neither"},
+    "log_probabilities": {"direct_asking": {"true": -0.1, "false": -2.4}},
+}
+_SAMPLED = (
+    b'{"response": "r", "source": "c", "target": "a", "verbalised": [0.9, 0.05, 0.05], '
+    b'"answers": [{"temperature": 0.3, "relation": "entailment", "text": "It says so."}]}\n'
+    b'{"premise": "p", "hypothesis": "h", "answers": [{"temperature": 1, "relation": "neutral"}]}\n'
+)
+_RECORDS = tuple(
+    _json(record)
+    for record in (
+        *release_records.RECORDS.values(),
+        release_records.FACTREASONER,
+        {"factuality_score": 0.5, **release_records.RESULTS},
     )
-    evidence = (b"1 0 1", b"0", b"1\n1 0 1\n", b'{"0": 1, "1": [0.1, 0.2, 0.7]}', b'{"2": true}')
-    claims = ("\n".join(_claim_records()) + "\n").encode()
-    own = finished / "out"
-    return (
-        Target("read", "model", (*models, BIF.encode(), *records), _read, 40),
-        Target("read_many", "many.jsonl", many, _reader("read_many"), 40),
-        Target("read_each", "each.jsonl", many, _each, 20),
-        Target("tables", "table.csv", tables, _reader("read_many"), 30),
-        Target("workbook", "book.xlsx", (_workbook(),), _sheet, 10),
-        Target("bif", "network.bif", (BIF.encode(),), _reader("read"), 10),
-        Target("uai", "model.uai", (UAI.encode(), BAYES.encode()), _reader("read"), 30),
-        Target("uai names", "m.uai.names", (b"a\nb\nc\n",), _names, 10),
-        Target(
-            "uai results", "r.uai", (b"MAR\n1 2 0.5 0.5\n", b"PR\n-0.5\n", b"1 0 1"), _results, 20
-        ),
-        Target("evidence", "evidence.json", evidence, _evidence, 20),
-        Target("prompts", "prompts.jsonl", records, _prompts, 10),
-        Target("passages", "p.jsonl", (_json(release_records.PASSAGES),), _passages, 10),
-        Target("claim records", "claims.jsonl", (claims,), _claims, 10),
-        Target(
-            "templates",
-            "t.json",
-            (b'{"people": ["{topic} was born.", "{topic} died."]}',),
-            _templates,
-            5,
-        ),
-        Target(
-            "documents", "d.jsonl", (b'{"text": "a", "title": "b", "link": "c"}\n',), _documents, 10
-        ),
-        Target(
-            "page",
-            "d.html",
-            (b"<html><title>t</title><body><p>Some text here.</p>",),
-            _documents,
-            3,
-        ),
-        Target(
-            "responses",
-            "r.jsonl",
-            (*many, TEXT.encode(), b'{"response": "A b.", "id": "x"}\n'),
-            _responses,
-            20,
-        ),
-        Target("sampled answers", "answers.jsonl", (ANSWERS.encode(),), _answers, 10),
-        Target("Chroma", "chroma.sqlite3", (_chroma(),), _documents, 10),
-        Target("study", "study.yaml", (STUDY.encode(), b"base: compare\nseed: 2\n"), _study, 60),
-        Target(
-            "override", "override.txt", tuple(line.encode() for line in _OVERRIDES), _override, 60
-        ),
-        Target("user data", "data.yaml", (USER_DATA.encode(),), _user_data, 20),
-        Target("manifest", "manifest.json", ((own / "manifest.json").read_bytes(),), _manifest, 30),
-        Target("rows", "rows.parquet", ((own / "rows.parquet").read_bytes(),), _rows, 40),
-        Target("table of a run", "t.csv", ((own / "summary.csv").read_bytes(),), _table_of_run, 20),
-        Target("store", STORE, ((finished / "kept.sqlite").read_bytes(),), _store, 30),
-        Target(
-            "cache", "answers.sqlite", ((finished / "answers.sqlite").read_bytes(),), _cache, 20
-        ),
-        *(Target(*parts) for parts in others.targets(finished)),
-        *_commands(finished, models, lines, tables),
-    )
+)
+_MODELS = (_GRAPH, json.dumps(GRAPH, indent=1).encode(), UAI, BAYES)
+_MANY = (_LINES, b"[" + _GRAPH + b"]", *_RECORDS, *(one + b"\n" + one for one in _RECORDS))
 
 
-def prepare(folder: Path) -> None:
-    """Fill a folder with what targets begin from: a finished run, a store, a cache."""
-    from experiments import run
-    from factormodels.extraction.language_model.cache import AnswerCache
-    from factormodels.io.result_store import open_store
-
-    if (folder / "prepared").exists():
-        return
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "graph.json").write_bytes(_json(GRAPH))
-    (folder / "study.yaml").write_text(STUDY)
-    run(folder / "study.yaml", out=folder / "out", overwrite=True)
-    with open_store(folder / "kept.sqlite", "mend it", anew=True) as store:
-        for number in range(4):
-            store.put("answers", f"key {number}", {"value": [number] * 4})
-            store.append("units", bytes([number]) * 20)
-    (folder / "answers.sqlite").unlink(missing_ok=True)
-    AnswerCache(folder / "answers.sqlite").close()
-    others.fill_cache(folder / "filled.sqlite")
-    (folder / "prepared").touch()
+def _separated(record: Mapping[str, Any], delimiter: str) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, delimiter=delimiter)
+    writer.writerow(record)
+    writer.writerow(x if isinstance(x, str) else json.dumps(x) for x in record.values())
+    return text.getvalue().encode()
 
 
-def _commands(
-    finished: Path, models: Sequence[bytes], lines: bytes, tables: Sequence[bytes]
-) -> Iterable[Target]:
-    own = finished / "out"
-    manifest = (own / "manifest.json").read_bytes()
-    rows = (own / "rows.parquet").read_bytes()
-    study = STUDY.encode()
-    command = _command
-    yield Target("infer", "m", tuple(models), command("infer", "FILE"), 12)
-    yield Target("infer --json", "m", tuple(models), command("infer", "FILE", "--json"), 8)
-    yield Target("infer lbp", "m", tuple(models), command("infer", "FILE", "--backend", "lbp"), 8)
-    yield Target("infer auto", "m", tuple(models), command("infer", "FILE", "--backend", "auto"), 4)
-    yield Target("draw", "g.json", (models[0],), command("draw", "FILE", "g.dot"), 6)
-    yield Target("draw svg", "g.json", (models[0],), command("draw", "FILE", "g.svg"), 1)
-    yield Target("convert", "g.json", tuple(models), command("convert", "FILE", "o.uai"), 6)
-    yield Target("check", "d.jsonl", (lines, *tables), command("datasets", "FILE"), 12)
-    for name, *more in (("self-knowledge",), ("select",), ("select", "--append", "20")):
-        yield Target(" ".join((name, *more)), "g.jsonl", (lines,), command(name, "FILE", *more), 3)
-    for name in ("coherence", "revise"):
-        yield Target(name, "g.json", (models[0],), command(name, "FILE"), 3)
-    few = FEW_LABELS.encode()
-    logs = tuple(map(_json, (evaluation_logs.INSPECT, evaluation_logs.PROMPTFOO)))
-    logs += (b"\n".join(map(_json, evaluation_logs.HARNESS)),)
-    yield Target("estimate", "t", (few, *logs), command("estimate", "FILE", "--choose", "1"), 4)
-    yield Target("fit", "g.jsonl", (lines,), command("fit", "FILE", "--set", "folds=0"), 2)
-    yield Target(
-        "assess", "r.txt", (TEXT.encode(),), command("assess", "FILE", "--documents", "d"), 1
-    )
-    yield Target("run --dry-run", "s.yaml", (study,), command("run", "FILE", "--dry-run"), 6)
-    yield Target("run", "s.yaml", (study,), command("run", "FILE", "--out", "o"), 1)
-    damaged = {"manifest.json": manifest, "rows.parquet": rows}
-    for name, content in damaged.items():
-        yield Target(f"diff {name}", name, (content,), _folder("diff", finished, name), 3)
-        yield Target(f"report {name}", name, (content,), _folder("report", finished, name), 1)
-    yield Target("run --resume", STORE, ((own / STORE).read_bytes(),), _resume(finished), 1)
+_TABLES = (
+    _RELATIONS,
+    *(_separated(one, sign) for one in release_records.RECORDS.values() for sign in ",\t"),
+)
+_LOGS = (
+    *(_json(evaluation_logs.INSPECT), _json(evaluation_logs.PROMPTFOO)),
+    b"\n".join(map(_json, evaluation_logs.HARNESS)),
+)
 
 
-def _reader(name: str) -> Run:
+def _workbook() -> bytes:
+    book = openpyxl.Workbook()
+    for row in (("response", "p", "label"), ("r1", 0.5, 1), ("r2", "12,5 %", None)):
+        book.active.append(row)
+    content = io.BytesIO()
+    book.save(content)
+    return content.getvalue()
+
+
+def _binary_tables() -> dict[str, bytes]:
+    """A table in every binary form."""
+    columns = {
+        "response": ["r1", "r1", "r2", "r2"],
+        "claim": ["It is red.", "It is 300 metres long.", "It is old.", "It is new."],
+        "p": [0.25, None, 0.5, 0.75],
+        "label": [True, False, None, True],
+        "kind": pa.array(["a", None, "b", "a"]).dictionary_encode(),
+    }
+    table = pa.table(columns)
+    names = ("file", "stream", "feather", "parquet", "plain", "manager")
+    written = {name: io.BytesIO() for name in names}
+    for name, new in (("file", pa.ipc.new_file), ("stream", pa.ipc.new_stream)):
+        with new(written[name], table.schema) as writer:
+            writer.write_table(table)
+    feather.write_feather(table, written["feather"], compression="zstd")
+    pq.write_table(table, written["parquet"])
+    pq.write_table(table, written["plain"], compression="none", use_dictionary=False)
+    # What LM-Polygraph's manager saves: an archive with a pickle.
+    texts = {"input_texts": ["Who?", "What?"], "greedy_texts": ["It is red.", "It is old."]}
+    estimations = {("sequence", "LexicalSimilarity"): [-0.9, -0.25]}
+    with zipfile.ZipFile(written["manager"], "w") as archive:
+        saved = {"estimations": estimations, "stats": texts}
+        archive.writestr("manager/data.pkl", pickle.dumps(saved, 2))
+    return {name: out.getvalue() for name, out in written.items()}
+
+
+def _chroma() -> bytes:
+    with TemporaryDirectory() as folder:
+        return database(Path(folder) / "chroma.sqlite3", DOCUMENTS).read_bytes()
+
+
+def _packed(files: Mapping[str, bytes]) -> bytes:
+    """Files as one text, whose structure mutants change: names, contents, which there are."""
+    return _json({name: content.decode("latin-1") for name, content in files.items()})
+
+
+_BINARY = _binary_tables()
+_PROMPTS = {name: prompt_text(name).encode() for name in ("reviser", "relation", "atomizer")}
+_SAVED_DATASET = {
+    "dataset_dict.json": b'{"splits": ["train"]}',
+    "train/state.json": b'{"_data_files": [{"filename": "data-0.arrow"}], "_split": "train"}',
+    "train/data-0.arrow": _BINARY["stream"],
+}
+_ANSWERS = (
+    b'[{"sentence": 1, "claims": ["It is red.", "It is long."]}]',
+    b"1: It is red.\n- It is long.\n- It was opened in 1890.",
+    b"[entailment]",
+    b"Reasoning: it says so. **Final answer:** contradiction",
+    b"The passage does not say it. ###Supported###",
+    b'```json\n{"summary": "It is red.", "relevant": true}\n```',
+    b'{"label": "supported", "reason": "it is"}',
+    b"Yes.",
+    b"Verdict: not supported",
+)
+_FOUND = {"title": "T", "link": "http://example.org/a", "snippet": "It is <b>red</b>."}
+_ELSEWHERE = {"title": "T", "link": "https://xn--bcher-kva.example/a?b=c#d", "snippet": "x"}
+_PAGE = {"pageid": 1, "title": "Bridge"}
+_SEARCHES = (
+    _json({"organic": [_FOUND]}),
+    _json({"organic": [_ELSEWHERE]}),
+    _json({"query": {"search": [_PAGE | {"snippet": "It is red."}]}}),
+    _json({"query": {"pages": {"1": _PAGE | {"extract": "It is red. " * 20}}}}),
+)
+_REQUEST = lm.Request((lm.Message("user", "Who?"),), lm.PromptIdentity("p", 1, "0" * 64), "stage")
+
+
+# Readers.
+
+
+def _every(*readers: Run) -> Run:
+    """Reads with all of them; raises the first refusal, once all have been tried."""
+
     def run(path: Path) -> object:
-        import factormodels
+        found: list[object] = []
+        refusal: FactormodelsError | None = None
+        for reader in readers:
+            try:
+                found.append(reader(path))
+            except FactormodelsError as error:
+                refusal = refusal or error
+        if refusal is not None:
+            raise refusal
+        return found
 
-        return getattr(factormodels, name)(path)
+    return run
+
+
+def _whichever(*readers: Run) -> Run:
+    """Reads with all of them; raises a refusal if none takes the file."""
+
+    def run(path: Path) -> object:
+        refusals = []
+        for reader in readers:
+            try:
+                reader(path)
+            except InputError as error:
+                refusals.append(error)
+        if len(refusals) == len(readers):
+            raise refusals[-1]
+        return len(readers) - len(refusals)
 
     return run
 
 
 def _read(path: Path) -> object:
-    from factormodels import read
-    from factormodels.io.fact_graph_json import looks_like_fact_graph
-
-    model = read(path)
+    model = factormodels.read(path)
     with suppress(ValueError):
         plain = json.loads(path.read_text("utf-8-sig"))
         if looks_like_fact_graph(plain):
@@ -304,204 +376,147 @@ def _validate(name: str, value: object) -> None:
 
 @cache
 def _validator(name: str) -> Any:
-    from jsonschema import Draft202012Validator
-
-    from experiments.analyses.schemas_by_name import schema
-
     return Draft202012Validator(schema(name))
 
 
-def _each(path: Path) -> object:
-    from factormodels.io import read_each
-
-    return list(read_each(path))
-
-
-def _workbook() -> bytes:
-    import openpyxl
-
-    book = openpyxl.Workbook()
-    for row in (("response", "p", "label"), ("r1", 0.5, 1), ("r2", "12,5 %", None)):
-        book.active.append(row)
-    content = io.BytesIO()
-    book.save(content)
-    return content.getvalue()
-
-
-def _sheet(path: Path) -> object:
-    from factormodels.io.tables import read_table
-
-    return read_table(path)
-
-
 def _names(path: Path) -> object:
-    from factormodels import read
-
     model = path.with_suffix("")
-    model.write_text(UAI)
-    return read(model)
-
-
-def _results(path: Path) -> object:
-    from factormodels.io.networks.uai_results import (
-        read_evidence,
-        read_log10_partition,
-        read_marginals,
-    )
-
-    return _whichever((read_evidence, read_log10_partition, read_marginals), path)
+    model.write_bytes(UAI)
+    return factormodels.read(model)
 
 
 def _evidence(path: Path) -> object:
-    from experiments.settings.inputs import with_evidence
-
-    return with_evidence(_network(), path)
-
-
-@cache
-def _network() -> Any:
-    from factormodels.io.networks.uai import parse_uai
-
-    return parse_uai(UAI, "model.uai")
-
-
-def _prompts(path: Path) -> object:
-    from factormodels.io import read_judged_pairs, read_prompts
-
-    return _whichever((read_prompts, read_judged_pairs), path)
+    return with_evidence(parse_uai(UAI.decode(), "model.uai"), path)
 
 
 def _passages(path: Path) -> object:
-    from factormodels.claims import Atom
-    from factormodels.fact_graph import FactGraph
-    from factormodels.io.published.factscore import with_passages
-
     atoms = (Atom("a1", release_records.PASSAGES["sent"]),)
     return with_passages((FactGraph("r", atoms, topic=release_records.PASSAGES["name"]),), path)
 
 
-def _claims(path: Path) -> object:
-    from experiments.settings.labelled_claims import load_claims
-
-    return load_claims(path)
-
-
-def _templates(path: Path) -> object:
-    from factormodels.selection.bleached import read_templates
-
-    return read_templates(path)
-
-
-ANSWERS = (
-    '{"response": "r", "source": "c", "target": "a", "verbalised": [0.9, 0.05, 0.05], '
-    '"answers": [{"temperature": 0.3, "relation": "entailment", "text": "It says so."}]}\n'
-    '{"premise": "p", "hypothesis": "h", "answers": [{"temperature": 1, "relation": "neutral"}]}\n'
-)
-
-
-def _answers(path: Path) -> object:
-    from factormodels.extraction.relation_models.recorded_answers import read_recorded_answers
-
-    return read_recorded_answers(path)
-
-
-def _chroma() -> bytes:
-    from tests.factormodels.extraction.retrieval.test_chroma import DOCUMENTS, database
-
-    with TemporaryDirectory() as folder:
-        return database(Path(folder) / "chroma.sqlite3", DOCUMENTS).read_bytes()
-
-
-def _documents(path: Path) -> object:
-    from factormodels.extraction.retrieval.documents import read_documents
-
-    return read_documents(path)
-
-
-def _responses(path: Path) -> object:
-    from experiments.evaluators.inputs import load_responses
-
-    return load_responses(path)
+def _cells(loaded: LoadedStudy) -> object:
+    return cells(loaded.study, algorithms(loaded))
 
 
 def _study(path: Path) -> object:
-    from experiments.study.design import algorithms, cells
-    from experiments.study.reading import load_study
-    from factormodels.io.plain_yaml import parse_yaml
-
     loaded = load_study(path)
     _validate("study", parse_yaml(path.read_text("utf-8-sig"), path.name))
-    return cells(loaded.study, algorithms(loaded))
-
-
-_OVERRIDES = (
-    *("seed=3", "backends[0].settings.damping=0.5", "priors.atom=[0.5, 0.6]", "k=half"),
-    *("datasets=[{name: demonstration, limit: 2}]", "reliability={bins: 3}", "seeds=[1, 2]"),
-    *("significance.resamples=100", "variants=[given, FR1]", "outputs=[]", "study=name"),
-)
-
-
-def _override(path: Path) -> object:
-    from experiments.study.design import algorithms, cells
-    from experiments.study.reading import load_study
-    from factormodels.io.files import read_text
-
-    loaded = load_study("compare", [read_text(path)])
-    return cells(loaded.study, algorithms(loaded))
+    return _cells(loaded)
 
 
 def _user_data(path: Path) -> object:
-    from experiments.analyses.user_data import VARIABLE, user_data
-
     (path.parent / "file.jsonl").touch()
     with patch.dict(os.environ, {VARIABLE: str(path)}):
         return user_data()
 
 
-def _manifest(path: Path) -> object:
-    from experiments.study.files import read_manifest
-
-    return read_manifest(path.parent)
-
-
 def _rows(path: Path) -> object:
-    from experiments.study.judgements import read_judgements
-    from experiments.study.rows import RowsFile, read_rows
-
     rows = RowsFile(path)
     for cell in rows.cells():
         read_judgements(rows, cell)
     return read_rows(path)
 
 
-def _table_of_run(path: Path) -> object:
-    from experiments.findings.markup import csv_records, read_csv
-
-    return read_csv(path), csv_records(path)
-
-
 def _store(path: Path) -> object:
-    from factormodels.io.result_store import open_store
-
     with open_store(path, "mend it") as store:
         return [*store.items("answers"), *store.records("units")]
 
 
 def _cache(path: Path) -> object:
-    from factormodels.extraction.language_model.cache import AnswerCache
+    with closing(AnswerCache(path)) as kept:
+        read = [(kept.get(f"{n:064x}"), kept.failure(f"{n:064x}")) for n in range(40)]
+        stored = [answer for answer, _ in read if answer is not None]
+        kept.put("new", "m", _REQUEST, stored[0] if stored else lm.Completion("x"))
+        kept.note_failure("new", None)
+        kept.remove("new")
+        return len(kept), kept.lacking("m")
 
-    cache = AnswerCache(path)
-    try:
-        return cache.get("0" * 64)
-    finally:
-        cache.close()
+
+def _prompt(path: Path) -> object:
+    prompt = parse_prompt(read_text(path), path.name)
+    return prompt.render(**dict.fromkeys(prompt.slots, "text"))
+
+
+def _answer(path: Path) -> object:
+    """Every stage, and every assessor, asks a model that answers all with the one text."""
+    # What a server sends may be any text that JSON can hold, halves of characters too.
+    text = path.read_bytes().decode("utf-8", "surrogateescape")
+    model = AnsweringModel(lambda _: text)
+    graph = FactGraph(
+        "r",
+        atoms=(Atom("a1", "It is red."), Atom("a2", "It is long.")),
+        contexts=(Context("c1", "It is red.", title="T", retrieved_for=("a1",)),),
+        query="What is it?",
+        response="It is red. It is long.",
+    )
+    atomizer.atomize(graph.response, model)
+    reviser.revise(graph.atoms, graph.response, model, query=graph.query)
+    queries.ask_queries(graph.atoms, model)
+    summariser.summarise_contexts(graph, model)
+    pairs = relations.relation_pairs(graph, "FR2")
+    asked = relations.ask(PromptedRelationModel(model), pairs)
+    return asked, [assessors.assess(graph, name, model) for name in assessors.ASSESSORS]
+
+
+def _search(path: Path) -> object:
+    content = path.read_bytes()
+
+    async def asked() -> list[object]:
+        transport = httpx.MockTransport(lambda _: httpx.Response(200, content=content))
+        found: list[object] = []
+        async with httpx.AsyncClient(transport=transport) as client:
+            for retriever in (GoogleRetriever(), WikipediaRetriever()):
+                try:
+                    hits = await retriever.hits(client, {}, "a bridge", 3)
+                    found += [await retriever.page(client, hit) for hit in hits]
+                except RequestFailed as error:
+                    found.append(error)
+        return found
+
+    # No name is asked for outside: each has one address, which nobody is connected to.
+    address = (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("93.184.215.14", 443))
+    with patch("socket.getaddrinfo", return_value=[address]):
+        found = asyncio.run(asked())
+    if all(isinstance(each, RequestFailed) for each in found):
+        raise InputError(str(found))
+    return found
+
+
+_LONGEST_NAME = 255
+"""Bytes of a file's name: what the file systems of Linux take."""
+
+
+def _files(read: Run) -> Run:
+    """Reads a folder of the files that were packed."""
+
+    def run(path: Path) -> object:
+        folder = path.parent / "folder"
+        folder.mkdir()
+        try:
+            files = json.loads(path.read_bytes())
+        except ValueError:
+            raise InputError(f"{path.name}: it is no set of files") from None
+        for name, content in files.items() if isinstance(files, dict) else ():
+            # A set of files has plain names; what a name within a file says is another matter.
+            plain = name.isprintable() and name.strip("./ ") and ".." not in name
+            if not plain or len(name.encode()) > _LONGEST_NAME:
+                continue
+            text = content if isinstance(content, str) else json.dumps(content)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_bytes(text.encode("latin-1", "backslashreplace"))
+        return read(folder)
+
+    return run
+
+
+# Commands.
 
 
 def _command(*arguments: str) -> Run:
-    """Runs a command on the file, in its folder; an exit code of 0, 1 or 2 is right."""
+    """Runs a command on the file, in its folder."""
 
     def run(path: Path) -> object:
-        (path.parent / "graph.json").write_bytes(_json(GRAPH))
+        (path.parent / "graph.json").write_bytes(_GRAPH)
         (path.parent / "d").mkdir()
         (path.parent / "d" / "note.txt").write_text("The bridge was opened in 1890.")
         return _invoke(path.parent, *(path.name if word == "FILE" else word for word in arguments))
@@ -509,37 +524,22 @@ def _command(*arguments: str) -> Run:
     return run
 
 
-def _folder(command: str, finished: Path, name: str) -> Run:
-    """Runs a command on a finished run in which one file is damaged."""
+def _of_run(*arguments: str) -> Run:
+    """Runs a command on a finished run, `run`, in which the file takes the place of its own."""
 
     def run(path: Path) -> object:
-        folder = path.parent / "run"
-        shutil.copytree(finished / "out", folder)
-        path.replace(folder / name)
-        shutil.copy(finished / "graph.json", path.parent)
-        files = ["--set", "data=graph=graph.json"] if command == "report" else []
-        others = [str(finished / "out")] if command == "diff" else ["pages", *files]
-        return _invoke(path.parent, command, "run", *others)
-
-    return run
-
-
-def _resume(finished: Path) -> Run:
-    def run(path: Path) -> object:
-        folder = path.parent / "o"
-        shutil.copytree(finished / "out", folder)
-        path.replace(folder / STORE)
+        begun = path.parents[1]
+        shutil.copytree(begun / "out", path.parent / "run")
+        path.replace(path.parent / "run" / path.name)
         for name in ("graph.json", "study.yaml"):
-            shutil.copy(finished / name, path.parent)
-        return _invoke(path.parent, "run", "study.yaml", "--out", "o", "--resume")
+            shutil.copy(begun / name, path.parent)
+        return _invoke(path.parent, *arguments)
 
     return run
 
 
 def _invoke(folder: Path, *arguments: str) -> object:
-    from factormodels.errors import InputError
-    from tests.commands import called
-
+    """Run a command, of which an exit code of 0, 1 or 2 is right; 2 is a refusal."""
     with chdir(folder):
         result = called(*arguments)
     shown = result.stdout + result.stderr
@@ -550,40 +550,113 @@ def _invoke(folder: Path, *arguments: str) -> object:
     return result.exit_code
 
 
-def _whichever(readers: Iterable[Callable[[Path], object]], path: Path) -> object:
-    from factormodels.errors import InputError
+_REPORT = _of_run("report", "run", "pages", "--set", "data=graph=graph.json")
+_DIFF = _of_run("diff", "run", "../out")
+_RUN_FILES = ("manifest.json", "rows.parquet", "summary.csv")
 
-    refusal: InputError | None = None
-    read = 0
-    for reader in readers:
-        try:
-            reader(path)
-            read += 1
-        except InputError as error:
-            refusal = error
-    if refusal is not None and not read:
-        raise refusal
-    return read
-
-
-def _json(value: object) -> bytes:
-    return json.dumps(value).encode()
-
-
-def _table(record: Mapping[str, Any], delimiter: str) -> bytes:
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, delimiter=delimiter)
-    writer.writerow(record)
-    writer.writerow(
-        value if isinstance(value, str) else json.dumps(value) for value in record.values()
-    )
-    return text.getvalue().encode()
-
-
-def _claim_records() -> list[str]:
-    record = {
-        **{"response": "r1", "sentence": 1, "sentences": 2, "claim": "a1", "label": "S"},
-        "judgements": {"direct_asking": "true", "none_of_the_above": "neither"},
-        "log_probabilities": {"direct_asking": {"true": -0.1, "false": -2.4}},
-    }
-    return [json.dumps(record), json.dumps(record | {"sentence": 2, "claim": "a2"})]
+TARGETS = (
+    Target("read", "model", (*_MODELS, BIF, *_RECORDS), _read, 40),
+    Target("read_many", "many.jsonl", _MANY, factormodels.read_many, 40),
+    Target("read_each", "each.jsonl", _MANY, lambda path: list(read_each(path)), 20),
+    Target("tables", "table.csv", _TABLES, factormodels.read_many, 30),
+    Target("workbook", "book.xlsx", (_workbook(),), read_table),
+    Target("bif", "network.bif", (BIF,), factormodels.read),
+    Target("uai", "model.uai", (UAI, BAYES), factormodels.read, 30),
+    Target("uai names", "m.uai.names", (b"a\nb\nc\n",), _names),
+    Target(
+        *("uai results", "r.uai", (b"MAR\n1 2 0.5 0.5\n", b"PR\n-0.5\n", b"1 0 1")),
+        _whichever(
+            uai_results.read_evidence, uai_results.read_log10_partition, uai_results.read_marginals
+        ),
+        20,
+    ),
+    Target(
+        *("evidence", "evidence.json"),
+        (b"1 0 1", b"0", b"1\n1 0 1\n", b'{"0": 1, "1": [0.1, 0.2, 0.7]}', b'{"2": true}'),
+        *(_evidence, 20),
+    ),
+    Target("prompts", "prompts.jsonl", _RECORDS, _whichever(read_prompts, read_judged_pairs)),
+    Target("passages", "p.jsonl", (_json(release_records.PASSAGES),), _passages),
+    Target(
+        *("claim records", "claims.jsonl"),
+        (_json(_CLAIM) + b"\n" + _json(_CLAIM | {"sentence": 2, "claim": "a2"}) + b"\n",),
+        load_claims,
+    ),
+    Target(
+        *("templates", "t.json", (b'{"people": ["{topic} was born.", "{topic} died."]}',)),
+        *(read_templates, 5),
+    ),
+    Target(
+        *("documents", "d.jsonl", (b'{"text": "a", "title": "b", "link": "c"}\n',)), read_documents
+    ),
+    Target(
+        *("page", "d.html", (b"<html><title>t</title><body><p>Some text here.</p>",)),
+        *(read_documents, 3),
+    ),
+    Target(
+        *("responses", "r.jsonl", (*_MANY, _TEXT, b'{"response": "A b.", "id": "x"}\n')),
+        *(load_responses, 20),
+    ),
+    Target("sampled answers", "answers.jsonl", (_SAMPLED,), read_recorded_answers),
+    Target("Chroma", "chroma.sqlite3", (_chroma(),), read_documents),
+    Target("study", "study.yaml", (STUDY, b"base: compare\nseed: 2\n"), _study, 60),
+    Target(
+        *("override", "override.txt", _OVERRIDES),
+        *(lambda path: _cells(load_study("compare", [read_text(path)])), 60),
+    ),
+    Target("user data", "data.yaml", (_USER_DATA,), _user_data, 20),
+    Target(
+        *("manifest", "manifest.json", ("out/manifest.json",)),
+        *(lambda path: read_manifest(path.parent), 30),
+    ),
+    Target("rows", "rows.parquet", ("out/rows.parquet",), _rows, 40),
+    Target("table of a run", "t.csv", ("out/summary.csv",), _every(read_csv, csv_records), 20),
+    Target("store", STORE, ("kept.sqlite",), _store, 30),
+    Target("cache", "answers.sqlite", ("answers.sqlite",), _cache, 20),
+    Target("filled cache", "a.sqlite", ("filled.sqlite",), _cache, 30),
+    Target("binary table", "table.arrow", tuple(_BINARY.values()), read_table, 60),
+    Target("prompt", "reviser.yaml", tuple(_PROMPTS.values()), _prompt, 20),
+    Target("answers", "answer.txt", _ANSWERS, _answer, 60),
+    Target("searches", "search.json", _SEARCHES, _search, 30),
+    Target("saved dataset", "set.json", (_packed(_SAVED_DATASET),), _files(read_table), 20),
+    Target(
+        *("files of a run", "set.json", ("packed.json",)),
+        _files(_every(read_manifest, read_rows, lambda folder: read_csv(folder / "summary.csv"))),
+        15,
+    ),
+    Target(
+        *("prompts in a folder", "set.json"),
+        (_packed({f"{name}.yaml": _PROMPTS[name] for name in ("reviser", "relation")}),),
+        _files(lambda folder: read_prompt_files(folder).digests()),
+    ),
+    Target("infer", "m", _MODELS, _command("infer", "FILE"), 12),
+    Target("infer --json", "m", _MODELS, _command("infer", "FILE", "--json"), 8),
+    Target("infer lbp", "m", _MODELS, _command("infer", "FILE", "--backend", "lbp"), 8),
+    Target("infer auto", "m", _MODELS, _command("infer", "FILE", "--backend", "auto"), 4),
+    Target("draw", "g.json", (_GRAPH,), _command("draw", "FILE", "g.dot"), 6),
+    Target("draw svg", "g.json", (_GRAPH,), _command("draw", "FILE", "g.svg"), 1),
+    Target("convert", "g.json", _MODELS, _command("convert", "FILE", "o.uai"), 6),
+    Target("check", "d.jsonl", (_LINES, *_TABLES), _command("datasets", "FILE"), 12),
+    Target("self-knowledge", "g.jsonl", (_LINES,), _command("self-knowledge", "FILE"), 3),
+    Target("select", "g.jsonl", (_LINES,), _command("select", "FILE"), 3),
+    Target(
+        *("select --append 20", "g.jsonl", (_LINES,)),
+        *(_command("select", "FILE", "--append", "20"), 3),
+    ),
+    Target("coherence", "g.json", (_GRAPH,), _command("coherence", "FILE"), 3),
+    Target("revise", "g.json", (_GRAPH,), _command("revise", "FILE"), 3),
+    Target(
+        *("estimate", "t", (_FEW_LABELS.encode(), *_LOGS)),
+        *(_command("estimate", "FILE", "--choose", "1"), 4),
+    ),
+    Target("fit", "g.jsonl", (_LINES,), _command("fit", "FILE", "--set", "folds=0"), 2),
+    Target("assess", "r.txt", (_TEXT,), _command("assess", "FILE", "--documents", "d"), 1),
+    Target("run --dry-run", "s.yaml", (STUDY,), _command("run", "FILE", "--dry-run"), 6),
+    Target("run", "s.yaml", (STUDY,), _command("run", "FILE", "--out", "o"), 1),
+    *(Target(f"diff {name}", name, (f"out/{name}",), _DIFF, 3) for name in _RUN_FILES[:2]),
+    *(Target(f"report {name}", name, (f"out/{name}",), _REPORT, 1) for name in _RUN_FILES[:2]),
+    Target(
+        *("run --resume", STORE, (f"out/{STORE}",)),
+        *(_of_run("run", "study.yaml", "--out", "run", "--resume"), 1),
+    ),
+)
