@@ -5,9 +5,10 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from factormodels.extraction.optional_libraries import optional_module
@@ -32,7 +33,8 @@ def quiet_litellm() -> Any:
     Raises:
         MissingDependencyError: if it is not installed.
     """
-    with _environment(_ENVIRONMENT), _no_collection(), warnings.catch_warnings():
+    importing = nullcontext() if "litellm" in sys.modules else _no_collection()
+    with _environment(_ENVIRONMENT), importing, warnings.catch_warnings():
         # Its types are completed with the first answer, and pydantic warns of one of them.
         warnings.simplefilter("ignore")
         litellm = optional_module("litellm", "llm")
@@ -73,6 +75,7 @@ def _no_collection() -> Iterator[None]:
     try:
         yield
     finally:
+        # Counting what is frozen takes as long as there is much of it: done once, after the import.
         if not gc.get_freeze_count():
             # All that is young counts as old now: the next collection does not look through it.
             gc.freeze()
