@@ -172,20 +172,6 @@ class CompiledFacts:
         cut = 2 * len(self.names)
         return values[:cut].reshape(-1, 2), values[cut:].reshape(-1, 2, 2)
 
-    def part(self, variables: slice, relations: slice) -> CompiledFacts:
-        """Consecutive variables alone, with the relations among them, consecutive too."""
-        return CompiledFacts(
-            names=self.names[variables],
-            is_atom=self.is_atom[variables],
-            priors=self.priors[variables],
-            pairs=self.pairs[relations] - variables.start,
-            kinds=self.kinds[relations],
-            probabilities=self.probabilities[relations],
-            relation_numbers=self.relation_numbers[relations],
-            rest=self.rest[relations],
-            n_left_out=self.n_left_out,
-        )
-
     @cached_property
     def _structure(self) -> dict[str, NDArray[np.int64]]:
         """What the factor graphs of all settings share, as fields of `FactorGraph`."""

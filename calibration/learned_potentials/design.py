@@ -29,8 +29,9 @@ class Design:
     factor is that within its response.
 
     Attributes:
-        ids: ids of the r responses.
-        encoding: name of the encoding of relations.
+        graphs: the r responses.
+        potentials: what is a function of the parameters.
+        parameters: the k parameters.
         facts: the responses, with priors and probabilities of relations where these stay.
         prior_columns: float64 (n, k), columns of each prior; zeros where it stays.
         relation_columns: float64 (m, k), columns of each relation.
@@ -40,8 +41,9 @@ class Design:
         labels: int64 (l,), 1 for true, 0 for false.
     """
 
-    ids: tuple[str, ...]
-    encoding: str
+    graphs: tuple[FactGraph, ...]
+    potentials: Potentials
+    parameters: Parameters
     facts: CompiledFacts
     prior_columns: Floats
     relation_columns: Floats
@@ -50,17 +52,20 @@ class Design:
     labelled: Integers
     labels: Integers
 
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """Ids of the responses."""
+        return tuple(graph.id for graph in self.graphs)
+
+    @property
+    def encoding(self) -> str:
+        """Name of the encoding of relations."""
+        return self.potentials.encoding
+
     @cached_property
     def graph(self) -> FactorGraph:
         """The factor graph with priors and relations as stated."""
         return self.facts.to_factor_graph(encoding=self.encoding)
-
-    @property
-    def clamps(self) -> Integers:
-        """State that each variable is labelled with, int64 (n,), -1 where it has no label."""
-        states = np.full(len(self.owners), -1, dtype=np.int64)
-        states[self.labelled] = self.labels
-        return states
 
     def prior_values(self, theta: Floats) -> Floats:
         """Prior of each variable, (n,)."""
@@ -107,23 +112,9 @@ class Design:
                 result[owners[starts]] += np.add.reduceat(columns * values[:, None], starts)
         return result
 
-    def only(self, at: int) -> Design:
-        """Part of the design that is one response."""
-        # Responses follow each other, in variables as in relations.
-        variables = slice(*np.searchsorted(self.owners, [at, at + 1]).tolist())
-        relations = slice(*np.searchsorted(self.relation_owners, [at, at + 1]).tolist())
-        labelled = np.flatnonzero(self.owners[self.labelled] == at)
-        return replace(
-            self,
-            ids=(self.ids[at],),
-            facts=self.facts.part(variables, relations),
-            prior_columns=self.prior_columns[variables],
-            relation_columns=self.relation_columns[relations],
-            owners=np.zeros_like(self.owners[variables]),
-            relation_owners=np.zeros_like(self.relation_owners[relations]),
-            labelled=self.labelled[labelled] - variables.start,
-            labels=self.labels[labelled],
-        )
+    def parts(self) -> tuple[Design, ...]:
+        """The design of each response alone."""
+        return tuple(design([graph], self.potentials, self.parameters) for graph in self.graphs)
 
     def _tables(self, p: Floats, target_priors: Floats) -> Floats:
         """Potentials of the relations, (m, 2, 2)."""
@@ -196,8 +187,9 @@ def design(graphs: Sequence[FactGraph], potentials: Potentials, parameters: Para
     labelled = [at for at, label in enumerate(labels) if label is not None]
     parts, responses = compiled.values(), np.arange(len(graphs))
     return Design(
-        ids=tuple(compiled),
-        encoding=potentials.encoding,
+        graphs=tuple(graphs),
+        potentials=potentials,
+        parameters=parameters,
         facts=replace(side_by_side(compiled), priors=np.array(priors, dtype=np.float64)),
         prior_columns=np.concatenate(columns[0]),
         relation_columns=np.concatenate(columns[1]),

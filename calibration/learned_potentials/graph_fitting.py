@@ -90,11 +90,11 @@ def fit_potentials(
         known = uncertainty(task, theta, held, np.full(len(theta), weight))
     names = tuple(item.name for item in parameters)
     labels = task.design.labels
-    small = gradient <= _SMALL_GRADIENT[task.engine.exact]
+    small = gradient <= _SMALL_GRADIENT[task.exact]
     settled = task.posteriors(theta)[1]
     if labels.min() == labels.max():
         status = FitStatus.ONE_LABEL
-    elif not small or not (settled or not task.engine.exact):
+    elif not small or not (settled or not task.exact):
         status = FitStatus.NOT_CONVERGED
     else:
         status = FitStatus.BOUNDARY if held.any() else FitStatus.CONVERGED
@@ -104,7 +104,7 @@ def fit_potentials(
         theta=theta,
         covariance=known.covariance,
         objective=chosen,
-        backend=task.engine.algorithm,
+        backend=task.algorithm,
         value=task.value(theta),
         start_value=task.value(_start(parameters)),
         n_responses=len(task.design.ids),
@@ -159,10 +159,10 @@ def _search(
         return value / n_labelled, (gradient + weight * away) / n_labelled
 
     theta, iterations = start, 0
-    if task.engine.has_beliefs:
+    if task.has_beliefs:
         theta, iterations = _scored(task, start, bounds, weight, max_iterations)
     # Beliefs of an approximation are as good as its tolerance, and no further search is.
-    if task.engine.exact or not task.engine.has_beliefs:
+    if task.exact or not task.has_beliefs:
         found = minimize(
             cost,
             theta,

@@ -11,19 +11,20 @@ number of claims, of any backend whose beliefs are the derivative of its own log
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
 import numpy as np
 
-from calibration.learned_potentials.backend_likelihoods import Beliefs, Engine
 from calibration.learned_potentials.design import Design, design
 from calibration.learned_potentials.terms import Parameters, Potentials
-from calibration.validation import Floats, Integers
+from calibration.validation import Floats
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from inference.backend import Backend, ZeroPartitionError
+from factormodels.factor_graph import UNOBSERVED
+from inference.backend import Backend, BeliefFunction, FactorBeliefs, ZeroPartitionError
+from inference.posterior import LogZKind, Status
 
 STEP = 1e-4
 """Step of central differences: their error is its square times a third derivative, 1e-8, plus
@@ -59,36 +60,91 @@ class LearningProblem:
     objective: Objective
 
     @cached_property
-    def engine(self) -> Engine:
-        """The backend, prepared for the graph of the design."""
-        return Engine(self.backend, self.design.graph)
+    def _beliefs(self) -> BeliefFunction | None:
+        return self.backend.prepare_beliefs(self.design.graph)
+
+    @property
+    def has_beliefs(self) -> bool:
+        """Whether beliefs are the derivative of log Z.
+
+        Of a bound that is tightened for a number of passes, for one, they are not: it moves with
+        its own weights too.
+        """
+        return self._beliefs is not None
+
+    @property
+    def algorithm(self) -> str:
+        """Name of what answers: the backend, or what `auto` has chosen for this structure."""
+        if self.backend.name != "auto" or self._beliefs is None:
+            return self.backend.name
+        return "exact" if self.exact else "lbp"
+
+    @cached_property
+    def exact(self) -> bool:
+        """Whether log Z and beliefs are those of the model, and so given any labels too."""
+        if self._beliefs is None:
+            return False
+        # Tables that forbid nothing have an answer.
+        posterior = self._beliefs(np.zeros(len(self.design.graph.log_values))).posterior
+        return posterior.log_z_kind is LogZKind.EXACT
+
+    def beliefs(self, log_values: Floats, *, held: bool = False) -> FactorBeliefs:
+        """Log Z and beliefs, which are empty where the backend has none.
+
+        Args:
+            log_values: the log tables, laid out as those of the design's graph.
+            held: whether atoms are held at their labels.
+
+        Raises:
+            InputError: if the backend gives no log Z.
+            ZeroPartitionError: if no assignment has positive potential.
+        """
+        design = self.design
+        if self._beliefs is None:
+            evidence = np.full(design.graph.n_variables, UNOBSERVED)
+            if held:
+                evidence[design.labelled] = design.labels
+            asked = replace(design.graph, log_values=log_values, evidence=evidence)
+            found = FactorBeliefs(self.backend.infer(asked), np.empty(0))
+        else:
+            if held:
+                # Zeros in the priors leave the structure, and so what was prepared, as it is.
+                log_values = log_values.copy()
+                log_values[2 * design.labelled + 1 - design.labels] = -np.inf
+                log_values.flags.writeable = False
+            found = self._beliefs(log_values)
+        if found.posterior.log_z is None or found.posterior.log_z_kind is LogZKind.NONE:
+            raise InputError(
+                f"the backend {found.posterior.backend!r} gives no log Z, hence no likelihood; use "
+                "one that does, such as 'exact', 'lbp' or 'wmb'"
+            )
+        return found
 
     def value(self, theta: Floats) -> float:
         """Objective at parameters (k,).
 
         Raises:
-            InputError: if the engine gives no log Z, or the labels are impossible.
+            InputError: if the backend gives no log Z, or the labels are impossible.
         """
-        log_values = self.design.log_values(theta)
-        return self._value(*self._solved(log_values))
+        return self._value(*self._solved(theta, self.design.log_values(theta)))
 
     def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
         """Objective and its derivatives (k,)."""
-        if not self.engine.has_beliefs:
+        if not self.has_beliefs:
             return self.value(theta), differences(self.value, theta)
         value, scores = self.value_and_scores(theta)
         return value, scores.sum(axis=0)
 
     def scores(self, theta: Floats) -> Floats:
         """Derivatives of what each response adds to the objective, (r, k)."""
-        if self.engine.has_beliefs:
+        if self.has_beliefs:
             return self.value_and_scores(theta)[1]
-        return np.array([differences(part, theta) for part in self._parts])
+        return np.array([differences(part.value, theta) for part in self._parts])
 
     def hessian(self, theta: Floats) -> Floats:
         """Second derivatives of the objective, (k, k), by differences of its gradient."""
         # Of an approximation beliefs are as good as its tolerance, so that steps are longer.
-        step = 1e-3 if self.engine.exact else 1e-2
+        step = 1e-3 if self.exact else 1e-2
         moves = np.eye(len(theta)) * step
         found = np.array(
             [
@@ -100,29 +156,40 @@ class LearningProblem:
 
     def losses(self, theta: Floats) -> Floats:
         """What each response adds to the objective, (r,)."""
-        return np.array([part(theta) for part in self._parts])
+        return np.array([part.value(theta) for part in self._parts])
 
     def posteriors(self, theta: Floats) -> tuple[Floats, bool]:
         """Probability of each variable of the design, (n,), and if all is settled."""
-        beliefs = self._asked(self.design.log_values(theta), None)
-        return beliefs.true, beliefs.settled
+        found = self._solved(theta, self.design.log_values(theta))[0].posterior
+        return found.marginals.of_state(1), found.status in (Status.EXACT, Status.CONVERGED)
 
     @cached_property
-    def _parts(self) -> tuple[Callable[[Floats], float], ...]:
-        return tuple(
-            LearningProblem(self.design.only(at), self.backend, self.objective).value
-            for at in range(len(self.design.ids))
-        )
+    def _parts(self) -> tuple[LearningProblem, ...]:
+        """The objective over each response alone."""
+        return tuple(replace(self, design=part) for part in self.design.parts())
 
-    def _solved(self, log_values: Floats) -> tuple[Beliefs, Beliefs | None]:
-        whole = self._asked(log_values, None)
-        if self.objective is not Objective.LIKELIHOOD:
-            return whole, None
-        return whole, self._asked(log_values, self.design.clamps)
+    def _solved(
+        self, theta: Floats, log_values: Floats
+    ) -> tuple[FactorBeliefs, FactorBeliefs | None]:
+        """Beliefs without labels, and with them where the objective is of all labels together."""
+        try:
+            whole = self.beliefs(log_values)
+            if self.objective is not Objective.LIKELIHOOD:
+                return whole, None
+            return whole, self.beliefs(log_values, held=True)
+        except ZeroPartitionError as error:
+            if len(self.design.ids) > 1:
+                # The first response that is impossible says so.
+                for part in self._parts:
+                    part.value(theta)
+            raise InputError(
+                f"the labels of response {self.design.ids[0]!r} are impossible under the model; "
+                "correct them, or the priors and relations of probability 0 or 1 that forbid them"
+            ) from error
 
-    def _value(self, whole: Beliefs, held: Beliefs | None) -> float:
+    def _value(self, whole: FactorBeliefs, held: FactorBeliefs | None) -> float:
         if held is not None:
-            return whole.log_z - held.log_z
+            return float(whole.posterior.log_z or 0.0) - float(held.posterior.log_z or 0.0)
         p = self._of_labels(whole)
         if self.objective is Objective.BRIER:
             return float(((1.0 - p) ** 2).sum())
@@ -134,18 +201,18 @@ class LearningProblem:
             )
         return float(-np.log(p).sum())
 
-    def _of_labels(self, beliefs: Beliefs) -> Floats:
+    def _of_labels(self, beliefs: FactorBeliefs) -> Floats:
         """Probability of each label by itself, (l,)."""
-        true = beliefs.true[self.design.labelled]
+        true = beliefs.posterior.marginals.of_state(1)[self.design.labelled]
         return np.where(self.design.labels == 1, true, 1.0 - true)
 
     def value_and_scores(self, theta: Floats) -> tuple[float, Floats]:
         """Objective and the derivatives of what each response adds to it, (r, k), by beliefs."""
         log_values = self.design.log_values(theta)
-        whole, held = self._solved(log_values)
+        whole, held = self._solved(theta, log_values)
         value = self._value(whole, held)
         if held is not None:
-            return value, self.design.scores(theta, _entries(whole) - _entries(held))
+            return value, self.design.scores(theta, whole.entries - held.entries)
         p = self._of_labels(whole)
         rates = -2.0 * (1.0 - p) if self.objective is Objective.BRIER else -1.0 / p
         # By the marginal of being true; the log table of each claim's prior is where it is pushed.
@@ -156,14 +223,8 @@ class LearningProblem:
             moved = log_values.copy()
             moved[2 * self.design.labelled + 1] += sign * length * push
             moved.flags.writeable = False
-            ends.append(_entries(self._asked(moved, None)))
+            ends.append(self.beliefs(moved).entries)
         return value, self.design.scores(theta, (ends[0] - ends[1]) / (2.0 * length))
-
-    def _asked(self, log_values: Floats, clamps: Integers | None) -> Beliefs:
-        try:
-            return self.engine(log_values, clamps)
-        except ZeroPartitionError as error:
-            raise InputError(_contradiction(self, log_values, clamps)) from error
 
 
 def problem(
@@ -202,30 +263,3 @@ def differences(function: Callable[[Floats], float], theta: Floats, step: float 
     return np.array([function(theta + move) - function(theta - move) for move in moves]) / (
         2.0 * step
     )
-
-
-def _entries(beliefs: Beliefs) -> Floats:
-    if beliefs.entries is None:
-        raise InputError("this engine has no beliefs of factors; use 'exact' or 'lbp'")
-    return beliefs.entries
-
-
-def _contradiction(whole: LearningProblem, log_values: Floats, clamps: Integers | None) -> str:
-    unary, pairwise = whole.design.facts.split(log_values)
-    for at, name in enumerate(whole.design.ids):
-        part = whole.design.only(at)
-        own = np.concatenate(
-            [
-                unary[whole.design.owners == at].ravel(),
-                pairwise[whole.design.relation_owners == at].ravel(),
-            ]
-        )
-        held = None if clamps is None else clamps[whole.design.owners == at]
-        try:
-            Engine(whole.backend, part.graph)(own, held)
-        except ZeroPartitionError:
-            return (
-                f"the labels of response {name!r} are impossible under the model; correct them, or "
-                "the priors and relations of probability 0 or 1 that forbid them"
-            )
-    return "the labels are impossible under the model; correct priors and relations of 0 or 1"

@@ -93,7 +93,7 @@ def sample_posterior(
 
     parameters = resolve(potentials, graphs)
     task = problem(graphs, potentials, parameters, as_backend(backend), Objective.LIKELIHOOD)
-    if not task.engine.has_beliefs:
+    if not task.has_beliefs:
         raise InputError(
             f"the backend {task.backend.name!r} has no beliefs that are the derivative of its "
             "log Z; use exact or lbp"

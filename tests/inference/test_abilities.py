@@ -163,14 +163,14 @@ def test_it_learns_with_exact_gradients(objective: Objective) -> None:
         problem(graphs, potentials, parameters, backend, objective)
         for backend in (Summing(), Exact())
     ]
-    assert [task.engine.has_beliefs for task in tasks] == [True, True]
+    assert [task.has_beliefs for task in tasks] == [True, True]
     theta = np.array([item.start for item in parameters]) + 0.3
     (one, slopes), (other, expected) = (task.value_and_gradient(theta) for task in tasks)
     assert one == pytest.approx(other, abs=1e-10)
     np.testing.assert_allclose(slopes, expected, atol=1e-10)
     # A backend without beliefs goes by differences.
     bounds = problem(graphs, potentials, parameters, WeightedMiniBuckets(), objective)
-    assert not bounds.engine.has_beliefs
+    assert not bounds.has_beliefs
 
 
 def test_a_fit_with_it_is_the_exact_one() -> None:

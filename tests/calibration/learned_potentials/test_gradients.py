@@ -116,11 +116,11 @@ def test_exact_gradients_are_those_of_finite_differences(
     largest = 0.0
     for seed in range(4):
         task, _, _, theta = posed(name, encoding, seed, objective=objective)
-        assert task.engine.has_beliefs
+        assert task.has_beliefs
         value, gradient = task.value_and_gradient(theta)
         assert value == pytest.approx(task.value(theta), abs=1e-12)
         np.testing.assert_allclose(gradient, differences(task.value, theta, STEP), atol=1e-6)
-        parts = np.array([differences(part, theta, STEP) for part in task._parts])
+        parts = np.array([differences(part.value, theta, STEP) for part in task._parts])
         np.testing.assert_allclose(task.scores(theta), parts, atol=1e-6)
         largest = max(largest, float(np.abs(gradient).min()))
     assert largest > 1e-3
@@ -131,7 +131,7 @@ def test_exact_gradients_are_those_of_finite_differences(
 def test_bethe_gradients_are_those_of_finite_differences(name: str, encoding: str) -> None:
     for seed in range(4):
         task, _, _, theta = posed(name, encoding, seed, "lbp")
-        assert task.engine.has_beliefs
+        assert task.has_beliefs
         assert task.posteriors(theta)[1]
         found = task.value_and_gradient(theta)[1]
         # At a fixed point to 1e-12; its error enters log Z squared, and beliefs as it is.
@@ -149,7 +149,7 @@ def test_marginals_of_propagation_are_learned_through_their_own_derivative(objec
 @pytest.mark.parametrize("objective", ["likelihood", "log_loss"])
 def test_a_bound_goes_by_differences(objective: str) -> None:
     task, _, _, theta = posed("shared", "implication", 0, "wmb", objective)
-    assert not task.engine.has_beliefs
+    assert not task.has_beliefs
     value, gradient = task.value_and_gradient(theta)
     exact = posed("shared", "implication", 0, "exact", objective)[0].value_and_gradient(theta)
     # Responses of five variables are within its i-bound, where it is exact.

@@ -23,6 +23,7 @@ from calibration.learned_potentials.terms import (
 from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind, datasets
 from factormodels.io.published.stances import DEFAULT_STANCES
 from tests.calibration.learned_potentials.data import GENERATOR, TRUTH, generated, relabelled
+from tests.oracle import oracle
 from tests.refusals import refused
 
 pytestmark = pytest.mark.slow
@@ -268,3 +269,37 @@ def test_lbp_and_wmb_fit_forests_as_exact_does() -> None:
         # One relation is a forest; wmb's gradient is that of differences.
         np.testing.assert_allclose(other.theta, exact.theta, atol=1e-4)
         np.testing.assert_allclose(other.covariance, exact.covariance, rtol=1e-2)
+
+
+def test_neutral_relations_that_mixture_reads_are_learned_and_applied() -> None:
+    rng = np.random.default_rng(1)
+    kinds = (RelationKind.ENTAILMENT, RelationKind.NEUTRAL, RelationKind.NEUTRAL)
+    graphs = []
+    for number in range(12):
+        relations = tuple(
+            Relation(f"c{at}", "a", kind, p, _shares(kind, p))
+            for at, (kind, p) in enumerate(zip(kinds, rng.uniform(0.5, 0.8, 3), strict=True))
+        )
+        contexts = tuple(Context(f"c{at}") for at in range(3))
+        atom = Atom("a", label=bool(number % 3))
+        graphs.append(FactGraph(f"r{number}", (atom,), contexts, relations))
+    chosen = Potentials(level("atom_prior"), None, temperature("kind"), "mixture")
+    learned = fit(graphs, chosen, penalty=1.0)
+    assert set(learned.values) == {"atom_prior", "temperature[entailment]", "temperature[neutral]"}
+    value = 0.0
+    for graph in map(learned.apply, graphs):
+        assert {r.probability for r in graph.relations} != {0.5}
+        truth = oracle(graph.to_factor_graph("mixture"))
+        value -= np.log(truth.marginals["a"][int(graph.atoms[0].label is True)])
+    assert learned.value == pytest.approx(value, abs=1e-9)
+    # Under the other encodings neutral relations stay what they are.
+    other = fit(graphs, replace(chosen, encoding="implication"), penalty=1.0)
+    assert set(other.values) == {"atom_prior", "temperature[entailment]"}
+    assert other.apply(graphs[0]).relations[1] == graphs[0].relations[1]
+
+
+def _shares(kind: RelationKind, p: float) -> tuple[float, ...]:
+    """Return a distribution: the rest is contradicted or of the other kind."""
+    if kind is RelationKind.ENTAILMENT:
+        return (p, 0.1, 0.0, 0.9 - p)
+    return (0.9 - p, 0.1, 0.0, p)
