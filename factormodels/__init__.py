@@ -10,7 +10,8 @@ from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.errors import FactormodelsError, InputError, MissingDependencyError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
-from factormodels.io import read, read_many, write, write_many
+from factormodels.io.reading import read, read_many
+from factormodels.io.writing import write, write_many
 from factormodels.variants import variant
 
 __all__ = [

@@ -6,8 +6,9 @@ import ast
 import fnmatch
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
 from pathlib import Path
 
@@ -189,12 +190,80 @@ def doubled_classes() -> dict[str, list[str]]:
     return {name: modules for name, modules in places.items() if len(modules) > 1}
 
 
+def is_put_off(statement: ast.stmt) -> bool:
+    """Return whether an import within a statement waits for a call, or is for types alone."""
+    if isinstance(statement, ast.If):
+        return "TYPE_CHECKING" in ast.unparse(statement.test)
+    return isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
+
+
+def loaded_by(path: Path, modules: Mapping[str, Path]) -> set[str]:
+    """Return what is loaded first where a module is imported: what its top names, and the folders
+    of that. Folders that a module lies in are begun already."""
+    name = module_name(path)
+    loaded: set[str] = set()
+    statements: list[ast.stmt] = list(ast.parse(path.read_text(encoding="utf-8")).body)
+    while statements:
+        node = statements.pop()
+        if isinstance(node, ast.ImportFrom):
+            whole = (f"{node.module}.{alias.name}" for alias in node.names)
+            loaded.update(each if each in modules else node.module or "" for each in whole)
+        elif isinstance(node, ast.Import):
+            loaded.update(alias.name for alias in node.names)
+        elif not is_put_off(node):
+            parts = ast.iter_child_nodes(node)
+            statements += [each for each in parts if isinstance(each, ast.stmt)]
+    for each in tuple(loaded):
+        loaded.update(".".join(each.split(".")[:depth]) for depth in range(1, each.count(".") + 1))
+    own = {".".join(name.split(".")[:depth]) for depth in range(1, name.count(".") + 2)}
+    return (loaded & modules.keys()) - own
+
+
+def circle_of_files(paths: Iterable[Path]) -> list[str]:
+    """Return modules that wait for each other when one of them is imported; none if there are none.
+
+    Whichever is imported first, so that no package hides a circle by loading its parts in order.
+    """
+    modules = {module_name(path): path for path in paths}
+    try:
+        TopologicalSorter({n: loaded_by(path, modules) for n, path in modules.items()}).prepare()
+    except CycleError as error:
+        return list(error.args[1])
+    return []
+
+
 @pytest.mark.parametrize("package", LAYERS)
 def test_imports_run_downwards(package: str) -> None:
     paths = sources(package)
     assert paths, f"there is no source in {package}"
     faults = [fault for path in paths for fault in upward_imports(path)]
     assert [fault for fault in faults if not fault.startswith(f"{ENTRY}:")] == []
+
+
+def test_no_files_import_in_a_circle() -> None:
+    assert circle_of_files(sources(*LAYERS)) == []
+
+
+@pytest.mark.parametrize("hidden", ["", "import lower\n"])
+def test_a_circle_is_seen_through_a_folder(
+    hidden: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.test_architecture.ROOT", tmp_path)
+    (tmp_path / "room").mkdir()
+    written = {
+        # What hides it: who imports `top` has the room loaded before.
+        "top.py": f"{hidden}import room\nimport low\n",
+        "low.py": "if True:\n    from room.words import WORDS\n",
+        "lower.py": "def asked():\n    import top\n",
+        "room/__init__.py": "from room.reader import read\n",
+        "room/reader.py": "import low\n",
+        "room/words.py": "import lower\n",
+    }
+    for name, source in written.items():
+        (tmp_path / name).write_text(source, encoding="utf-8")
+    assert {*circle_of_files(tmp_path.rglob("*.py"))} == {"low", "room", "room.reader"}
+    (tmp_path / "room/__init__.py").write_text("", encoding="utf-8")
+    assert circle_of_files(tmp_path.rglob("*.py")) == []
 
 
 def test_experiments_has_rooms_alone() -> None:

@@ -7,15 +7,21 @@ hold no responses. `write` and `write_many` write fact-graph JSON and UAI. UAI e
 `factormodels.io.networks.uai_results`.
 """
 
-from factormodels.io.reading import (
-    read,
-    read_any,
-    read_each,
-    read_judged_pairs,
-    read_many,
-    read_prompts,
-)
-from factormodels.io.writing import write, write_many
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from factormodels.io.reading import (
+        read,
+        read_any,
+        read_each,
+        read_judged_pairs,
+        read_many,
+        read_prompts,
+    )
+    from factormodels.io.writing import write, write_many
 
 __all__ = [
     "read",
@@ -27,3 +33,15 @@ __all__ = [
     "write",
     "write_many",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # When they are asked for: what readers build on, words and verdicts, asks this room for JSON.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = "writing" if name.startswith("write") else "reading"
+    return getattr(import_module(f"{__name__}.{module}"), name)
+
+
+def __dir__() -> list[str]:
+    return list(__all__)
