@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from calibration.estimate import ScoreStatus
+from calibration.grouping import Grouping
 from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.validation import (
     Floats,
@@ -79,6 +80,17 @@ class Forecasts:
     def sizes(self) -> Integers:
         """Number of atoms of each point, int64 (m,)."""
         return np.diff(np.append(self.first, self.y.size))
+
+    @property
+    def p_of_atoms(self) -> Floats:
+        """Probability of each atom, its point's, float64 (n,)."""
+        return np.repeat(self.p, self.sizes)
+
+    @property
+    def grouping(self) -> Grouping:
+        """Which response each atom belongs to, by its number."""
+        sizes = np.bincount(self.response, minlength=self.n_responses)
+        return Grouping(range(self.n_responses), self.response, sizes)
 
     def response_sums(self, values: Floats) -> Floats:
         """Sums of values of the atoms, (n,), over each response, float64 (n_responses,)."""

@@ -9,25 +9,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.curves.histograms import LabelHistogram, label_histogram
+from calibration.curves.histograms import Curve, LabelHistogram, about, label_histogram
 from calibration.curves.reliability_bins import ReliabilityBins, reliability_bins
 from calibration.estimate import Estimate, ScoreStatus
 from calibration.forecasts import LOGIT_CLIP, Sample, forecasts, logit_clip
-from calibration.intervals import (
-    IntervalSettings,
-    bootstrap_settings,
-    of_samples,
-    percentile_interval,
-    replicates,
-    response_weights,
-)
+from calibration.intervals import IntervalSettings, of_samples, redrawn_interval
 from calibration.labels import LabelPolicy
 from calibration.scores.definition import SampleSettings
 from calibration.scores.estimates import estimates_of, judged_claims, labelled_claims
 from calibration.scores.families.logistic import curve_of, line_scores
 from calibration.scores.logistic import sigmoid
 from calibration.scores.registry import scores_named
-from calibration.tabular import Tabular
 from calibration.validation import Floats
 
 ANNOTATED = ("brier", "auroc", "calibration_intercept", "calibration_slope", "e90")
@@ -37,10 +29,10 @@ _GRID = 101
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CalibrationProfile(Tabular):
+class CalibrationProfile(Curve):
     """Curves of labels on p with their band, groups, and scores of one method.
 
-    Attributes:
+    Attributes, beside those of every curve:
         at: float64 (g,), ascending probabilities from the least to the largest p.
         curve: float64 (g,), flexible curve: share of true atoms; nan where `status` says why.
         lower: float64 (g,), lower end of its pointwise band over responses.
@@ -50,10 +42,7 @@ class CalibrationProfile(Tabular):
         histogram: p of true and of false atoms.
         scores: scores with their intervals, by name.
         status: of the curve.
-        level: nominal coverage of band and intervals.
         n_atoms: number of labelled atoms.
-        n_responses: number of responses, or None if they were not given.
-        n_unlabelled: number of atoms that had no label.
     """
 
     columns: ClassVar = ("at", "curve", "lower", "upper", "line")
@@ -67,10 +56,7 @@ class CalibrationProfile(Tabular):
     histogram: LabelHistogram
     scores: Mapping[str, Estimate]
     status: ScoreStatus
-    level: float
     n_atoms: int
-    n_responses: int | None
-    n_unlabelled: int = 0
 
 
 def calibration_profile(
@@ -105,7 +91,7 @@ def calibration_profile(
     """
     settings = SampleSettings(clip=logit_clip(clip))
     points = forecasts(p, y, responses=responses, unlabelled=unlabelled)
-    n_bootstrap, seed, level = bootstrap_settings(n_bootstrap, seed, level)
+    intervals = IntervalSettings(n_bootstrap=n_bootstrap, seed=seed, level=level)
     whole = points.sample()
     at = np.linspace(points.p[0], points.p[-1], _GRID)
 
@@ -115,11 +101,9 @@ def calibration_profile(
         drawn = sample.present
         return np.interp(at, points.p[drawn], values[drawn])
 
-    drawn = np.full((1, at.size), np.nan)
+    lower, upper = np.full((2, at.size), np.nan)
     if points.n_responses > 1:
-        weights = response_weights(points.n_responses, n_bootstrap, seed)
-        drawn = replicates(of_samples(points, curve), weights)
-    lower, upper = percentile_interval(drawn, level)
+        lower, upper = redrawn_interval(of_samples(points, curve), points.n_responses, intervals)
     slope, intercept, _ = line_scores(whole, settings)
     claims = labelled_claims(judged_claims(p, y, responses), unlabelled)
     inside = np.clip(at, settings.clip, 1 - settings.clip)
@@ -138,15 +122,8 @@ def calibration_profile(
         histogram=label_histogram(p, y, unlabelled=unlabelled),
         scores={}
         if claims is None
-        else estimates_of(
-            claims,
-            scores_named(scores),
-            IntervalSettings(n_bootstrap=n_bootstrap, seed=seed, level=level),
-            settings,
-        ),
+        else estimates_of(claims, scores_named(scores), intervals, settings),
         status=curve_of(whole, settings)[1],
         level=level,
-        n_atoms=points.y.size,
-        n_responses=points.n_responses if points.clustered else None,
-        n_unlabelled=points.n_unlabelled,
+        **about(points),
     )

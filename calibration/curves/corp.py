@@ -8,15 +8,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calibration.curves.histograms import Curve, about, histogram
 from calibration.curves.label_draws import calibrated
-from calibration.curves.reliability_bins import HISTOGRAM_BINS
 from calibration.forecasts import Sample, forecasts
 from calibration.intervals import (
-    bootstrap_settings,
+    IntervalSettings,
     of_samples,
     percentile_interval,
-    replicates,
-    response_weights,
+    redrawn_interval,
 )
 from calibration.labels import LabelPolicy
 from calibration.scores.families.corp import (
@@ -25,7 +24,6 @@ from calibration.scores.families.corp import (
     corp_terms,
     isotonic_fit,
 )
-from calibration.tabular import Tabular
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
 
@@ -35,10 +33,10 @@ _GRID = 201
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CorpCurve(Tabular):
+class CorpCurve(Curve):
     """The share of true atoms as an isotonic function of p, and a band.
 
-    Attributes:
+    Attributes, beside those of every curve:
         p: float64 (m,), points of the curve: both ends of each step, ascending.
         recalibrated: float64 (m,), share of true atoms at each of them.
         at: float64 (g,), where the band is given, from the least p to the largest.
@@ -48,10 +46,7 @@ class CorpCurve(Tabular):
         histogram: int64 (21,), number of atoms with p in each of 21 equal parts of [0, 1].
         band: ``confidence``, around the curve; ``consistency``, around the diagonal, where the
             curve of calibrated forecasts would lie; or ``none``.
-        level: nominal coverage of the band at each point.
         n_atoms: number of atoms.
-        n_responses: number of responses, or None if they were not given.
-        n_unlabelled: number of atoms that had no label.
     """
 
     columns: ClassVar = ("p", "recalibrated")
@@ -64,10 +59,7 @@ class CorpCurve(Tabular):
     decomposition: CorpDecomposition
     histogram: Integers
     band: str
-    level: float
     n_atoms: int
-    n_responses: int | None
-    n_unlabelled: int = 0
 
 
 def corp_curve(
@@ -106,7 +98,7 @@ def corp_curve(
     if band not in BANDS:
         raise InputError(f"band is {band!r}; choose one of {', '.join(BANDS)}")
     points = forecasts(p, y, weights, responses, unlabelled)
-    n_bootstrap, seed, level = bootstrap_settings(n_bootstrap, seed, level)
+    how = IntervalSettings(n_bootstrap=n_bootstrap, seed=seed, level=level)
     whole = points.sample()
     fit = isotonic_fit(whole)
     at = np.linspace(points.p[0], points.p[-1], _GRID if points.p.size > 1 else 1)
@@ -117,14 +109,11 @@ def corp_curve(
             return np.interp(at, *_corners(sample, isotonic_fit(sample)))
 
         if band == "confidence":
-            draws = response_weights(points.n_responses, n_bootstrap, seed)
-            curves = replicates(of_samples(points, curve), draws)
+            lower, upper = redrawn_interval(of_samples(points, curve), points.n_responses, how)
         else:
             curves = np.array([curve(sample) for sample in calibrated(points, n_bootstrap, seed)])
-        lower, upper = percentile_interval(curves, level)
+            lower, upper = percentile_interval(curves, level)
     corners, values = _corners(whole, fit)
-    parts = np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)[1:-1]
-    index = np.searchsorted(parts, np.repeat(points.p, points.sizes), side="left")
     return CorpCurve(
         p=corners,
         recalibrated=values,
@@ -132,12 +121,10 @@ def corp_curve(
         lower=lower,
         upper=upper,
         decomposition=corp_terms(whole, fit),
-        histogram=np.bincount(index, minlength=HISTOGRAM_BINS),
+        histogram=histogram(points.p_of_atoms),
         band=band,
         level=level,
-        n_atoms=points.y.size,
-        n_responses=points.n_responses if points.clustered else None,
-        n_unlabelled=points.n_unlabelled,
+        **about(points),
     )
 
 

@@ -9,24 +9,18 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.intervals import (
-    RatioSums,
-    bootstrap_settings,
-    percentile_interval,
-    replicates,
-    response_weights,
-)
+from calibration.curves.histograms import Curve
+from calibration.intervals import IntervalSettings, RatioSums, redrawn_interval
 from calibration.labels import LabelPolicy, labelled_atoms
-from calibration.tabular import Tabular
 from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupCalibration(Tabular):
+class GroupCalibration(Curve):
     """Mean probability against share of true atoms, group by group. Arrays have shape (k,).
 
-    Attributes:
+    Attributes, beside those of every curve:
         groups: the groups, in the order asked for.
         n_atoms: number of atoms.
         mean_predicted: mean of p; nan in a group without atoms.
@@ -35,9 +29,6 @@ class GroupCalibration(Tabular):
         lower: lower end of the percentile interval of the gap; nan where fewer than two responses
             have atoms in the group.
         upper: upper end.
-        level: nominal coverage of the intervals.
-        n_responses: number of responses over all groups, or None if they were not given.
-        n_unlabelled: number of atoms that had no label.
     """
 
     columns: ClassVar = ("groups", "n_atoms", "mean_predicted", "observed", "gap", "lower", "upper")
@@ -49,9 +40,6 @@ class GroupCalibration(Tabular):
     gap: Floats
     lower: Floats
     upper: Floats
-    level: float
-    n_responses: int | None
-    n_unlabelled: int = 0
 
 
 def group_calibration(
@@ -87,7 +75,7 @@ def group_calibration(
     """
     atoms = labelled_atoms(p, y, unlabelled)
     n_atoms, counts = atoms.p.size, atoms.weights(weights)
-    n_bootstrap, seed, level = bootstrap_settings(n_bootstrap, seed, level)
+    how = IntervalSettings(n_bootstrap=n_bootstrap, seed=seed, level=level)
     found = atoms.grouping(groups, "groups")
     wanted = _wanted(tuple(found.responses), order)
     place = {group: number for number, group in enumerate(wanted)}
@@ -107,9 +95,8 @@ def group_calibration(
     weight, predicted, true = sums(counts), sums(counts * atoms.p), sums(counts * atoms.y)
     mean_predicted, observed = (RatioSums(each, weight).estimate() for each in (predicted, true))
     gap = RatioSums(true - predicted, weight)
-    drawn = replicates(gap.replicates, response_weights(n_responses, n_bootstrap, seed))
-    few = gap.touching() < 2
-    lower, upper = (np.where(few, np.nan, end) for end in percentile_interval(drawn, level))
+    few, ends = gap.touching() < 2, redrawn_interval(gap.replicates, n_responses, how)
+    lower, upper = (np.where(few, np.nan, end) for end in ends)
     return GroupCalibration(
         groups=wanted,
         n_atoms=np.bincount(column, minlength=len(wanted)),

@@ -1,4 +1,4 @@
-"""Histograms of probabilities, true and false atoms apart."""
+"""What curves know of their data, and histograms of probabilities."""
 
 from __future__ import annotations
 
@@ -8,10 +8,45 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.curves.reliability_bins import HISTOGRAM_BINS
+from calibration.forecasts import Forecasts
 from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.tabular import Tabular
-from calibration.validation import Integers
+from calibration.validation import Floats, Integers
+from factormodels.io.long_columns import piecewise
+
+HISTOGRAM_BINS = 21
+"""An odd number, so that undecided atoms, P = 1/2, lie in the middle of a bin."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Curve(Tabular):
+    """What every curve of labels against probabilities has.
+
+    Attributes:
+        level: nominal coverage of its band at each point, or of its intervals.
+        n_responses: number of responses, or None if they were not given.
+        n_unlabelled: number of atoms that had no label.
+    """
+
+    level: float
+    n_responses: int | None
+    n_unlabelled: int = 0
+
+
+def about(points: Forecasts) -> dict[str, Any]:
+    """What a curve of forecasts says of them."""
+    return {
+        "n_atoms": points.y.size,
+        "n_responses": points.n_responses if points.clustered else None,
+        "n_unlabelled": points.n_unlabelled,
+    }
+
+
+def histogram(p: Floats) -> Integers:
+    """Number of p in each of 21 equal parts of [0, 1], (21,); one on an edge is in that below."""
+    bounds = np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)[1:-1]
+    parts = piecewise(lambda p: np.searchsorted(bounds, p, side="left"), p)
+    return np.bincount(parts, minlength=HISTOGRAM_BINS)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,8 +85,5 @@ def label_histogram(
         InputError: for bad arrays, lengths that differ, or no labelled atom.
     """
     atoms = labelled_atoms(p, y, unlabelled)
-    edges = np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)[1:-1]
-    part = np.searchsorted(edges, atoms.p, side="left")
-    true = np.bincount(part[atoms.y == 1], minlength=HISTOGRAM_BINS)
-    false = np.bincount(part, minlength=HISTOGRAM_BINS) - true
-    return LabelHistogram(true, false, atoms.n_unlabelled)
+    true = histogram(atoms.p[atoms.y == 1])
+    return LabelHistogram(true, histogram(atoms.p) - true, atoms.n_unlabelled)

@@ -27,7 +27,7 @@ def calibrated(points: Forecasts, n_draws: int, seed: int) -> Iterator[Sample]:
     """
     generator = np.random.default_rng(seed)
     share = shared_share(points, generator) if points.clustered else 0.0
-    p = np.repeat(points.p, points.sizes)
+    p = points.p_of_atoms
     weight = points.sample().weight
     for _ in range(n_draws):
         number = generator.random(p.size)

@@ -8,36 +8,21 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calibration.curves.histograms import Curve, histogram
 from calibration.grouping import Grouping
-from calibration.intervals import (
-    RatioSums,
-    bootstrap_settings,
-    percentile_interval,
-    replicates,
-    response_weights,
-    wilson_interval,
-)
+from calibration.intervals import IntervalSettings, RatioSums, redrawn_interval, wilson_interval
 from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.scores.measures import DECISION_TOLERANCE
-from calibration.tabular import Tabular
-from calibration.validation import (
-    Floats,
-    Integers,
-    open_interval,
-    whole_number,
-)
+from calibration.validation import Floats, Integers, whole_number
 from factormodels.errors import InputError
 from factormodels.io.long_columns import joined, piecewise
 
-HISTOGRAM_BINS = 21
-"""An odd number, so that undecided atoms, P = 1/2, lie in the middle of a bin."""
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ReliabilityBins(Tabular):
+class ReliabilityBins(Curve):
     """Predicted probability against observed share of true atoms, in the bins that hold atoms.
 
-    Attributes:
+    Attributes, beside those of every curve:
         mean_predicted: float64 (m,), mean P of the atoms of each bin.
         observed: float64 (m,), share of true atoms of each bin.
         count: int64 (m,), number of atoms of each bin, above 0.
@@ -46,10 +31,7 @@ class ReliabilityBins(Tabular):
         edges: float64 (n_bins + 1,), edges of all bins, empty ones too.
         position: int64 (m,), which of the n_bins bins each one is.
         histogram: int64 (21,), number of atoms with P in each of 21 equal parts of [0, 1].
-        level: nominal coverage of the intervals.
         interval: ``wilson`` if atoms count as independent, ``bootstrap`` if responses were drawn.
-        n_responses: number of responses, or None if they were not given.
-        n_unlabelled: number of atoms that had no label.
     """
 
     columns: ClassVar = ("mean_predicted", "observed", "count", "lower", "upper")
@@ -62,10 +44,7 @@ class ReliabilityBins(Tabular):
     edges: Floats
     position: Integers
     histogram: Integers
-    level: float
     interval: str
-    n_responses: int | None
-    n_unlabelled: int = 0
 
     @property
     def n_atoms(self) -> int:
@@ -114,7 +93,7 @@ def reliability_bins(
     atoms = labelled_atoms(p, y, unlabelled)
     probabilities, labels = atoms.p, atoms.y
     n_bins = whole_number(n_bins, "n_bins", 1)
-    level = open_interval(level, "level", 0, 1)
+    how = IntervalSettings(n_bootstrap=n_bootstrap, seed=seed, level=level)
     edges = _edges(probabilities, n_bins, strategy)
     inner = edges[1:-1] + DECISION_TOLERANCE
     index = piecewise(lambda p: np.searchsorted(inner, p, side="left"), probabilities)
@@ -128,24 +107,20 @@ def reliability_bins(
     if responses is None:
         lower, upper = wilson_interval(observed, count, level)
     else:
-        n_bootstrap, seed, level = bootstrap_settings(n_bootstrap, seed, level)
         grouping = atoms.grouping(responses)
         n_responses = len(grouping.responses)
         occupied = piecewise(lambda index: np.searchsorted(position, index), index)
         sums = _bin_sums(labels, occupied, position.size, grouping)
-        drawn = replicates(sums.replicates, response_weights(n_responses, n_bootstrap, seed))
         still = sums.is_still()
         lower, upper = (
             np.where(still, without_spread, end)
             for without_spread, end in zip(
                 wilson_interval(observed, sums.touching(), level),
-                percentile_interval(drawn, level),
+                redrawn_interval(sums.replicates, n_responses, how),
                 strict=True,
             )
         )
 
-    bounds = np.linspace(0.0, 1.0, HISTOGRAM_BINS + 1)[1:-1]
-    parts = piecewise(lambda p: np.searchsorted(bounds, p, side="left"), probabilities)
     return ReliabilityBins(
         mean_predicted=mean_predicted,
         observed=observed,
@@ -154,7 +129,7 @@ def reliability_bins(
         upper=upper,
         edges=edges,
         position=position,
-        histogram=np.bincount(parts, minlength=HISTOGRAM_BINS),
+        histogram=histogram(probabilities),
         level=level,
         interval="wilson" if responses is None else "bootstrap",
         n_responses=n_responses,

@@ -8,25 +8,19 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from calibration.curves.histograms import Curve, about
 from calibration.forecasts import forecasts
-from calibration.intervals import (
-    bootstrap_settings,
-    of_samples,
-    percentile_interval,
-    replicates,
-    response_weights,
-)
+from calibration.intervals import IntervalSettings, of_samples, redrawn_interval
 from calibration.labels import LabelPolicy
 from calibration.scores.families.selective import risk_at, risk_coverage_of
-from calibration.tabular import Tabular
 from calibration.validation import Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RiskCurve(Tabular):
+class RiskCurve(Curve):
     """Risk of the atoms that are kept at every coverage, and a confidence band.
 
-    Attributes:
+    Attributes, beside those of every curve:
         coverage: float64 (g,), share of atoms that are kept, ascending to 1.
         risk: float64 (g,), share of the kept atoms that are wrong, ties broken in the mean.
         lower: float64 (g,), lower end of the band.
@@ -34,10 +28,7 @@ class RiskCurve(Tabular):
         area: AURC of the data.
         excess: AURC less the least that the same errors allow.
         rule: ``verdict`` or ``claim``, as in `risk_coverage`.
-        level: nominal coverage of the band at each point.
         n_atoms: number of atoms.
-        n_responses: number of responses, or None if they were not given.
-        n_unlabelled: number of atoms that had no label.
     """
 
     columns: ClassVar = ("coverage", "risk", "lower", "upper")
@@ -49,10 +40,7 @@ class RiskCurve(Tabular):
     area: float
     excess: float
     rule: str
-    level: float
     n_atoms: int
-    n_responses: int | None
-    n_unlabelled: int = 0
 
 
 def risk_curve(
@@ -85,13 +73,12 @@ def risk_curve(
     """
     points = forecasts(p, y, weights, responses, unlabelled)
     whole = risk_coverage_of(points.sample(), rule)
-    n_bootstrap, seed, level = bootstrap_settings(n_bootstrap, seed, level)
     coverage = np.linspace(0.0, 1.0, 101)[1:]
-    curves = replicates(
+    lower, upper = redrawn_interval(
         of_samples(points, lambda sample: risk_at(sample, rule, coverage)),
-        response_weights(points.n_responses, n_bootstrap, seed),
+        points.n_responses,
+        IntervalSettings(n_bootstrap=n_bootstrap, seed=seed, level=level),
     )
-    lower, upper = percentile_interval(curves, level)
     return RiskCurve(
         coverage=coverage,
         risk=risk_at(points.sample(), rule, coverage),
@@ -101,7 +88,5 @@ def risk_curve(
         excess=whole.excess,
         rule=rule,
         level=level,
-        n_atoms=points.y.size,
-        n_responses=points.n_responses if points.clustered else None,
-        n_unlabelled=points.n_unlabelled,
+        **about(points),
     )

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from calibration.curves.reliability_bins import HISTOGRAM_BINS, ReliabilityBins
+from calibration.curves.histograms import HISTOGRAM_BINS
+from calibration.curves.reliability_bins import ReliabilityBins
 from calibration.figures.panels import COLUMN, MOST_CURVES, PAGE, coincide, parts, together
 from calibration.figures.style import COLOURS, DASHES, MARKERS, paper_style
 from calibration.validation import Floats, Integers

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from calibration.curves import LabelHistogram
-from calibration.curves.reliability_bins import HISTOGRAM_BINS
+from calibration.curves.histograms import HISTOGRAM_BINS
 from calibration.figures.curve_notes import check_curves
 from calibration.figures.single_panel import Sheet, wrap
 from calibration.figures.style import COLOURS, paper_style

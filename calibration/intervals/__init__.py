@@ -18,11 +18,11 @@ from calibration.intervals.estimand_intervals import (
     SumMethod,
     estimate_all,
     mean_interval,
+    redrawn_interval,
 )
 from calibration.intervals.estimands import (
     Estimand,
     PairedDifference,
-    RatioEstimand,
     RatioSums,
     Smooth,
 )
@@ -46,7 +46,6 @@ from calibration.intervals.methods import (
 from calibration.intervals.replicates import (
     Ends,
     Statistic,
-    bootstrap_settings,
     jackknife_error,
     jackknife_weights,
     left_out,
@@ -66,13 +65,11 @@ __all__ = [
     "IntervalMethod",
     "IntervalSettings",
     "PairedDifference",
-    "RatioEstimand",
     "RatioSums",
     "Scale",
     "Smooth",
     "Statistic",
     "SumMethod",
-    "bootstrap_settings",
     "clustered_standard_error",
     "delta_interval",
     "effective_number",
@@ -87,6 +84,7 @@ __all__ = [
     "percentile_interval",
     "reach",
     "redraw_noise",
+    "redrawn_interval",
     "replicates",
     "response_weights",
     "student_quantile",

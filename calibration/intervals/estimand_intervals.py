@@ -10,16 +10,17 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.intervals.estimands import Estimand, RatioEstimand, RatioSums
+from calibration.intervals.estimands import Estimand, RatioSums
 from calibration.intervals.methods import (
     IntervalMethod,
     Scale,
     clustered_standard_error,
     delta_interval,
     expanded_percentile_interval,
+    percentile_interval,
     wilson_interval,
 )
-from calibration.intervals.replicates import replicates, response_weights
+from calibration.intervals.replicates import Ends, Statistic, replicates, response_weights
 from calibration.tabular import Tabular
 from calibration.validation import Floats, Integers, open_interval, whole_number
 from factormodels.errors import InputError
@@ -124,6 +125,18 @@ def estimate_all(estimands: Sequence[Estimand], settings: IntervalSettings) -> l
     return [_estimated(each, own, settings) for each, own in zip(estimands, of_each, strict=True)]
 
 
+def redrawn_interval(statistic: Statistic, n_responses: int, settings: IntervalSettings) -> Ends:
+    """Percentile intervals of a statistic of redrawn responses (Efron 1979), (k,) each end.
+
+    Args:
+        statistic: the values, of response weights.
+        n_responses: number of responses.
+        settings: replicates, seed and level.
+    """
+    draws = response_weights(n_responses, settings.n_bootstrap, settings.seed)
+    return percentile_interval(replicates(statistic, draws), settings.level)
+
+
 def mean_interval(
     values: ArrayLike, level: float = 0.95, scale: Scale = Scale.UNIT
 ) -> tuple[float, float, float]:
@@ -141,7 +154,7 @@ def mean_interval(
     own = own[~np.isnan(own)][:, np.newaxis]
     if not own.size:
         return math.nan, math.nan, math.nan
-    mean = RatioEstimand("mean", RatioSums(own, np.ones_like(own)), scale)
+    mean = RatioSums(own, np.ones_like(own), "mean", scale)
     found = estimate_all([mean], IntervalSettings(IntervalMethod.DELTA, level=level))[0]
     return float(found.estimate[0]), float(found.lower[0]), float(found.upper[0])
 

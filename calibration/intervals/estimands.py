@@ -7,9 +7,9 @@ standard errors, and redrawn responses give bootstrap replicates.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,24 +20,71 @@ from calibration.validation import Floats, Integers
 from factormodels.io.long_columns import piecewise
 
 
+class Estimand(ABC):
+    """What intervals need to know of an estimand, in every cell.
+
+    Attributes:
+        name: what it is called.
+        scale: what values it can take.
+    """
+
+    name: str
+    scale: Scale
+
+    @abstractmethod
+    def estimate(self) -> Floats:
+        """Estimate, (n_cells,), nan where it is not defined."""
+
+    @abstractmethod
+    def influence(self) -> Floats:
+        """Linearised contribution of each response, (n_responses, n_cells)."""
+
+    @abstractmethod
+    def replicates(self, weights: Floats) -> Floats:
+        """Estimate in each replicate, (n_replicates, n_cells), of response weights."""
+
+    @abstractmethod
+    def touching(self) -> Integers:
+        """Number of responses that the estimate rests on, (n_cells,)."""
+
+    @abstractmethod
+    def effective(self) -> Floats:
+        """Number of responses of equal size that say as much as these, (n_cells,)."""
+
+    def still_share(self) -> Floats:
+        """Estimate where it is a share no redraw can move, else nan, (n_cells,)."""
+        return np.full(self.touching().size, np.nan)
+
+    def reach(self, wanted: Ends) -> Ends:
+        """Least and largest estimate of redrawn responses, as far as wanted, (n_cells,) each."""
+        return reach(self.replicates, self.influence(), wanted)
+
+
 @dataclass(frozen=True, eq=False)
-class RatioSums:
-    """Numerators and denominators of a ratio in each cell (a bin of positions, for instance).
+class RatioSums(Estimand):
+    """A ratio of sums in each cell, such as the share of supported claims in a bin of positions.
 
     Attributes:
         numerator: float64 (n_responses, n_cells), the sum over each response.
         denominator: float64 (n_responses, n_cells), not negative.
+        name: what the estimand is called.
+        scale: what values it can take.
     """
 
     numerator: Floats
     denominator: Floats
+    name: str = ""
+    scale: Scale = Scale.PROBABILITY
+
+    def named(self, name: str, scale: Scale = Scale.PROBABILITY) -> RatioSums:
+        """The same under a name, with what values it can take."""
+        return replace(self, name=name, scale=scale)
 
     def estimate(self) -> Floats:
         """Ratio of the totals, (n_cells,), nan where the denominator is 0."""
         return _divided(self.numerator.sum(axis=0), self.denominator.sum(axis=0))
 
     def influence(self) -> Floats:
-        """Linearised contribution of each response, (n_responses, n_cells)."""
         estimate, total = self.estimate(), self.denominator.sum(axis=0)
         return piecewise(
             lambda above, below: _divided(above - estimate * below, total),
@@ -45,14 +92,16 @@ class RatioSums:
         )
 
     def replicates(self, weights: Floats) -> Floats:
-        """Ratio in each replicate, (n_replicates, n_cells), of response weights."""
         return _divided(weights @ self.numerator, weights @ self.denominator)
 
     def touching(self) -> Integers:
         """Number of responses with a positive denominator, (n_cells,)."""
         return np.asarray((self.denominator > 0).sum(axis=0))
 
-    def reach(self) -> Ends:
+    def effective(self) -> Floats:
+        return effective_number(self.denominator)
+
+    def reach(self, wanted: Ends | None = None) -> Ends:  # noqa: ARG002
         """Least and largest ratio of one response, (n_cells,) each; resamples lie between."""
         own = piecewise(_divided, self.numerator, self.denominator)
         held = self.denominator > 0
@@ -61,80 +110,18 @@ class RatioSums:
             own.max(axis=0, where=held, initial=-np.inf),
         )
 
-    def effective(self) -> Floats:
-        """Number of responses of equal size that say as much, (n_cells,)."""
-        return effective_number(self.denominator)
-
     def is_still(self) -> NDArray[np.bool_]:
         """Say in which cells redrawing responses cannot move the ratio, (n_cells,)."""
         lowest, highest = self.reach()
         return np.asarray(lowest >= highest)
 
-
-class Estimand(Protocol):
-    """What intervals need to know of an estimand, in every cell."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def scale(self) -> Scale: ...
-
-    def estimate(self) -> Floats:
-        """Estimate, (n_cells,), nan where it is not defined."""
-
-    def influence(self) -> Floats:
-        """Linearised contribution of each response, (n_responses, n_cells)."""
-
-    def replicates(self, weights: Floats) -> Floats:
-        """Estimate in each replicate, (n_replicates, n_cells)."""
-
-    def touching(self) -> Integers:
-        """Number of responses that the estimate rests on, (n_cells,)."""
-
-    def effective(self) -> Floats:
-        """Number of responses of equal size that say as much as these, (n_cells,)."""
-
     def still_share(self) -> Floats:
-        """Estimate where it is a share no redraw can move, else nan, (n_cells,)."""
-
-    def reach(self, wanted: Ends) -> Ends:
-        """Least and largest estimate of redrawn responses, as far as wanted, (n_cells,) each."""
-
-
-@dataclass(frozen=True, eq=False)
-class RatioEstimand:
-    """A ratio of sums, such as the share of supported claims that are judged correct."""
-
-    name: str
-    sums: RatioSums
-    scale: Scale = Scale.PROBABILITY
-
-    def estimate(self) -> Floats:
-        return self.sums.estimate()
-
-    def influence(self) -> Floats:
-        return self.sums.influence()
-
-    def replicates(self, weights: Floats) -> Floats:
-        return self.sums.replicates(weights)
-
-    def touching(self) -> Integers:
-        return self.sums.touching()
-
-    def effective(self) -> Floats:
-        return self.sums.effective()
-
-    def still_share(self) -> Floats:
-        share = self.sums.is_still() & (self.scale is Scale.PROBABILITY)
+        share = self.is_still() & (self.scale is Scale.PROBABILITY)
         return np.where(share, self.estimate(), np.nan)
 
-    def reach(self, wanted: Ends) -> Ends:  # noqa: ARG002
-        return self.sums.reach()
-
 
 @dataclass(frozen=True, eq=False)
-class Smooth:
+class Smooth(Estimand):
     """A differentiable function of ratios.
 
     Attributes:
@@ -168,27 +155,14 @@ class Smooth:
     def effective(self) -> Floats:
         return np.asarray(np.min([part.effective() for part in self.parts], axis=0))
 
-    def still_share(self) -> Floats:
-        return np.full(self.parts[0].numerator.shape[1], np.nan)
 
-    def reach(self, wanted: Ends) -> Ends:
-        return reach(self.replicates, self.influence(), wanted)
-
-
-@dataclass(frozen=True, eq=False)
-class PairedDifference:
+class PairedDifference(Estimand):
     """The second estimand less the first, both over the same responses in the same order."""
 
-    first: Estimand
-    second: Estimand
+    scale = Scale.NUMBER
 
-    @property
-    def name(self) -> str:
-        return self.first.name
-
-    @property
-    def scale(self) -> Scale:
-        return Scale.NUMBER
+    def __init__(self, first: Estimand, second: Estimand) -> None:
+        self.first, self.second, self.name = first, second, first.name
 
     def estimate(self) -> Floats:
         return self.second.estimate() - self.first.estimate()
@@ -204,12 +178,6 @@ class PairedDifference:
 
     def effective(self) -> Floats:
         return np.minimum(self.first.effective(), self.second.effective())
-
-    def still_share(self) -> Floats:
-        return np.full(self.estimate().size, np.nan)
-
-    def reach(self, wanted: Ends) -> Ends:
-        return reach(self.replicates, self.influence(), wanted)
 
 
 def _divided(numerator: Floats, denominator: Floats) -> Floats:

@@ -10,12 +10,11 @@ forecasts, or a function of one's own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
 
 import numpy as np
 
 from calibration.forecasts import Forecasts, Sample
-from calibration.validation import Floats, open_interval, whole_number
+from calibration.validation import Floats
 
 Statistic = Callable[[Floats], Floats]
 """Response weights, (b, n_responses), to values of b replicates, (b, k), nan where undefined."""
@@ -33,19 +32,6 @@ the mean; its standard error is about 0.4 / groups.
 _DRAWS_AT_ONCE = 4_000_000
 
 _RANDOM_RESAMPLES = 200
-
-
-def bootstrap_settings(n_bootstrap: Any, seed: Any, level: Any) -> tuple[int, int, float]:
-    """Number of replicates, seed and nominal coverage, checked.
-
-    Raises:
-        InputError: for a number of replicates below 1, a seed below 0, or a level outside (0, 1).
-    """
-    return (
-        whole_number(n_bootstrap, "n_bootstrap", 1),
-        whole_number(seed, "seed", 0),
-        open_interval(level, "level", 0, 1),
-    )
 
 
 def response_weights(n_responses: int, n_bootstrap: int, seed: int) -> Iterator[Floats]:

@@ -11,7 +11,6 @@ from sklearn.base import clone
 
 from calibration.folds import folds_of
 from calibration.forecasts import Sample, forecasts, pooled
-from calibration.grouping import Grouping
 from calibration.labels import LabelPolicy
 from calibration.recalibration.base import Recalibrator
 from calibration.scores.families.pointwise import LOSSES, mean_loss
@@ -86,10 +85,7 @@ class BestRecalibrator(Recalibrator):
         n_folds = min(whole_number(self.n_folds, "n_folds", 2), points.n_responses)
         if n_folds < 2:
             raise InputError("one response cannot be cross-validated; name a recalibrator")
-        p = np.repeat(points.p, points.sizes)
-        sizes = np.bincount(points.response, minlength=points.n_responses)
-        grouping = Grouping(tuple(range(points.n_responses)), points.response, sizes)
-        fold = folds_of(grouping, n_folds, self.seed)
+        p, fold = points.p_of_atoms, folds_of(points.grouping, n_folds, self.seed)
         self.scores_ = {
             name: _loss_out_of_sample(maker, p, points.y, points.weights, fold, self.loss)
             for name, maker in makers.items()

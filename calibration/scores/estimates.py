@@ -18,7 +18,6 @@ from calibration.intervals import (
     Ends,
     IntervalMethod,
     IntervalSettings,
-    RatioEstimand,
     RatioSums,
     Scale,
     delta_interval,
@@ -175,7 +174,7 @@ def _of_sums(
 ) -> Estimate:
     if intervals is None or not math.isfinite(value.value):
         return value
-    ratio = RatioEstimand(score.name, score.sums(claims), score.scale)
+    ratio = score.sums(claims).named(score.name, score.scale)
     (own,) = estimate_all([ratio], replace(intervals, method=IntervalMethod.DELTA))
     return _with_interval(value, (own.lower, own.upper), own.standard_error)
 
@@ -197,10 +196,7 @@ def _of_samples(
         if score.interval is IntervalMethod.BASE_RATE:
             found[name] = _of_base_rate(value, score, points, level)
         elif score.interval is IntervalMethod.OBUCHOWSKI:
-            sizes = np.bincount(points.response, minlength=points.n_responses)
-            grouping = Grouping(tuple(range(points.n_responses)), points.response, sizes)
-            p = np.repeat(points.p, points.sizes)
-            given = p, points.y, grouping, None, points.weights
+            given = points.p_of_atoms, points.y, points.grouping, None, points.weights
             found[name] = _of_auroc(value, *given, level=level)
         elif score.interval is IntervalMethod.JACKKNIFE:
             jackknifed.append(value)
@@ -227,7 +223,7 @@ def _of_base_rate(
         for each in (points.weights * points.y, points.weights)
     )
     (rate,) = estimate_all(
-        [RatioEstimand("base rate", RatioSums(above, below))],
+        [RatioSums(above, below)],
         IntervalSettings(IntervalMethod.DELTA, level=level),
     )
     lower, upper = float(rate.lower[0]), float(rate.upper[0])

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from calibration.intervals import IntervalSettings, replicates, response_weights
-from calibration.intervals.methods import percentile_interval
+from calibration.intervals import IntervalSettings, redrawn_interval
 from calibration.self_knowledge.claims import Average, Claims, Neither, as_claims
 from calibration.self_knowledge.positions import DEFAULT_INTERVALS, N_POSITIONS
 from calibration.self_knowledge.quantities import judgement_estimands
@@ -118,12 +117,10 @@ def association(
         return np.stack(found, axis=-1) if found else np.empty((values.shape[0], 0))
 
     observed = cells(None)
-    drawn = replicates(
-        lambda weights: correlations(cells(weights)),
-        response_weights(len(everyone), intervals.n_bootstrap, intervals.seed),
-    )
     correlation = correlations(observed)[0]
-    lower, upper = percentile_interval(drawn, intervals.level)
+    lower, upper = redrawn_interval(
+        lambda weights: correlations(cells(weights)), len(everyone), intervals
+    )
     undefined = np.isnan(correlation)
     pairs = [
         (over, *_PAIRS[first], _both(observed, choice, first))

@@ -17,8 +17,7 @@ from calibration.intervals import (
     left_out,
     percentile_interval,
     reach,
-    replicates,
-    response_weights,
+    redrawn_interval,
     student_quantile,
 )
 from calibration.self_knowledge.balance import judged_counts, laws_of, ratio
@@ -118,12 +117,9 @@ def transfer_errors(
         return np.stack([target, *(found[name] - target for name in PREDICTORS)], axis=-1)
 
     values = errors(np.ones((1, here.shape[0])))
-    drawn = replicates(
-        errors, response_weights(here.shape[0], intervals.n_bootstrap, intervals.seed)
-    )
-    lower, upper = percentile_interval(drawn, intervals.level)
-    return _with_ends((position,), ["target", *PREDICTORS], values.T, lower[:, None],
-                         upper[:, None])  # fmt: skip
+    lower, upper = redrawn_interval(errors, here.shape[0], intervals)
+    names = ["target", *PREDICTORS]
+    return _with_ends((position,), names, values.T, lower[:, None], upper[:, None])
 
 
 def _with_ends(

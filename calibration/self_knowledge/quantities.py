@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.intervals import Estimand, RatioEstimand, RatioSums, Scale, Smooth
+from calibration.intervals import Estimand, RatioSums, Scale, Smooth
 from calibration.self_knowledge.claims import (
     FALSE,
     IRRELEVANT,
@@ -40,12 +40,12 @@ def label_estimands(claims: Claims, n_positions: int, average: str) -> tuple[Est
     for name, code in LABELS:
         kind = (claims.label == code).astype(np.float64)
         sums = shares(claims, kind, everything, n_positions, average)
-        estimands.append(RatioEstimand(f"{name}_share", sums))
+        estimands.append(sums.named(f"{name}_share"))
     estimands.append(_factuality(claims, claims.label != IRRELEVANT, n_positions, average))
     for name, code in LABELS:
         kind = (claims.label == code).astype(np.float64)
         sums = numbers(claims, kind, n_positions)
-        estimands.append(RatioEstimand(f"{name}_number", sums, Scale.NUMBER))
+        estimands.append(sums.named(f"{name}_number", Scale.NUMBER))
     return tuple(estimands)
 
 
@@ -69,9 +69,9 @@ def judgement_estimands(
     laws = (_spread(known), _spread(unknown))
     return (
         _factuality(claims, judged, n_positions, average),
-        RatioEstimand("judged_correct", judged_share),
-        RatioEstimand("self_known", known),
-        RatioEstimand("self_unknown", unknown),
+        judged_share.named("judged_correct"),
+        known.named("self_known"),
+        unknown.named("self_unknown"),
         Smooth("sigma", (known, unknown), sigma, sigma_slopes),
         Smooth(
             "rogan_gladen",
@@ -104,7 +104,7 @@ def flip_estimands(
     for name, code in LABELS[:2]:
         kind = claims.label == code
         sums = shares(claims, flipped & kind, base & kind, n_positions, average)
-        estimands.append(RatioEstimand(f"{name}_flip_rate", sums))
+        estimands.append(sums.named(f"{name}_flip_rate"))
     return tuple(estimands)
 
 
@@ -167,7 +167,7 @@ def _factuality(
     claims: Claims, among: NDArray[np.bool_], n_positions: int, average: str
 ) -> Estimand:
     supported = among & (claims.label == SUPPORTED)
-    return RatioEstimand("factuality", shares(claims, supported, among, n_positions, average))
+    return shares(claims, supported, among, n_positions, average).named("factuality")
 
 
 def _rogan_gladen_slopes(

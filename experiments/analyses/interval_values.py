@@ -11,10 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from calibration.grouping import Grouping
 from calibration.intervals import (
+    Estimand,
     IntervalMethod,
     IntervalSettings,
     PairedDifference,
-    RatioEstimand,
     RatioSums,
     Scale,
     estimate_all,
@@ -161,16 +161,16 @@ def interval_text(frame: pd.DataFrame, name: str, sign: str = "") -> list[str]:
     return texts
 
 
-def _ratio(totals: ArrayLike, sizes: ArrayLike, scale: Scale = Scale.NUMBER) -> RatioEstimand:
+def _ratio(totals: ArrayLike, sizes: ArrayLike, scale: Scale = Scale.NUMBER) -> RatioSums:
     above, below = (np.asarray(each, dtype=np.float64)[:, np.newaxis] for each in (totals, sizes))
-    return RatioEstimand("mean", RatioSums(above, below), scale)
+    return RatioSums(above, below, "mean", scale)
 
 
-def _estimated(estimand: RatioEstimand | PairedDifference, seed: int) -> Value:
+def _estimated(estimand: Estimand, seed: int) -> Value:
     return _of_one(estimand, IntervalSettings(n_bootstrap=N_BOOTSTRAP, seed=seed, level=LEVEL))
 
 
-def _of_one(estimand: RatioEstimand | PairedDifference, settings: IntervalSettings) -> Value:
+def _of_one(estimand: Estimand, settings: IntervalSettings) -> Value:
     (found,) = estimate_all((estimand,), settings)
     return float(found.estimate[0]), float(found.lower[0]), float(found.upper[0])
 

@@ -16,7 +16,6 @@ from calibration.claims import ClaimCounts, f1_at_k_prime
 from calibration.claims.agreement import LABEL_TYPES
 from calibration.intervals import (
     IntervalSettings,
-    RatioEstimand,
     RatioSums,
     Scale,
     estimate_all,
@@ -299,7 +298,7 @@ def _alignment(counts: pd.DataFrame, by: str, gamma: float, intervals: IntervalS
             for name in _STATISTICS
         }
         estimates = estimate_all(
-            [RatioEstimand(name, ratio, Scale.NUMBER) for name, ratio in ratios.items()], intervals
+            [ratio.named(name, Scale.NUMBER) for name, ratio in ratios.items()], intervals
         )
         for row, found in zip(rows, estimates, strict=True):
             ends = float(found.estimate[0]), float(found.lower[0]), float(found.upper[0])

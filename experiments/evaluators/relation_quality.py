@@ -13,13 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.estimate import Estimate
-from calibration.intervals import (
-    IntervalSettings,
-    bootstrap_settings,
-    percentile_interval,
-    replicates,
-    response_weights,
-)
+from calibration.intervals import IntervalSettings, redrawn_interval
 from calibration.scores import USUAL_SCORES
 from calibration.scoring import ScoreTable, score
 from factormodels.claims import RelationKind
@@ -347,7 +341,7 @@ def graded_scores(
     """
     if not found.p.size:
         raise InputError(f"none of the {found.missing} pairs was answered; give a model that does")
-    n_replicates, first, coverage = bootstrap_settings(n_bootstrap, seed, level)
+    settings = IntervalSettings(n_bootstrap=n_bootstrap, seed=seed, level=level)
     values = _scores(found.p, found.y)
     premises, position = np.unique(found.responses, return_inverse=True)
 
@@ -357,8 +351,7 @@ def graded_scores(
         indices = [np.repeat(np.arange(position.size), row) for row in times]
         return np.array([list(_scores(found.p[i], found.y[i]).values()) for i in indices])
 
-    drawn = replicates(redrawn, response_weights(len(premises), n_replicates, first))
-    lower, upper = percentile_interval(drawn, coverage)
+    lower, upper = redrawn_interval(redrawn, len(premises), settings)
     ends = zip(values.items(), lower.tolist(), upper.tolist(), strict=True)
     return {
         name: Estimate(name, value, low, high, n=len(premises)) for (name, value), low, high in ends

@@ -15,7 +15,6 @@ from calibration import (
 from calibration.curves import group_calibration, label_histogram, risk_curve
 from calibration.intervals import (
     IntervalSettings,
-    RatioEstimand,
     RatioSums,
     estimate_all,
 )
@@ -50,7 +49,7 @@ def results() -> list[Any]:
         risk_curve(p, y, n_bootstrap=5),
         group_calibration(p, y, responses % 3, n_bootstrap=5),
         label_histogram(p, y),
-        *estimate_all([RatioEstimand("share", sums)], IntervalSettings("delta")),
+        *estimate_all([sums.named("share")], IntervalSettings("delta")),
         self_knowledge(records),
         compare_conditions(records, others),
         out_of_sample(records, n_splits=3),

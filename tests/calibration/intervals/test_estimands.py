@@ -12,7 +12,6 @@ from calibration.intervals import (
     Estimand,
     IntervalSettings,
     PairedDifference,
-    RatioEstimand,
     RatioSums,
     Scale,
     Smooth,
@@ -43,9 +42,8 @@ def test_standard_error_is_that_of_statsmodels_clustered_by_response() -> None:
     generator = np.random.default_rng(0)
     responses = np.repeat(np.arange(20), generator.integers(1, 9, 20))
     values = (generator.random(responses.size) < 0.6).astype(np.float64)
-    ratio = RatioEstimand(
-        "share", column(np.bincount(responses, weights=values), np.bincount(responses))
-    )
+    totals = np.bincount(responses, weights=values), np.bincount(responses)
+    ratio = column(*totals).named("share")
     result = OLS(values, np.ones_like(values)).fit(
         cov_type="cluster", cov_kwds={"groups": responses, "df_correction": True}
     )
@@ -61,9 +59,9 @@ def test_influence_is_the_derivative_in_the_weight_of_a_response(kind: str) -> N
     one, other = sums(1), sums(2)
     smooth = Smooth("sigma", (one, other), sigma, sigma_slopes)
     estimands: dict[str, Estimand] = {
-        "ratio": RatioEstimand("share", one),
+        "ratio": one.named("share"),
         "smooth": smooth,
-        "difference": PairedDifference(RatioEstimand("share", one), smooth),
+        "difference": PairedDifference(one.named("share"), smooth),
     }
     estimand = estimands[kind]
     step = 1e-5
@@ -76,7 +74,7 @@ def test_influence_is_the_derivative_in_the_weight_of_a_response(kind: str) -> N
 def test_delta_interval_is_symmetric_in_the_logit_with_students_t() -> None:
     from scipy.stats import t
 
-    one = estimate_all((RatioEstimand("share", sums(3)),), DELTA)[0]
+    one = estimate_all((sums(3).named("share"),), DELTA)[0]
     logit = np.log(one.estimate / (1 - one.estimate))
     sizes = sums(3).denominator
     # As many degrees of freedom as responses of equal size would have that say as much.
@@ -86,9 +84,9 @@ def test_delta_interval_is_symmetric_in_the_logit_with_students_t() -> None:
     reach = reach / (one.estimate * (1 - one.estimate))
     np.testing.assert_allclose(one.lower, 1 / (1 + np.exp(reach - logit)), rtol=1e-12)
     np.testing.assert_allclose(one.upper, 1 / (1 + np.exp(-reach - logit)), rtol=1e-12)
-    number = estimate_all((RatioEstimand("number", sums(3), Scale.NUMBER),), DELTA)[0]
+    number = estimate_all((sums(3).named("number", Scale.NUMBER),), DELTA)[0]
     np.testing.assert_allclose(number.upper - number.estimate, number.estimate - number.lower)
-    size = estimate_all((RatioEstimand("size", sums(3), Scale.POSITIVE),), DELTA)[0]
+    size = estimate_all((sums(3).named("size", Scale.POSITIVE),), DELTA)[0]
     reach = t.ppf(0.975, effective - 1) * size.standard_error / size.estimate
     np.testing.assert_allclose(np.log(size.upper / size.estimate), reach)
     np.testing.assert_allclose(np.log(size.estimate / size.lower), reach)
@@ -97,7 +95,7 @@ def test_delta_interval_is_symmetric_in_the_logit_with_students_t() -> None:
 def test_bootstrap_interval_is_that_of_the_replicates_expanded_for_few_responses() -> None:
     from scipy.stats import norm, t
 
-    ratio = RatioEstimand("share", sums(4, n_cells=1))
+    ratio = sums(4, n_cells=1).named("share")
     settings = IntervalSettings(n_bootstrap=300, seed=5, level=0.9)
     estimates = estimate_all((ratio,), settings)[0]
     drawn = np.concatenate([ratio.replicates(w) for w in response_weights(25, 300, 5)])
@@ -122,7 +120,7 @@ def test_every_bit_of_wilsons_interval_is_that_of_statsmodels() -> None:
 def test_a_share_that_no_redraw_moves_has_wilsons_interval() -> None:
     # Newcombe 1998, table I, method 3: 0 of 20 gives 0 to 0.1611. Twenty responses, five claims
     # each, none true, count as twenty observations.
-    ratio = RatioEstimand("share", column([0.0] * 20, [5.0] * 20))
+    ratio = column([0.0] * 20, [5.0] * 20).named("share")
     for method in ("bootstrap", "delta"):
         estimates = estimate_all((ratio,), IntervalSettings(method, n_bootstrap=50))[0]
         assert estimates.lower[0] == 0.0
@@ -130,9 +128,9 @@ def test_a_share_that_no_redraw_moves_has_wilsons_interval() -> None:
 
 
 def test_one_response_is_one_observation_of_a_share_and_none_of_anything_else() -> None:
-    share = RatioEstimand("share", column([3.0, 0.0], [4.0, 0.0]))
-    number = RatioEstimand("number", column([3.0, 0.0], [4.0, 0.0]), Scale.NUMBER)
-    both = Smooth("sigma", (share.sums, share.sums), sigma, sigma_slopes)
+    share = column([3.0, 0.0], [4.0, 0.0]).named("share")
+    number = column([3.0, 0.0], [4.0, 0.0]).named("number", Scale.NUMBER)
+    both = Smooth("sigma", (share, share), sigma, sigma_slopes)
     made = estimate_all((share, number, both), IntervalSettings(n_bootstrap=50))
     assert [each.estimate[0] for each in made] == [0.75, 0.75, 0.5]
     assert all(np.isnan(each.standard_error[0]) for each in made)
@@ -142,7 +140,7 @@ def test_one_response_is_one_observation_of_a_share_and_none_of_anything_else() 
 
 
 def test_nothing_below_the_line_is_nan_without_a_warning() -> None:
-    empty = RatioEstimand("share", column([0.0, 0.0], [0.0, 0.0]))
+    empty = column([0.0, 0.0], [0.0, 0.0]).named("share")
     for method in ("bootstrap", "delta"):
         estimates = estimate_all((empty,), IntervalSettings(method, n_bootstrap=50))[0]
         values = [estimates.estimate, estimates.lower, estimates.upper, estimates.standard_error]
@@ -151,7 +149,7 @@ def test_nothing_below_the_line_is_nan_without_a_warning() -> None:
 
 
 def test_replicates_where_the_estimand_is_undefined_are_counted_and_left_out() -> None:
-    ratio = RatioEstimand("share", column([1.0, 0.0, 2.0], [2.0, 0.0, 2.0]))
+    ratio = column([1.0, 0.0, 2.0], [2.0, 0.0, 2.0]).named("share")
     estimates = estimate_all((ratio,), IntervalSettings(n_bootstrap=2000))[0]
     # All three draws are the empty response: (1/3)^3 = 1/27, 74 of 2000; 5 deviations are 42.
     assert 32 <= estimates.n_undefined[0] <= 116
@@ -159,13 +157,13 @@ def test_replicates_where_the_estimand_is_undefined_are_counted_and_left_out() -
 
 
 def test_a_difference_redraws_both_together() -> None:
-    one = RatioEstimand("share", sums(6))
+    one = sums(6).named("share")
     same = estimate_all((PairedDifference(one, one),), IntervalSettings(n_bootstrap=50))[0]
     np.testing.assert_array_equal(same.estimate, 0.0)
     # No redraw moves it, and a share's Wilson interval is not one of a difference.
     assert np.isnan(same.lower).all()
-    shifted = RatioSums(one.sums.numerator * 0.5, one.sums.denominator)
-    paired = estimate_all((PairedDifference(one, RatioEstimand("half", shifted)),), DELTA)[0]
+    shifted = RatioSums(one.numerator * 0.5, one.denominator)
+    paired = estimate_all((PairedDifference(one, shifted.named("half")),), DELTA)[0]
     np.testing.assert_allclose(paired.estimate, -0.5 * one.estimate(), rtol=1e-12)
     np.testing.assert_allclose(
         paired.standard_error, 0.5 * estimate_all((one,), DELTA)[0].standard_error, rtol=1e-12

@@ -9,7 +9,6 @@ import pytest
 
 from calibration.intervals import (
     IntervalSettings,
-    RatioEstimand,
     RatioSums,
     Smooth,
     estimate_all,
@@ -73,8 +72,8 @@ def test_intervals_over_responses_cover_and_naive_ones_do_not(truth: Truth) -> N
         known = RatioSums(right, right + wrong_no)
         unknown = RatioSums(right_no, wrong_yes + right_no)
         estimands = (
-            RatioEstimand("self_known", known),
-            RatioEstimand("self_unknown", unknown),
+            known.named("self_known"),
+            unknown.named("self_unknown"),
             Smooth("sigma", (known, unknown), sigma, sigma_slopes),
         )
         for method in ("bootstrap", "delta"):

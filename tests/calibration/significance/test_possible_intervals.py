@@ -16,7 +16,6 @@ from calibration.forecasts import forecasts
 from calibration.intervals import (
     IntervalSettings,
     PairedDifference,
-    RatioEstimand,
     RatioSums,
     Scale,
     estimate_all,
@@ -90,7 +89,7 @@ def test_intervals_of_a_mean_difference_are_between_those_of_responses(
     assert inside(found.lower, found.upper, *bounds)
     below = sizes[:, np.newaxis].astype(float)
     one, other = (
-        RatioEstimand("mean", RatioSums(above[:, np.newaxis], below), Scale.NUMBER)
+        RatioSums(above[:, np.newaxis], below, "mean", Scale.NUMBER)
         for above in (own * sizes, np.zeros(n_responses))
     )
     for method in ("delta", "bootstrap"):
