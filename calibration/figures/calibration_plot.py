@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calibration.curves.calibration_profile import CalibrationProfile
+from calibration.figures.panels import COLUMN, legend_above, panels
 from calibration.figures.score_histograms import draw_label_bars
-from calibration.figures.single_panel import panel_figure
 from calibration.figures.style import COLOURS
 from calibration.scores.registry import REGISTRY
 from factormodels.errors import InputError
@@ -51,14 +52,15 @@ def calibration_plot(profile: CalibrationProfile, *, title: str | None = None) -
         f"Groups, {level} intervals",
         f"Ideal; {profile.n_atoms:,} claims, {how}",
     ]
-    return panel_figure(
-        lambda axes: _draw(axes, profile),
-        entries,
-        labels=("Predicted probability of being true", "Observed share of true claims"),
-        strips=[lambda axes: _draw_labels(axes, profile)],
-        strips_label="False  True",
-        title=title,
-    )
+    size = (COLUMN, 4.6 if title else 4.3)
+    with panels(2, 1, size, sharex=True, height_ratios=(7, 1)) as (figure, ((diagram,), (strip,))):
+        legend_above(diagram, _draw(diagram, profile), entries)
+        diagram.set_ylabel("Observed share of true claims")
+        _draw_labels(strip, profile)
+        strip.set(xlabel="Predicted probability of being true", ylabel="False  True")
+        if title:
+            figure.suptitle(textwrap.fill(title, 58), fontsize=8.5, parse_math=False)
+    return figure
 
 
 def annotation(profile: CalibrationProfile) -> str:
@@ -123,4 +125,3 @@ def _draw_labels(axes: Axes, profile: CalibrationProfile) -> None:
     most = max(int(histogram.true.max()), int(histogram.false.max()))
     axes.set_ylim(-1.08 * most, 1.08 * most)
     axes.set_yticks([-most, most], [f"{most:,}", f"{most:,}"])
-    axes.tick_params(labelbottom=False)

@@ -14,6 +14,7 @@ from calibration.figures.panels import (
     COLUMN,
     alike,
     coincide,
+    legend_above,
     panels,
     parts,
 )
@@ -66,8 +67,8 @@ def group_figure(
     ]
     below = 0.45 + 0.12 * max(tick.count("\n") for tick in ticks)
     rows = parts(alike(methods, _same_groups))
-    names = [[textwrap.fill(" = ".join(each), 56) for each in row] for row in rows]
-    above = 0.14 * sum(1 + name.count("\n") for row in names for name in row)
+    names = [[" = ".join(each) for each in row] for row in rows]
+    above = 0.14 * sum(len(textwrap.wrap(name, 56)) for row in names for name in row)
     size = (COLUMN, below + above + 1.5 * len(rows) + (0.3 if title else 0.1))
     with panels(len(rows), 1, size, sharex=True, sharey=True) as (figure, grid):
         for axes, row, shown in zip(grid.flat, rows, names, strict=True):
@@ -77,14 +78,7 @@ def group_figure(
                 _draw_gaps(axes, place + (at - (len(row) - 1) / 2) * apart, methods[each[0]], at)
                 for at, each in enumerate(row)
             ]
-            legend = axes.legend(
-                points, [str(at) for at in range(len(row))], loc="lower left",
-                bbox_to_anchor=(0.0, 1.0), borderaxespad=0.1, handlelength=1.0, labelspacing=0.2,
-                borderpad=0.1, fontsize=7.0,
-            )  # fmt: skip
-            for text, name in zip(legend.get_texts(), shown, strict=True):
-                text.set_parse_math(False)
-                text.set_text(name)
+            legend_above(axes, points, shown)
             axes.tick_params(axis="x", length=0)
         axes.set_xlim(-0.6, len(groups) - 0.4)
         axes.set_xticks(place, ticks)

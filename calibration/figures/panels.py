@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
@@ -16,6 +17,7 @@ from calibration.validation import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -149,6 +151,22 @@ def nth_look(at: int) -> dict[str, Any]:
         "markeredgecolor": "white",
         "markeredgewidth": 0.5,
     }
+
+
+def legend_above(
+    place: Axes, handles: Sequence[Artist], names: Sequence[str], columns: int = 56
+) -> None:
+    """Name what is drawn in a legend above a panel, in lines of so many letters."""
+    legend = place.legend(
+        handles, [str(at) for at in range(len(handles))], loc="lower left",
+        bbox_to_anchor=(0.0, 1.0), borderaxespad=0.1, handlelength=2.0, labelspacing=0.2,
+        borderpad=0.1, fontsize=7.0,
+    )  # fmt: skip
+    # Names are set here: matplotlib would leave out one that begins with an underscore.
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        # Two dollar signs in a name are not mathematics.
+        text.set_parse_math(False)
+        text.set_text(textwrap.fill(name, columns))
 
 
 def legible(colour: Any) -> tuple[float, float, float]:

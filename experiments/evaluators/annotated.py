@@ -52,8 +52,6 @@ from factormodels.recorded_verdicts import recorded_verdicts
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
 
 VERDICTS: Mapping[str, str] = MappingProxyType(
     {
@@ -413,23 +411,17 @@ def _sentences(counts: pd.DataFrame, claims: pd.DataFrame) -> Iterable[str]:
 
 def counts_figure(counts: pd.DataFrame) -> dict[str, PaperFigure]:
     """The pipeline's number of claims against people's, a point per annotated response."""
-    from calibration.figures.single_panel import panel_figure
+    from calibration.figures.panels import COLUMN, legend_above, panels
 
     shown = counts[counts["annotated"]]
     if not len(shown):
         return {}
     own, human = shown["k"].to_numpy(), shown["k_human"].to_numpy()
-
-    def draw(axes: Axes) -> list[Artist]:
-        most = max(float(np.max([own, human], initial=1.0)), 1.0)
+    most = max(float(np.max([own, human], initial=1.0)), 1.0)
+    with panels(1, 1, (COLUMN, COLUMN)) as (figure, ((axes,),)):
         line = axes.plot([0, most], [0, most], color="0.7", linestyle="--", linewidth=0.8)
         points = axes.scatter(human, own, s=14, alpha=0.6, color="C0")
-        return [points, *line]
-
-    figure = panel_figure(
-        draw,
-        ["responses", "equal"],
-        labels=("K' of people", "S + N of the pipeline"),
-    )
+        legend_above(axes, [points, *line], ["responses", "equal"])
+        axes.set(xlabel="K' of people", ylabel="S + N of the pipeline")
     frame = data_frame({"response": [*shown["response"]], "human": human, "own": own})
     return {"claims-counted": PaperFigure(figure, frame, "Claims of the pipeline and of people.")}
