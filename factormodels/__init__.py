@@ -6,13 +6,19 @@ graph = read("fact_graph.json")
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.errors import FactormodelsError, InputError, MissingDependencyError
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
-from factormodels.io.reading import read, read_many
-from factormodels.io.writing import write, write_many
 from factormodels.variants import variant
+
+if TYPE_CHECKING:
+    from factormodels.io import read, read_many, write, write_many
+
+    __version__: str
 
 __all__ = [
     "Atom",
@@ -35,8 +41,14 @@ DISTRIBUTION = "factorfacts"
 """What the package index calls the distribution; `factormodels` is somebody else's there."""
 
 
-def __getattr__(name: str) -> str:
-    """`__version__`: that of the installed distribution; "unknown" where it is not installed."""
+_FILES = ("read", "read_many", "write", "write_many")
+"""Functions of `factormodels.io`, loaded when one is asked for: inference reads no file."""
+
+
+def __getattr__(name: str) -> Any:
+    """A function of files, or `__version__`: of the installed distribution, else "unknown"."""
+    if name in _FILES:
+        return getattr(import_module("factormodels.io"), name)
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import metadata
@@ -45,3 +57,7 @@ def __getattr__(name: str) -> str:
         return metadata.version(DISTRIBUTION)
     except metadata.PackageNotFoundError:
         return "unknown"
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]
