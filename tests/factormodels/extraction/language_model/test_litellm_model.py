@@ -28,6 +28,7 @@ from factormodels.extraction.language_model import (
     Message,
     PromptIdentity,
     Request,
+    litellm_library,
 )
 from factormodels.extraction.language_model.accounting import Ledger, MeteredModel
 from factormodels.extraction.language_model.call_errors import without_secrets
@@ -403,6 +404,13 @@ def test_one_model_serves_several_loops(server: ScriptedServer) -> None:
     one = model(server, concurrency=1)
     for _ in range(2):
         assert isinstance(asyncio.run(one.complete(REQUEST)), Completion)
+
+
+def test_the_library_is_made_quiet_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look at all objects, for what an import has left, costs more than a call."""
+    litellm = litellm_library.quiet_litellm()
+    monkeypatch.setattr(gc, "get_freeze_count", lambda: pytest.fail("it is imported already"))
+    assert litellm_library.quiet_litellm() is litellm
 
 
 def test_clients_of_servers_are_kept_for_as_long_as_the_process_lasts(
