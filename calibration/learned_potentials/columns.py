@@ -201,8 +201,8 @@ def claim_table(
         own: columns of the user's.
 
     Raises:
-        InputError: for an unknown family or level, no claim, a claim that the user's columns leave
-            out, or a response without texts that columns read.
+        InputError: for an unknown family or level, no claim, a column that is there twice, a claim
+            that the user's columns leave out, or a response without texts that columns read.
     """
     for name in families:
         if name not in FAMILIES:
@@ -239,6 +239,12 @@ def claim_table(
     if own is not None:
         names += own.names
         columns.append(_user_values(own, ids))
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(
+                f"the column {name!r} is there twice; name every family of columns, and every "
+                "column of one's own, once"
+            )
     labels = np.array([np.nan if a.label is None else float(a.label) for a in atoms])
     values = np.concatenate([np.empty((len(ids), 0)), *columns], axis=1)
     return ClaimTable(tuple(names), values, labels, responses, groups, ids, len(graphs))

@@ -32,7 +32,9 @@ from factormodels.recorded_verdicts import ASSESSORS_KEY, RecordedVerdict, verdi
 
 FORMAT, VERSION = "factormodels judge", 1
 
-_NO_JUDGE = "this is no judge; give what factormodels fit --save wrote, and then the responses"
+_NO_JUDGE = (
+    "this is no judge; give the file that factormodels fit wrote, and then the responses"
+)
 
 NAME = "judge"
 """What posteriors of a judge are recorded under."""
@@ -50,7 +52,7 @@ class Judge:
         families: families of columns that it reads.
         view: variant whose relations are a claim's own evidence.
         own_columns: names of columns of the user's.
-        own_groups: names of groups of the user's.
+        own_groups: names of groups of the user's that are causes.
         sources: what made the evidence that it was learned from.
         law: evidence of the claims that it was learned from.
         labels: their labels, 1 or 0, (n,).
@@ -88,7 +90,7 @@ class Judge:
                 retriever is known to have made.
         """
         have = (own.names, own.groups) if own is not None else ((), ())
-        if have != (self.own_columns, self.own_groups):
+        if have[0] != self.own_columns or not {*self.own_groups} <= {*have[1]}:
             needs = ", ".join((*self.own_columns, *self.own_groups)) or "none"
             raise InputError(
                 f"the judge reads these columns of one's own: {needs}; those given are "
@@ -271,7 +273,7 @@ def learn_judge(
         tuple(families),
         view,
         own.names if own is not None else (),
-        own.groups if own is not None else (),
+        tuple(name for name in own.groups if name in causes) if own is not None else (),
         evidence_sources(graphs),
         _law(field, table, kept),
         table.labels[kept],

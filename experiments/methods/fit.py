@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -93,14 +94,23 @@ class ColumnSettings(Settings, together={SET: "*"}):
         members: dict[tuple[str, str], tuple[str, ...]] = {}
         for place, row in enumerate(found.rows):
             key = str(row["response"]), str(row["claim"])
+            if key in rows:
+                raise InputError(
+                    f"{found.place(place, 'claim')}: the claim {key[1]!r} of response {key[0]!r} "
+                    "stands here a second time; give one row of every claim"
+                )
             values = []
             for name in self.numbers:
                 try:
-                    values.append(float(row[name]))
+                    value = float(row[name])
                 except (TypeError, ValueError):
+                    value = math.nan
+                if not math.isfinite(value):
                     raise InputError(
-                        f"{found.place(place, name)}: {row[name]!r} is not a number"
-                    ) from None
+                        f"{found.place(place, name)}: {row[name]!r} is not a finite number; give "
+                        "one of every claim"
+                    )
+                values.append(value)
             rows[key] = tuple(values)
             members[key] = tuple(str(row[name]) for name in self.groups)
         return UserColumns(str(self.table), self.numbers, rows, self.groups, members)

@@ -33,6 +33,14 @@ def made_by(graphs: list[FactGraph], model: str) -> list[FactGraph]:
     return [replace(graph, metadata={**graph.metadata, **told}) for graph in graphs]
 
 
+@pytest.fixture(scope="module")
+def judge(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A judge of the first twenty."""
+    path = tmp_path_factory.mktemp("judge") / "judge.json"
+    fit(biographies(0, 20), penalty=30.0, folds=0, save=path)
+    return path
+
+
 def test_three_commands_judge_other_responses(tmp_path: Path) -> None:
     write_many(biographies(0, 60), tmp_path / "a.jsonl")
     write_many(biographies(60, 90), tmp_path / "b.jsonl")
@@ -54,11 +62,10 @@ def test_three_commands_judge_other_responses(tmp_path: Path) -> None:
     assert found["brier"][0] < given["brier"][0] - 0.02
 
 
-def test_labels_play_no_part(tmp_path: Path) -> None:
-    fit(biographies(0, 20), penalty=30.0, folds=0, save=tmp_path / "judge.json")
+def test_labels_play_no_part(judge: Path) -> None:
     new = biographies(20, 30)
     bare = [replace(g, atoms=tuple(replace(a, label=None) for a in g.atoms)) for g in new]
-    first, second = (apply(tmp_path / "judge.json", each, n_bootstrap=50) for each in (new, bare))
+    first, second = (apply(judge, each, n_bootstrap=50) for each in (new, bare))
     assert first["responses"].equals(second["responses"])
 
 
@@ -73,10 +80,8 @@ def test_evidence_made_otherwise_is_refused_unless_asked(tmp_path: Path) -> None
     assert apply(judge, same, n_bootstrap=20)["responses"].shape[0] == 10
 
 
-def test_evidence_of_which_nobody_says_what_made_it_is_said_to_be_so(tmp_path: Path) -> None:
-    judge = tmp_path / "judge.json"
+def test_evidence_of_which_nobody_says_what_made_it_is_said_to_be_so(judge: Path) -> None:
     new = biographies(20, 30)
-    fit(biographies(0, 20), penalty=30.0, folds=0, save=judge)
     assert not any("recorded" in text for text in apply(judge, new, n_bootstrap=20).sentences)
     strangers = [replace(graph, metadata={}) for graph in new]
     told = apply(judge, strangers, n_bootstrap=20).sentences[-1]
@@ -122,10 +127,8 @@ def test_other_evidence_is_told_with_what_to_do_and_never_moves_the_prior(tmp_pa
     ],
 )
 def test_claims_without_a_sentence_are_said_to_be_alone(
-    tmp_path: Path, stated: int, said: str
+    judge: Path, stated: int, said: str
 ) -> None:
-    judge = tmp_path / "judge.json"
-    fit(biographies(0, 20), penalty=30.0, folds=0, save=judge)
     new = biographies(20, 30)
     bare = [
         replace(
@@ -140,9 +143,7 @@ def test_claims_without_a_sentence_are_said_to_be_alone(
     assert any(said in sentence for sentence in told)
 
 
-def test_claims_without_relations_are_counted(tmp_path: Path) -> None:
-    judge = tmp_path / "judge.json"
-    fit(biographies(0, 20), penalty=30.0, folds=0, save=judge)
+def test_claims_without_relations_are_counted(judge: Path) -> None:
     new = biographies(20, 30)
     lost = {(g.id, g.atoms[0].id) for g in new}
     fewer = [
@@ -183,9 +184,8 @@ def posteriors_of(found: Findings) -> list[float | None]:
     return [verdict.p_true for each in told for verdict in each.values()]
 
 
-def test_what_other_responses_of_a_file_lack_changes_nothing_of_a_response(tmp_path: Path) -> None:
-    judge, (lone, *others) = tmp_path / "judge.json", biographies(20, 30)
-    fit(biographies(0, 20), penalty=30.0, folds=0, save=judge)
+def test_what_other_responses_of_a_file_lack_changes_nothing_of_a_response(judge: Path) -> None:
+    lone, *others = biographies(20, 30)
     silent = replace(lone, metadata={})
     mixed = apply(judge, [silent, *others], n_bootstrap=20)
     apart = [apply(judge, each, n_bootstrap=20)["responses"] for each in ([silent], others)]
@@ -202,9 +202,8 @@ def test_what_other_responses_of_a_file_lack_changes_nothing_of_a_response(tmp_p
         assert posteriors_of(with_empty) == pytest.approx(posteriors_of(alone), abs=1e-12)
 
 
-def test_responses_with_texts_and_no_topic_are_counted(tmp_path: Path) -> None:
-    judge, new = tmp_path / "judge.json", biographies(20, 30)
-    fit(biographies(0, 20), penalty=30.0, folds=0, save=judge)
+def test_responses_with_texts_and_no_topic_are_counted(judge: Path) -> None:
+    new = biographies(20, 30)
     named = [
         replace(
             g,
@@ -220,9 +219,7 @@ def test_responses_with_texts_and_no_topic_are_counted(tmp_path: Path) -> None:
     assert counted == [True, False, False]
 
 
-def test_a_judge_is_a_page_for_readers(tmp_path: Path) -> None:
-    judge = tmp_path / "judge.json"
-    fit(biographies(0, 20), penalty=30.0, folds=0, save=judge)
+def test_a_judge_is_a_page_for_readers(judge: Path) -> None:
     lines = judge.read_text(encoding="utf-8").splitlines()
     assert len(lines) < 200
     # All that is said of a column stands in its line.
@@ -255,30 +252,35 @@ def test_a_share_that_may_be_the_old_one_moves_nothing(tmp_path: Path) -> None:
 
 def test_responses_in_the_place_of_the_judge_are_named(tmp_path: Path) -> None:
     write_many(biographies(0, 2), tmp_path / "b.jsonl")
-    with pytest.raises(InputError, match=r"b\.jsonl: this is no judge; give what"):
+    with pytest.raises(InputError, match=r"b\.jsonl: this is no judge; give the file"):
         apply(tmp_path / "b.jsonl", tmp_path / "b.jsonl")
 
 
-def test_few_responses_are_said_to_tell_little(tmp_path: Path) -> None:
-    fit(biographies(0, 20), penalty=30.0, folds=0, save=tmp_path / "judge.json")
-    ten = apply(tmp_path / "judge.json", biographies(20, 30), n_bootstrap=50)
+def test_few_responses_are_said_to_tell_little(judge: Path, tmp_path: Path) -> None:
+    ten = apply(judge, biographies(20, 30), n_bootstrap=50)
     assert "With 10 responses the test has little power" in ten.sentences[0]
     written = {path.name for path in ten.save(tmp_path / "kept")}
     assert {"shift.csv", "evidence.pdf", "graphs.jsonl", "findings.json"} <= written
-    two = apply(tmp_path / "judge.json", biographies(20, 22), adapt=True, n_bootstrap=50)
+    two = apply(judge, biographies(20, 22), adapt=True, n_bootstrap=50)
     assert any(text.startswith("The learned prior stays: fewer than 8") for text in two.sentences)
 
 
-def test_columns_of_ones_own(tmp_path: Path) -> None:
-    graphs = biographies(0, 20)
+def own_table(path: Path, graphs: list[FactGraph], *more: str) -> Path:
+    """Write a number and a group of every claim, and return the path."""
     rows = ["response,claim,chance,part"]
     for graph in graphs:
         rows += [
             f"{graph.id},{a.id},{n % 3},p{n // 9}{graph.id}" for n, a in enumerate(graph.atoms)
         ]
-    (tmp_path / "mine.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-    mine = {"table": tmp_path / "mine.csv", "numbers": ("chance",), "groups": ("part",)}
-    judge = tmp_path / "judge.json"
+    path.write_text("\n".join([*rows, *more]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_columns_of_ones_own(tmp_path: Path) -> None:
+    graphs, judge = biographies(0, 20), tmp_path / "judge.json"
+    table = own_table(tmp_path / "mine.csv", graphs)
+    numbers = {"table": table, "numbers": ("chance",)}
+    mine = {**numbers, "groups": ("part",)}
     found = fit(
         graphs, penalty=30.0, folds=0, causes=("part", "response"), columns=(), save=judge, **mine
     )
@@ -288,3 +290,41 @@ def test_columns_of_ones_own(tmp_path: Path) -> None:
     ):
         apply(judge, graphs)
     assert apply(judge, graphs, n_bootstrap=20, **mine)["responses"].shape[0] == 20
+    # A group that no cause joins is not asked for, and does no harm.
+    fit(graphs, penalty=30.0, folds=0, causes=("response",), columns=(), save=judge, **mine)
+    first, second = (apply(judge, graphs, n_bootstrap=20, **own) for own in (numbers, mine))
+    assert first["responses"].equals(second["responses"])
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ("{response},{claim},1,p", "the claim '{claim}' of response '{response}' stands here a"),
+        ("{response},other,nan,p", "'nan' is not a finite number"),
+        ("{response},other,inf,p", "'inf' is not a finite number"),
+        ("{response},other,many,p", "'many' is not a finite number"),
+    ],
+)
+def test_a_row_that_cannot_be_read_is_named_with_its_line(
+    tmp_path: Path, row: str, said: str
+) -> None:
+    graphs = biographies(0, 2)
+    words = {"response": graphs[0].id, "claim": graphs[0].atoms[0].id}
+    table = own_table(tmp_path / "mine.csv", graphs, row.format(**words))
+    line = 2 + sum(len(graph.atoms) for graph in graphs)
+    with pytest.raises(InputError) as error:
+        fit(graphs, folds=0, table=table, numbers=("chance",))
+    assert f"mine.csv, line {line}" in str(error.value)
+    assert said.format(**words) in str(error.value)
+
+
+def test_columns_that_are_named_twice_are_refused() -> None:
+    with pytest.raises(InputError, match="the column 'support 1' is there twice; name every fam"):
+        fit(biographies(0, 5), folds=0, columns=("evidence", "evidence"))
+
+
+def test_no_option_loses_its_dashes_where_no_judge_is_given(tmp_path: Path) -> None:
+    (tmp_path / "b.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(InputError) as error:
+        apply(tmp_path / "b.json", biographies(0, 2))
+    assert "save" not in str(error.value)
