@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
+
+from pydantic.dataclasses import dataclass
 
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.interval_values import tiny
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Settings:
     """What is measured.
 
@@ -43,8 +45,6 @@ class Settings:
         rounds: turns of every backend on a graph.
         budget: seconds of warm calls of a backend on a graph.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     shapes: Mapping[str, GraphShape] = field(default_factory=dict)
     grids: Mapping[str, Count] = field(default_factory=dict)

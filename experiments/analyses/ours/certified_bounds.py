@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import line_figure
@@ -31,7 +31,7 @@ FLOOR = 1e-9
 TITLES = {"upper_bound": "upper − log Z", "error": "mean |Δp|", "width": "certified width"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Settings:
     """What is measured.
 
@@ -41,8 +41,6 @@ class Settings:
         graphs: graphs of each shape.
         iterations: passes that tighten each bound.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     shapes: Annotated[dict[str, GraphShape], Field(min_length=1)]
     i_bounds: Annotated[tuple[IBound, ...], Field(min_length=1)] = (1, 2, 4, 6, 8, 10, 12)

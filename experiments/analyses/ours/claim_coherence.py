@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import line_figure
@@ -33,7 +33,7 @@ Rate = Annotated[float, Field(ge=0)]
 _REPEATS = 50
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Settings:
     """Which responses are drawn, and how they are read.
 
@@ -46,8 +46,6 @@ class Settings:
         priors: priors of all claims.
         timed: numbers of claims of the responses that are timed.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     responses: Count = 500
     claims: tuple[Annotated[int, Field(ge=8)], ...] = (8, 20, 60)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Annotated, Any, ClassVar, Literal
+from dataclasses import replace
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from calibration.folds import folds_of
 from calibration.learned_potentials.columns import RESPONSE, SENTENCE
@@ -35,7 +36,7 @@ _SURE = 0.6
 Make = Callable[[FactGraph], FactGraph]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Settings:
     """On what.
 
@@ -43,8 +44,6 @@ class Settings:
         data: embedded responses with labels and with relations between their claims.
         folds: folds of responses in which strengths are learned.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     data: tuple[Literal["factscore", "selfcheck"], ...] = ("factscore", "selfcheck")
     folds: Annotated[int, Field(ge=2)] = 5

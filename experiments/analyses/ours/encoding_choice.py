@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import permutations
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
+from pydantic.dataclasses import dataclass
 
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import estimate_figure
@@ -36,7 +36,7 @@ OWN = "own labels"
 """What tables call the truth of data that come with labels."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Settings:
     """What is compared.
 
@@ -45,8 +45,6 @@ class Settings:
         drawn: responses whose truth is drawn anew from the joint distribution under each encoding,
             so that it is known which encoding is right; their own labels play no part.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     datasets: tuple[DatasetChoice, ...] = ()
     drawn: tuple[DatasetChoice, ...] = ()

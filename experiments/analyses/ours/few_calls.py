@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from calibration.validation import Floats, Integers
 from experiments.analyses.context import AnalysisContext
@@ -48,7 +48,7 @@ _RISKS = columns_as(
 _RISKS_TITLE = "Stated risk that a verdict changes, and the share of verdicts that do."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Settings:
     """On what, and where the orders are looked at.
 
@@ -66,8 +66,6 @@ class Settings:
         likeness: by what neighbours' passages come where there are texts, as `consensus` spells it:
             words, order, letters, or meaning:FOLDER; otherwise the share of the claim's words.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
     shares: tuple[float, ...] = _SHARES

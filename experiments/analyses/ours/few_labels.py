@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from calibration.figures.panels import PAGE, nth_look, panels
 from calibration.learned_potentials.methods import METHODS, cross_fit_task
@@ -25,7 +25,7 @@ _BIAS = 0.6
 """What biased probabilities are, times the good ones."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Settings:
     """On what, how many labels, and how often they are drawn.
 
@@ -38,8 +38,6 @@ class Settings:
         folds: folds from which the good posteriors are learned.
         method: the method of `learned-potentials` that gives them.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     dataset: DatasetChoice
     labels: tuple[Annotated[int, Field(ge=3)], ...] = (10, 20, 40, 80)

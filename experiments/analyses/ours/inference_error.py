@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from calibration.scores.measures import verdicts
 from calibration.validation import Floats
@@ -33,7 +33,7 @@ SCORES = {"brier": "brier", "mae": "precision_mae"}
 """Scores by what the tables call them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Settings:
     """What is compared.
 
@@ -42,8 +42,6 @@ class Settings:
         backends: the approximations.
         encoding: encoding of the relations.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
     backends: Annotated[tuple[BackendChoice, ...], Field(min_length=1)]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from calibration.recalibration.conformal import Guarantee, held_out
 from calibration.validation import Floats
@@ -23,7 +23,7 @@ from factormodels.variants import variant
 Share = Annotated[float, Field(gt=0, lt=1)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Settings:
     """On what, and what is promised.
 
@@ -35,8 +35,6 @@ class Settings:
             as well.
         splits: random halves of the responses.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
     precisions: Annotated[tuple[Share, ...], Field(min_length=1)] = (0.5, 0.7, 0.8, 0.9)

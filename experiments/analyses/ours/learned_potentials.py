@@ -7,11 +7,11 @@ on one dataset and used on another, and one response before and after.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import permutations
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from calibration.figures.claim_parts import claim_parts_figure
 from calibration.learned_potentials.field_parts import median_response
@@ -42,7 +42,7 @@ SHARED, TREES = "contexts as variables", "boosted trees, neighbours"
 RIVAL = f"{TREES}, texts"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Settings:
     """On what, and which methods.
 
@@ -55,8 +55,6 @@ class Settings:
         draws: how often these are drawn.
         folds: folds of the cross-fitting, the same for all.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
     methods: tuple[str, ...] = ()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from dataclasses import field
+from typing import Annotated, Any
 
 from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from calibration.scores import smooth_ece
 from experiments.analyses.context import AnalysisContext
@@ -34,7 +35,7 @@ UNTOUCHED = {"factors": 1.0, "noises": 0.0, "copied": 0.0}
 Factor = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Settings:
     """What is distorted.
 
@@ -46,8 +47,6 @@ class Settings:
         copied: probabilities that a context copies the one before it, errors and all.
         encoding: encoding of the relations.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     synthetic: Mapping[str, Any] = field(default_factory=dict)
     factors: tuple[Factor, ...] = (0.5, 1.0, 2.0)

@@ -6,10 +6,10 @@ decline with position: whether evidence falls as truth does, from the first sent
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from calibration.learned_potentials.methods import cross_fit_task, taught_classes
 from experiments.analyses.context import AnalysisContext
@@ -32,7 +32,7 @@ FOLDS = 5
 """Folds of responses in which strengths are learned."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class ApproximatedView:
     """One view of the responses under one encoding, and what approximates its posteriors.
 
@@ -43,8 +43,6 @@ class ApproximatedView:
         learned: whether a prior and the strengths of six classes are learned from the other folds
             of responses; of each kind, where relations state no distribution.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     variant: str
     encoding: Encoding
@@ -57,7 +55,7 @@ class ApproximatedView:
         return f"{self.encoding}{LEARNED}" if self.learned else self.encoding
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class ComparedViews:
     """Responses and how they are viewed.
 
@@ -66,13 +64,11 @@ class ComparedViews:
         views: what is compared; scores are compared with those of the first.
     """
 
-    __pydantic_config__: ClassVar = STRICT
-
     dataset: DatasetChoice
     views: Annotated[tuple[ApproximatedView, ...], Field(min_length=1)]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Settings:
     """What is compared.
 
@@ -83,8 +79,6 @@ class Settings:
         i_bound: of the mini-buckets of the intervals.
         iterations: of the same.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     data: Annotated[tuple[ComparedViews, ...], Field(min_length=1)]
     exact_seconds: Annotated[float, Field(ge=0)] = 1.0

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from calibration.recalibration.relation_law import fit_relations
 from calibration.scores import corp_decomposition
@@ -28,7 +29,7 @@ _SPREAD = 2.0
 """Standard deviation of the true log odds of relations."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Settings:
     """Which models are drawn.
 
@@ -39,15 +40,13 @@ class Settings:
         samples: answers per pair.
     """
 
-    __pydantic_config__: ClassVar = STRICT
-
     sharpness: tuple[Annotated[float, Field(gt=0)], ...] = (0.5, 1.0, 2.0, 4.0)
     pairs: Count = 4000
     labels: tuple[Count, ...] = (50, 500)
     samples: Count = 8
 
 
-@dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False)
 class DrawnPairs:
     """Pairs, their true relations, and what a model says of them.
 

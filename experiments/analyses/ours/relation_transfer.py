@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
+from pydantic.dataclasses import dataclass
 
 from calibration.grouping import group_by_response
 from calibration.validation import Floats, Integers
@@ -34,15 +35,13 @@ BENCH, CORPUS = "Factcheck-Bench", "demonstration"
 PUBLISHED = "Factcheck-Bench, as the package has it"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Settings:
     """Settings.
 
     Attributes:
         folds: folds of responses.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     folds: Count = 10
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from calibration import self_knowledge as judged
 from calibration.self_knowledge import ClaimRecord, IntervalSettings
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Settings:
     """Whose sigma is held against labels.
 
@@ -45,8 +46,6 @@ class Settings:
         splits: splits of the responses in halves, each used both ways.
         n_bootstrap: replicates of the intervals of SK, SU, sigma and correlations.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     embedded: Annotated[dict[str, EmbeddedJudge], Field(min_length=1)]
     thresholds: dict[str, Probability]

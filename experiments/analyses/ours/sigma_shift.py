@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from calibration.self_knowledge import (
     Claims,
@@ -35,14 +35,12 @@ NAMES = {
 """What predicts the factuality of the other half, and what tables call it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Population(Truth):
     """What simulated responses are drawn from."""
 
-    __pydantic_config__: ClassVar = STRICT
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Settings:
     """Whose sigma is looked at.
 
@@ -51,8 +49,6 @@ class Settings:
         prevalences: factualities to which the other half is reweighted.
         splits: splits of the responses in halves, each used both ways.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     populations: Annotated[dict[str, Population], Field(min_length=1)]
     prevalences: Annotated[tuple[Probability, ...], Field(min_length=1)] = (0.1, 0.3, 0.5, 0.7, 0.9)

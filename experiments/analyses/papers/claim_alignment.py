@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from calibration.claims.agreement import label_agreement
 from calibration.claims.counts import f1_at_k_prime
@@ -26,7 +26,7 @@ from experiments.study.config import STRICT
 OVERALL = "Overall"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Settings:
     """Settings.
 
@@ -34,8 +34,6 @@ class Settings:
         data: name of the responses with the claims and verdicts of people.
         gamma: of F1@K'; the paper does not print its own.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     data: SourceName = "fastfact-bench"
     gamma: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 0.1

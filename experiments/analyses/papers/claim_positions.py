@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from pydantic.dataclasses import dataclass
 
 from calibration.figures.positions import label_panels, position_figure
 from calibration.intervals import SumMethod
@@ -16,7 +15,7 @@ from experiments.settings.labelled_claims import claims_of_graphs
 from experiments.study.config import STRICT, Count
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Settings:
     """Settings.
 
@@ -26,8 +25,6 @@ class Settings:
         intervals: how intervals over responses are made.
         n_bootstrap: replicates of the bootstrap.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     data: SourceName = "factscore-labelled"
     positions: Count = 5

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from calibration.figures.panels import nth_colour, nth_dash, small_multiples
 from experiments.analyses.context import AnalysisContext
@@ -20,15 +20,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Settings:
     """Settings.
 
     Attributes:
         datasets: the data.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.user_data import SourceName, load
@@ -42,7 +42,7 @@ KINDS = {
 """What table 4 calls responses; the last two, padding after a normal one, are ours alone."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Settings:
     """Settings.
 
@@ -57,8 +57,6 @@ class Settings:
         steps: points of the curves beside 0.
         corrupt: share of true claims that are turned false in the curves.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     data: SourceName = "core-responses"
     relations: str = "lexical"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
+
+from pydantic.dataclasses import dataclass
 
 from calibration.scores.registry import REGISTRY
 from experiments.analyses.context import AnalysisContext
@@ -38,15 +39,13 @@ READINGS = ("as printed", "FV and VS exchanged", "FR3 in place of FR2", "both")
 """Which rows of the printed means a printed p-value may be of."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Settings:
     """Settings.
 
     Attributes:
         rounding: half a unit of the last place of printed means and standard deviations.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     rounding: float = 0.005
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.user_data import SourceName, load
@@ -22,7 +23,7 @@ from factormodels.extraction.relation_models.base import Judgement, Missing, Rel
 from factormodels.extraction.retrieval.bm25 import words_of
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Settings:
     """Settings.
 
@@ -32,8 +33,6 @@ class Settings:
             "words:SHARE", which wants a share of a claim's words in the other text.
         weights: of the claims.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     data: SourceName = "core-responses"
     relations: Annotated[tuple[str, ...], Field(min_length=2)] = ("lexical", "words:0.8", "words:1")
@@ -89,7 +88,7 @@ def _model(name: str) -> RelationModel:
         ) from None
 
 
-@dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True)
 class ContainedWords:
     """Says that a text entails another if it contains at least a share of its words.
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
+
+from pydantic.dataclasses import dataclass
 
 from calibration.scores.measures import entropy_measure, f1_at_k, factual_precision
 from experiments.analyses.context import AnalysisContext
@@ -20,15 +21,13 @@ Number = tuple[str, float, str]
 """What it is, ours, and how ours was made; the paper's is in `published.csv`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Settings:
     """Settings.
 
     Attributes:
         encoding: encoding of the relations of FactReasoner's example, the paper's.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     encoding: Encoding = "implication"
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar
+from dataclasses import replace
+from typing import Annotated
 
 from pydantic import Field
+from pydantic.dataclasses import dataclass
 
 from experiments.study.config import STRICT, Count, Encoding, Probability, Strength
 from experiments.study.units import strengthened
@@ -14,7 +15,7 @@ from factormodels.factor_graph import FactorGraph
 from factormodels.synthetic import Densities, FactLaws, Uniform, draw_facts, mixed_reliability
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class GraphShape:
     """What a graph is drawn from.
 
@@ -30,8 +31,6 @@ class GraphShape:
         doubtful: share of contexts whose prior is uniform on [0.5, 0.95]; the others' is 0.99.
         encoding: encoding of the relations.
     """
-
-    __pydantic_config__: ClassVar = STRICT
 
     atoms: Count = 12
     contexts: Annotated[int, Field(ge=0)] = 2

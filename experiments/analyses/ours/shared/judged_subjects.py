@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import permutations
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
+from pydantic.dataclasses import dataclass
 
 from calibration import self_knowledge as judged
 from calibration.self_knowledge import ClaimRecord, Setting
@@ -35,7 +36,7 @@ ASKED = Setting.DIRECT_ASKING
 """What a claim's confidence or votes count as; the data do not say how the model was asked."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class EmbeddedJudge:
     """Labelled claims that come with the package, and who judges them.
 
@@ -46,14 +47,12 @@ class EmbeddedJudge:
         threshold: share of votes, or posterior, from which a claim counts as judged correct.
     """
 
-    __pydantic_config__: ClassVar = STRICT
-
     dataset: str
     judge: Literal["votes", "posteriors"] = "votes"
     threshold: Probability = 0.5
 
 
-@dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True, eq=False)
 class JudgedSubject:
     """The judged claims of a model.
 
