@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from calibration.self_knowledge import PositionTable
-from experiments.findings.table import Column, Table, data_frame
+from experiments.findings.table import Table, columns_as, data_frame
 
 TITLES: Mapping[str, str] = {
     "supported_share": "supported, share",
@@ -33,11 +33,7 @@ def position_table(found: Mapping[str, PositionTable], caption: str) -> Table:
     frame["title"] = [TITLES.get(name, name) for name in frame["quantity"]]
     first = next(iter(found.values()))
     level = 100 * next(iter(first.quantities.values())).level
-    columns = (
-        Column("title", "quantity"),
-        Column("position", "position"),
-        Column("estimate", "estimate", digits=3, lower="lower", upper="upper"),
-    )
+    columns = columns_as("title quantity | position | estimate:3[]")
     group = "of" if len(found) > 1 else ""
     note = f"In brackets: {level:g}% intervals over responses."
     return Table(frame, columns, caption, group=group, note=note)

@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.findings.table import Column, Table, data_frame
+from experiments.findings.table import Table, columns_as, data_frame
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.guarded_opening import exists
 from factormodels.io.tables import read_table
@@ -77,12 +77,9 @@ def compare_published(
         }
         for number in own.to_dict("records")
     ]
-    columns = (
-        Column("source", "source"),
-        Column("printed", "printed", right=True),
-        Column("ours", "we get", right=True),
-        Column("needs", "data and models of the paper"),
-        Column("why", "why ours differs"),
+    columns = columns_as(
+        "source | printed> | ours> we get | needs data and models of the paper | "
+        "why why ours differs"
     )
     caption = "Published numbers, and what this run gives."
     return Table(data_frame(rows), columns, caption)

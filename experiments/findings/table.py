@@ -99,15 +99,16 @@ def columns_as(header: str, **shows: Callable[[Any], str]) -> tuple[Column, ...]
     """The columns of a header, written as in "response | claims:0 | brier:4± Brier score".
 
     A column is its name in the frame, what it holds, and its title, where that is another; "" is no
-    title. What it holds: nothing said: texts; a colon and digits: numbers with so many decimals; ±
-    behind these: intervals too, with ends in NAME_lower and NAME_upper; []: with ends in lower and
-    upper; >: texts that are aligned to the right, as numbers are.
+    title, and |Δp| in one is a formula. What it holds: nothing said: texts; a colon and digits:
+    numbers with so many decimals; ± behind these: intervals too, with ends in NAME_lower and
+    NAME_upper; []: with ends in lower and upper; >: texts that are aligned to the right, as numbers
+    are.
 
     Args:
         header: the columns, between bars.
         shows: how values become texts, by name of the column.
     """
-    return tuple(_as_written(each.strip(), shows) for each in header.split("|"))
+    return tuple(_as_written(each.strip(), shows) for each in header.split(" | "))
 
 
 def _as_written(text: str, shows: Mapping[str, Callable[[Any], str]]) -> Column:
@@ -118,8 +119,10 @@ def _as_written(text: str, shows: Mapping[str, Callable[[Any], str]]) -> Column:
     lower, upper = {None: ("", ""), "[]": ("lower", "upper")}.get(
         ends, (f"{name}_lower", f"{name}_upper")
     )
+    title = name if title is None else title.strip('"')
     return Column(
-        *(name, name if title is None else title.strip('"')),
+        *(name, title),
+        latex=title.replace("|Δp|", r"$|\Delta p|$") if "|Δp|" in title else "",
         digits=None if digits is None else int(digits),
         show=shows.get(name, str),
         lower=lower,

@@ -17,7 +17,7 @@ from experiments.analyses.ours.shared.measured_backends import measure, ratio_te
 from experiments.analyses.ours.shared.measured_graphs import Reference, networks, reference_of
 from experiments.analyses.posteriors import built_backends
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import duration
 from experiments.study.config import STRICT, BackendChoice, Count, Strength
 from factormodels.errors import InputError
@@ -111,16 +111,15 @@ def instances(
         yield from networks(context.folder / text)
 
 
-SECONDS = Column("seconds", "warm call", show=duration, right=True)
-ERROR = Column("max_error", "max |Δp|", r"max $|\Delta p|$", show=tiny, right=True)
-LOG_Z = Column("log_z_error", "log Z − true", show=partial(tiny, sign="+"), right=True)
-
-EACH = (
-    *text_columns("graph", "backend", "status"),
-    Column("variables", "variables", digits=0),
-    Column("induced_width", "width", digits=0),
-    *(SECONDS, ERROR, LOG_Z),
-    *text_columns("reference", "remark"),
+SHOWN = {
+    "seconds": duration,
+    **dict.fromkeys(("mean_error", "max_error"), tiny),
+    **dict.fromkeys(("log_z_error", "furthest"), partial(tiny, sign="+")),
+}
+EACH = columns_as(
+    "graph | backend | status | variables:0 | induced_width:0 width | seconds> warm call | "
+    "max_error> max |Δp| | log_z_error> log Z − true | reference | remark",
+    **SHOWN,
 )
 """Columns of the table of every graph."""
 
@@ -128,18 +127,11 @@ EACH = (
 def _table(overall: pd.DataFrame, against: str) -> Table:
     return Table(
         overall.assign(times=ratio_texts(overall)),
-        (
-            Column("backend", "backend"),
-            SECONDS,
-            Column("times", f"times {against}", right=True),
-            Column("mean_error", "mean |Δp|", r"mean $|\Delta p|$", show=tiny, right=True),
-            ERROR,
-            Column("log_z_kind", "log Z"),
-            LOG_Z,
-            Column("furthest", "furthest", show=partial(tiny, sign="+"), right=True),
-            Column("settled", "settled", digits=0),
-            Column("answered", "answered", digits=0),
-            Column("n_graphs", "graphs", digits=0),
+        columns_as(
+            f"backend | seconds> warm call | times> times {against} | mean_error> mean |Δp| | "
+            "max_error> max |Δp| | log_z_kind log Z | log_z_error> log Z − true | furthest> | "
+            "settled:0 | answered:0 | n_graphs:0 graphs",
+            **SHOWN,
         ),
         "Error and time of backends",
         group="graphs",

@@ -14,7 +14,7 @@ from experiments.analyses.figures import line_figure
 from experiments.analyses.interval_values import interval_text, means_of_clusters, tiny
 from experiments.analyses.ours.shared.graph_shapes import GraphShape, draw_graph
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Column, Table, data_frame
+from experiments.findings.table import Table, columns_as, data_frame
 from experiments.study.config import STRICT, Count
 from factormodels.factor_graph import FactorGraph
 from inference import infer
@@ -53,14 +53,11 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     with context.track("graphs", len(settings.shapes) * settings.graphs) as step:
         measured = measurements(settings, context.seed, step)
     errors = summarise(measured, context.seed)
-    columns = (
-        Column("i_bound", "i-bound", digits=0),
-        Column("upper_bound", "upper − log Z", show=tiny, right=True),
-        Column("lower_bound", "log Z − lower", show=tiny, right=True),
-        Column("error_text", "mean |Δp|", r"mean $|\Delta p|$", right=True),
-        Column("width_text", "certified width", right=True),
-        Column("decided", "decided", digits=2),
-        Column("held", "held", digits=2),
+    columns = columns_as(
+        "i_bound:0 i-bound | upper_bound> upper − log Z | lower_bound> log Z − lower | "
+        "error_text> mean |Δp| | width_text> certified width | decided:2 | held:2",
+        upper_bound=tiny,
+        lower_bound=tiny,
     )
     note = (
         "Means over graphs; intervals: 95 %, bootstrap over graphs. Decided: share of atoms whose "

@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import line_figure
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.study.config import STRICT, Count, Probability
 from factormodels.synthetic import incoherent_response
 from factormodels.synthetic.incoherent import PLANTED_KEY
@@ -69,18 +69,13 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     long["readout"] = long["readout"].map(READOUTS)
     figure = line_figure(long, "setting", {"correlation": "rank correlation"}, by="readout")
     columns = (
-        *text_columns("encoding"),
-        Column("prior", "prior", digits=2),
+        *columns_as("encoding | prior:2"),
         *(Column(name, title, digits=2) for name, title in READOUTS.items()),
     )
     caption = f"Rank correlation with planted conflicts per claim, {settings.responses} responses."
     timed = Table(
         times,
-        (
-            Column("claims", "claims", digits=0),
-            Column("relations", "relations", digits=0),
-            Column("milliseconds", "all readouts, ms", digits=1),
-        ),
+        columns_as("claims:0 | relations:0 | milliseconds:1 all readouts, ms"),
         "Processor time of all readouts of a response together, without compiling.",
         note=f"Least of {_REPEATS}.",
     )

@@ -22,7 +22,7 @@ from experiments.analyses.figures import estimate_figure
 from experiments.analyses.interval_values import named
 from experiments.analyses.posteriors import labelled_atoms, score_change, scores_with_intervals
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Column, Table, data_frame, interval_column, text_columns
+from experiments.findings.table import Table, columns_as, data_frame
 from experiments.study.config import STRICT
 from factormodels import datasets
 from factormodels.claims import Context, Relation, RelationKind
@@ -57,12 +57,9 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
             graphs = datasets.with_claim_relations(datasets.load(name))
             rows += score_rows(name, graphs, settings.folds, context.seed, step)
     frame = data_frame(rows)
-    columns = (
-        *text_columns("graph"),
-        Column("relations", "relations of claims", digits=0),
-        interval_column("brier", "Brier", 4),
-        interval_column("less", "Brier less that of evidence alone", 4),
-        interval_column("auroc", "AUROC", 3),
+    columns = columns_as(
+        "graph | relations:0 relations of claims | brier:4± Brier | "
+        "less:4± Brier less that of evidence alone | auroc:3± AUROC"
     )
     note = (
         "Strengths are learned on other folds of responses. Differences are paired over responses; "

@@ -25,7 +25,7 @@ from experiments.analyses.user_data import SourceName, load
 from experiments.asking.relation_models import relation_model
 from experiments.evaluators.robustness import CoreChoices, by_labels, padded_scores, padding_gains
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Column, Table, data_frame, interval_column
+from experiments.findings.table import Table, columns_as, data_frame
 from experiments.study.config import STRICT, Count
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -72,13 +72,8 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
             gained[judge] = padding_gains(scores)
             step()
     gains = pd.concat(gained, names=["judge"]).reset_index("judge").reset_index(drop=True)
-    columns = (
-        Column("sentence", "sentence"),
-        Column("claims", "claims", digits=0),
-        interval_column("kept", "kept", 2),
-        interval_column("true", "true", 3),
-        interval_column("true_kept", "true of kept", 3),
-        interval_column("change", "change", 3),
+    columns = columns_as(
+        "sentence | claims:0 | kept:2± | true:3± | true_kept:3± true of kept | change:3±"
     )
     note = "Intervals: 95 % over responses, the change's paired. True: of claims with a label."
     caption = f"What Core keeps by place of the sentence. {said}"

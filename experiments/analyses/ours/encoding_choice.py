@@ -21,7 +21,7 @@ from experiments.analyses.posteriors import (
     with_drawn_labels,
 )
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Column, Table, data_frame, interval_column
+from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.findings.text import number
 from experiments.study.config import STRICT, DatasetChoice
 from factormodels.claims import RelationKind
@@ -73,10 +73,11 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     columns = (
         Column("encoding", "encoding"),
         Column("brier", "Brier", digits=4, bold="best"),
-        interval_column("difference", f"less {ENCODINGS[0]}", 4),
-        Column("distance", "mean |Δp|", r"mean $|\Delta p|$", show=tiny, right=True),
-        interval_column("slope", "slope", 2),
-        Column("contexts", "P(context)", digits=3),
+        *columns_as(
+            f"difference:4± less {ENCODINGS[0]} | distance> mean |Δp| | slope:2± | "
+            "contexts:3 P(context)",
+            distance=tiny,
+        ),
     )
     note = (
         "Truth: the labels of the data, or labels drawn from the joint distribution under an "

@@ -14,7 +14,7 @@ from experiments.analyses.context import AnalysisContext
 from experiments.analyses.ours.shared.drawn_labels import Design, Sampling, coverage_rows
 from experiments.analyses.posteriors import labelled_atoms
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Column, Table, data_frame
+from experiments.findings.table import Table, columns_as, data_frame
 from experiments.study.config import STRICT, DatasetChoice
 
 if TYPE_CHECKING:
@@ -78,13 +78,9 @@ def _table(frame: pd.DataFrame) -> Table:
     headed = frame.assign(heading=[f"{name}, {design} labelled" for name, design in designs])
     return Table(
         headed.sort_values(["quantity", "design"], kind="stable"),
-        (
-            Column("posteriors", "posteriors"),
-            Column("n", "labelled", digits=0),
-            Column("covers", "covers", digits=3),
-            Column("width", "width", digits=3),
-            Column("labels_cover", "labels alone cover", digits=3),
-            Column("labels_width", "width of labels alone", digits=3),
+        columns_as(
+            "posteriors | n:0 labelled | covers:3 | width:3 | "
+            "labels_cover:3 labels alone cover | labels_width:3 width of labels alone"
         ),
         "How often nominal 95% intervals hold what all labels say, and how wide they are.",
         group="heading",

@@ -23,7 +23,7 @@ from experiments.analyses.posteriors import (
     scores_with_intervals,
 )
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Column, Table, data_frame, interval_column
+from experiments.findings.table import Table, columns_as, data_frame
 from experiments.study.config import STRICT, BackendChoice, DatasetChoice, Encoding
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.fact_graph import FactGraph
@@ -62,14 +62,10 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     frame, exact = data_frame(rows), data_frame(baselines)
     moved = Table(
         frame.assign(**{f"{name}_text": interval_text(frame, name, "+") for name in SCORES}),
-        (
-            Column("backend", "backend"),
-            Column("error", "mean |Δp|", r"mean $|\Delta p|$", show=tiny, right=True),
-            Column("verdicts", "verdicts", digits=3),
-            Column("brier_text", "Δ Brier", right=True),
-            Column("mae_text", "Δ MAE", right=True),
-            interval_column("tau", "tau by Pr", 3),
-            Column("tau_mean", "tau by mean p", digits=3),
+        columns_as(
+            "backend | error> mean |Δp| | verdicts:3 | brier_text> Δ Brier | "
+            "mae_text> Δ MAE | tau:3± tau by Pr | tau_mean:3 tau by mean p",
+            error=tiny,
         ),
         "What the error of inference moves, approximate less exact",
         group="dataset",
@@ -78,11 +74,9 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     )
     of_exact = Table(
         exact,
-        (
-            Column("dataset", "dataset"),
-            Column("n_responses", "responses", digits=0),
-            Column("n_atoms", "labelled atoms", digits=0),
-            *(interval_column("brier", "Brier", 3), interval_column("mae", "MAE", 3)),
+        columns_as(
+            "dataset | n_responses:0 responses | n_atoms:0 labelled atoms | "
+            "brier:3± Brier | mae:3± MAE"
         ),
         "Scores of the exact posteriors",
         note="Intervals: 95 % over responses.",

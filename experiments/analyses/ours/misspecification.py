@@ -15,7 +15,7 @@ from experiments.analyses.figures import line_figure
 from experiments.analyses.interval_values import difference_of_clusters, named
 from experiments.analyses.posteriors import atom_posteriors, labelled_atoms, scores_with_intervals
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Column, Table, data_frame, interval_column
+from experiments.findings.table import Table, columns_as, data_frame
 from experiments.study.config import STRICT, DatasetChoice, Encoding, Probability
 from experiments.study.data import StudyData
 
@@ -74,14 +74,9 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
             rows.append({"axis": axis, "title": TITLES[axis], "level": level, **row})
             step()
     frame = data_frame(rows)
-    columns = (
-        Column("level", "level", digits=2),
-        interval_column("slope", "slope", 2),
-        interval_column("in_the_large", "in the large", 2),
-        Column("smooth_ece", "smooth ECE", digits=3),
-        interval_column("brier", "Brier", 4),
-        interval_column("cost", "cost", 4),
-        Column("auroc", "AUROC", digits=3),
+    columns = columns_as(
+        "level:2 | slope:2± | in_the_large:2± in the large | smooth_ece:3 smooth ECE | "
+        "brier:4± Brier | cost:4± | auroc:3 AUROC"
     )
     caption = "Calibration of exact posteriors under a distorted relation model"
     note = (

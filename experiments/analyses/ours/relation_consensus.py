@@ -16,7 +16,7 @@ from calibration.validation import Floats, Integers
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import line_figure
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.table import Table, columns_as, data_frame
 from experiments.study.config import STRICT, Count
 from factormodels.extraction.relation_models.consensus import (
     KINDS,
@@ -69,12 +69,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
             rows += list(score_rows(sharpness, settings, context.seed))
             step()
     frame = data_frame(rows)
-    columns = (
-        *text_columns("way"),
-        Column("log_loss", "log loss", digits=3),
-        Column("brier", "Brier, entailment", digits=4),
-        Column("mcb", "MCB", digits=4),
-    )
+    columns = columns_as("way | log_loss:3 log loss | brier:4 Brier, entailment | mcb:4 MCB")
     caption = "Probabilities of relations by where they come from, of drawn models."
     note = (
         f"{settings.pairs} pairs, {settings.samples} answers each. Sharpness: what a model "

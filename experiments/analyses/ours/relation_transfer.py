@@ -19,7 +19,7 @@ from experiments.analyses.posteriors import LabelledAtoms, scores_with_intervals
 from experiments.analyses.user_data import DATA_FILE, user_data
 from experiments.evaluators.relation_quality import LabelledPair, fit_lexical, labelled_pairs
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Column, Table, data_frame, interval_column
+from experiments.findings.table import Table, columns_as, data_frame, interval_column
 from experiments.study.config import STRICT, Count
 from factormodels import datasets
 from factormodels.claims import RelationKind
@@ -59,8 +59,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         remarks = (f"Without {BENCH}, whose file {DATA_FILE} can name as fastfact-bench.",)
     frame = data_frame(transfer_rows(sets, settings.folds, context.seed, published_on=BENCH))
     columns = (
-        Column("fitted", "fitted to"),
-        Column("seen", "sample"),
+        *columns_as("fitted fitted to | seen sample"),
         interval_column(str(RelationKind.ENTAILMENT), "AUROC, entailment", 3),
         interval_column(str(RelationKind.CONTRADICTION), "AUROC, contradiction", 3),
         interval_column("log_loss", "log loss", 3),

@@ -21,7 +21,7 @@ from calibration.self_knowledge import (
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import line_figure
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Column, Table, data_frame
+from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.study.config import STRICT, Count, Probability
 
 ASKED = Setting.DIRECT_ASKING
@@ -77,13 +77,10 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     prediction = Table(
         frame,
         (
-            Column("population", "population"),
-            Column("sigma", "σ", r"$\sigma$", digits=3),
-            Column("factuality", "factuality", digits=3),
-            Column("false_positives", "FP", digits=0),
-            Column("false_negatives", "FN", digits=0),
-            Column("p_value", "p (FP = FN)", digits=3),
-            Column("gap", "out of sample", digits=3, lower="lower", upper="upper"),
+            *columns_as(
+                "population | sigma:3 σ | factuality:3 | false_positives:0 FP | "
+                "false_negatives:0 FN | p_value:3 p (FP = FN) | gap:3[] out of sample"
+            ),
             *(Column(f"rmse_{name}", f"RMSE {title}", digits=3) for name, title in NAMES.items()),
         ),
         "Sigma against factuality, in sample and out of sample",

@@ -20,7 +20,7 @@ from experiments.analyses.judged_claims import (
 )
 from experiments.analyses.user_data import SourceName, load
 from experiments.findings.artefacts import Artefacts
-from experiments.findings.table import Column, Table, data_frame
+from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.study.config import STRICT
 
 OVERALL = "Overall"
@@ -91,10 +91,8 @@ def _agreement(verdicts: Sequence[tuple[str, str]], remark: str) -> Table:
     agreement = label_agreement([one for one, _ in verdicts], [other for _, other in verdicts])
     shares = {"exact": 100 * agreement.exact, "type": 100 * agreement.type}
     row = {"claims": agreement.n, **{f"agreement_{of}": share for of, share in shares.items()}}
-    columns = (
-        Column("claims", "claims", digits=0),
-        Column("agreement_exact", "same verdict, %", digits=1),
-        Column("agreement_type", "same type, %", digits=1),
+    columns = columns_as(
+        "claims:0 | agreement_exact:1 same verdict, % | agreement_type:1 same type, %"
     )
     title = f"Verdicts that the data record against people's. {remark}"
     return Table(data_frame([row]), columns, title)

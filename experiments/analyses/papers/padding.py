@@ -22,7 +22,7 @@ from experiments.evaluators.robustness import (
     robustness_table,
 )
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Column, Table, text_columns
+from experiments.findings.table import Column, Table, columns_as
 from experiments.study.config import STRICT, Count, Probability
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -98,18 +98,15 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     frame = wide.reset_index().rename_axis(columns=None)
     points = curves.assign(core=_with(curves["core"]))
     kinds = (Column(kind, title, digits=1) for kind, title in KINDS.items())
-    columns = (
-        *text_columns("assessor", "core", "response", "padding"),
-        Column("appended", "appended", digits=0),
-        Column("precision", "precision", digits=3),
-        Column("raised", "above clean", digits=0),
+    columns = columns_as(
+        "assessor | core | response | padding | appended:0 | precision:3 | raised:0 above clean"
     )
     note = (
         "Info and Rep are responses of padding alone, from templates; the paper's are of "
         "models tuned to pad. The last two columns, padding after a normal one, are ours alone."
     )
     caption = f"Core, table 4: factual precision in percent, with and without Core. {remark}"
-    table = (Column("assessor", "metric"), Column("core", "Core"), *kinds)
+    table = (*columns_as("assessor metric | core Core"), *kinds)
     figures = {
         f"figure-4-{padding}-{name.replace(' ', '-')}": PaperFigure(
             robustness_figure(curves, name, padding),

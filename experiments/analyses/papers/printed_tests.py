@@ -12,7 +12,7 @@ from calibration.scores.registry import REGISTRY
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.published import printed
 from experiments.findings.artefacts import Artefacts
-from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.study.config import STRICT
 
 if TYPE_CHECKING:
@@ -59,13 +59,9 @@ def run(settings: Settings, _context: AnalysisContext) -> Artefacts:
         "agrees if it lies in the range that these allow. Table 12 calls its second and third "
         "assessors FB and FV; they are read as FV and VS, the order of the other tables."
     )
-    columns = (
-        *text_columns("table", "model"),
-        Column("comparison", "assessors"),
-        Column("measure", "measure"),
-        Column("printed", "printed p", digits=4),
-        Column("implied", "unpaired p", digits=4, lower="lower", upper="upper"),
-        Column("reading", "agrees if read"),
+    columns = columns_as(
+        "table | model | comparison assessors | measure | printed:4 printed p | "
+        "implied:4[] unpaired p | reading agrees if read"
     )
     kinds = (*READINGS, "none")
     counts = frame.pivot_table(

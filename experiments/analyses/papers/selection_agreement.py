@@ -15,7 +15,7 @@ from experiments.analyses.user_data import SourceName, load
 from experiments.asking.relation_models import relation_model
 from experiments.evaluators.robustness import CoreChoices, by_labels, selected
 from experiments.findings.artefacts import Artefacts
-from experiments.findings.table import Column, Table, data_frame, text_columns
+from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.study.config import STRICT
 from factormodels.claims import RelationKind
 from factormodels.errors import InputError
@@ -60,7 +60,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         }
         for one, other in itertools.combinations(settings.relations, 2)
     ]
-    shown = (*text_columns("first", "second"), Column("pearson", "Pearson correlation", digits=2))
+    shown = columns_as("first | second | pearson:2 Pearson correlation")
     own = (Column(name, name, digits=3) for name in settings.relations)
     caption = (
         "Core, table 2: correlation over responses of factual precision by labels after selection "

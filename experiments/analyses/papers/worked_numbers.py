@@ -10,7 +10,7 @@ from pydantic.dataclasses import dataclass
 from calibration.scores.measures import entropy_measure, f1_at_k, factual_precision
 from experiments.analyses.context import AnalysisContext
 from experiments.findings.artefacts import Artefacts
-from experiments.findings.table import Column, Table, data_frame
+from experiments.findings.table import Table, columns_as, data_frame
 from experiments.study.config import STRICT, Encoding
 from factormodels import datasets
 from factormodels.claims import Context, Relation, RelationKind
@@ -35,11 +35,7 @@ class Settings:
 def run(settings: Settings, _context: AnalysisContext) -> Artefacts:
     """A table of the numbers."""
     rows = [*_factreasoner(settings.encoding), *_core(), *_fastfact()]
-    columns = (
-        Column("number", "number"),
-        Column("ours", "we get", show=lambda value: f"{value:.6g}", right=True),
-        Column("how", "how"),
-    )
+    columns = columns_as("number | ours> we get | how", ours=lambda value: f"{value:.6g}")
     frame = data_frame(rows, columns=["number", "ours", "how"])
     caption = "Printed numbers that follow from other printed numbers."
     return Artefacts({"numbers": Table(frame, columns, caption)})

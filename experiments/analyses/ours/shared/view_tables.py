@@ -6,41 +6,33 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from experiments.analyses.interval_values import tiny
-from experiments.findings.table import Column, Table, interval_column
+from experiments.findings.table import Column, Table, columns_as
 
 if TYPE_CHECKING:
     import pandas as pd
 
-CASE = (Column("encoding", "encoding"), Column("backend", "backend"))
+CASE = "encoding | backend | "
 
 CHANGES = {"stated": "as stated", "implication": "implication", "stars": "FR1"}
 
 COLUMNS: Mapping[str, Sequence[Column]] = {
-    "graphs": (
-        Column("encoding", "encoding"),
-        *(
-            Column(name, name, digits=digits)
-            for name, digits in (
-                *(("responses", 0), ("cycles", 0), ("frustrated", 3), ("unbalanced", 0)),
-                *(("width", 0), ("widest", 0), ("certified", 0)),
-            )
-        ),
-        Column("interval", "interval", show=tiny, right=True),
+    "graphs": columns_as(
+        "encoding | responses:0 | cycles:0 | frustrated:3 | unbalanced:0 | width:0 | widest:0 | "
+        "certified:0 | interval>",
+        interval=tiny,
     ),
-    "cases": (
-        *(*CASE, interval_column("brier", "Brier", 4), interval_column("log_loss", "log loss", 3)),
-        *(interval_column("auroc", "AUROC", 3), interval_column("entropy", "E", 4)),
-        interval_column("brier_change", "Brier less the first", 4),
+    "cases": columns_as(
+        f"{CASE}brier:4± Brier | log_loss:3± log loss | auroc:3± AUROC | entropy:4± E | "
+        "brier_change:4± Brier less the first"
     ),
-    "learned": (
-        *(*CASE, interval_column("brier", "Brier", 4), interval_column("auroc", "AUROC", 3)),
-        *(interval_column(name, f"less {title}", 4) for name, title in CHANGES.items()),
+    "learned": columns_as(
+        f"{CASE}brier:4± Brier | auroc:3± AUROC | "
+        + " | ".join(f"{name}:4± less {title}" for name, title in CHANGES.items())
     ),
-    "errors": (
-        *(*CASE, Column("error", "mean |Δp|", show=tiny, right=True)),
-        *(Column("largest", "largest", show=tiny, right=True),),
-        *(Column("verdicts", "verdicts", digits=4), interval_column("moved", "Δ Brier", 6)),
-        Column("digit", "moves digit", right=True),
+    "errors": columns_as(
+        f"{CASE}error> mean |Δp| | largest> | verdicts:4 | moved:6± Δ Brier | digit> moves digit",
+        error=tiny,
+        largest=tiny,
     ),
 }
 
