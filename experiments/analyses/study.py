@@ -19,7 +19,7 @@ from experiments.findings.artefacts import Artefacts, Origin, write_artefacts
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
 from experiments.study.config import STRICT, Seed, VenueName, file_name, known
 from experiments.study.files import MANIFEST, publish, temporary_folder
-from experiments.study.manifest import environment, file_hash, manifest_text
+from experiments.study.manifest import manifest, manifest_text
 from experiments.study.reading import RawStudy, expand_shorthands, model_of
 from factormodels.io.files import write_text
 from factormodels.io.plain_yaml import plain_hash
@@ -123,20 +123,10 @@ def run_analysis(
         artefacts = dataclasses.replace(artefacts, tables={**artefacts.tables, **beside})
     with temporary_folder(folder) as place:
         files = list(write_artefacts(artefacts, place, loaded.origin(), venue_named(study.venue)))
-        document = {
-            "format": "factormodels/manifest",
-            "version": 2,
-            "complete": True,
-            "study": study.study,
-            "config": loaded.plain(),
-            "config_sha256": loaded.origin().sha256,
-            "data": context.data,
-            "models": {},
-            "seeds": [study.seed],
-            "remarks": list(artefacts.remarks),
-            "files": {file.name: file_hash(file) for file in files},
-            **environment(),
-        }
+        document = manifest(
+            *(study.study, loaded.plain(), context.data, [study.seed], files),
+            remarks=list(artefacts.remarks),
+        )
         files.append(place / MANIFEST)
         write_text(files[-1], manifest_text(document))
         publish(files, folder)

@@ -22,7 +22,7 @@ from experiments.pages.writing import write_report
 from experiments.study.config import Priors, Study
 from experiments.study.data import StudyData
 from experiments.study.design import NO_VIEW, GraphView, StudyAlgorithm, StudyCell
-from experiments.study.manifest import code_identity, manifest
+from experiments.study.manifest import code_identity, manifest_of_units
 from experiments.study.outputs import RunContents, row_tables, whole_summary
 from experiments.study.packed_graphs import Responses
 from experiments.study.reading import study_of_plain
@@ -89,8 +89,8 @@ def report_of_graphs(
             rows=rows,
             summary=whole_summary(study, rows).cells,
             tests=pd.DataFrame(columns=list(COLUMNS)),
-            manifest=manifest(
-                study, [data], finished.statuses(), 0, [code_identity()], [], _models(graphs)
+            manifest=manifest_of_units(
+                study, [data], finished.statuses(), 0, [code_identity()], _models(graphs)
             ),
         )
         names = tuple(

@@ -6,11 +6,12 @@ import json
 import logging
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from factormodels.errors import InputError
 from factormodels.io.files import errors_naming, read_text
@@ -86,6 +87,66 @@ def _listed(path: Path) -> set[str]:
     return {name for name in names if Path(name).name == name} | reports
 
 
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$", description="SHA-256")]
+Size = Annotated[int, Field(ge=0)]
+
+
+class _Part(BaseModel):
+    """A mapping of a manifest: what has a default only tells of a run, and may be missing."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _Data(_Part):
+    sha256: Digest
+    responses: Size
+    atoms: Size
+    labelled: Size
+    relations: dict[str, dict[str, str]] = Field({}, description="hashes of those found")
+
+
+class _Code(_Part):
+    version: str = "unknown"
+    commit: str = ""
+    modified: bool = False
+
+
+class Manifest(_Part):
+    """What was computed, and with what.
+
+    Units are those of a study of posteriors, remarks those of an analysis.
+    """
+
+    format: Literal["factormodels/manifest"]
+    version: Literal[2]
+    complete: bool = Field(True, description="whether every unit has been run")
+    study: str = "unknown"
+    config: dict[str, Any] = Field(description="the study, every default written out")
+    config_sha256: Digest
+    data: dict[str, _Data]
+    models: dict[str, dict[str, dict[str, Any]]] = Field(
+        {},
+        description="the models that were asked, by key of the study (language_models: those of an "
+        "analysis): name, prompts with their digests, counts, tokens, US dollars",
+    )
+    seeds: list[Size] = []
+    files: dict[str, Digest]
+    code: _Code = _Code()
+    python: str = "unknown"
+    platform: str = "unknown"
+    processor: str = "unknown"
+    cpu_count: int | None = None
+    packages: dict[str, str] = {}
+    units: dict[str, Size] = {}
+    units_missing: Size = 0
+    code_of_units: list[str] = []
+    remarks: list[str] = []
+
+
+OF_UNITS, OF_ANALYSES = ("units", "units_missing", "code_of_units"), ("remarks",)
+"""What only a run of units says, and what only one of an analysis does."""
+
+
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest of a run.
 
@@ -102,108 +163,24 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise InputError(
             f"{path}: this is not the manifest of a run; name the folder of a run's results"
         )
-    filled = _filled(manifest, _TOLD)
-    for place in _misfits(filled, _MANIFEST, ""):
-        raise InputError(f"{path}: {place} is missing or damaged; run the study again")
-    lost = [place for place, _ in _lost(manifest, _TOLD, "")]
+    # What a later version says beside does no harm.
+    own = {key: value for key, value in manifest.items() if key in Manifest.model_fields}
+    try:
+        made = Manifest.model_validate(own)
+    except ValidationError as error:
+        place = ".".join(map(str, error.errors()[0]["loc"]))
+        raise InputError(f"{path}: {place} is missing or damaged; run the study again") from None
+    silent = {*OF_ANALYSES, "code_of_units", *(OF_UNITS if "analysis" in made.config else ())}
+    lost = [one for one in Manifest.model_fields if one not in made.model_fields_set | silent]
+    # Code that is in no repository has no commit that could be modified.
+    if made.code.commit and "modified" not in made.code.model_fields_set:
+        lost.append("code.modified")
     if lost:
         logger.warning(
             "%s: it does not say %s; the results are read without", path, ", ".join(lost)
         )
-    return filled
-
-
-_TOLD: Mapping[str, Any] = MappingProxyType(
-    {
-        "complete": True,
-        "study": "unknown",
-        "models": {},
-        "seeds": [],
-        "code": {"version": "unknown", "modified": False},
-        "python": "unknown",
-        "platform": "unknown",
-        "processor": "unknown",
-        "cpu_count": "unknown",
-        "packages": {},
-        "units": {},
-        "units_missing": 0,
-    }
-)
-"""What only tells of a run, and what it is taken for where it is missing."""
-
-_ANALYSIS_LACKS = ("units", "units_missing")
-"""What a run of an analysis does not say, by right."""
-
-_EACH = "*"
-_PERHAPS = "?"
-_SIZES: Mapping[str, Any] = MappingProxyType(
-    {
-        "sha256": str,
-        "responses": int,
-        "atoms": int,
-        "labelled": int,
-        "relations?": {_EACH: {_EACH: str}},
-    }
-)
-_MANIFEST: Mapping[str, Any] = MappingProxyType(
-    {
-        "complete": bool,
-        "study": str,
-        "config": {},
-        "config_sha256": str,
-        "data": {_EACH: _SIZES},
-        "models": {_EACH: {_EACH: {}}},
-        "seeds": list,
-        "files": {_EACH: str},
-        "code": {"version": str, "modified": bool, "commit?": str},
-        "python": str,
-        "platform": str,
-        "processor": str,
-        "packages": {_EACH: str},
-        "units": {_EACH: int},
-        "units_missing": int,
-    }
-)
-"""What a manifest holds: types, and within mappings what stands at each key."""
-
-
-def _lost(
-    value: Mapping[str, Any], told: Mapping[str, Any], place: str
-) -> Iterator[tuple[str, Any]]:
-    """Yield what is missing, with what it is taken for."""
-    analysis = "analysis" in (value.get("config") or {})
-    commit = "commit" in value
-    for key, default in told.items():
-        if key not in value:
-            # Code that is in no repository has no commit that could be modified.
-            if not (analysis and key in _ANALYSIS_LACKS) and (key != "modified" or commit):
-                yield f"{place}{key}", default
-        elif isinstance(default, dict) and isinstance(value[key], dict):
-            yield from _lost(value[key], default, f"{place}{key}.")
-
-
-def _filled(value: Mapping[str, Any], told: Mapping[str, Any]) -> dict[str, Any]:
-    filled = {**told, **value}
-    for key, default in told.items():
-        if isinstance(default, dict) and isinstance(filled[key], dict):
-            filled[key] = {**default, **filled[key]}
-    return filled
-
-
-def _misfits(value: Any, shape: Any, place: str) -> Iterator[str]:
-    """Yield the places where a value is not of a shape."""
-    if isinstance(shape, type):
-        # JSON's true is not a count.
-        if not isinstance(value, shape) or (shape is int and isinstance(value, bool)):
-            yield place
-    elif not isinstance(value, dict):
-        yield place or "the whole"
-    else:
-        for key, inner in shape.items():
-            wanted = key.removesuffix(_PERHAPS)
-            names = value if key == _EACH else (wanted,)
-            for name in names if key == wanted or wanted in value else ():
-                yield from _misfits(value.get(name), inner, f"{place}.{name}" if place else name)
+    code = made.code.model_dump(exclude={"commit"}) | own.get("code", {})
+    return {**made.model_dump(), **manifest, "code": code}
 
 
 def move_into_place(new: Path, folder: Path) -> None:

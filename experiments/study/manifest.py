@@ -17,9 +17,10 @@ from types import MappingProxyType
 from typing import Any
 
 import factormodels
-from experiments.study.config import Study, as_plain, config_hash
+from experiments.study.config import Study, as_plain
 from experiments.study.data import StudyData
 from factormodels.io.guarded_opening import opened
+from factormodels.io.plain_yaml import plain_hash
 
 _PACKAGES = (
     "distributed",
@@ -48,47 +49,73 @@ _PACKAGES = (
 
 
 def manifest(
+    study: str,
+    config: Mapping[str, Any],
+    data: Mapping[str, Any],
+    seeds: Iterable[int],
+    files: Iterable[Path] = (),
+    **told: Any,
+) -> dict[str, Any]:
+    """The manifest of a run as plain data, of the keys of `experiments.study.files.Manifest`.
+
+    Args:
+        study: name of the study.
+        config: what it says, every default written out: what a default is may change with a later
+            version.
+        data: facts of its datasets, by name.
+        seeds: its seeds.
+        files: the files that the run wrote; each is named with its hash.
+        told: what else is to be said, by key.
+    """
+    return {
+        "format": "factormodels/manifest",
+        "version": 2,
+        "complete": not told.get("units_missing"),
+        "study": study,
+        "config": config,
+        "config_sha256": plain_hash(config),
+        "data": data,
+        "models": {},
+        # Each once, in order: the study's own may be among those of the backends.
+        "seeds": list(dict.fromkeys(seeds)),
+        **told,
+        # Names without folders, as they stand beside the manifest.
+        "files": {path.name: file_hash(path) for path in files},
+        **environment(),
+    }
+
+
+def manifest_of_units(
     study: Study,
     data: Sequence[StudyData],
     units: Mapping[str, int],
     missing: int,
     code: Sequence[str],
-    files: Iterable[Path],
-    models: Mapping[str, Any] = MappingProxyType({}),
+    models: Mapping[str, Any],
     relations: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """The manifest of a run as plain data.
+    """The manifest of a run of units.
 
     Args:
         study: the study.
         data: its datasets.
         units: counts of units by how they ended.
-        missing: number of units that have not been run.
+        missing: number of units that have not been run: a run of some cells (`--only`) writes whole
+            files as well.
         code: versions of the code that the units were computed with.
-        files: the files that the run wrote; each is named with its hash.
         models: what its relation models and assessors were asked, by key of the study and title.
         relations: hashes of the relations that they found, by dataset, model and variant.
     """
-    return {
-        "format": "factormodels/manifest",
-        "version": 2,
-        "complete": missing == 0,
-        "study": study.study,
-        # Every default is written out: what a default is may change with a later version.
-        "config": as_plain(study),
-        "config_sha256": config_hash(study),
-        "data": data_facts(data, relations),
-        "models": dict(models),
-        # Each once, in order: the study's own may be among those of the backends.
-        "seeds": list(dict.fromkeys((study.seed, *study.backend_seeds))),
-        "units": dict(units),
-        # A run of some cells (`--only`) writes whole files as well, so what it lacks is said.
-        "units_missing": missing,
-        "code_of_units": list(code),
-        # Names without folders, as they stand beside the manifest.
-        "files": {path.name: file_hash(path) for path in files},
-        **environment(),
-    }
+    return manifest(
+        study.study,
+        as_plain(study),
+        data_facts(data, relations),
+        (study.seed, *study.backend_seeds),
+        models=dict(models),
+        units=dict(units),
+        units_missing=missing,
+        code_of_units=list(code),
+    )
 
 
 def manifest_text(document: Mapping[str, Any]) -> str:

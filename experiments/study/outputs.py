@@ -34,7 +34,7 @@ from experiments.study.diagrams import Diagram, diagrams, write_diagrams
 from experiments.study.files import MANIFEST, REPORT, ROWS, publish, temporary_folder
 from experiments.study.folds import cross_fitted_folds
 from experiments.study.learned_priors import CrossFittedPriors, priors_table
-from experiments.study.manifest import file_hash, manifest, manifest_text
+from experiments.study.manifest import file_hash, manifest_of_units, manifest_text
 from experiments.study.packed_graphs import KnownClaims
 from experiments.study.resumption import FinishedUnits
 from experiments.study.rows import (
@@ -199,15 +199,8 @@ def write_results(
         sizes = {dataset.name: len(dataset.graphs) for dataset in data}
         missing = sum(sizes[cell.dataset] for cell in cells) - finished.table.num_rows
         # Before the report, since its pages show the manifest; the files' hashes come afterwards.
-        document = manifest(
-            study,
-            data,
-            finished.statuses(),
-            missing,
-            code,
-            [],
-            facts_of(texts),
-            relations,
+        document = manifest_of_units(
+            study, data, finished.statuses(), missing, code, facts_of(texts), relations
         )
         written: Sequence[Path] = ()
         if pages is not None and "report" in study.outputs:

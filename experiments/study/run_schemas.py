@@ -6,14 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from experiments.study.files import OF_ANALYSES, OF_UNITS, Manifest
 from experiments.study.rows import SCHEMA, UNANSWERED
 from factormodels.io.fact_graph_json import DIALECT
 from inference.posterior import LogZKind, Status
 
 Schema = dict[str, Any]
-
-_HASH = {"type": "string", "pattern": "^[0-9a-f]{64}$", "description": "SHA-256"}
-_COUNT = {"type": "integer", "minimum": 0}
 
 
 def row_schema() -> Schema:
@@ -36,74 +34,22 @@ def row_schema() -> Schema:
         "$id": "urn:factormodels:row:1",
         "title": "Row of a run",
         "description": "One atom, judged by one cell of a study.",
-        **_closed(properties, list(properties)),
+        "type": "object",
+        "required": list(properties),
+        "properties": properties,
+        "additionalProperties": False,
     }
 
 
 def manifest_schema() -> Schema:
     """JSON Schema of manifest.json, of a study of posteriors or of an analysis."""
-    texts = {"type": "array", "items": {"type": "string"}}
-    sizes = {"sha256": _HASH, "responses": _COUNT, "atoms": _COUNT, "labelled": _COUNT}
-    properties: Schema = {
-        "format": {"const": "factormodels/manifest"},
-        "version": {"const": 2},
-        "complete": {"type": "boolean", "description": "whether every unit has been run"},
-        "study": {"type": "string"},
-        "config": {"type": "object", "description": "the study, every default written out"},
-        "config_sha256": _HASH,
-        "data": {
-            "type": "object",
-            "additionalProperties": _closed(
-                {**sizes, "relations": {"type": "object", "description": "hashes of those found"}},
-                list(sizes),
-            ),
-        },
-        "models": {
-            "type": "object",
-            "description": "the models that were asked, by key of the study (language_models: "
-            "those of an analysis): name, prompts with their digests, counts, tokens, US dollars",
-            "additionalProperties": {"type": "object", "additionalProperties": {"type": "object"}},
-        },
-        "seeds": {"type": "array", "items": _COUNT},
-        "units": {"type": "object", "additionalProperties": _COUNT},
-        "units_missing": _COUNT,
-        "code_of_units": texts,
-        "remarks": texts,
-        "files": {"type": "object", "additionalProperties": _HASH},
-        "code": {
-            "type": "object",
-            "required": ["version"],
-            "properties": {
-                "version": {"type": "string"},
-                "commit": {"type": "string"},
-                "modified": {"type": "boolean"},
-            },
-        },
-        "python": {"type": "string"},
-        "platform": {"type": "string"},
-        "processor": {"type": "string"},
-        "cpu_count": {"type": ["integer", "null"]},
-        "packages": {"type": "object", "additionalProperties": {"type": "string"}},
-    }
-    optional = {"units", "units_missing", "code_of_units", "remarks"}
+    told = Manifest.model_json_schema()
     return {
         "$schema": DIALECT,
         "$id": "urn:factormodels:manifest:2",
+        **told,
         "title": "Manifest of a run",
-        "description": "What was computed, and with what. Units are those of a study of "
-        "posteriors, remarks those of an analysis.",
-        **_closed(properties, [key for key in properties if key not in optional]),
-        "anyOf": [
-            {"required": ["units", "units_missing", "code_of_units"]},
-            {"required": ["remarks"]},
-        ],
-    }
-
-
-def _closed(properties: Schema, required: list[str]) -> Schema:
-    return {
-        "type": "object",
-        "required": required,
-        "properties": properties,
-        "additionalProperties": False,
+        # What may be lost when it is read, a run still writes.
+        "required": [key for key in told["properties"] if key not in (*OF_UNITS, *OF_ANALYSES)],
+        "anyOf": [{"required": [*OF_UNITS]}, {"required": [*OF_ANALYSES]}],
     }
