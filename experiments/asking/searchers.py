@@ -66,9 +66,16 @@ def _shown_documents(documents: Path | tuple[Document, ...] | None) -> str | Non
 
 
 DocumentSource = Annotated[
-    Any, Option("DIR"), BeforeValidator(as_documents), PlainSerializer(_shown_documents)
+    Any,
+    Option("DIR"),
+    BeforeValidator(as_documents),
+    PlainSerializer(_shown_documents),
+    Field(
+        description="Documents to search: .txt, .md, .html, .pdf, .jsonl, a Chroma database "
+        "(chroma.sqlite3); or a dataset."
+    ),
 ]
-"""Documents to search, as `as_documents` takes them."""
+"""Documents to search, as `as_documents` takes them, with what they may be."""
 
 
 class EvidenceSettings(Settings, together={"retriever": "*", "": "documents"}):
@@ -79,8 +86,6 @@ class EvidenceSettings(Settings, together={"retriever": "*", "": "documents"}):
     same by embeddings), wikipedia, or google (key in SERPER_API_KEY)."""
 
     documents: DocumentSource = None
-    """Documents to search: .txt, .md, .html, .pdf, .jsonl, a Chroma database (chroma.sqlite3); or a
-    dataset."""
 
     queries: bool = False
     """Let the language model write the searches."""

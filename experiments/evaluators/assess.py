@@ -54,6 +54,7 @@ from experiments.findings.table import Table
 from experiments.findings.text import counted, in_sample_remark, interval
 from experiments.settings import SET, Option, Settings, Words, front_door
 from experiments.settings.backend_settings import AlgorithmSettings
+from experiments.settings.inputs import Encoding, Least
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.extraction.relation_models.prompted import STAGE
 from factormodels.extraction.retrieval.web import WebRetriever
@@ -77,7 +78,6 @@ class ClaimSettings(Settings, together={"atoms": "*"}):
     sentence one claim)."""
 
     stride: Stride = "all"
-    """Sentences per call that lists claims, or all."""
 
     revise: bool | None = None
     """Rewrite claims so that they can be understood on their own; by default only those listed by
@@ -106,8 +106,7 @@ class JudgementSettings(
     window: Annotated[int | None, Field(ge=1), Option("TOKENS")] = None
     """How much the language model reads at once; longer passages are read in overlapping parts."""
 
-    least: Annotated[float, Field(ge=0, le=1), Option("P")] = LEAST_PROBABILITY
-    """Smallest probability at which a relation counts."""
+    least: Least = LEAST_PROBABILITY
 
     orders: Literal["both", "needed"] = "both"
     """Orders in which FR3 asks about two passages: both, or the second only where it is needed, to
@@ -141,8 +140,7 @@ class JudgementSettings(
     evidence-and-knowledge, own-knowledge or fastfact; or safe, which rewrites claims to stand alone
     and searches in steps; repeatable."""
 
-    encoding: Annotated[str, Option("NAME")] = DEFAULT_ENCODING
-    """How relations become tables: implication, conditional or mixture."""
+    encoding: Encoding = DEFAULT_ENCODING
 
     dask: Annotated[str | None, Option("ADDRESS")] = None
     """Compute on the Dask cluster at this address, such as tcp://head:8786; models are still asked

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,9 @@ from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import counted, with_interval
 from experiments.progress import tell
 from experiments.settings import SET, Option, Settings, front_door
+from experiments.settings.inputs import Encoding, Least
 from factormodels.claims import Atom
+from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.relation_models.base import TextPair
@@ -88,14 +90,12 @@ class CoherenceSettings(
     whose conflict would lower the consistency most, by their words and the posteriors (value), or
     those most alike by embeddings of a local model (meaning:FOLDER)."""
 
-    least: Annotated[float, Field(ge=0, le=1), Option("P")] = LEAST_PROBABILITY
-    """Least probability of a relation that counts."""
+    least: Least = LEAST_PROBABILITY
 
     model: Model = None
     """Language model that relates claims; as litellm spells it, its key from the environment."""
 
-    encoding: Literal["implication", "conditional", "mixture"] = "implication"
-    """Encoding of relations as factors."""
+    encoding: Encoding = DEFAULT_ENCODING
 
     prior: Annotated[float, Field(ge=0, le=1), Option("P")] = ASSERTED
     """Prior of every claim; a response asserts its claims, and 0.99 takes it at its word."""

@@ -80,7 +80,6 @@ class FastFactRun(
     """FaStfact."""
 
     stride: Stride = "all"
-    """Sentences per call that lists claims, or all."""
 
     context: Literal["chunk", "response"] = "chunk"
     """What such a call sees beside the question: only its chunk of sentences, or the whole response
@@ -106,7 +105,6 @@ class FastFactRun(
     SERPER_API_KEY)."""
 
     documents: DocumentSource = None
-    """Documents to search: .txt, .md, .html, .jsonl; or a dataset."""
 
     pages: Annotated[int, Field(ge=1)] = 5
     """Pages read per claim."""

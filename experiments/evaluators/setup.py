@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 
 from experiments.asking.relation_models import (
     content_hash,
@@ -22,7 +22,6 @@ from experiments.evaluators.purse import Purse
 from experiments.evaluators.response import AssessmentView
 from experiments.evaluators.threads import LocalRelations
 from experiments.settings import Option
-from factormodels.encodings import get_encoding
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.pipeline import (
@@ -50,7 +49,12 @@ if TYPE_CHECKING:
     from experiments.asking.session import Session
     from experiments.evaluators.assess import AssessSettings
 
-Stride = Annotated[str, Option("W"), BeforeValidator(str)]
+Stride = Annotated[
+    str,
+    Option("W"),
+    BeforeValidator(str),
+    Field(description="Sentences per call that lists claims, or all."),
+]
 """Sentences per call: a number, or "all"."""
 
 ATOMS = ("given", "sentences", "model")
@@ -133,7 +137,6 @@ def make_plan(
     if len(set(settings.variant)) < len(settings.variant):
         raise InputError(f"--variant {', '.join(settings.variant)}: one is given twice; keep one")
     views = tuple(AssessmentView(name, settings.encoding, backend) for name in settings.variant)
-    get_encoding(settings.encoding)
     atoms = _atoms(graphs, settings, session.model)
     revise = atoms == "model" if settings.revise is None else settings.revise
     retriever = _retriever_name(graphs, settings, atoms)

@@ -43,7 +43,7 @@ from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import counted, interval, number
 from experiments.progress import tell
 from experiments.settings import SET, ColumnNames, Names, Option, Settings, front_door
-from experiments.settings.inputs import graphs_of
+from experiments.settings.inputs import VariantName, graphs_of
 from factormodels.errors import InputError
 from factormodels.extraction.text_match import leaves_no_topic_out
 from factormodels.io.tables import read_table
@@ -148,7 +148,7 @@ class FitSettings(ColumnSettings, together={"": "save", SET: "*"}):
     """Weight of half the squared couplings of causes: few responses then join claims loosely, many
     as they are joined."""
 
-    variant: Literal["FR1", "FR2", "FR3", "given"] = "FR1"
+    variant: VariantName = "FR1"
     """Relations that are a claim's evidence."""
 
     folds: Annotated[int, Field(ge=0)] = 5

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from calibration.intervals import mean_interval
 from experiments.asking.ledger_table import ledger_table, planned_findings
@@ -20,6 +20,8 @@ from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import counted, with_interval
 from experiments.progress import tell
 from experiments.settings import SET, Option, front_door
+from experiments.settings.inputs import Encoding, VariantName
+from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.relation_models.base import RelationModel
@@ -44,11 +46,10 @@ class OmissionSettings(AskingSettings, together={SET: "relations variant encodin
     """Who says what the response entails: lexical, model, recorded:FILE or nli:FOLDER. By default
     the language model where there is one, else lexical."""
 
-    variant: Literal["given", "FR1", "FR2", "FR3"] = "FR2"
+    variant: VariantName = "FR2"
     """Which recorded relations count for the posteriors of claims and passages."""
 
-    encoding: Literal["implication", "conditional", "mixture"] = "implication"
-    """Encoding of relations as factors."""
+    encoding: Encoding = DEFAULT_ENCODING
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import Field
@@ -25,7 +25,9 @@ from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import counted, with_interval
 from experiments.progress import tell
 from experiments.settings import SET, Option, front_door
+from experiments.settings.inputs import Encoding, Least, VariantName
 from factormodels.claims import CONFLICTS, Atom, Relation, RelationKind
+from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.relation_models.base import RelationModel
@@ -68,15 +70,13 @@ class ReviseSettings(
     """Who judges corrected claims: lexical, model (that of --model), recorded:FILE or nli:FOLDER;
     by default the language model."""
 
-    least: Annotated[float, Field(ge=0, le=1), Option("P")] = LEAST_PROBABILITY
-    """Least probability of a relation that counts."""
+    least: Least = LEAST_PROBABILITY
 
-    variant: Literal["given", "FR1", "FR2", "FR3"] | None = None
+    variant: VariantName | None = None
     """Which recorded relations count; by default FR2, and all as given of a response whose claims
     have relations between them, which FR1, FR2 and FR3 leave out."""
 
-    encoding: Literal["implication", "conditional", "mixture"] = "implication"
-    """Encoding of relations as factors."""
+    encoding: Encoding = DEFAULT_ENCODING
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
-from pydantic import Field
-
 from calibration.self_knowledge import declining_clauses
 from experiments.asking.searchers import (
     RETRIEVERS,
@@ -57,7 +55,7 @@ LABELLER = "factscore"
 _JUDGED = ("S", "NS")
 
 
-class AskSettings(AskingSettings, BatchSettings, together={"": "model", SET: "*"}):
+class AskSettings(AskingSettings, WebSettings, BatchSettings, together={"": "model", SET: "*"}):
     """Asking the model."""
 
     model: Model = None
@@ -65,16 +63,13 @@ class AskSettings(AskingSettings, BatchSettings, together={"": "model", SET: "*"
     with labelled claims. As litellm spells it; its key comes from the environment."""
 
     extract: bool = False
-    """First split responses without claims into claims, and label these by passages."""
+    """First split responses without claims into claims, and label these by passages: of --documents
+    or of --retriever."""
 
     documents: DocumentSource = None
-    """Documents that --extract uses for labels."""
 
     retriever: Annotated[str | None, Option("NAME")] = None
     """A search instead of documents: wikipedia or google."""
-
-    price_search: Annotated[float | None, Field(ge=0), Option("USD")] = None
-    """Price of one web search."""
 
 
 def check_askable(graphs: Sequence[FactGraph], asked: AskSettings, settings: Sequence[str]) -> None:
@@ -165,7 +160,7 @@ def ask_claims(
             graphs,
             Search(
                 EvidenceSettings(documents=asked.documents, top_k=5),
-                WebSettings(price_search=asked.price_search),
+                asked,
                 session,
                 asked.retry_failed,
             ),

@@ -26,7 +26,7 @@ from factormodels.factor_graph import FactorGraph
 from factormodels.io.fact_graph_json import write_fact_graph
 from factormodels.io.files import write_text
 from factormodels.io.networks.uai_results import write_evidence
-from factormodels.variants import variant
+from factormodels.variants import VARIANTS, variant
 from inference import Posterior, entries, infer
 
 
@@ -170,8 +170,6 @@ def save(asked: Exploration, folder: Path) -> list[Path]:
 
 MOST_CONTROLS = 100
 """Claims, passages and relations that a page lets one change, of each."""
-
-VARIANTS = ("given", "FR1", "FR2", "FR3")
 
 
 def serve(

@@ -98,7 +98,10 @@ def key_of(kind: type[Settings], name: str) -> str:
     found = {field: option for option, fields in together.items() for field in fields.split()}
     own = option_of(kind, name).name
     option = found.get(name, "" if own in together else found.get("*", ""))
-    return "" if option == own else option
+    if option == own:
+        return ""
+    # Keys of what is a key itself are keys of the same option.
+    return (key_of(kind, option) if option in kind.model_fields else "") or option
 
 
 @cache
@@ -129,7 +132,7 @@ def choices_of(hint: Any) -> tuple[Any, ...]:
     """The values of a literal type, or of one that may also be None; none of another type."""
     if get_origin(hint) is Literal:
         return get_args(hint)
-    return next((get_args(each) for each in get_args(hint) if get_origin(each) is Literal), ())
+    return next(filter(None, map(choices_of, get_args(hint))), ())
 
 
 def _listed(value: Any) -> Any:

@@ -25,6 +25,7 @@ from experiments.settings import (
     Words,
     declared_in,
     front_door,
+    key_of,
 )
 from factormodels.errors import InputError
 from tests.refusals import refused
@@ -109,6 +110,38 @@ def test_every_way_of_asking_gives_the_same_settings(capsys: pytest.CaptureFixtu
     changed = measure("t.csv", Measure.of(fields), seed=4).settings
     assert changed == {**given, "seed": 4}
     assert asked_for(capsys=capsys) == Measure().model_dump(mode="json")
+
+
+class Web(Settings, together={"search": "*"}):
+    """Requests."""
+
+    contact: str = ""
+    """Who asks."""
+
+
+class Searching(Web, together={"search": "at"}):
+    """A search of its own."""
+
+    search: str = ""
+    """Where."""
+
+    at: str = ""
+    """When."""
+
+
+class Measuring(Web, together={SET: "*"}):
+    """A search among others."""
+
+    search: str = ""
+    """Where."""
+
+
+def test_keys_of_what_is_a_key_itself_are_keys_of_the_same_option() -> None:
+    assert [key_of(Searching, name) for name in ("search", "at", "contact")] == [
+        "",
+        *["search"] * 2,
+    ]
+    assert [key_of(Measuring, name) for name in ("search", "contact")] == [SET, SET]
 
 
 def test_only_what_is_given_is_given() -> None:

@@ -143,7 +143,7 @@ def test_bad_evidence_is_refused(graph_file: Path, evidence: str, said: tuple[st
         (["--backend", "exactt"], ("'exactt'", "did you mean 'exact'", "exact, lbp")),
         (
             ["--variant", "encoding=conditonal"],
-            ("'conditonal'", "did you mean 'conditional'", "implication, conditional"),
+            ("encoding conditonal", "did you mean 'conditional'", "implication, conditional"),
         ),
         (["--backend", "dampin=0.5"], ("dampin", "'damping'")),
         (["--backend", "damping=half"], ("damping", "'half'", "number")),
@@ -156,7 +156,7 @@ def test_bad_evidence_is_refused(graph_file: Path, evidence: str, said: tuple[st
         (["--backend", "=1"], ("'=1'", "key=value")),
         (["--backend", "damping=0.1,damping=0.2"], ("damping", "twice")),
         (["--backend", "damping=[1"], ("damping=[1", "YAML")),
-        (["--variant", "FR4"], ("'FR4'", "did you mean 'FR", "FR1, FR2, FR3")),
+        (["--variant", "FR4"], ("--variant FR4", "did you mean 'FR", "FR1, FR2, FR3")),
         (["--response", "r9"], ("'r9'", "figure-1")),
         (["--report", "absent/page.html"], ("absent/page.html", "existing folder")),
     ],

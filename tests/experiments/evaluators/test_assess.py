@@ -166,7 +166,7 @@ def test_a_backend_and_its_settings(notes: Path) -> None:
         ("answer.txt --documents notes --variant FR4", "'FR4' is unknown"),
         ("answer.txt --documents notes --variant given", "'given' is unknown"),
         ("demonstration --variant FR1 --variant FR1", "given twice"),
-        ("answer.txt --documents notes --variant encoding=x", "'x' is unknown"),
+        ("answer.txt --documents notes --variant encoding=x", "encoding x is unknown"),
         ("answer.txt --documents notes --backend x", "'x' is unknown"),
         ("answer.txt --documents notes --relations x", "--relations 'x'"),
         ("answer.txt --documents notes --relations recorded:no", "no such file"),

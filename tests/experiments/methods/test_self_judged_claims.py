@@ -327,6 +327,20 @@ def test_what_cannot_be_asked_is_refused(more: dict[str, Any], message: str) -> 
     refused(message, self_knowledge, graphs(with_claims=True), model=model, **more)
 
 
+@pytest.mark.parametrize(
+    ("search", "message"),
+    [
+        ({"retriever": "wikipedia", "contact": "ä"}, "contact"),
+        ({"retriever": "google", "max_cost": 1}, "the price of a search is not known"),
+        ({"documents": ["a text"], "search_base": "http://x"}, "`search_base` is for"),
+    ],
+)
+def test_what_is_said_of_searches_of_the_web_is_heard(search: dict[str, Any], message: str) -> None:
+    model = AnsweringModel(well_behaved)
+    bare = graphs(with_claims=False)
+    refused(message, self_knowledge, bare, model=model, extract=True, **search)
+
+
 def test_claims_without_labels_are_refused_before_anything_is_asked() -> None:
     bare = [FactGraph("r", (Atom("a1", "It is."),), response="It is.")]
     refused("no claim has a label", self_knowledge, bare, model=AnsweringModel(well_behaved))
