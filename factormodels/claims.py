@@ -94,6 +94,19 @@ def _fine(value: object) -> bool:
     return type(value) is float and 0.0 <= value <= 1.0
 
 
+def _fine_distribution(value: object) -> bool:
+    """Whether it is what `validated_distribution` returns, in the usual case of four kinds."""
+    return (
+        type(value) is tuple
+        and len(value) == _N_EVIDENCE_KINDS
+        and _fine(value[0])
+        and _fine(value[1])
+        and _fine(value[2])
+        and _fine(value[3])
+        and abs(math.fsum(value) - 1.0) < 1e-12
+    )
+
+
 def _validated_text(value: object, where: str) -> None:
     if not isinstance(value, str):
         raise InputError(f"{where}: {value!r} is not text; leave it empty where there is none")
@@ -223,8 +236,8 @@ class Relation:
         if (
             self.source != self.target
             and type(self.kind) is RelationKind
-            and self.distribution is None
             and _fine(self.probability)
+            and (self.distribution is None or _fine_distribution(self.distribution))
         ):
             return
         where = f"relation {self.source!r} -> {self.target!r}"

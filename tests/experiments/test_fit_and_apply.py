@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -22,9 +23,15 @@ from tests.commands import called
 pytest.importorskip("torch")
 
 
+@cache
+def embedded() -> tuple[FactGraph, ...]:
+    """The embedded biographies, which no test changes: they are read once."""
+    return datasets.load("factscore").graphs
+
+
 def biographies(first: int, last: int) -> list[FactGraph]:
     """Some of the embedded biographies."""
-    return list(datasets.load("factscore").graphs[first:last])
+    return list(embedded()[first:last])
 
 
 def made_by(graphs: list[FactGraph], model: str) -> list[FactGraph]:

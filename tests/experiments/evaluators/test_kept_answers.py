@@ -14,7 +14,7 @@ import pytest
 
 from factormodels import read_many
 from factormodels.extraction.language_model.cache import AnswerCache
-from tests.experiments.conftest import environment, write_batch
+from tests.experiments.conftest import environment, invoke, write_batch
 from tests.experiments.evaluators.test_assess_model import provider, stage_of
 from tests.factormodels.extraction.questions import question_of
 from tests.factormodels.extraction.server import Reply, ScriptedServer
@@ -37,13 +37,16 @@ def slow_provider(request: dict[str, Any], number: int) -> Reply:
     return provider(request, number)
 
 
+def command(url: str) -> tuple[str, ...]:
+    model = (f"openai/scripted,api-base={url}", "concurrency=8")
+    options = (option for setting in model for option in ("--model", setting))
+    return ("assess", "batch.jsonl", "--documents", "notes", *options)
+
+
 def assess(folder: Path, url: str, *more: str) -> subprocess.Popen[str]:
-    options = ["--documents", "notes", "--model", f"openai/scripted,api-base={url}"]
-    options += ["--model", "concurrency=8"]
-    command = [sys.executable, "-c", INTERRUPTIBLE, "assess", "batch.jsonl", *options, *more]
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
-        env=environment(),
+        [sys.executable, "-c", INTERRUPTIBLE, *command(url), *more],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder, env=environment(),
     )  # fmt: skip
 
 
@@ -77,9 +80,7 @@ def test_one_file_holds_every_answer_however_the_command_ends(
         assert asked - 8 * (sent is not None) <= len(kept) <= asked
         finished = len(kept)
         kept.close()
-        again = assess(keyed, server.url, "--out", "again", "--model", "cache=copied.sqlite")
-        _, errors = again.communicate(timeout=600)
-        assert again.returncode == 0, errors
+        invoke(*command(server.url), "--out", "again", "--model", "cache=copied.sqlite")
         whole = len(server.requests) - asked + finished
         # Nothing that the copy holds is asked for again.
         assert whole == len(AnswerCache(copied, read_only=True))
@@ -100,18 +101,15 @@ def test_an_interrupted_budget_goes_on_where_it_was(keyed: Path, amount: str) ->
         assert interrupted.returncode == 130, errors
         before = len(server.requests)
         kept = len(AnswerCache(keyed / "answers.sqlite", read_only=True))
-        again = assess(keyed, server.url, *more, "--out", "o")
-        _, errors = again.communicate(timeout=600)
-        assert again.returncode == 0, errors
+        invoke(*command(server.url), *more, "--out", "o")
         asked = [question_of(each) for each in server.requests if stage_of(each) == "relations"]
         # Only what was under way is asked for again, at most 8 calls.
         assert len(asked) - len(set(asked)) <= before - kept <= 8
         whole = len(AnswerCache(keyed / "answers.sqlite", read_only=True))
         # The share of each of sixteen responses is of 4.3 calls.
         assert whole == len(set(asked)) == (60 if amount == "60" else 64)
-        calm = assess(keyed, server.url, *more, "--out", "calm", "--model", "cache=calm.sqlite")
-        _, errors = calm.communicate(timeout=600)
-        assert calm.returncode == 0, errors
+        calm = ("--out", "calm", "--model", "cache=calm.sqlite")
+        invoke(*command(server.url), *more, *calm)
     told = [graph.metadata["relations"] for graph in read_many(keyed / "o/graphs.jsonl")]
     assert sum(one["asked"] for one in told) == whole
     assert any(one["unasked"] for one in told)
