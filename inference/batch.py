@@ -11,12 +11,13 @@ import os
 import time
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from factormodels.arrays import number_array
+from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, InferenceError, Result
@@ -24,6 +25,9 @@ from inference.evidence import WithoutEvidence, checked_graph, with_observed, wi
 from inference.posterior import Posterior
 from inference.registry import as_backend, entries
 from inference.stacked_graphs import end_of_range
+
+if TYPE_CHECKING:
+    from factormodels.fact_graph import FactGraph
 
 _WINDOW = 2048
 _WINDOW_ENTRIES = 10_000_000
@@ -281,3 +285,31 @@ def _checked_rows(graph: FactorGraph, log_values: ArrayLike) -> NDArray[np.float
             "-inf"
         )
     return rows
+
+
+def claim_posteriors(
+    graphs: Sequence[FactGraph],
+    encoding: str = DEFAULT_ENCODING,
+    backend: str | Backend = "auto",
+    **settings: Any,
+) -> NDArray[np.float64]:
+    """P(true) of every claim of responses, in order, (n_claims,).
+
+    Args:
+        graphs: the responses.
+        encoding: encoding of their relations.
+        backend: the backend, by name or built.
+        settings: its settings, if it is given by name.
+
+    Raises:
+        InputError: as `infer_batch` does, or for an unknown encoding.
+        InferenceError: as `infer_batch` does.
+    """
+    factors = [graph.to_factor_graph(encoding) for graph in graphs]
+    answers = infer_batch(factors, backend, **settings)
+    # Claims come before contexts in a fact graph's factor graph; all variables are binary.
+    parts = [
+        answer.marginals.flat[1 : 2 * len(graph.atoms) : 2]
+        for graph, answer in zip(graphs, answers, strict=True)
+    ]
+    return np.concatenate(parts)

@@ -121,22 +121,8 @@ class Design:
         made = encode_many(self.facts.kinds, p, target_priors, self.encoding, self.facts.rest)
         return np.exp(made)
 
-    @cached_property
-    def _affine(self) -> tuple[Floats, Floats]:
-        """Tables at a probability of 0, and how far they are from those at 1, (m, 2, 2) each.
-
-        Of an encoding that no prior of a target enters.
-        """
-        zero = np.zeros(len(self.facts.kinds))
-        low = self._tables(zero, zero)
-        return low, self._tables(zero + 1.0, zero) - low
-
     def _relative_slopes(self, priors: Floats, p: Floats) -> tuple[Floats, Floats]:
         """Derivatives of relations' log tables by p and by the target's prior, (m, 2, 2) each."""
-        if self.encoding != "conditional":
-            low, step = self._affine
-            by_p = _divided(step, low + p[:, None, None] * step)
-            return by_p, np.zeros_like(by_p)
         of_target = priors[self.facts.pairs[:, 1]]
         tables, zero, one = self._tables(p, of_target), np.zeros_like(p), np.ones_like(p)
         return (

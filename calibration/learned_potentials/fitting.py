@@ -46,6 +46,9 @@ _INNER_FOLDS, _INNER_ITERATIONS = 3, 60
 _COUPLING = 0.8
 """Where couplings begin: at 0 their cost is flat."""
 
+_HELD = 60.0
+"""Log odds that hold a claim at its label: its other state counts 1e-26."""
+
 _TOLERANCE = 1e-3
 """Largest entry of a gradient at convergence, of a cost summed over claims: it leaves less than a
 thousandth of a standard error, whose gradient is of the order of the root of their number."""
@@ -443,8 +446,9 @@ class _Problem:
 
         odds, couplings, biases = self._parts(values)
         if self.objective is Objective.LIKELIHOOD:
-            free = log_partition(odds, None, couplings, biases, self.forest)
-            return free - log_partition(odds, signs, couplings, biases, self.forest)
+            rest = couplings, biases, self.forest
+            held = log_partition(odds + _HELD * signs, *rest) - _HELD * (signs > 0).sum(1)
+            return log_partition(odds, *rest) - held
         odds = marginal_log_odds(odds, couplings, biases, self.forest)
         if self.objective is Objective.BRIER:
             # Twice, so that penalties weigh about as under the log loss.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -89,11 +90,8 @@ def cross_fitting(
     *,
     n_folds: int = 5,
     seed: int = 0,
-    objective: str = Objective.LIKELIHOOD,
     backend: str | Backend = "auto",
-    penalty: float | None = None,
-    max_iterations: int = 500,
-    with_errors: bool = True,
+    **settings: Any,
 ) -> CrossFitting:
     """Cross-fitting of potentials; nothing is fitted yet.
 
@@ -102,29 +100,21 @@ def cross_fitting(
         potentials: what is learned.
         n_folds: number of folds, from 2 to the number of responses with a label.
         seed: seed of the folds.
-        objective, backend, penalty, max_iterations, with_errors: as in `fit_potentials`.
+        backend: as in `fit_potentials`.
+        settings: other settings of `fit_potentials`.
 
     Raises:
         InputError: as `fit_potentials` does, or for a number of folds outside its range.
         MissingDependencyError: if a library that the backend needs is not installed.
     """
     kept, built = with_labels(graphs), as_backend(backend)
-    fit = partial(
-        fit_potentials,
-        backend=built,
-        objective=objective,
-        penalty=penalty,
-        max_iterations=max_iterations,
-        quiet=True,
-        with_errors=with_errors,
-    )
     return CrossFitting(
         graphs=tuple(kept),
         fold=response_folds([graph.id for graph in kept], n_folds, seed),
         potentials=potentials,
         parameters=resolve(potentials, kept),
         backend=built,
-        fit=fit,
+        fit=partial(fit_potentials, backend=built, quiet=True, **settings),
     )
 
 
@@ -166,24 +156,26 @@ def cross_validate(crossing: CrossFitting) -> CrossValidation:
         InputError: as `fit_potentials` does.
         InferenceError: if the backend cannot answer for these responses.
     """
-    fold, encoding = crossing.fold, crossing.potentials.encoding
     fits, applied = crossing.learned()
-    learned = _judged(applied, encoding, crossing.backend)
-    default = _judged(crossing.graphs, encoding, crossing.backend)
+    learned, default = (
+        _judged(graphs, crossing.potentials.encoding, crossing.backend)
+        for graphs in (applied, crossing.graphs)
+    )
     known = [
         (graph.id, atom.id, int(atom.label))
         for graph in crossing.graphs
         for atom in graph.atoms
         if atom.label is not None
     ]
+    responses, atoms, labels = zip(*known, strict=True)
     return CrossValidation(
         p=learned[0],
         default=default[0],
-        labels=np.array([label for _, _, label in known], dtype=np.int64),
-        responses=tuple(response for response, _, _ in known),
-        atoms=tuple(atom for _, atom, _ in known),
+        labels=np.array(labels, dtype=np.int64),
+        responses=responses,
+        atoms=atoms,
         ids=tuple(graph.id for graph in crossing.graphs),
-        fold=fold,
+        fold=crossing.fold,
         log_likelihood=learned[1],
         default_log_likelihood=default[1],
         fits=fits,

@@ -32,9 +32,7 @@ from factormodels.recorded_verdicts import ASSESSORS_KEY, RecordedVerdict, verdi
 
 FORMAT, VERSION = "factormodels judge", 1
 
-_NO_JUDGE = (
-    "this is no judge; give the file that factormodels fit wrote, and then the responses"
-)
+_NO_JUDGE = "this is no judge; give the file that factormodels fit wrote, and then the responses"
 
 NAME = "judge"
 """What posteriors of a judge are recorded under."""

@@ -48,7 +48,8 @@ from calibration.validation import Floats, Integers
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import variant
-from inference import Backend, get_backend, infer_batch
+from inference import get_backend
+from inference.batch import claim_posteriors
 
 Make = Callable[[FactGraph], FactGraph]
 """From a response as recorded to the graph that is learned on."""
@@ -99,18 +100,6 @@ def cross_fit_task(graphs: Sequence[FactGraph], n_folds: int, seed: int) -> Cros
     fold = response_folds([graph.id for graph in kept], n_folds, seed)[table.responses]
     default = claim_posteriors([variant(graph, "FR1") for graph in kept])
     return CrossFitTask(kept, table, fold, default, n_folds, seed)
-
-
-def claim_posteriors(
-    graphs: Sequence[FactGraph], encoding: str = "implication", backend: str | Backend = "auto"
-) -> Floats:
-    """Posterior of each claim of graphs as they are, (n,)."""
-    answers = infer_batch([graph.to_factor_graph(encoding) for graph in graphs], backend)
-    parts = [
-        answer.marginals.of_state(1)[: len(graph.atoms)]
-        for graph, answer in zip(graphs, answers, strict=True)
-    ]
-    return np.concatenate(parts)
 
 
 @dataclass(frozen=True)

@@ -63,60 +63,47 @@ def forest_of(levels: Sequence[tuple[str, Integers]]) -> Forest:
     return Forest(tuple(parents), tuple(sizes))
 
 
-def log_partition(
-    log_odds: Tensor, signs: Tensor | None, couplings: Tensor, biases: Tensor, forest: Forest
-) -> Tensor:
-    """Natural logarithm of the sum over all causes and all claims that are not held, (b,).
+def log_partition(log_odds: Tensor, couplings: Tensor, biases: Tensor, forest: Forest) -> Tensor:
+    """Natural logarithm of the sum over all claims and causes, (b,).
 
     Args:
         log_odds: of each claim being true, (b, n).
-        signs: 1 for a claim that is held true, -1 for one held false, 0 for one that is free,
-            (b, n); None: all are free.
         couplings: of each level, (b, levels).
         biases: log odds of the causes of each level by themselves, (b, levels).
         forest: what stands above what.
     """
     import torch
 
-    total = couplings.new_zeros(len(log_odds))
-    field, held = log_odds, signs
-    for place, (above, size) in enumerate(zip(forest.parents, forest.sizes, strict=True)):
+    fields, _ = _upward(log_odds, couplings, biases, forest)
+    total = torch.logaddexp(fields[-1], torch.zeros_like(fields[-1])).sum(1)
+    for place, field in enumerate(fields[:-1]):
         half = (couplings[:, place : place + 1] / 2).expand_as(field)
-        zero = torch.logaddexp(half, field - half)
-        message = _through(field, couplings[:, place : place + 1])
-        if held is not None:
-            zero = torch.where(held == 0, zero, torch.where(held > 0, field - half, half))
-            message = torch.where(held == 0, message, 2 * half * held)
-            held = None
-        total = total + zero.sum(1)
-        field = _summed(message, above, size) + biases[:, place : place + 1]
-    free = torch.logaddexp(field, torch.zeros_like(field))
-    if held is not None:
-        free = torch.where(held == 0, free, torch.where(held > 0, field, 0.0))
-    return total + free.sum(1)
+        total = total + torch.logaddexp(half, field - half).sum(1)
+    return total
 
 
 def marginal_log_odds(
     log_odds: Tensor, couplings: Tensor, biases: Tensor, forest: Forest
 ) -> Tensor:
-    """Posterior log odds of every claim, (b, n).
-
-    Args:
-        log_odds: of each claim by itself, (b, n).
-        couplings: of each level, (b, levels).
-        biases: log odds of the causes of each level by themselves, (b, levels).
-        forest: what stands above what.
-    """
-    fields, messages = [log_odds], []
-    for place, (above, size) in enumerate(zip(forest.parents, forest.sizes, strict=True)):
-        messages.append(_through(fields[-1], couplings[:, place : place + 1]))
-        fields.append(_summed(messages[-1], above, size) + biases[:, place : place + 1])
+    """Posterior log odds of every claim, (b, n); arguments as those of `log_partition`."""
+    fields, messages = _upward(log_odds, couplings, biases, forest)
     down = fields[-1] * 0.0
     for place in reversed(range(len(messages))):
         shared = (fields[place + 1] + down)[:, forest.parents[place]]
         cavity = shared - messages[place]
         down = _through(cavity, couplings[:, place : place + 1])
     return log_odds + down
+
+
+def _upward(
+    log_odds: Tensor, couplings: Tensor, biases: Tensor, forest: Forest
+) -> tuple[list[Tensor], list[Tensor]]:
+    """Log odds of each level by what stands below it, and what each level tells the next."""
+    fields, messages = [log_odds], []
+    for place, (above, size) in enumerate(zip(forest.parents, forest.sizes, strict=True)):
+        messages.append(_through(fields[-1], couplings[:, place : place + 1]))
+        fields.append(_summed(messages[-1], above, size) + biases[:, place : place + 1])
+    return fields, messages
 
 
 def _through(field: Tensor, coupling: Tensor) -> Tensor:

@@ -63,30 +63,6 @@ def labelled_atoms(graphs: Sequence[FactGraph], where: str) -> LabelledAtoms:
     return LabelledAtoms(labels[kept], responses[kept], kept)
 
 
-def atom_posteriors(
-    graphs: Sequence[FactGraph],
-    encoding: str,
-    backend: str | Backend = "auto",
-    **settings: Any,
-) -> Floats:
-    """P(true) of every atom of responses, in order, (n_atoms,).
-
-    Args:
-        graphs: the responses.
-        encoding: encoding of their relations.
-        backend: the backend, by name or built.
-        settings: its settings, if it is given by name.
-    """
-    factors = [graph.to_factor_graph(encoding) for graph in graphs]
-    answers = infer_batch(factors, backend, **settings)
-    # Atoms come before contexts in a fact graph's factor graph; all variables are binary.
-    parts = [
-        answer.marginals.flat[1 : 2 * len(graph.atoms) : 2]
-        for graph, answer in zip(graphs, answers, strict=True)
-    ]
-    return np.concatenate(parts)
-
-
 def context_posteriors(graphs: Sequence[FactGraph], encoding: str) -> Floats:
     """The exact P(true) of every context of responses, in order, (n_contexts,)."""
     answers = infer_batch([graph.to_factor_graph(encoding) for graph in graphs])

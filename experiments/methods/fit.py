@@ -25,7 +25,6 @@ from calibration.learned_potentials import (
     read_judge,
 )
 from calibration.learned_potentials.columns import records_texts
-from calibration.learned_potentials.methods import claim_posteriors
 from calibration.learned_potentials.rivals import (
     Learner,
     base_rate,
@@ -48,6 +47,7 @@ from factormodels.errors import InputError
 from factormodels.extraction.text_match import leaves_no_topic_out
 from factormodels.io.tables import read_table
 from factormodels.variants import variant
+from inference.batch import claim_posteriors
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,7 +14,6 @@ from calibration.folds import folds_of
 from calibration.learned_potentials.columns import RESPONSE, SENTENCE
 from calibration.learned_potentials.graph_folds import cross_fitting
 from calibration.learned_potentials.graphs import PENALTY, classes
-from calibration.learned_potentials.methods import claim_posteriors
 from calibration.learned_potentials.terms import Potentials, Term
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
@@ -28,6 +27,7 @@ from factormodels import datasets
 from factormodels.claims import Context, Relation, RelationKind
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import between_claims, variant
+from inference.batch import claim_posteriors
 
 ALONE, RELATED, CAUSES = "evidence alone", "relations between claims", "hidden causes"
 _SURE = 0.6

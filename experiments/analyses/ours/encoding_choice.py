@@ -13,7 +13,6 @@ from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import estimate_figure
 from experiments.analyses.interval_values import named, tiny
 from experiments.analyses.posteriors import (
-    atom_posteriors,
     context_posteriors,
     labelled_atoms,
     score_change,
@@ -26,6 +25,7 @@ from experiments.findings.text import number
 from experiments.study.config import STRICT, DatasetChoice
 from factormodels.claims import RelationKind
 from factormodels.fact_graph import FactGraph
+from inference.batch import claim_posteriors
 
 ENCODINGS = ("implication", "conditional", "mixture")
 """Those compared, the first of which the others are compared with."""
@@ -114,7 +114,7 @@ def comparison(
         InputError: if no atom is labelled.
     """
     atoms = labelled_atoms(graphs, where)
-    p = {name: atom_posteriors(graphs, name)[atoms.kept] for name in ENCODINGS}
+    p = {name: claim_posteriors(graphs, name)[atoms.kept] for name in ENCODINGS}
     # Paired: the same redrawn responses under all, whose difficulty cancels.
     changes = {
         (name, other): score_change("brier", p[name], p[other], atoms, seed)

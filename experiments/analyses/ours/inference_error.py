@@ -16,7 +16,6 @@ from experiments.analyses.figures import estimate_figure
 from experiments.analyses.interval_values import interval_text, kendall, named, tiny
 from experiments.analyses.posteriors import (
     LabelledAtoms,
-    atom_posteriors,
     built_backends,
     labelled_atoms,
     score_change,
@@ -28,6 +27,7 @@ from experiments.study.config import STRICT, BackendChoice, DatasetChoice, Encod
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.fact_graph import FactGraph
 from inference import Backend
+from inference.batch import claim_posteriors
 
 SCORES = {"brier": "brier", "mae": "precision_mae"}
 """Scores by what the tables call them."""
@@ -116,13 +116,13 @@ def effects(
         InputError: if no atom is labelled.
     """
     atoms = labelled_atoms(graphs, where)
-    exact = atom_posteriors(graphs, encoding)[atoms.kept]
+    exact = claim_posteriors(graphs, encoding)[atoms.kept]
     scores = scores_with_intervals(exact, atoms, tuple(SCORES.values()), seed)
     baseline: dict[str, Any] = {"n_responses": len(atoms.grouping.responses), "n_atoms": len(exact)}
     baseline |= {name.replace("precision_mae", "mae"): value for name, value in scores.items()}
     rows = []
     for label, backend in backends:
-        p = atom_posteriors(graphs, encoding, backend)[atoms.kept]
+        p = claim_posteriors(graphs, encoding, backend)[atoms.kept]
         rows.append({"backend": label, **_moved(p, exact, atoms, seed)})
         step()
     return baseline, rows

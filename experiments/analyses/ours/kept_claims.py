@@ -13,12 +13,13 @@ from calibration.recalibration.conformal import Guarantee, held_out
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import line_figure
-from experiments.analyses.posteriors import atom_posteriors, labelled_atoms
+from experiments.analyses.posteriors import labelled_atoms
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.study.config import STRICT, Count, DatasetChoice
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import variant
+from inference.batch import claim_posteriors
 
 Share = Annotated[float, Field(gt=0, lt=1)]
 
@@ -71,7 +72,7 @@ def probabilities(graphs: Sequence[FactGraph], name: str) -> Floats:
     votes = [graph.metadata.get("votes", {}).get(a.id) for graph in graphs for a in graph.atoms]
     if all(votes):
         return np.array([each.count("Y") / len(each) for each in votes])
-    return atom_posteriors([variant(graph, name) for graph in graphs], "implication")
+    return claim_posteriors([variant(graph, name) for graph in graphs], "implication")
 
 
 def promised_rows(

@@ -13,11 +13,12 @@ from calibration.scores import smooth_ece
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import line_figure
 from experiments.analyses.interval_values import difference_of_clusters, named
-from experiments.analyses.posteriors import atom_posteriors, labelled_atoms, scores_with_intervals
+from experiments.analyses.posteriors import labelled_atoms, scores_with_intervals
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.study.config import STRICT, DatasetChoice, Encoding, Probability
 from experiments.study.data import StudyData
+from inference.batch import claim_posteriors
 
 SCORES = ("calibration_slope", "calibration_in_the_large", "brier", "auroc")
 
@@ -116,7 +117,7 @@ def calibration_row(
     """
     atoms, before = (labelled_atoms(each.graphs, each.name) for each in (data, untouched))
     p, q = (
-        atom_posteriors(each.graphs, encoding)[known.kept]
+        claim_posteriors(each.graphs, encoding)[known.kept]
         for each, known in ((data, atoms), (untouched, before))
     )
     losses, others = (

@@ -18,11 +18,12 @@ from experiments.analyses.ours.shared.fifths import decline_figure, fifths_table
 from experiments.analyses.ours.shared.known_posteriors import error_row, known_posteriors
 from experiments.analyses.ours.shared.scored_views import CERTIFIED, EXACT, LEARNED, MADE, Found
 from experiments.analyses.ours.shared.view_tables import SAID, view_table
-from experiments.analyses.posteriors import atom_posteriors, built_backends, labelled_atoms
+from experiments.analyses.posteriors import built_backends, labelled_atoms
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import data_frame
 from experiments.study.config import STRICT, BackendChoice, Count, DatasetChoice, Encoding
 from factormodels.variants import variant
+from inference.batch import claim_posteriors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -115,7 +116,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
                     found[view.variant, view.title, certain] = known.p
                 rows["graphs"].append({**head, **known.shape})
                 for label, backend in backends:
-                    p = atom_posteriors(viewed, view.encoding, backend)[atoms.kept]
+                    p = claim_posteriors(viewed, view.encoding, backend)[atoms.kept]
                     found[view.variant, view.title, label] = p
                     error = error_row(p, known, atoms, seed)
                     rows["errors"].append(head | {"backend": label} | error)

@@ -106,14 +106,14 @@ def without_texts(graph: FactGraph) -> FactGraph:
 
 
 def test_a_judge_of_texts_has_another_for_responses_without(tmp_path: Path) -> None:
-    graphs = [tied(seed) for seed in range(20)]
+    graphs, settings = [tied(seed) for seed in range(20)], FieldSettings(penalty=3.0)
     families = ("evidence", "position", "texts")
-    learn_judge(graphs, families=families).save(tmp_path / "judge.json")
+    learn_judge(graphs, settings, families=families).save(tmp_path / "judge.json")
     judge = read_judge(tmp_path / "judge.json")
     silent = [without_texts(graph) for graph in graphs]
     assert judge.reading(graphs) is judge
     other = judge.reading([graphs[0], silent[1]])
-    plain = learn_judge(silent, families=families[:2])
+    plain = learn_judge(silent, settings, families=families[:2])
     p, q = (each.probabilities(each.table(silent)) for each in (plain, other))
     # The file has all digits; only the sums of the fit may differ.
     assert q == pytest.approx(p, abs=1e-9)

@@ -14,6 +14,7 @@ from calibration.learned_potentials import (
     RESPONSE,
     SENTENCE,
     ClaimTable,
+    Field,
     FieldSettings,
     ShiftStatus,
     claim_table,
@@ -59,7 +60,7 @@ def test_sums_over_causes_are_those_of_enumeration() -> None:
     odds, couplings, biases = (
         torch.from_numpy(np.array([each], np.float64)) for each in (log_odds, COUPLINGS, BIASES)
     )
-    found = log_partition(odds, None, couplings, biases, forest)
+    found = log_partition(odds, couplings, biases, forest)
     # Sums of a thousand terms in double precision.
     assert float(found) == pytest.approx(np.log(weights.sum()), abs=1e-9)
     marginals = torch.sigmoid(marginal_log_odds(odds, couplings, biases, forest))[0].numpy()
@@ -67,7 +68,8 @@ def test_sums_over_causes_are_those_of_enumeration() -> None:
     assert marginals == pytest.approx(expected, abs=1e-9)
     held = torch.tensor([[1.0, 0.0, -1.0, 0.0, 1.0]]).double()
     kept = [weight for weight, s in zip(weights, states, strict=True) if s[0] and s[4] and not s[2]]
-    found = log_partition(odds, held, couplings, biases, forest)
+    # Held by log odds that outweigh all others, of which those of the true ones are taken off.
+    found = log_partition(odds + 60 * held, couplings, biases, forest) - 2 * 60
     assert float(found) == pytest.approx(np.log(sum(kept)), abs=1e-9)
 
 
@@ -117,6 +119,11 @@ FREE = FieldSettings(penalty=0.0, coupling_penalty=0.2)
 """Nothing but the labels decides, except of what they leave open."""
 
 
+def without_errors(table: ClaimTable, settings: FieldSettings) -> Field:
+    """Return the field that `fit_field` gives, but for its covariance, which takes time."""
+    return fit_fields(table, [table.labelled], settings)[0]
+
+
 def test_what_drew_the_labels_is_recovered() -> None:
     settings = replace(FREE, objective="likelihood")
     fitted = fit_field(_drawn(400, 0), settings)
@@ -131,7 +138,7 @@ def test_what_drew_the_labels_is_recovered() -> None:
 
 @pytest.mark.parametrize("objective", ["log_loss", "brier"])
 def test_marginals_alone_tell_what_columns_are_worth(objective: str) -> None:
-    fitted = fit_field(_drawn(400, 0), replace(FREE, objective=objective))
+    fitted = without_errors(_drawn(400, 0), replace(FREE, objective=objective))
     weights = fitted.parameters[0, :2] / fitted.scale.spread
     # Six standard errors of 4,800 labels; couplings are hardly known from marginals.
     assert np.all(np.abs(weights - [1.0, -0.5]) < 0.25)
@@ -159,15 +166,15 @@ def _of_the_field(n_responses: int, seed: int) -> ClaimTable:
 @pytest.mark.slow
 def test_intervals_hold_what_drew_the_labels() -> None:
     held = []
-    for seed in range(24):
+    for seed in range(12):
         settings = replace(FREE, objective="likelihood")
         fitted = fit_field(_of_the_field(80, 100 + seed), settings)
         assert fitted.standard_errors is not None
         weights = fitted.parameters[0, :2] / fitted.scale.spread
         errors = fitted.standard_errors[:2] / fitted.scale.spread
         held.append(np.abs(weights - [1.0, -0.5]) < 1.96 * errors)
-    # Of 48 intervals at 95 % fewer than 41 hold the truth once in 100 tries.
-    assert np.sum(held) >= 41
+    # Of 24 intervals at 95 % fewer than 20 hold the truth once in 100 tries.
+    assert np.sum(held) >= 20
 
 
 def test_one_claim_in_a_sentence_does_not_tell_its_coupling() -> None:
@@ -198,8 +205,8 @@ def test_one_claim_in_a_sentence_does_not_tell_its_coupling() -> None:
 def test_causes_follow_a_share_that_a_fixed_prior_misses() -> None:
     settings = replace(FREE, objective="likelihood")
     known, plain = _drawn(300, 0), _drawn(300, 0)
-    causes = fit_field(known, settings)
-    without = fit_field(plain.of(plain.names, ()), settings)
+    causes = without_errors(known, settings)
+    without = without_errors(plain.of(plain.names, ()), settings)
     # Of all responses that are drawn, those with the largest share of true claims.
     others = _drawn(300, 5)
     share = np.bincount(others.responses, others.labels) / 12
@@ -233,7 +240,7 @@ def test_few_labels_join_claims_loosely() -> None:
 
 def test_many_labels_outweigh_the_penalty_of_couplings() -> None:
     drawn = _of_the_field(400, 0)
-    free, held = (fit_field(drawn, one) for one in (FREE, FieldSettings(penalty=0.0)))
+    free, held = (without_errors(drawn, one) for one in (FREE, FieldSettings(penalty=0.0)))
     assert held.couplings[0] == pytest.approx(free.couplings[0], rel=0.2)
 
 
@@ -251,7 +258,7 @@ def test_shares_of_details_weigh_as_details_do_until_passages_hold_fewer() -> No
         )
 
     known, fewer = shares(0.8), shares(0.6)
-    field = fit_field(known, FieldSettings(penalty=0.0))
+    field = without_errors(known, FieldSettings(penalty=0.0))
     weight = field.parameters[0, 0] / field.scale.spread[0]
     assert weight == pytest.approx(4 * np.log(0.8 * 0.7 / (0.3 * 0.2)), rel=0.05)
     # Where passages hold less of what is true, true claims look false, and the test of shift says
@@ -269,7 +276,7 @@ def test_noise_of_labels_compresses_log_odds_and_keeps_the_order() -> None:
     flipped = np.random.default_rng(1).random(len(table.labels)) < 0.15
     noisy = replace(table, labels=np.where(flipped, 1 - table.labels, table.labels))
     settings = FieldSettings(penalty=0.0)
-    clean, worse = fit_field(table, settings), fit_field(noisy, settings)
+    clean, worse = without_errors(table, settings), without_errors(noisy, settings)
     assert np.all(np.abs(worse.parameters[0, :2]) < 0.8 * np.abs(clean.parameters[0, :2]))
     odds = clean.log_odds(table), worse.log_odds(table)
     # Both are sums of two columns, whose weights shrink alike: four standard errors of their ratio.
@@ -294,7 +301,7 @@ def test_cross_fitting_is_fitting_without_the_fold() -> None:
         table.ids,
         60,
     )
-    alone = fit_field(without, FieldSettings(penalty=3.0))
+    alone = without_errors(without, FieldSettings(penalty=3.0))
     # Searches end within a thousandth of a standard error of each other.
     assert fields[1].parameters == pytest.approx(alone.parameters, abs=0.02)
     assert p[fold == 1] == pytest.approx(alone.probabilities(table)[fold == 1], abs=0.01)

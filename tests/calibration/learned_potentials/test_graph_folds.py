@@ -87,7 +87,7 @@ def test_of_stars_with_certain_contexts_a_prior_and_temperature_are_platt_scalin
 def test_what_was_generated_otherwise_than_stated_is_learned() -> None:
     # Relations state far too much, and contexts are less reliable than stated.
     graphs = [overconfident(graph, 0.6) for graph in generated(150, 8)]
-    found = cross_validate(cross_fitting(graphs, GENERATOR))
+    found = cross_validate(cross_fitting(graphs, GENERATOR, with_errors=False))
     for score in (brier, log_loss):
         assert score(found.p, found.labels) < score(found.default, found.labels) - 0.005
     assert found.log_likelihood.sum() > found.default_log_likelihood.sum() + 10
@@ -96,7 +96,7 @@ def test_what_was_generated_otherwise_than_stated_is_learned() -> None:
 def test_factcheck_bench_hardly_teaches_a_prior() -> None:
     # 92 responses with labels: a prior of claims alone does a little better than the default.
     graphs = datasets.load("factcheck-bench").graphs
-    crossing = cross_fitting(graphs, Potentials(relations=None), n_folds=10)
+    crossing = cross_fitting(graphs, Potentials(relations=None), n_folds=10, with_errors=False)
     found = cross_validate(crossing)
     assert found.labels.size == 631
     scores = brier(found.p, found.labels), brier(found.default, found.labels)
@@ -106,9 +106,9 @@ def test_factcheck_bench_hardly_teaches_a_prior() -> None:
 def test_a_parameter_that_other_folds_do_not_hold_stays_at_its_start(data: list[FactGraph]) -> None:
     odd = data[0]
     relation = Relation("c1", "c2", RelationKind.EQUIVALENCE, 0.8)
-    graphs = [replace(odd, relations=(*odd.relations, relation)), *data[1:8]]
+    graphs = [replace(odd, relations=(*odd.relations, relation)), *data[1:4]]
     chosen = Potentials(relations=temperature("kind"))
-    found = cross_validate(cross_fitting(graphs, chosen, n_folds=8))
+    found = cross_validate(cross_fitting(graphs, chosen, n_folds=4))
     number = int(found.fold[0])
     assert found.fits[number].values["temperature[equivalence]"] == pytest.approx(1.0)
     assert found.fits[number].untouched == ("temperature[equivalence]",)

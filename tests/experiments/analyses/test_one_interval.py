@@ -21,9 +21,10 @@ from experiments.analyses.interval_values import N_BOOTSTRAP
 from experiments.analyses.ours import encoding_choice, inference_error
 from experiments.analyses.ours.shared import cross_fit_rows
 from experiments.analyses.ours.shared.scored_views import case_rows
-from experiments.analyses.posteriors import LabelledAtoms, atom_posteriors, labelled_atoms
+from experiments.analyses.posteriors import LabelledAtoms, labelled_atoms
 from experiments.settings.backend_settings import build_backend
 from factormodels.synthetic import labelled_responses
+from inference.batch import claim_posteriors
 from tests.calibration.coverage_simulation import draw_two
 
 FIRST, SECOND, Y, RESPONSES = draw_two(np.random.default_rng(3), 30, 0.1, "unequal")
@@ -106,8 +107,8 @@ def test_inference_error_and_encodings() -> None:
     graphs = labelled_responses(12, n_atoms=4, contexts_per_atom=2, density=0.3, seed=5)
     atoms = labelled_atoms(graphs, "data")
     names = {"exact": "exact", "cavi": "cavi"}
-    p = {title: atom_posteriors(graphs, "implication", name) for title, name in names.items()}
-    p["conditional"] = atom_posteriors(graphs, "conditional")
+    p = {title: claim_posteriors(graphs, "implication", name) for title, name in names.items()}
+    p["conditional"] = claim_posteriors(graphs, "conditional")
     table = package_table(p, atoms, ["brier", "precision_mae"])
     exact, (row,) = inference_error.effects(
         graphs, [("cavi", build_backend("cavi", {}))], "implication", seed=0

@@ -16,7 +16,6 @@ from calibration.self_knowledge import ClaimRecord, Setting
 from calibration.self_knowledge.balance import judged_counts
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
-from experiments.analyses.posteriors import atom_posteriors
 from experiments.analyses.user_data import hash_of, user_data
 from experiments.settings.judged_claims import (
     ClaimColumns,
@@ -28,6 +27,7 @@ from experiments.study.config import STRICT, DatasetChoice, Probability
 from factormodels import datasets
 from factormodels.io.tables import read_table
 from factormodels.variants import variant
+from inference.batch import claim_posteriors
 
 RARE = frozenset({"rare", "very rare"})
 """Categories of biographies of people of whom little is written."""
@@ -112,7 +112,9 @@ def embedded_subjects(judges: Mapping[str, EmbeddedJudge], context: AnalysisCont
         (data,) = context.load((DatasetChoice(name=chosen.dataset),))
         sure: list[float] | None = None
         if chosen.judge == "posteriors":
-            sure = atom_posteriors([variant(g, "FR1") for g in data.graphs], "implication").tolist()
+            sure = claim_posteriors(
+                [variant(g, "FR1") for g in data.graphs], "implication"
+            ).tolist()
         kinds = {
             graph.id: "rare" if set(graph.metadata["categories"]) & RARE else "others"
             for graph in data.graphs

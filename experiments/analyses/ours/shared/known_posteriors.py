@@ -11,8 +11,9 @@ import numpy as np
 from calibration.scores.measures import verdicts
 from calibration.validation import Floats
 from experiments.analyses.interval_values import difference_of_clusters, named
-from experiments.analyses.posteriors import LabelledAtoms, atom_posteriors
+from experiments.analyses.posteriors import LabelledAtoms
 from factormodels.fact_graph import FactGraph
+from inference.batch import claim_posteriors
 from inference.exact.backend import Exact
 from inference.messages.frustration import frustration
 from inference.mini_buckets.intervals import certified_intervals
@@ -69,7 +70,7 @@ def known_posteriors(
     p = np.full(len(of_easy), np.nan)
     if easy.any():
         chosen = [graph for graph, fits in zip(graphs, easy, strict=True) if fits]
-        p[of_easy] = atom_posteriors(chosen, encoding, exact)
+        p[of_easy] = claim_posteriors(chosen, encoding, exact)
     lower, upper = p.copy(), p.copy()
     starts = np.cumsum([0, *sizes])
     for start, graph, factor, fits in zip(starts, graphs, factors, easy, strict=False):

@@ -27,12 +27,7 @@ from experiments.analyses.ours import (
 )
 from experiments.analyses.ours.shared.graph_shapes import GraphShape, draw_graph
 from experiments.analyses.ours.shared.measured_backends import summarise
-from experiments.analyses.posteriors import (
-    atom_posteriors,
-    labelled_atoms,
-    scores_with_intervals,
-    with_drawn_labels,
-)
+from experiments.analyses.posteriors import labelled_atoms, scores_with_intervals, with_drawn_labels
 from experiments.analyses.user_data import DATA_FILE, VARIABLE
 from experiments.settings.backend_settings import build_backend
 from experiments.study.config import BackendChoice
@@ -40,6 +35,7 @@ from factormodels.errors import InputError
 from factormodels.io.networks.uai import write_uai
 from factormodels.synthetic import Constant, Uniform, grid, labelled_responses
 from inference import infer
+from inference.batch import claim_posteriors
 from inference.messages.frustration import frustration
 from tests.experiments.conftest import invoke
 from tests.inference.answers import given
@@ -203,7 +199,7 @@ def test_exact_against_exact_moves_nothing() -> None:
 def test_changes_of_scores_are_those_by_hand() -> None:
     graphs = labelled_responses(5, n_atoms=4, contexts_per_atom=2, density=0.3, seed=5)
     atoms = labelled_atoms(graphs, "data")
-    exact, other = (atom_posteriors(graphs, "implication", name) for name in ("exact", "cavi"))
+    exact, other = (claim_posteriors(graphs, "implication", name) for name in ("exact", "cavi"))
     _, (row,) = inference_error.effects(
         graphs, [("cavi", build_backend("cavi", {}))], "implication", seed=0
     )
@@ -277,7 +273,7 @@ def test_the_encoding_that_drew_the_labels_is_best() -> None:
 
 def test_a_claim_that_is_nearly_certain_and_wrong_costs_its_whole_log_loss() -> None:
     graphs = labelled_responses(6, n_atoms=3, contexts_per_atom=8, density=0.0, seed=1)
-    sure = np.concatenate([atom_posteriors([each], "implication") for each in graphs]).max()
+    sure = np.concatenate([claim_posteriors([each], "implication") for each in graphs]).max()
     assert 1.0 - 1e-6 < sure < 1.0
     flipped = [
         replace(each, atoms=tuple(replace(atom, label=not atom.label) for atom in each.atoms))
@@ -285,7 +281,7 @@ def test_a_claim_that_is_nearly_certain_and_wrong_costs_its_whole_log_loss() -> 
     ]
     y = np.array([atom.label for each in flipped for atom in each.atoms])
     for row in encoding_choice.comparison(flipped, seed=0):
-        p = atom_posteriors(flipped, row["encoding"])
+        p = claim_posteriors(flipped, row["encoding"])
         losses = -np.log(np.where(y, p, 1.0 - p))
         assert row["log_loss"] == pytest.approx(losses.mean(), rel=1e-6), row["encoding"]
 
@@ -297,7 +293,7 @@ def test_drawn_labels_are_calibrated_under_their_encoding(encoding: str) -> None
     )
     drawn = with_drawn_labels(graphs, encoding, seed=4)
     atoms = labelled_atoms(drawn, "drawn")
-    p = atom_posteriors(drawn, encoding)
+    p = claim_posteriors(drawn, encoding)
     found = scores_with_intervals(p, atoms, ("calibration_slope",), seed=0)
     assert found["slope_lower"] < 1.0 < found["slope_upper"]
     # The sum of label minus posterior over its standard deviation, responses being independent:

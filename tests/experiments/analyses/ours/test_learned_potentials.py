@@ -24,11 +24,12 @@ from experiments.analyses.ours.shared import cross_fit_rows
 from experiments.analyses.ours.shared.fifths import mean_by_fifth
 from experiments.analyses.ours.shared.known_posteriors import error_row, known_posteriors
 from experiments.analyses.ours.shared.scored_views import case_rows, learned_rows
-from experiments.analyses.posteriors import atom_posteriors, labelled_atoms
+from experiments.analyses.posteriors import labelled_atoms
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind, write_many
 from factormodels.encodings import ENCODINGS
 from factormodels.variants import variant
 from inference import infer
+from inference.batch import claim_posteriors
 from tests.experiments.conftest import invoke
 from tests.oracle import oracle
 
@@ -275,7 +276,7 @@ def test_stars_learn_the_same_under_every_encoding() -> None:
     graphs, p = biographies(60, 7), {}
     for name in ENCODINGS:
         learned = fit_potentials(graphs, classes(encoding=name))
-        p[name] = atom_posteriors([learned.apply(graph) for graph in graphs], name)
+        p[name] = claim_posteriors([learned.apply(graph) for graph in graphs], name)
     # Of a certain source one row of a table counts, and each atom has two relations, so that a
     # prior makes up for what mixture cannot say: every encoding is the same logistic regression.
     for name in ENCODINGS:
@@ -289,10 +290,10 @@ def test_what_is_learned_belongs_to_its_encoding() -> None:
     for name in ENCODINGS:
         learned = taught_classes(task, "FR1", name)
         least = min(
-            ((atom_posteriors(learned, other) - task.table.labels) ** 2).mean()
+            ((claim_posteriors(learned, other) - task.table.labels) ** 2).mean()
             for other in ENCODINGS
         )
-        own = ((atom_posteriors(learned, name) - task.table.labels) ** 2).mean()
+        own = ((claim_posteriors(learned, name) - task.table.labels) ** 2).mean()
         assert own == pytest.approx(least, abs=1e-3), name
 
 
