@@ -22,7 +22,6 @@ from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.validation import (
     Floats,
     Integers,
-    member_named,
 )
 from factormodels.errors import InputError
 
@@ -288,15 +287,6 @@ class Extremes(StrEnum):
     """They are moved to its ends; the slope then depends on where those are."""
     LEAVE_OUT = "leave-out"
     """Such atoms do not count, as in ``val.prob`` of R's rms."""
-
-
-def extremes_named(extremes: str) -> Extremes:
-    """Treatment of extremes of a name.
-
-    Raises:
-        InputError: if there is none of that name.
-    """
-    return member_named(Extremes, extremes, "extremes")
 
 
 def clipped_weight(sample: Sample, clip: float = LOGIT_CLIP) -> float:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.estimate import ABOVE_INTERVAL, Difference, Estimate
-from calibration.forecasts import LOGIT_CLIP, Extremes, extremes_named, logit_clip
+from calibration.forecasts import LOGIT_CLIP, Extremes, logit_clip
 from calibration.grouping import response_ids
 from calibration.intervals import IntervalSettings
 from calibration.labels import LabelPolicy, remark_unlabelled
@@ -285,7 +285,7 @@ def score(
         InputError: for bad arrays, a column that is not there, lengths that differ, unknown names,
             or a bad setting.
     """
-    chosen, treatment = scores_named(scores), extremes_named(extremes)
+    chosen, treatment = scores_named(scores), member_named(Extremes, extremes, "extremes")
     settings = SampleSettings(whole_number(n_bins, "n_bins", 1), logit_clip(clip), treatment)
     if data is not None:
         given = _from_table(_data_frame(data), p, y, responses, model, claim, weights, folds)

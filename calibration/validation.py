@@ -155,17 +155,6 @@ def open_interval(value: Any, name: str, low: float, high: float) -> float:
     return float(value)
 
 
-def decision_tolerance(tolerance: Any) -> float:
-    """Tolerance on |p - 1/2| as a float in [0, 1/2).
-
-    Raises:
-        InputError: if it is anything else.
-    """
-    if not is_number(tolerance) or not 0 <= tolerance < 0.5:
-        raise InputError(f"tolerance is {tolerance!r}; give a number from 0 to below 0.5")
-    return float(tolerance)
-
-
 def is_number(value: Any) -> bool:
     """Say whether a value is a real number that a float can hold; True and False are none."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real):

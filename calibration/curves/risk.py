@@ -12,7 +12,7 @@ from calibration.curves.histograms import Curve, about
 from calibration.forecasts import forecasts
 from calibration.intervals import IntervalSettings, of_samples, redrawn_interval
 from calibration.labels import LabelPolicy
-from calibration.scores.families.selective import risk_at, risk_coverage_of
+from calibration.scores.families.selective import risk_areas, risk_at
 from calibration.validation import Floats
 
 
@@ -27,7 +27,7 @@ class RiskCurve(Curve):
         upper: float64 (g,), upper end of the band.
         area: AURC of the data.
         excess: AURC less the least that the same errors allow.
-        rule: ``verdict`` or ``claim``, as in `risk_coverage`.
+        rule: ``verdict`` or ``claim``.
         n_atoms: number of atoms.
     """
 
@@ -62,7 +62,8 @@ def risk_curve(
         y: labels (n,), True or False, None where unlabelled.
         weights: how many atoms each counts as, (n,), or None.
         responses: response ids (n,), or None if atoms are independent.
-        rule: ``verdict`` or ``claim``, as in `risk_coverage`.
+        rule: ``verdict`` keeps the most confident verdicts and counts wrong ones, ``claim`` the
+            claims of highest p and counts false ones.
         n_bootstrap: number of replicates.
         seed: seed of the replicates.
         level: nominal coverage, between 0 and 1.
@@ -72,7 +73,7 @@ def risk_curve(
         InputError: for bad arrays, lengths that differ, no labelled atom, or a bad setting.
     """
     points = forecasts(p, y, weights, responses, unlabelled)
-    whole = risk_coverage_of(points.sample(), rule)
+    area, excess = risk_areas(points.sample(), rule)
     coverage = np.linspace(0.0, 1.0, 101)[1:]
     lower, upper = redrawn_interval(
         of_samples(points, lambda sample: risk_at(sample, rule, coverage)),
@@ -84,8 +85,8 @@ def risk_curve(
         risk=risk_at(points.sample(), rule, coverage),
         lower=lower,
         upper=upper,
-        area=whole.area,
-        excess=whole.excess,
+        area=area,
+        excess=excess,
         rule=rule,
         level=level,
         **about(points),

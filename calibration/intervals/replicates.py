@@ -89,21 +89,25 @@ def jackknife_error(left_out: Floats) -> Floats:
     return np.asarray(np.where(count > 1, error, np.nan))
 
 
-def left_out(statistic: Statistic, n_responses: int, seed: int) -> tuple[Floats, Floats]:
-    """Values without each group of responses in turn, and which responses are in each.
+def jackknife(
+    statistic: Statistic, own: Floats, n_responses: int, seed: int
+) -> tuple[Floats, Floats, int]:
+    """Standard errors of values, how each response moves them, and the number of groups left out.
 
     Args:
         statistic: the values, of response weights.
+        own: those of the data, (k,).
         n_responses: number of responses.
         seed: of the groups, as `jackknife_weights` makes them.
 
     Returns:
-        float64 (n_groups, k), and (n_responses, n_groups): 1 for a response of the group, else 0.
-        The second matrix times the groups' effects on a value gives each response's effect on it,
-        as `reach` takes it.
+        float64 (k,), and (n_responses, k), as `reach` takes it: a response moves a value as the
+        group does that it is left out with.
     """
     weights = np.concatenate(list(jackknife_weights(n_responses, seed)))
-    return replicates(statistic, [weights]), (weights == 0.0).T.astype(np.float64)
+    without = replicates(statistic, [weights])
+    influence = (weights == 0.0).T.astype(np.float64) @ np.nan_to_num(own - without)
+    return jackknife_error(without), influence, len(without)
 
 
 def reach(statistic: Statistic, influence: Floats, wanted: Ends) -> Ends:

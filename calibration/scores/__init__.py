@@ -17,13 +17,10 @@ from calibration.scores.families.corp import CorpDecomposition, corp_decompositi
 from calibration.scores.families.logistic import CalibrationLine, calibration_line
 from calibration.scores.families.pointwise import brier, log_loss
 from calibration.scores.families.ranking import auprc, auroc
-from calibration.scores.families.selective import RiskCoverage, risk_coverage
 from calibration.scores.families.smooth import smooth_ece
 from calibration.scores.measures import (
     DECISION_TOLERANCE,
-    Decisions,
     choose_k,
-    decisions,
     entropy_measure,
     expected_precision,
     f1_at_k,
@@ -31,7 +28,7 @@ from calibration.scores.measures import (
     mean_surprisal,
 )
 from calibration.scores.registry import DEFAULT_MEASURES, MEASURES, REGISTRY, USUAL_SCORES
-from calibration.scores.response_measures import ResponseMeasures, measure_responses
+from calibration.scores.response_measures import measure_responses
 
 __all__ = [
     "DECISION_TOLERANCE",
@@ -42,11 +39,8 @@ __all__ = [
     "USUAL_SCORES",
     "CalibrationLine",
     "CorpDecomposition",
-    "Decisions",
     "Estimate",
     "Extremes",
-    "ResponseMeasures",
-    "RiskCoverage",
     "ScoreDefinition",
     "ScoreStatus",
     "auprc",
@@ -56,7 +50,6 @@ __all__ = [
     "calibration_line",
     "choose_k",
     "corp_decomposition",
-    "decisions",
     "entropy_measure",
     "expected_precision",
     "f1_at_k",
@@ -64,6 +57,5 @@ __all__ = [
     "log_loss",
     "mean_surprisal",
     "measure_responses",
-    "risk_coverage",
     "smooth_ece",
 ]

@@ -24,8 +24,7 @@ from calibration.intervals import (
     effective_number,
     estimate_all,
     inverted_intervals,
-    jackknife_error,
-    left_out,
+    jackknife,
     reach,
     response_weights,
 )
@@ -247,13 +246,13 @@ def _of_auroc(
     level: float,
 ) -> Estimate:
     """AUROC with Obuchowski's standard error, symmetric in the logit; no interval without one."""
-    found = clustered_auroc([p], y, grouping, folds, weights)
-    error = np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
+    area, covariance = clustered_auroc([p], y, grouping, folds, weights)
+    error = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     if not error[0] > NO_VARIATION:
         return value
     counted = np.ones(y.size) if weights is None else weights
     size = effective_number(grouping.sums(counted)[:, np.newaxis])
-    return _with_interval(value, delta_interval(found.value, error, size, level, Scale.UNIT), error)
+    return _with_interval(value, delta_interval(area, error, size, level, Scale.UNIT), error)
 
 
 def _by_jackknife(
@@ -267,16 +266,13 @@ def _by_jackknife(
     own = np.array([each.value for each in values])
     workers = min(os.cpu_count() or 1, _MOST_WORKERS)
     statistic = scores_of_samples(points, settings, names, workers)
-    found, groups = left_out(statistic, points.n_responses, seed)
-    error = jackknife_error(found)
+    error, influence, n_groups = jackknife(statistic, own, points.n_responses, seed)
     effective = effective_number(points.response_sums(points.weights)[:, np.newaxis])
-    size = np.full(len(names), min(float(effective[0]), len(found)))
+    size = np.full(len(names), min(float(effective[0]), n_groups))
     ends = np.empty((2, len(names)))
     for scale in Scale:
         at = np.array([REGISTRY[name].scale is scale for name in names])
         ends[:, at] = delta_interval(own[at], error[at], size[at], level, scale)
-    # A response moves a score as the group does that it is left out with.
-    influence = groups @ np.nan_to_num(own - found)
     lowest, highest = reach(statistic, influence, (ends[0], ends[1]))
     ends = np.stack([np.maximum(ends[0], lowest), np.minimum(ends[1], highest)])
     return {

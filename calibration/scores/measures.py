@@ -10,13 +10,12 @@ import logging
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.validation import Floats, decision_tolerance, is_number, probability_array
+from calibration.validation import Floats, is_number, probability_array
 from factormodels.errors import InputError
 from factormodels.io.json_records import shown
 from factormodels.io.long_columns import piecewise
@@ -30,63 +29,33 @@ ENTROPY_PEAK = 1 / math.e
 """The P at which -P log P is largest; below it, E falls as P falls."""
 
 
-@dataclass(frozen=True)
-class Decisions:
-    """How many atoms of a response are supported, contradicted and undecided (#S, #C, #U)."""
-
-    supported: int
-    contradicted: int
-    undecided: int
-
-    @property
-    def n_atoms(self) -> int:
-        """The number of atoms."""
-        return self.supported + self.contradicted + self.undecided
-
-
-def verdicts(p: Floats, tolerance: float = DECISION_TOLERANCE) -> NDArray[np.int8]:
+def verdicts(p: Floats) -> NDArray[np.int8]:
     """Each atom's verdict, int8 (n,): 1 supported, -1 contradicted, 0 undecided.
+
+    FactReasoner, sections 3.2 and 4: P above, below and at 1/2, up to `DECISION_TOLERANCE`.
 
     Args:
         p: probabilities (n,), checked already.
-        tolerance: an atom with |p - 1/2| up to this is undecided.
     """
 
     def signs(p: Floats) -> NDArray[np.int8]:
         distance = p - 0.5
-        return np.where(np.abs(distance) <= tolerance, 0, np.sign(distance)).astype(np.int8)
+        return np.where(np.abs(distance) <= DECISION_TOLERANCE, 0, np.sign(distance)).astype(
+            np.int8
+        )
 
     return piecewise(signs, p)
 
 
-def decisions(p: ArrayLike, *, tolerance: float = DECISION_TOLERANCE) -> Decisions:
-    """Count the atoms with P above, below and at 1/2 (FactReasoner, sections 3.2 and 4).
-
-    Args:
-        p: probabilities (n,) in [0, 1].
-        tolerance: an atom with |P - 1/2| up to this is undecided.
-
-    Raises:
-        InputError: for bad probabilities or a tolerance outside [0, 1/2).
-    """
-    signs = verdicts(probability_array(p), decision_tolerance(tolerance))
-    return Decisions(
-        supported=int((signs > 0).sum()),
-        contradicted=int((signs < 0).sum()),
-        undecided=int((signs == 0).sum()),
-    )
-
-
-def factual_precision(p: ArrayLike, *, tolerance: float = DECISION_TOLERANCE) -> float:
+def factual_precision(p: ArrayLike) -> float:
     """Pr = S/n, the share of atoms that are supported, S = #{P > 1/2}.
 
     FactReasoner, section 3.1 and appendix B, equation 5.
 
     Raises:
-        InputError: for bad probabilities or a tolerance outside [0, 1/2).
+        InputError: for bad probabilities.
     """
-    counts = decisions(p, tolerance=tolerance)
-    return counts.supported / counts.n_atoms
+    return float((verdicts(probability_array(p)) > 0).mean())
 
 
 def recall_of_counts(supported: ArrayLike, k: ArrayLike) -> Floats:
@@ -108,7 +77,7 @@ def f1_of_counts(supported: ArrayLike, n_atoms: ArrayLike, k: ArrayLike) -> Floa
     return harmonic_mean
 
 
-def f1_at_k(p: ArrayLike, k: float, *, tolerance: float = DECISION_TOLERANCE) -> float:
+def f1_at_k(p: ArrayLike, k: float) -> float:
     """F1@K, the harmonic mean of Pr and R_K; 0 if no atom is supported.
 
     FactReasoner, section 3.1 and appendix B, equation 7; Wei et al. 2024.
@@ -116,13 +85,12 @@ def f1_at_k(p: ArrayLike, k: float, *, tolerance: float = DECISION_TOLERANCE) ->
     Args:
         p: probabilities (n,) in [0, 1].
         k: the number K of supported atoms that is full recall; above 0, whole or not.
-        tolerance: an atom with |P - 1/2| up to this is undecided, hence not supported.
 
     Raises:
-        InputError: for bad probabilities, K not above 0, or a tolerance outside [0, 1/2).
+        InputError: for bad probabilities, or K not above 0.
     """
-    counts = decisions(p, tolerance=tolerance)
-    return float(f1_of_counts(counts.supported, counts.n_atoms, given_k(k)))
+    signs = verdicts(probability_array(p))
+    return float(f1_of_counts((signs > 0).sum(), signs.size, given_k(k)))
 
 
 def choose_k(policy: str | float, atom_counts: ArrayLike) -> Floats:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,52 +10,18 @@ from numpy.typing import ArrayLike
 from calibration.scores.estimates import judged_claims
 from calibration.scores.families.responses import FAMILY
 from calibration.scores.measures import warn_where_entropy_misorders
-from calibration.tabular import Tabular
-from calibration.validation import Floats, Integers
+from calibration.tabular import Frame
 
 _COUNTS = ("supported", "contradicted", "undecided")
+_MEASURES = (*_COUNTS, "precision", "f1_at_k", "entropy", "mean_surprisal", "expected_precision")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ResponseMeasures(Tabular):
-    """The measures of every response, which need no labels. Arrays have shape (n_responses,).
+def measure_responses(p: ArrayLike, responses: Any, *, k: str | float = "median") -> Frame:
+    """Measures of `calibration.scores.measures` for every response at once, a row per response.
 
-    Attributes:
-        responses: response ids, in order of first appearance.
-        n_atoms: number of atoms.
-        supported: number of atoms with P > 1/2.
-        contradicted: number of atoms with P < 1/2.
-        undecided: number of atoms with P = 1/2, up to the tolerance.
-        precision: Pr = supported / n_atoms.
-        k: the K of F1@K.
-        f1_at_k: harmonic mean of Pr and R_K, 0 where no atom is supported.
-        entropy: E, the mean of -P log10 P.
-        mean_surprisal: the mean of -log10 P.
-        expected_precision: the mean of P.
-    """
-
-    columns: ClassVar = (
-        *("responses", "n_atoms", "supported", "contradicted", "undecided", "precision", "k"),
-        *("f1_at_k", "entropy", "mean_surprisal", "expected_precision"),
-    )
-
-    responses: Sequence[Hashable]
-    n_atoms: Integers
-    supported: Integers
-    contradicted: Integers
-    undecided: Integers
-    precision: Floats
-    k: Floats
-    f1_at_k: Floats
-    entropy: Floats
-    mean_surprisal: Floats
-    expected_precision: Floats
-
-
-def measure_responses(
-    p: ArrayLike, responses: Any, *, k: str | float = "median"
-) -> ResponseMeasures:
-    """Measures of `calibration.scores.measures` for every response at once.
+    Columns: responses, ids in order of first appearance; n_atoms; supported, contradicted and
+    undecided, numbers of atoms with P above, below and at 1/2; precision, Pr = supported / n_atoms;
+    k, the K of F1@K; f1_at_k; entropy, E; mean_surprisal; expected_precision, the mean of P.
 
     Args:
         p: probabilities (n,) in [0, 1] that the atoms are true.
@@ -69,11 +33,14 @@ def measure_responses(
     """
     judged = judged_claims(p, None, responses, k=k)
     warn_where_entropy_misorders(judged.p)
-    own: dict[str, Any] = {}
-    for score in FAMILY:
-        if score.name in ResponseMeasures.columns and score.ratio is not None:
-            values = score.ratio(judged).numerator[:, 0]
-            own[score.name] = values.astype(np.int64) if score.name in _COUNTS else values
-    return ResponseMeasures(
-        responses=judged.grouping.responses, n_atoms=judged.grouping.sizes, k=judged.k, **own
-    )
+    found = {
+        each.name: each.ratio(judged).numerator[:, 0]
+        for each in FAMILY
+        if each.name in _MEASURES and each.ratio is not None
+    }
+    found |= {name: found[name].astype(np.int64) for name in _COUNTS}
+    # One by one, lest numpy make one kind of them.
+    ids = np.fromiter(judged.grouping.responses, dtype=object)
+    own = {"responses": ids, "n_atoms": judged.grouping.sizes, "k": judged.k, **found}
+    names = ("responses", "n_atoms", *_MEASURES[:4], "k", *_MEASURES[4:])
+    return Frame(**{name: own[name] for name in names})

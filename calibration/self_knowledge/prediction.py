@@ -13,8 +13,7 @@ from numpy.typing import ArrayLike
 
 from calibration.intervals import (
     IntervalSettings,
-    jackknife_error,
-    left_out,
+    jackknife,
     percentile_interval,
     reach,
     redrawn_interval,
@@ -78,11 +77,11 @@ def prediction_errors(
         *(f"{one}_less_{two}" for one, two in RIVALS),
     ]
     values = errors(np.ones(n_responses))
-    without, _ = left_out(
-        lambda weights: np.stack([errors(each).reshape(-1) for each in weights]), n_responses, 0
+    error, _, _ = jackknife(
+        lambda weights: np.stack([errors(each).reshape(-1) for each in weights]),
+        *(values.reshape(-1), n_responses, 0),
     )
-    half = student_quantile(level, n_responses - 2) * jackknife_error(without)
-    half = half.reshape(values.shape)
+    half = (student_quantile(level, n_responses - 2) * error).reshape(values.shape)
     lower, upper = values - half, values + half
     # No root mean square is negative.
     lower[: len(PREDICTORS)] = np.maximum(lower[: len(PREDICTORS)], 0.0)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from enum import StrEnum
-from typing import Any
 
 from calibration.estimate import Difference, ScoreStatus
 from calibration.intervals import IntervalSettings
@@ -80,10 +79,12 @@ def compare_judged(
         measure.name: difference_of(measure, first, second, intervals, settings)
         for measure in chosen
     }
-    tested = _Tests(first, second, kind, alternative, n_resamples, intervals.seed, settings)
     defined = [each for each in chosen if math.isfinite(found[each.name].value)]
+    sides = [_side(alternative, each) for each in defined]
     used = resamples_used(kind, found[chosen[0].name].n, n_resamples)
-    for name, (p_value, status) in tested.p_values(defined).items():
+    for name, p_value, status in _p_values(
+        *(first, second, defined, kind, sides, n_resamples, intervals.seed, settings)
+    ):
         own = found[name]
         if own.status == ScoreStatus.OK and status != ScoreStatus.OK:
             own = replace(own, status=status)
@@ -105,53 +106,44 @@ def resamples_used(kind: PairedTest, n_responses: int, asked: int) -> int:
     return asked if kind is PairedTest.BOOTSTRAP else swaps(n_responses, asked)[0]
 
 
-@dataclass(frozen=True, eq=False)
-class _Tests:
-    """Tests of two methods, as `compare_judged` has its arguments."""
-
-    first: JudgedClaims
-    second: JudgedClaims
-    kind: PairedTest
-    alternative: str
-    n_resamples: int
-    seed: int
-    settings: SampleSettings
-
-    def p_values(self, measures: Sequence[ScoreDefinition]) -> dict[str, tuple[float, ScoreStatus]]:
-        """p-value and status of the test of every measure, all of which are defined."""
-        found = {}
-        for measure in measures:
-            if measure.ratio is not None:
-                result = self._of_sums(measure)
-                found[measure.name] = (result.p_value, result.status)
-        others = [measure for measure in measures if measure.ratio is None]
-        if not others:
-            return found
-        if len(self.first.grouping.responses) < 2:
-            return found | {measure.name: (math.nan, ScoreStatus.TOO_FEW) for measure in others}
-        names = [measure.name for measure in others]
-        sides = [_side(self.alternative, measure) for measure in others]
-        given = self.first, self.second, names, sides
-        how: dict[str, Any] = {"seed": self.seed, "settings": self.settings}
-        if self.kind is PairedTest.BOOTSTRAP:
-            tests = bootstrap_scores(*given, n_bootstrap=self.n_resamples, **how)
+def _p_values(
+    first: JudgedClaims,
+    second: JudgedClaims,
+    measures: Sequence[ScoreDefinition],
+    kind: PairedTest,
+    sides: Sequence[Alternative],
+    n_resamples: int,
+    seed: int,
+    settings: SampleSettings,
+) -> Iterator[tuple[str, float, ScoreStatus]]:
+    """Yield name, p-value and status of the test of every measure, all of which are defined."""
+    others = []
+    for measure, side in zip(measures, sides, strict=True):
+        if measure.ratio is None:
+            others.append((measure.name, side))
+            continue
+        own, against = measure.sums(first), measure.sums(second)
+        if kind is PairedTest.T:
+            means = [(part.numerator / part.denominator)[:, 0] for part in (own, against)]
+            found = paired_t_test(means[0], means[1], alternative=side)
+        elif kind is PairedTest.BOOTSTRAP:
+            found = bootstrap_difference(
+                own, against, alternative=side, n_bootstrap=n_resamples, seed=seed
+            )
         else:
-            tests = permute_scores(*given, n_permutations=self.n_resamples, **how)
-        p_values = tests.p_values.tolist()
-        return found | {
-            name: (p_value, ScoreStatus.OK) for name, p_value in zip(names, p_values, strict=True)
-        }
-
-    def _of_sums(self, measure: ScoreDefinition) -> Difference:
-        side = _side(self.alternative, measure)
-        sums, against = measure.sums(self.first), measure.sums(self.second)
-        if self.kind is PairedTest.T:
-            own = [(part.numerator / part.denominator)[:, 0] for part in (sums, against)]
-            return paired_t_test(own[0], own[1], alternative=side)
-        how: dict[str, Any] = {"alternative": side, "seed": self.seed}
-        if self.kind is PairedTest.BOOTSTRAP:
-            return bootstrap_difference(sums, against, n_bootstrap=self.n_resamples, **how)
-        return permute_difference(sums, against, n_permutations=self.n_resamples, **how)
+            found = permute_difference(
+                own, against, alternative=side, n_permutations=n_resamples, seed=seed
+            )
+        yield measure.name, found.p_value, found.status
+    if not others:
+        return
+    names, alternatives = [name for name, _ in others], [side for _, side in others]
+    if len(first.grouping.responses) < 2:
+        yield from ((name, math.nan, ScoreStatus.TOO_FEW) for name in names)
+        return
+    test = bootstrap_scores if kind is PairedTest.BOOTSTRAP else permute_scores
+    p_values = test(first, second, names, alternatives, n_resamples, seed, settings)
+    yield from ((name, p, ScoreStatus.OK) for name, p in zip(names, p_values.tolist(), strict=True))
 
 
 def _side(alternative: str, measure: ScoreDefinition) -> Alternative:

@@ -18,8 +18,7 @@ from calibration.intervals import (
     IntervalSettings,
     RatioSums,
     Statistic,
-    jackknife_error,
-    left_out,
+    jackknife,
     reach,
     redraw_noise,
     response_weights,
@@ -200,18 +199,15 @@ def _of_sums(first: RatioSums, second: RatioSums, settings: IntervalSettings) ->
 
 
 def _of_auroc(first: JudgedClaims, second: JudgedClaims, difference: float, level: float) -> Ends:
-    found = clustered_auroc(
+    _, covariance = clustered_auroc(
         [first.p, second.p], first.y, first.grouping, first.folds, first.weights
     )
     # Of two methods that rank alike it is 0 but for rounding.
-    variance = float(np.array([1, -1]) @ found.covariance @ np.array([1, -1]))
+    variance = float(np.array([1, -1]) @ covariance @ np.array([1, -1]))
     error = math.sqrt(max(variance, 0.0)) if math.isfinite(variance) else math.nan
-    statistic, n_responses = (
-        difference_statistic(first, second, "auroc", DEFAULT_SETTINGS),
-        found.n_responses,
-    )
-    without, groups = left_out(statistic, n_responses, 0)
-    influence = groups @ np.nan_to_num(difference - without)
+    statistic = difference_statistic(first, second, "auroc", DEFAULT_SETTINGS)
+    n_responses = len(first.grouping.responses)
+    _, influence, _ = jackknife(statistic, np.array([difference]), n_responses, 0)
     return _student(statistic, influence, difference, error, n_responses, level)
 
 
@@ -227,10 +223,8 @@ def jackknife_ends(
         seed: seed of the groups that many responses are left out in.
         level: nominal coverage of the interval.
     """
-    found, groups = left_out(statistic, n_responses, seed)
-    error = float(jackknife_error(found)[0])
-    influence = groups @ np.nan_to_num(difference - found)
-    return _student(statistic, influence, difference, error, len(found), level)
+    error, influence, n_groups = jackknife(statistic, np.array([difference]), n_responses, seed)
+    return _student(statistic, influence, difference, float(error[0]), n_groups, level)
 
 
 def _by_redraws(
@@ -258,8 +252,7 @@ def _by_redraws(
     observed = values([each.deviation[np.newaxis] for each in scores])
     drawn = values([each.direction + redraw_noise(each, draws) for each in scores])
     error = float(np.nanstd(drawn)) if np.isfinite(drawn).any() else math.nan
-    without, groups = left_out(sampled, scores[0].weight.size, 0)
-    influence = groups @ np.nan_to_num(difference - without)
+    _, influence, _ = jackknife(sampled, np.array([difference]), scores[0].weight.size, 0)
     size = min(each.effective for each in scores)
     return _student(sampled, influence, difference, error, size, level)
 

@@ -6,7 +6,6 @@ import math
 from enum import StrEnum
 
 from calibration.estimate import Difference, ScoreStatus
-from calibration.validation import member_named
 
 
 class Alternative(StrEnum):
@@ -15,15 +14,6 @@ class Alternative(StrEnum):
     TWO_SIDED = "two-sided"
     GREATER = "greater"
     LESS = "less"
-
-
-def alternative_named(alternative: str) -> Alternative:
-    """Alternative of a name.
-
-    Raises:
-        InputError: if there is none of that name.
-    """
-    return member_named(Alternative, alternative, "alternative")
 
 
 def undecided(method: str, difference: float, n_responses: int) -> Difference:

@@ -8,7 +8,7 @@ and redraw or swap whole responses.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -25,8 +25,15 @@ from calibration.intervals import (
     response_weights,
     student_quantile,
 )
-from calibration.significance.outcome import Alternative, alternative_named, undecided
-from calibration.validation import Floats, Integers, check_lengths, open_interval, whole_number
+from calibration.significance.outcome import Alternative, undecided
+from calibration.validation import (
+    Floats,
+    Integers,
+    check_lengths,
+    member_named,
+    open_interval,
+    whole_number,
+)
 from factormodels.errors import InputError
 
 _MASKS_AT_ONCE = 4_000_000
@@ -60,7 +67,10 @@ def paired_t_test(
     Raises:
         InputError: for arrays that are not numbers, lengths that differ, or bad settings.
     """
-    chosen, level = alternative_named(alternative), open_interval(level, "level", 0, 1)
+    chosen, level = (
+        member_named(Alternative, alternative, "alternative"),
+        open_interval(level, "level", 0, 1),
+    )
     one, other = measure_array(first, "first"), measure_array(second, "second")
     check_lengths(first=one.size, second=other.size)
     difference = one - other
@@ -190,7 +200,10 @@ def bootstrap_difference(
     Raises:
         InputError: for bad settings.
     """
-    chosen, level = alternative_named(alternative), open_interval(level, "level", 0, 1)
+    chosen, level = (
+        member_named(Alternative, alternative, "alternative"),
+        open_interval(level, "level", 0, 1),
+    )
     n_bootstrap = whole_number(n_bootstrap, "n_bootstrap", 1)
     seed = whole_number(seed, "seed", 0)
     estimate, error, touching = paired_difference(first, second)
@@ -228,36 +241,72 @@ def permute_difference(
     Raises:
         InputError: for bad settings.
     """
-    chosen = alternative_named(alternative)
+    chosen = member_named(Alternative, alternative, "alternative")
     n_permutations = whole_number(n_permutations, "n_permutations", 1)
     seed = whole_number(seed, "seed", 0)
     estimate, _, touching = paired_difference(first, second)
     if touching < 2:
         return undecided("permutation", estimate, touching)
     n_responses = first.numerator.shape[0]
-    _, exact = swaps(n_responses, n_permutations)
-    margin = _SAME * _size(first, second)
-    extreme = total = 0
-    for swapped in swap_masks(n_responses, n_permutations, seed, exact):
-        difference = _swapped(first, second, swapped)
-        if chosen is Alternative.TWO_SIDED:
-            extreme += int((np.abs(difference) >= abs(estimate) - margin).sum())
-        elif chosen is Alternative.GREATER:
-            extreme += int((difference >= estimate - margin).sum())
-        else:
-            extreme += int((difference <= estimate + margin).sum())
-        total += difference.size
-    # Among drawn swaps the observed one counts as drawn too, lest p be 0.
-    p_value = extreme / total if exact else (extreme + 1) / (total + 1)
+    n_resamples, exact = swaps(n_responses, n_permutations)
+    p_values = swap_test(
+        lambda swapped: _swapped(first, second, swapped)[:, np.newaxis],
+        np.array([estimate]),
+        [chosen],
+        *(n_responses, n_permutations, seed),
+        margin=_SAME * _size(first, second),
+    )
     return Difference(
         "difference",
         estimate,
         n=touching,
         method="exact_permutation" if exact else "permutation",
         statistic=estimate,
-        p_value=p_value,
-        n_resamples=total,
+        p_value=float(p_values[0]),
+        n_resamples=n_resamples,
     )
+
+
+def swap_test(
+    difference: Callable[[Floats], Floats],
+    observed: Floats,
+    alternatives: Sequence[Alternative],
+    n_responses: int,
+    n_permutations: int,
+    seed: int,
+    *,
+    margin: float,
+) -> Floats:
+    """P-values of differences among those after swaps, (k,): all swaps, or drawn ones.
+
+    Args:
+        difference: differences (b, k) of which responses are swapped, (b, n_responses).
+        observed: those without a swap, (k,).
+        alternatives: of each.
+        n_responses: number of responses.
+        n_permutations: number of swaps; all of them where there are no more.
+        seed: seed of the swaps.
+        margin: differences that differ by less are the same.
+    """
+    n_resamples, exact = swaps(n_responses, n_permutations)
+    extreme = np.zeros(observed.size)
+    for swapped in swap_masks(n_responses, n_permutations, seed, exact):
+        extreme += extremes(difference(swapped), observed, alternatives, margin).sum(axis=0)
+    # Among drawn swaps the observed one counts as drawn too, lest p be 0.
+    return extreme / n_resamples if exact else (extreme + 1) / (n_resamples + 1)
+
+
+def extremes(
+    differences: Floats, observed: Floats, alternatives: Sequence[Alternative], margin: float
+) -> NDArray[np.bool_]:
+    """Which differences (b, k) are at least as extreme as those observed, or are not defined."""
+    tails = {
+        Alternative.TWO_SIDED: np.abs(differences) < np.abs(observed) - margin,
+        Alternative.GREATER: differences < observed - margin,
+        Alternative.LESS: differences > observed + margin,
+    }
+    inner = [tails[side][:, place] for place, side in enumerate(alternatives)]
+    return ~np.stack(inner, axis=1)
 
 
 def measure_array(values: ArrayLike, name: str) -> Floats:

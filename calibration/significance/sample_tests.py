@@ -15,29 +15,16 @@ from numpy.typing import NDArray
 
 from calibration.forecasts import Forecasts, Sample, forecasts
 from calibration.grouping import group_by_response
-from calibration.intervals import Statistic, response_weights
+from calibration.intervals import Statistic, replicates, response_weights
 from calibration.scores.definition import DEFAULT_SETTINGS, JudgedClaims, SampleSettings
 from calibration.scores.families.ranking import concordance
 from calibration.scores.many_samples import scores_of_samples
 from calibration.significance.outcome import Alternative
-from calibration.significance.paired import swap_masks, swaps
+from calibration.significance.paired import extremes, swap_test
 from calibration.validation import Floats, Integers
 
 _SAME = 1e-9
 """Differences of scores that differ by less are the same but for rounding."""
-
-
-@dataclass(frozen=True, eq=False)
-class SampleTest:
-    """p-values of differences, and how they were found.
-
-    Attributes:
-        test: ``exact_permutation``, ``permutation`` or ``bootstrap``.
-        p_values: float64 (n_scores,).
-    """
-
-    test: str
-    p_values: Floats
 
 
 Differences = Callable[[Floats, Floats], Floats]
@@ -49,12 +36,11 @@ def permute_scores(
     second: JudgedClaims,
     scores: Sequence[str],
     alternatives: Sequence[Alternative],
-    *,
     n_permutations: int,
     seed: int,
     settings: SampleSettings = DEFAULT_SETTINGS,
-) -> SampleTest:
-    """Permutation tests that swap the two methods' probabilities in whole responses.
+) -> Floats:
+    """P-values (n_scores,) of swapping the two methods' probabilities in whole responses.
 
     Exact over all 2^R swaps if there are no more than `n_permutations` of them; else over that
     many drawn ones, with 1 added to both counts. A swap in which a score is not defined counts as
@@ -72,15 +58,13 @@ def permute_scores(
     n_responses = len(first.grouping.responses)
     difference = _differences(first, second, scores, settings)
     kept = np.ones((1, n_responses))
-    observed = difference(*_roles(kept, 0.0))[0]
-    _, exact = swaps(n_responses, n_permutations)
-    extreme, total = np.zeros(len(scores)), 0
-    for block in swap_masks(n_responses, n_permutations, seed, exact):
-        drawn = difference(*_roles(kept, block))
-        extreme += _extreme(drawn, observed, alternatives).sum(axis=0)
-        total += len(block)
-    p_values = extreme / total if exact else (extreme + 1) / (total + 1)
-    return SampleTest("exact_permutation" if exact else "permutation", p_values)
+    return swap_test(
+        lambda swapped: difference(*_roles(kept, swapped)),
+        difference(*_roles(kept, 0.0))[0],
+        alternatives,
+        *(n_responses, n_permutations, seed),
+        margin=_SAME,
+    )
 
 
 def bootstrap_scores(
@@ -88,26 +72,23 @@ def bootstrap_scores(
     second: JudgedClaims,
     scores: Sequence[str],
     alternatives: Sequence[Alternative],
-    *,
     n_bootstrap: int,
     seed: int,
     settings: SampleSettings = DEFAULT_SETTINGS,
-) -> SampleTest:
-    """Bootstrap tests over responses, the replicates' differences moved to have mean 0.
+) -> Floats:
+    """P-values (n_scores,) of redrawn responses, their differences moved to have mean 0.
 
     Davison and Hinkley 1997, section 4.4. Arguments are those of `permute_scores`.
     """
     n_responses = len(first.grouping.responses)
     difference = _differences(first, second, scores, settings)
     observed = difference(*_roles(np.ones((1, n_responses)), 0.0))[0]
-    drawn = np.concatenate(
-        [
-            difference(*_roles(block, 0.0))
-            for block in response_weights(n_responses, n_bootstrap, seed)
-        ]
+    drawn = replicates(
+        lambda weights: difference(*_roles(weights, 0.0)),
+        response_weights(n_responses, n_bootstrap, seed),
     )
-    extreme = _extreme(drawn - np.nanmean(drawn, axis=0), observed, alternatives).sum(axis=0)
-    return SampleTest("bootstrap", (extreme + 1) / (n_bootstrap + 1))
+    moved = drawn - np.nanmean(drawn, axis=0)
+    return (extremes(moved, observed, alternatives, _SAME).sum(axis=0) + 1) / (n_bootstrap + 1)
 
 
 def difference_statistic(
@@ -122,19 +103,6 @@ def _roles(weights: Floats, swapped: Floats | float) -> tuple[Floats, Floats]:
     """Weights of the doubled responses in the role of the first method and of the second."""
     own, other = weights * (1 - swapped), weights * swapped
     return np.concatenate([own, other], axis=1), np.concatenate([other, own], axis=1)
-
-
-def _extreme(
-    differences: Floats, observed: Floats, alternatives: Sequence[Alternative]
-) -> NDArray[np.bool_]:
-    """Which differences are at least as extreme as those observed, (b, n_scores)."""
-    tails = {
-        Alternative.TWO_SIDED: np.abs(differences) < np.abs(observed) - _SAME,
-        Alternative.GREATER: differences < observed - _SAME,
-        Alternative.LESS: differences > observed + _SAME,
-    }
-    inner = [tails[side][:, place] for place, side in enumerate(alternatives)]
-    return ~np.stack(inner, axis=1)
 
 
 @dataclass(frozen=True, eq=False)

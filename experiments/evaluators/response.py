@@ -207,7 +207,7 @@ def _measures(p: np.ndarray[Any, Any]) -> dict[str, float | int]:
     with entropy_warnings():
         # All atoms belong to response 0, so every measure has one entry.
         measured = measure_responses(p, np.zeros(p.size, dtype=int))
-    return {name: getattr(measured, name)[0].item() for name in MEASURES}
+    return {name: measured[name][0].item() for name in MEASURES}
 
 
 def _plain(item: ContextEvidence) -> dict[str, Any]:

@@ -31,12 +31,10 @@ from calibration.labels import labelled_atoms
 from calibration.scores import (
     auprc,
     calibration_line,
-    decisions,
     entropy_measure,
     expected_precision,
     mean_surprisal,
     measure_responses,
-    risk_coverage,
     smooth_ece,
 )
 from calibration.scoring import ScoreTable
@@ -60,7 +58,6 @@ PAIR_FUNCTIONS: list[Callable[..., Any]] = [
     calibration_line,
     auroc,
     auprc,
-    risk_coverage,
     lambda p, y, weights=None, **how: rows_of(score(p, y, weights=weights, **how)),
     corp_curve,
     risk_curve,
@@ -72,7 +69,6 @@ WEIGHTED_FUNCTIONS: list[Callable[..., Any]] = [
     function for function in PAIR_FUNCTIONS if "weights" in inspect.signature(function).parameters
 ]
 RESPONSE_FUNCTIONS: list[Callable[..., Any]] = [
-    decisions,
     factual_precision,
     entropy_measure,
     mean_surprisal,
@@ -212,7 +208,7 @@ def test_weights_are_checked(function: Callable[..., Any], weights: Any, message
 def test_every_weighted_score_is_checked() -> None:
     # Two scores and the reliability diagram take no weights, nor do those of responses and the
     # histogram.
-    assert len(WEIGHTED_FUNCTIONS) == 12
+    assert len(WEIGHTED_FUNCTIONS) == 11
 
 
 @pytest.mark.parametrize(
@@ -340,8 +336,3 @@ def test_what_cannot_be_changed_is_not_copied() -> None:
     assert apply_policy(p, y, policy="true").y.tolist() == [0.0, 1.0]
     assert apply_policy(p, y).y.tolist() == [0.0]
     assert np.isnan(y[1])
-
-
-def test_tolerances_and_settings_are_checked() -> None:
-    for tolerance in (-0.1, 0.5, math.nan, "0.1", True):
-        refused("tolerance is", decisions, [0.2], tolerance=tolerance)

@@ -16,7 +16,6 @@ from calibration.forecasts import (
     Sample,
     clipped_logits,
     clipped_weight,
-    extremes_named,
     logit_clip,
     pooled,
     was_clipped,
@@ -33,7 +32,7 @@ from calibration.scores.logistic import (
     sigmoid,
 )
 from calibration.scores.mesh_sums import LAGRANGE, Mesh, mesh_of
-from calibration.validation import Floats
+from calibration.validation import Floats, member_named
 
 _LINE = ("calibration_slope", "calibration_intercept", "calibration_in_the_large")
 
@@ -95,7 +94,9 @@ def calibration_line(
     Raises:
         InputError: for bad arrays, lengths that differ, no labelled atom, or a bad setting.
     """
-    settings = SampleSettings(clip=logit_clip(clip), extremes=extremes_named(extremes))
+    settings = SampleSettings(
+        clip=logit_clip(clip), extremes=member_named(Extremes, extremes, "extremes")
+    )
     sample = pooled(p, y, weights, unlabelled)
     slope, intercept, large = line_scores(sample, settings)
     return CalibrationLine(
@@ -234,28 +235,18 @@ def fit_curve(
 
 
 def weighted_quantile(values: Floats, weight: Floats, share: float) -> float:
-    """Least value that reaches a share of the weight, without sorting them all.
+    """Least value that reaches a share of the weight, in (0, 1].
 
     Args:
-        values: numbers of at least 0, (m,).
+        values: numbers, (m,).
         weight: their weights, (m,), at least 0.
-        share: share of the weight, in (0, 1].
+        share: share of the weight.
     """
-    scale = float(values.max())
-    n_buckets = max(1, values.size // 64)
-    place = values * (n_buckets / scale if scale > 0 else 0.0)
-    bucket = np.minimum(place.astype(np.int64), n_buckets - 1)
-    filled = np.cumsum(np.bincount(bucket, weights=weight, minlength=n_buckets))
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weight[order])
     # A sum of weights is rounded: an atom that reaches the share exactly must count.
-    target = share * filled[-1] * (1 - 1e-12)
-    found = int(np.searchsorted(filled, target))
-    inside = np.flatnonzero((bucket == found) & (weight > 0))
-    inside = inside[np.argsort(values[inside], kind="stable")]
-    reached = np.cumsum(weight[inside])
-    if found:
-        reached += filled[found - 1]
-    last = min(int(np.searchsorted(reached, target)), inside.size - 1)
-    return float(values[inside[last]])
+    place = np.searchsorted(reached, share * reached[-1] * (1 - 1e-12))
+    return float(values[order[place]])
 
 
 def restricted_cubic_spline(x: Floats, knots: Floats) -> Floats:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,22 +15,6 @@ from calibration.intervals import IntervalMethod
 from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.scores.definition import SampleSettings, ScoreDefinition
 from calibration.validation import Floats, Integers
-
-
-@dataclass(frozen=True, eq=False)
-class ClusteredAuroc:
-    """AUROC of methods on the same claims, with its covariance over responses.
-
-    Attributes:
-        value: float64 (n_methods,), nan if all labels agree.
-        covariance: float64 (n_methods, n_methods), nan where fewer than two responses hold true
-            claims, or false ones.
-        n_responses: number of responses.
-    """
-
-    value: Floats
-    covariance: Floats
-    n_responses: int
 
 
 def auroc(
@@ -105,7 +88,7 @@ def clustered_auroc(
     grouping: Grouping,
     folds: Integers | None = None,
     weights: Floats | None = None,
-) -> ClusteredAuroc:
+) -> tuple[Floats, Floats]:
     """AUROC of methods on the same claims with its covariance over responses (Obuchowski 1997).
 
     Where every response is one claim it is that of DeLong, DeLong and Clarke-Pearson 1988. Within
@@ -117,6 +100,10 @@ def clustered_auroc(
         grouping: which response each claim belongs to.
         folds: int64 (n_claims,), fold of each claim, or None for one fold.
         weights: how many claims each counts as, float64 (n_claims,), or None for one each.
+
+    Returns:
+        float64 (n_methods,), nan if all labels agree; and (n_methods, n_methods), nan where fewer
+        than two responses hold true claims, or false ones.
     """
     true = y == 1
     weight = np.ones(y.size) if weights is None else weights
@@ -126,7 +113,7 @@ def clustered_auroc(
     n_responses = len(grouping.responses)
     if n_pairs == 0:
         nothing = np.full(len(methods), np.nan)
-        return ClusteredAuroc(nothing, np.outer(nothing, nothing), n_responses)
+        return nothing, np.outer(nothing, nothing)
     value, parts = [], []
     for p in map(with_ties, methods):
         # Of each claim: how often it is ordered rightly with claims of the other class.
@@ -148,14 +135,14 @@ def clustered_auroc(
         int((grouping.sums(weight * each) > 0).sum()) for each in (true, ~true)
     )
     if min(with_true, with_false, n_responses) < 2:
-        return ClusteredAuroc(np.array(value), np.full((len(methods),) * 2, np.nan), n_responses)
+        return np.array(value), np.full((len(methods),) * 2, np.nan)
     crossed = of_true @ of_false.T
     covariance = (
         of_true @ of_true.T * (with_true / (with_true - 1))
         + of_false @ of_false.T * (with_false / (with_false - 1))
         + (crossed + crossed.T) * (n_responses / (n_responses - 1))
     )
-    return ClusteredAuroc(np.array(value), covariance, n_responses)
+    return np.array(value), covariance
 
 
 def concordance(sample: Sample) -> tuple[float, float]:

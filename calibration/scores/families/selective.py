@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from calibration.estimate import Estimate
-from calibration.forecasts import Forecasts, Sample, dot, pooled
+from calibration.forecasts import Forecasts, Sample, dot
 from calibration.intervals import IntervalMethod
-from calibration.labels import LabelPolicy
 from calibration.scores.definition import SampleSettings, ScoreDefinition
 from calibration.scores.measures import DECISION_TOLERANCE
 from calibration.validation import Floats, Integers
@@ -31,90 +29,33 @@ _TIES_AT_ONCE = 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
-class RiskCoverage:
-    """Risk at every coverage that a threshold reaches, from the fewest atoms to all of them.
-
-    Attributes:
-        coverage: float64 (k,), share of atoms that are kept, ascending to 1.
-        risk: float64 (k,), share of the kept atoms that are wrong.
-        threshold: float64 (k,), the least confidence (``verdict``) or p (``claim``) that is kept.
-        area: AURC, the mean of the risk over the first one, two, ... up to all atoms.
-        excess: AURC less the least that the same errors allow, which ranks them all last.
-        rule: ``verdict`` or ``claim``.
-    """
-
-    coverage: Floats
-    risk: Floats
-    threshold: Floats
-    area: float
-    excess: float
-    rule: str
-
-
-@dataclass(frozen=True, eq=False)
 class Ranking:
     """Points in the order in which they are kept.
 
     Attributes:
         order: int64 (m,), the points, first kept first.
         last: int64 (k,), position of the last point of each tie.
-        threshold: float64 (k,), confidence or p of each tie.
         counts_false: bool (m,), whether a false atom of a point is wrong (else a true one).
     """
 
     order: Integers
     last: Integers
-    threshold: Floats
     counts_false: Any
 
 
-def risk_coverage(
-    p: ArrayLike,
-    y: Any,
-    *,
-    weights: ArrayLike | None = None,
-    rule: str = "verdict",
-    unlabelled: str = LabelPolicy.EXCLUDE,
-) -> RiskCoverage:
-    """Risk-coverage curve and its area (El-Yaniv and Wiener 2010; Geifman et al. 2019).
+def risk_areas(sample: Sample, rule: str) -> tuple[float, float]:
+    """AURC of a sample, and its excess (El-Yaniv and Wiener 2010; Geifman et al. 2019).
 
-    Atoms that tie are kept together by a threshold; in the area they come one by one, in the mean
-    over their orders. Confidences within 1e-9 tie.
-
-    Args:
-        p: probabilities (n,) in [0, 1].
-        y: labels (n,), True or False, None where unlabelled.
-        weights: how many atoms each counts as, (n,), or None.
-        rule: ``verdict`` or ``claim``.
-        unlabelled: what atoms without a label count as, as in `apply_policy`: left out by default.
-
-    Raises:
-        InputError: for bad arrays, lengths that differ, no labelled atom, or another rule.
-    """
-    return risk_coverage_of(pooled(p, y, weights, unlabelled), rule)
-
-
-def risk_coverage_of(sample: Sample, rule: str) -> RiskCoverage:
-    """Risk-coverage curve of a sample, as `risk_coverage`.
+    AURC is the mean of the risk over the first one, two, ... up to all atoms; its excess is what it
+    has above the least that the same errors allow, which ranks them all last. Atoms whose
+    confidences lie within 1e-9 tie: they come in the mean over their orders.
 
     Raises:
         InputError: for another rule.
     """
     if rule not in RULES:
         raise InputError(f"rule is {rule!r}; choose 'verdict' or 'claim'")
-    ranking = _ranking(sample.forecasts, rule)
-    kept, wrong = _kept(sample, ranking)
-    area, excess = _areas(kept, wrong)
-    # Points without weight keep nothing more than those before them.
-    grown = np.diff(kept, prepend=0.0) > 0
-    return RiskCoverage(
-        coverage=kept[grown] / kept[-1],
-        risk=wrong[grown] / kept[grown],
-        threshold=ranking.threshold[grown],
-        area=area,
-        excess=excess,
-        rule=rule,
-    )
+    return _areas(*_kept(sample, _ranking(sample.forecasts, rule)))
 
 
 def risk_at(sample: Sample, rule: str, coverage: Floats) -> Floats:
@@ -141,7 +82,7 @@ def _ranking(points: Forecasts, rule: str) -> Ranking:
         ordered = confidence[order]
         apart = ordered[:-1] - ordered[1:] > DECISION_TOLERANCE
         last = np.flatnonzero(np.append(apart, True))
-        return Ranking(order, last, ordered[last], counts_false)
+        return Ranking(order, last, counts_false)
 
     return points.remember(("ranking", rule), build)
 
@@ -202,8 +143,7 @@ def harmonic_numbers(x: Floats) -> Floats:
 
 
 def _area_score(sample: Sample, _: SampleSettings) -> tuple[Estimate, ...]:
-    area, _excess = _areas(*_kept(sample, verdict_ranking(sample.forecasts)))
-    return (Estimate("aurc", area),)
+    return (Estimate("aurc", risk_areas(sample, "verdict")[0]),)
 
 
 FAMILY = (

@@ -8,8 +8,8 @@ import pytest
 from calibration import corp_curve, corp_decomposition, reliability_bins
 from calibration.curves import group_calibration, label_histogram, risk_curve
 from calibration.curves.label_draws import calibrated, shared_share
-from calibration.forecasts import forecasts
-from calibration.scores import risk_coverage
+from calibration.forecasts import forecasts, pooled
+from calibration.scores.families.selective import risk_areas
 from calibration.scores.logistic import sigmoid
 from calibration.validation import Floats, Integers
 from tests.calibration.coverage_simulation import alike_labels
@@ -145,11 +145,13 @@ def test_risk_curves() -> None:
     p, y, responses = calibrated_clusters(generator, 80, 10, 0.3)
     for rule in ("verdict", "claim"):
         curve = risk_curve(p, y, responses=responses, rule=rule, n_bootstrap=100)
-        steps = risk_coverage(p, y, rule=rule)
-        assert (curve.area, curve.excess) == (steps.area, steps.excess)
+        assert (curve.area, curve.excess) == risk_areas(pooled(p, y), rule)
         assert curve.coverage[[0, -1]].tolist() == [0.01, 1.0]
-        # Where the coverage is a whole number of atoms, the risk is that of the steps.
-        at = np.interp(curve.coverage, steps.coverage, steps.risk)
+        # The coverages are whole numbers of atoms, of which the surest are kept.
+        supported = p > 0.5
+        sure = np.where(supported, p, 1 - p) if rule == "verdict" else p
+        wrong = ((y == 1) != supported if rule == "verdict" else y == 0)[np.argsort(-sure)]
+        at = (np.cumsum(wrong) / np.arange(1, 801))[7::8]
         np.testing.assert_allclose(curve.risk, at, rtol=0, atol=1e-12)
         assert ((curve.lower <= curve.risk) & (curve.risk <= curve.upper))[5:].all()
         assert (curve.rule, curve.n_atoms, curve.n_responses) == (rule, 800, 80)

@@ -11,13 +11,12 @@ import pytest
 
 from calibration import f1_at_k, factual_precision
 from calibration.scores import (
-    Decisions,
     choose_k,
-    decisions,
     entropy_measure,
     expected_precision,
     mean_surprisal,
 )
+from calibration.scores.measures import verdicts
 from calibration.significance.paired import paired_bootstrap
 from calibration.validation import is_missing, is_number
 from tests.refusals import refused
@@ -30,7 +29,6 @@ RELEASED += [0.999997, 0.999354, 1.0, 0.972747, 1.0, 0.96242, 1.0, 0.999885, 0.0
 
 def test_all_atoms_certain_and_true() -> None:
     p = [1.0] * 5
-    assert decisions(p) == Decisions(supported=5, contradicted=0, undecided=0)
     assert factual_precision(p) == 1.0
     assert f1_at_k(p, 5) == 1.0
     assert entropy_measure(p) == 0.0
@@ -41,8 +39,7 @@ def test_all_atoms_certain_and_true() -> None:
 
 def test_hand_values() -> None:
     p = [0.9, 0.6, 0.5, 0.2]
-    assert decisions(p) == Decisions(supported=2, contradicted=1, undecided=1)
-    assert decisions(p).n_atoms == 4
+    assert verdicts(np.array(p)).tolist() == [1, 1, 0, -1]
     assert factual_precision(p) == 0.5
     # 2 * 1/2 * 2/3 / (1/2 + 2/3) = 4/7, up to rounding.
     assert f1_at_k(p, 3) == pytest.approx(4 / 7, abs=1e-15)
@@ -70,7 +67,8 @@ def test_published_measures_of_a_released_output() -> None:
     # The file's factuality_score, f1_k (recall_k is 1, so K is at most 19) and num_uniform_atoms.
     assert factual_precision(RELEASED) == pytest.approx(0.9047619047619048, abs=1e-15)
     assert f1_at_k(RELEASED, 10) == pytest.approx(0.9500000000000001, abs=1e-15)
-    assert decisions(RELEASED) == Decisions(supported=19, contradicted=1, undecided=1)
+    signs = verdicts(np.array(RELEASED))
+    assert [int((signs == sign).sum()) for sign in (1, -1, 0)] == [19, 1, 1]
     # Its avg_prob, avg_logprob and avg_entropy come from probabilities before they were rounded to
     # six decimals: each P is off by 5e-7 at most, and log P by 6.3e-6 at P = 0.079761. The file
     # takes natural logarithms, where the paper's 0.150515 is of base 10.
@@ -92,7 +90,7 @@ def test_agreement_with_scipy() -> None:
         # The same sums in another order of rounding.
         assert entropy_measure(p) == pytest.approx(entr(p).mean() / math.log(10), abs=1e-12)
         precision = factual_precision(p)
-        recall = min(decisions(p).supported / k, 1.0)
+        recall = min(p.size * precision / k, 1.0)
         assert f1_at_k(p, k) == pytest.approx(hmean([precision, recall]), abs=1e-12)
 
 
@@ -108,10 +106,8 @@ def test_recall_stops_at_one() -> None:
 
 
 def test_decisions_forgive_rounding_but_not_more() -> None:
-    p = [0.5 + 1e-12, 0.5 - 1e-12, 0.5 + 1e-6, 0.5 - 1e-6]
-    assert decisions(p) == Decisions(supported=1, contradicted=1, undecided=2)
-    assert decisions(p, tolerance=0) == Decisions(supported=2, contradicted=2, undecided=0)
-    assert decisions(p, tolerance=1e-3) == Decisions(supported=0, contradicted=0, undecided=4)
+    p = np.array([0.5 + 1e-12, 0.5 - 1e-12, 0.5 + 1e-6, 0.5 - 1e-6])
+    assert verdicts(p).tolist() == [0, 0, 1, -1]
 
 
 def test_false_for_certain_has_no_entropy_and_infinite_surprisal() -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
 from calibration.curves.corp import corp_curve
-from calibration.forecasts import with_ties
+from calibration.forecasts import pooled, with_ties
 from calibration.grouping import group_by_response
-from calibration.scores import auprc, auroc, risk_coverage
+from calibration.scores import auprc, auroc
 from calibration.scores.families.ranking import clustered_auroc
-from calibration.scores.families.selective import harmonic_numbers
+from calibration.scores.families.selective import harmonic_numbers, risk_areas, risk_at
 from tests.refusals import refused
 
 
@@ -29,20 +30,27 @@ def test_hand_values_of_ranks() -> None:
     assert auprc([0.2, 0.3], [1, 1]) == 1.0
 
 
+def areas(p: Any, y: Any, rule: str = "verdict") -> tuple[float, float]:
+    """AURC and its excess."""
+    return risk_areas(pooled(p, y), rule)
+
+
 def test_hand_values_of_risk() -> None:
     # Confidence 0.9 right, 0.8 (p = 0.2) wrong, 0.7 right, 0.6 wrong.
-    curve = risk_coverage([0.9, 0.2, 0.7, 0.6], [1, 1, 1, 0])
-    assert curve.coverage.tolist() == [0.25, 0.5, 0.75, 1.0]
-    np.testing.assert_allclose(curve.risk, [0, 1 / 2, 1 / 3, 1 / 2], atol=1e-15)
-    assert curve.threshold.tolist() == [0.9, 0.8, 0.7, 0.6]
-    assert curve.area == pytest.approx((0 + 1 / 2 + 1 / 3 + 1 / 2) / 4, abs=1e-14)
+    p, y = [0.9, 0.2, 0.7, 0.6], [1, 1, 1, 0]
+    kept = np.array([0.25, 0.5, 0.75, 1.0])
+    risk = risk_at(pooled(p, y), "verdict", kept)
+    np.testing.assert_allclose(risk, [0, 1 / 2, 1 / 3, 1 / 2], atol=1e-15)
+    area, excess = areas(p, y)
+    assert area == pytest.approx((0 + 1 / 2 + 1 / 3 + 1 / 2) / 4, abs=1e-14)
     # At best both wrong verdicts come last: risks 0, 0, 1/3, 2/4.
-    assert curve.excess == pytest.approx(curve.area - (1 / 3 + 1 / 2) / 4, abs=1e-14)
-    claims = risk_coverage([0.9, 0.2, 0.7, 0.6], [1, 1, 1, 0], rule="claim")
+    assert excess == pytest.approx(area - (1 / 3 + 1 / 2) / 4, abs=1e-14)
     # Kept by p: 0.9, 0.7, then the false 0.6, then 0.2.
-    np.testing.assert_allclose(claims.risk, [0, 0, 1 / 3, 1 / 4], atol=1e-15)
-    assert claims.area == pytest.approx((1 / 3 + 1 / 4) / 4, abs=1e-14)
-    assert claims.excess == pytest.approx((1 / 3 + 1 / 4 - 1 / 4) / 4, abs=1e-14)
+    risk = risk_at(pooled(p, y), "claim", kept)
+    np.testing.assert_allclose(risk, [0, 0, 1 / 3, 1 / 4], atol=1e-15)
+    area, excess = areas(p, y, "claim")
+    assert area == pytest.approx((1 / 3 + 1 / 4) / 4, abs=1e-14)
+    assert excess == pytest.approx((1 / 3 + 1 / 4 - 1 / 4) / 4, abs=1e-14)
 
 
 def test_ties_are_the_mean_over_their_orders() -> None:
@@ -50,15 +58,12 @@ def test_ties_are_the_mean_over_their_orders() -> None:
     p = [0.9, 0.8, 0.8, 0.2, 0.8, 0.6]
     y = [1, 0, 1, 1, 1, 0]
     wrong = [0, 1, 0, 1, 0, 1]
-    areas = []
+    means = []
     for order in itertools.permutations(range(1, 5)):
         ranked = [wrong[i] for i in (0, *order, 5)]
-        areas.append(np.mean(np.cumsum(ranked) / np.arange(1, 7)))
-    curve = risk_coverage(p, y)
-    assert curve.area == pytest.approx(np.mean(areas), abs=1e-14)
-    # A threshold keeps tied atoms together.
-    assert curve.coverage.tolist() == [1 / 6, 5 / 6, 1.0]
-    assert risk_coverage([0.5 + 1e-14, 0.5], [1, 0]).coverage.tolist() == [1.0]
+        means.append(np.mean(np.cumsum(ranked) / np.arange(1, 7)))
+    assert areas(p, y)[0] == pytest.approx(np.mean(means), abs=1e-14)
+    assert areas([0.5 + 1e-14, 0.5], [1, 0])[0] == areas([0.5, 0.5], [1, 0])[0]
 
 
 def test_the_least_area_is_that_of_geifman() -> None:
@@ -66,13 +71,13 @@ def test_the_least_area_is_that_of_geifman() -> None:
     n, rate = 200_000, 0.3
     confidence = np.linspace(1.0, 0.51, n)
     wrong = np.arange(n) >= n * (1 - rate)
-    curve = risk_coverage(confidence, ~wrong)
+    area, excess = areas(confidence, ~wrong)
     # A sum over 200,000 steps is that near its integral.
-    assert curve.area == pytest.approx(rate + 0.7 * math.log(0.7), abs=1e-5)
-    assert curve.excess == pytest.approx(0, abs=1e-12)
-    mixed = risk_coverage(confidence, ~np.random.default_rng(0).permutation(wrong))
+    assert area == pytest.approx(rate + 0.7 * math.log(0.7), abs=1e-5)
+    assert excess == pytest.approx(0, abs=1e-12)
+    mixed, _ = areas(confidence, ~np.random.default_rng(0).permutation(wrong))
     # Confidence at random has the error rate as its risk everywhere, but for the first few.
-    assert mixed.area == pytest.approx(rate, abs=0.01)
+    assert mixed == pytest.approx(rate, abs=0.01)
 
 
 def test_harmonic_numbers() -> None:
@@ -86,14 +91,8 @@ def test_harmonic_numbers() -> None:
     assert harmonic_numbers(np.array([4.0]))[0] == pytest.approx(25 / 12, abs=1e-15)
 
 
-def test_points_without_weight_keep_nothing() -> None:
-    curve = risk_coverage([0.9, 0.8, 0.7], [1, 0, 1], weights=[1, 0, 1])
-    assert curve.coverage.tolist() == [0.5, 1.0]
-    assert curve.threshold.tolist() == [0.9, 0.7]
-
-
 def test_bad_input_is_named() -> None:
-    refused("rule is 'best'; choose 'verdict'", risk_coverage, [0.1], [1], rule="best")
+    refused("rule is 'best'; choose 'verdict'", areas, [0.1], [1], "best")
 
 
 def test_what_rounding_moves_apart_is_tied() -> None:
@@ -105,8 +104,8 @@ def test_what_rounding_moves_apart_is_tied() -> None:
         assert score(p, y) == score(equal, y)
     one_each = group_by_response(np.arange(6))
     apart, tied = (clustered_auroc([each], y.astype(float), one_each) for each in (p, equal))
-    assert apart.value == tied.value == auroc(equal, y)
-    assert (apart.covariance == tied.covariance).all()
+    assert apart[0] == tied[0] == auroc(equal, y)
+    assert (apart[1] == tied[1]).all()
     recalibrated, expected = (corp_curve(each, y, band="none").recalibrated for each in (p, equal))
     np.testing.assert_allclose(recalibrated, expected, rtol=1e-12)
     # Near 0 and 1 what counts is the proportion, so that certainty is tied with nothing.

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from calibration.forecasts import pooled
 from calibration.grouping import group_by_response
 from calibration.scores import (
     auprc,
@@ -18,11 +19,11 @@ from calibration.scores import (
     calibration_error,
     calibration_line,
     corp_decomposition,
-    risk_coverage,
     smooth_ece,
 )
 from calibration.scores.definition import JudgedClaims
 from calibration.scores.families.ranking import clustered_auroc
+from calibration.scores.families.selective import risk_areas
 from calibration.scores.registry import response_k
 from calibration.significance import compare_judged, score_difference
 from calibration.significance.outcome import Alternative
@@ -39,7 +40,7 @@ SCORES: dict[str, Callable[[Any, Any], float]] = {
     "corp_brier_miscalibration": lambda p, y: corp_decomposition(p, y).miscalibration,
     "corp_brier_discrimination": lambda p, y: corp_decomposition(p, y).discrimination,
     "calibration_slope": lambda p, y: calibration_line(p, y).slope,
-    "aurc": lambda p, y: risk_coverage(p, y).area,
+    "aurc": lambda p, y: risk_areas(pooled(p, y), "verdict")[0],
 }
 
 
@@ -76,8 +77,7 @@ def test_permutations_are_all_swaps_of_whole_responses(name: str) -> None:
             judged(p, y, responses), judged(q, y, responses), [name], [side],
             n_permutations=32, seed=0,
         )  # fmt: skip
-        assert found.test == "exact_permutation"
-        assert found.p_values[0] == pytest.approx(expected, abs=1e-12)
+        assert found[0] == pytest.approx(expected, abs=1e-12)
 
 
 def test_drawn_permutations_are_near_all_of_them() -> None:
@@ -87,9 +87,8 @@ def test_drawn_permutations_are_near_all_of_them() -> None:
     names = ["auroc", "ece"]
     exact = permute_scores(*sides, names, both, n_permutations=256, seed=0)
     drawn = permute_scores(*sides, names, both, n_permutations=255, seed=0)
-    assert (exact.test, drawn.test) == ("exact_permutation", "permutation")
     # 255 draws of a share have a standard deviation of at most 0.032.
-    np.testing.assert_allclose(drawn.p_values, exact.p_values, atol=0.13)
+    np.testing.assert_allclose(drawn, exact, atol=0.13)
 
 
 @pytest.mark.parametrize("name", ["auroc", "ece", "calibration_slope"])
@@ -107,7 +106,7 @@ def test_permutation_holds_its_level_where_methods_do_not_differ(name: str) -> N
             judged(p, y, responses), judged(q, y, responses), [name], [Alternative.TWO_SIDED],
             n_permutations=64, seed=0,
         )  # fmt: skip
-        rejected += found.p_values[0] <= 1 / 8
+        rejected += found[0] <= 1 / 8
     # 60 exact tests at 1/8 reject 7.5 times, with a standard deviation of 2.6.
     assert rejected <= 7.5 + 4 * 2.6
 
@@ -115,9 +114,7 @@ def test_permutation_holds_its_level_where_methods_do_not_differ(name: str) -> N
 def test_the_bootstrap_moves_its_replicates_to_no_difference() -> None:
     p, q, y, responses = few(3, n_responses=12)
     sides = judged(p, y, responses), judged(q, y, responses)
-    found = bootstrap_scores(
-        *sides, ["auroc"], [Alternative.TWO_SIDED], n_bootstrap=60, seed=1
-    ).p_values[0]
+    found = bootstrap_scores(*sides, ["auroc"], [Alternative.TWO_SIDED], n_bootstrap=60, seed=1)[0]
     generator = np.random.default_rng(1)
     rows = generator.integers(0, 12, (60, 12))
     places = [np.flatnonzero(responses == each) for each in range(12)]
@@ -133,14 +130,12 @@ def test_the_bootstrap_moves_its_replicates_to_no_difference() -> None:
 def test_auroc_of_single_claims_is_that_of_delong() -> None:
     p, q, y, _ = r_claims()
     alone = group_by_response(range(y.size))
-    found = clustered_auroc([p, q], y.astype(float), alone)
+    areas, covariance = clustered_auroc([p, q], y.astype(float), alone)
     # pROC sums in another order.
-    np.testing.assert_allclose(found.value, r_values("pROC", "auroc"), atol=1e-12)
-    np.testing.assert_allclose(
-        np.diag(found.covariance), r_values("pROC", "auroc_variance"), rtol=1e-10
-    )
-    (covariance,) = r_values("pROC", "auroc_covariance")
-    assert found.covariance[0, 1] == pytest.approx(covariance, rel=1e-10)
+    np.testing.assert_allclose(areas, r_values("pROC", "auroc"), atol=1e-12)
+    np.testing.assert_allclose(np.diag(covariance), r_values("pROC", "auroc_variance"), rtol=1e-10)
+    (expected,) = r_values("pROC", "auroc_covariance")
+    assert covariance[0, 1] == pytest.approx(expected, rel=1e-10)
     table = compared({"p": p, "q": q}, y, range(y.size), scores=["auroc"], n_resamples=50)
     found = table.difference("q", "auroc")
     # Student's t of 127 degrees against DeLong's normal law.
@@ -186,9 +181,9 @@ def obuchowski(methods: list[Any], y: Any, responses: Any) -> Any:
 def test_clustered_auroc_is_that_of_obuchowski() -> None:
     p, q, y, responses = r_claims()
     p = np.round(p, 1)  # Ties.
-    found = clustered_auroc([p, q], y.astype(float), group_by_response(responses))
-    np.testing.assert_allclose(found.covariance, obuchowski([p, q], y, responses), rtol=1e-10)
-    assert found.value[0] == pytest.approx(auroc(p, y), abs=1e-12)
+    areas, covariance = clustered_auroc([p, q], y.astype(float), group_by_response(responses))
+    np.testing.assert_allclose(covariance, obuchowski([p, q], y, responses), rtol=1e-10)
+    assert areas[0] == pytest.approx(auroc(p, y), abs=1e-12)
 
 
 def test_auroc_within_folds_compares_claims_of_one_fold() -> None:
@@ -216,25 +211,23 @@ def test_auroc_within_folds_compares_claims_of_one_fold() -> None:
         swapped = np.array(swap)[responses]
         first, second = np.where(swapped, q, p), np.where(swapped, p, q)
         swaps.append(auroc(first, y, folds=folds) - auroc(second, y, folds=folds))
-    assert both.p_values[0] == pytest.approx(
-        np.mean(np.abs(swaps) >= abs(swaps[0]) - 1e-9), abs=1e-12
-    )
+    assert both[0] == pytest.approx(np.mean(np.abs(swaps) >= abs(swaps[0]) - 1e-9), abs=1e-12)
 
 
 def test_a_cross_fitted_base_rate_ranks_nothing_within_folds() -> None:
     generator = np.random.default_rng(5)
-    pooled = []
+    areas = []
     for _ in range(40):
         responses = np.repeat(np.arange(40), 8)
         y = generator.random(320) < 0.5 + 0.15 * generator.normal(size=40)[responses]
         folds = responses % 5
         total = np.array([y[folds != fold].mean() for fold in range(5)])
         p = total[folds]
-        pooled.append(auroc(p, y))
+        areas.append(auroc(p, y))
         assert auroc(p, y, folds=folds) == 0.5
     # Pooled, what knows nothing looks worse than chance, always.
-    assert np.mean(pooled) < 0.46
-    assert max(pooled) <= 0.5
+    assert np.mean(areas) < 0.46
+    assert max(areas) <= 0.5
 
 
 def test_within_folds_the_variance_is_that_of_folds_apart() -> None:
@@ -247,17 +240,17 @@ def test_within_folds_the_variance_is_that_of_folds_apart() -> None:
     whole = [np.concatenate(each) for each in zip(*parts, strict=True)]
     folds = np.repeat([0, 1], 240)
     grouping = group_by_response(whole[2] + 100 * folds)
-    found = clustered_auroc([whole[0]], whole[1], grouping, folds)
+    area, covariance = clustered_auroc([whole[0]], whole[1], grouping, folds)
     apart = [
         (clustered_auroc([p], y, group_by_response(responses)), y.sum() * (1 - y).sum())
         for p, y, responses in parts
     ]
     share = np.array([pairs for _, pairs in apart]) / sum(pairs for _, pairs in apart)
-    values = np.array([each.value[0] for each, _ in apart])
-    variances = np.array([each.covariance[0, 0] for each, _ in apart])
-    assert found.value[0] == pytest.approx(share @ values, abs=1e-12)
+    values = np.array([each[0][0] for each, _ in apart])
+    variances = np.array([each[1][0, 0] for each, _ in apart])
+    assert area[0] == pytest.approx(share @ values, abs=1e-12)
     # Folds share no response; the one formula measures from the common value and divides by 119.
-    assert found.covariance[0, 0] == pytest.approx(float(share**2 @ variances), rel=0.03)
+    assert covariance[0, 0] == pytest.approx(float(share**2 @ variances), rel=0.03)
 
 
 @pytest.mark.parametrize("test", ["permutation", "bootstrap"])
