@@ -313,16 +313,15 @@ def score(
     remarks = _remarks(found, intervals, treatment, responses is not None, folds is not None)
     names = _compared_names(chosen, tested)
     differences: Mapping[str, Mapping[str, Difference]] = {}
-    stars_note, n_comparisons = "", 0
+    stars_note, n_comparisons, bands = "", 0, intervals or DEFAULT_INTERVALS
     if test is not None and len(given) > 1 and names:
-        how = _Tests(
-            names,
-            paired_test_named(test, names),
-            alternative,
-            None if correction is None else member_named(Correction, correction, "correction"),
-            whole_number(n_resamples, "n_resamples", 1),
-            intervals or DEFAULT_INTERVALS,
-            settings,
+        how: dict[str, Any] = {
+            "test": paired_test_named(test, names),
+            "alternative": alternative,
+            "n_resamples": whole_number(n_resamples, "n_resamples", 1),
+        }
+        corrected = (
+            None if correction is None else member_named(Correction, correction, "correction")
         )
         check_alternative(alternative, scores_named(names, "tested"))
         # Models of the same arrays share everything but their probabilities.
@@ -337,10 +336,11 @@ def score(
                 else labelled_claims(part.claims(k), unlabelled, k)
                 for name, part in paired.items()
             }
-            differences, n_comparisons = how.differences(sides, base)
-            stars_note = how.note(sides[base], base, n_comparisons)
+            differences, n_comparisons = _differences(
+                sides, base, names, corrected, intervals=bands, settings=settings, **how
+            )
+            stars_note = _stars_note(sides[base], base, n_comparisons, corrected, **how)
             remarks.append(stars_note)
-    bands = intervals or DEFAULT_INTERVALS
     drawn = {"n_bootstrap": bands.n_bootstrap, "seed": bands.seed, "level": bands.level}
     return ScoreTable(
         models=tuple(replace(each, differences=differences.get(each.name, {})) for each in found),
@@ -440,60 +440,54 @@ def _scored(
     )
 
 
-@dataclass(frozen=True)
-class _Tests:
-    """How models are compared with the reference, as `score` has its arguments."""
+def _differences(
+    sides: Mapping[str, JudgedClaims | None],
+    base: str,
+    names: Sequence[str],
+    correction: Correction | None,
+    **tests: Any,
+) -> tuple[dict[str, dict[str, Difference]], int]:
+    """Each model less the reference by score, corrected; and how many were tested."""
+    reference = sides[base]
+    found = [
+        (name, each)
+        for name, own in sides.items()
+        if name != base and own is not None and reference is not None
+        for each in compare_judged(own, reference, names, **tests)
+    ]
+    p_values = np.array([each.p_value for _, each in found])
+    corrected = np.full(p_values.size, np.nan)
+    if correction is not None:
+        corrected = adjust(p_values, correction)
+    told: dict[str, dict[str, Difference]] = {}
+    for (name, each), value in zip(found, corrected.tolist(), strict=True):
+        told.setdefault(name, {})[each.name] = replace(each, corrected=value)
+    return told, int(np.isfinite(p_values).sum())
 
-    names: tuple[str, ...]
-    test: PairedTest
-    alternative: str
-    correction: Correction | None
-    n_resamples: int
-    intervals: IntervalSettings
-    settings: SampleSettings
 
-    def differences(
-        self, sides: Mapping[str, JudgedClaims | None], base: str
-    ) -> tuple[dict[str, dict[str, Difference]], int]:
-        """Each model less the reference by score, corrected; and how many were tested."""
-        reference = sides[base]
-        found = [
-            (name, each)
-            for name, own in sides.items()
-            if name != base and own is not None and reference is not None
-            for each in compare_judged(
-                *(own, reference, self.names),
-                test=self.test,
-                alternative=self.alternative,
-                n_resamples=self.n_resamples,
-                intervals=self.intervals,
-                settings=self.settings,
-            )
-        ]
-        p_values = np.array([each.p_value for _, each in found])
-        corrected = np.full(p_values.size, np.nan)
-        if self.correction is not None:
-            corrected = adjust(p_values, self.correction)
-        told: dict[str, dict[str, Difference]] = {}
-        for (name, each), value in zip(found, corrected.tolist(), strict=True):
-            told.setdefault(name, {})[each.name] = replace(each, corrected=value)
-        return told, int(np.isfinite(p_values).sum())
-
-    def note(self, reference: JudgedClaims | None, base: str, n_comparisons: int) -> str:
-        """What the stars mean."""
-        if reference is None:
-            return "Models are not tested against each other, for no claim has a label."
-        if self.correction is None:
-            return "P-values are not corrected, so that none is marked."
-        side = "two-sided" if self.alternative == Alternative.TWO_SIDED else "one-sided"
-        used = resamples_used(self.test, len(reference.grouping.responses), self.n_resamples)
-        drawn = "swaps" if self.test is PairedTest.PERMUTATION else "replicates"
-        counted = f" ({used:,} {drawn})" if used else ""
-        return (
-            f"* p < 0.05, ** p < 0.01, *** p < 0.001 against {base}, {side} {self.test} "
-            f"tests{counted} paired by response, corrected over {n_comparisons} comparisons "
-            f"({self.correction})."
-        )
+def _stars_note(
+    reference: JudgedClaims | None,
+    base: str,
+    n_comparisons: int,
+    correction: Correction | None,
+    test: PairedTest,
+    alternative: str,
+    n_resamples: int,
+) -> str:
+    """What the stars mean."""
+    if reference is None:
+        return "Models are not tested against each other, for no claim has a label."
+    if correction is None:
+        return "P-values are not corrected, so that none is marked."
+    side = "two-sided" if alternative == Alternative.TWO_SIDED else "one-sided"
+    used = resamples_used(test, len(reference.grouping.responses), n_resamples)
+    drawn = "swaps" if test is PairedTest.PERMUTATION else "replicates"
+    counted = f" ({used:,} {drawn})" if used else ""
+    return (
+        f"* p < 0.05, ** p < 0.01, *** p < 0.001 against {base}, {side} {test} "
+        f"tests{counted} paired by response, corrected over {n_comparisons} comparisons "
+        f"({correction})."
+    )
 
 
 def _compared_names(

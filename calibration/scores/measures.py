@@ -40,9 +40,8 @@ def verdicts(p: Floats) -> NDArray[np.int8]:
 
     def signs(p: Floats) -> NDArray[np.int8]:
         distance = p - 0.5
-        return np.where(np.abs(distance) <= DECISION_TOLERANCE, 0, np.sign(distance)).astype(
-            np.int8
-        )
+        undecided = np.abs(distance) <= DECISION_TOLERANCE
+        return np.where(undecided, 0, np.sign(distance)).astype(np.int8)
 
     return piecewise(signs, p)
 

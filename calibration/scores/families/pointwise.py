@@ -101,22 +101,18 @@ def _mean_loss(
 ) -> float:
     atoms = labelled_atoms(p, y, unlabelled)
     counts = atoms.weights(weights)
-
-    def losses(p: Floats, y: Floats, counts: Floats) -> Floats:
-        if_true, if_false = LOSSES[name](p)
-        # Where a weight is 0 an infinite loss counts nothing.
-        return np.where(counts > 0, np.where(y == 1, if_true, if_false), 0.0)
-
-    terms = piecewise(losses, atoms.p, atoms.y, counts)
+    # Where a weight is 0 an infinite loss counts nothing.
+    terms = np.where(counts > 0, _losses(name, atoms.p, atoms.y), 0.0)
     return float(np.dot(terms, counts) / counts.sum())
 
 
-def _log_losses(judged: JudgedClaims) -> Floats:
-    def losses(p: Floats, y: Floats) -> Floats:
-        with np.errstate(divide="ignore"):
-            return np.abs(np.log(np.where(y == 1, p, 1 - p)))
+def _losses(name: str, p: Floats, y: Floats) -> Floats:
+    """Loss of each atom under its label, (n,)."""
 
-    return piecewise(losses, judged.p, judged.y)
+    def of(p: Floats, y: Floats) -> Floats:
+        return np.where(y == 1, *LOSSES[name](p))
+
+    return piecewise(of, p, y)
 
 
 def _f1(judged: JudgedClaims) -> RatioSums:
@@ -141,7 +137,7 @@ FAMILY = (
         title="Brier",
         meaning="mean of (p - y)^2",
         higher_is_better=False,
-        ratio=per_claim(lambda judged: piecewise(lambda p, y: (p - y) ** 2, judged.p, judged.y)),
+        ratio=per_claim(lambda judged: _losses("brier", judged.p, judged.y)),
         usual=1,
     ),
     ScoreDefinition(
@@ -151,7 +147,7 @@ FAMILY = (
         higher_is_better=False,
         scale=Scale.POSITIVE,
         range=POSITIVE,
-        ratio=per_claim(_log_losses),
+        ratio=per_claim(lambda judged: _losses("log_loss", judged.p, judged.y)),
         usual=5,
         column="log loss",
     ),

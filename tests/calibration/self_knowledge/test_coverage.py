@@ -25,9 +25,9 @@ from calibration.self_knowledge.balance import judged_counts
 from calibration.self_knowledge.formula import sigma, sigma_slopes
 from calibration.significance import clustered_mcnemar_counts, mcnemar_counts
 
-REPLICATES = 2000
-"""An interval that covers 95 % has between 93 and 97 % of 2000 replicates but for one seed in
-20,000 (4.1 standard deviations of 0.0049), and one that covers 92 % or less fails more often than
+REPLICATES = 1000
+"""An interval that covers 95 % has between 92.5 and 97.5 % of 1000 replicates but for one seed in
+3,500 (3.6 standard deviations of 0.0069), and one that covers 92 % or less fails more often than
 not."""
 
 
@@ -83,7 +83,7 @@ def test_intervals_over_responses_cover_and_naive_ones_do_not(truth: Truth) -> N
         naive += bool(lower[0] <= truth.self_known <= upper[0])
     assert naive / REPLICATES < 0.85
     for which, count in held.items():
-        assert 0.93 <= count / REPLICATES <= 0.97, which
+        assert 0.925 <= count / REPLICATES <= 0.975, which
 
 
 def test_clustered_mcnemar_holds_its_level_and_the_plain_one_does_not() -> None:
@@ -97,8 +97,8 @@ def test_clustered_mcnemar_holds_its_level_and_the_plain_one_does_not() -> None:
     tests = {"clustered": clustered, "plain": plain}
     level = rejections(Truth(n_responses=60), tests, REPLICATES, seed=5)
     assert level["plain"] > 0.2
-    # 0.05 +- 4 standard deviations of 0.0049.
-    assert abs(level["clustered"] - 0.05) < 0.0195
+    # 0.05 +- 4 standard deviations of 0.0069.
+    assert abs(level["clustered"] - 0.05) < 0.0276
 
 
 def test_claims_of_counts_are_counted_as_they_were() -> None:
