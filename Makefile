@@ -82,7 +82,7 @@ mutants: install ## Make changes that are wrong in copies, and show which of the
 	$(VENV)/bin/python -m tests.mutants --workers $(WORKERS)
 
 endurance: install ## Kill, fill, jump and grow: hours; docs/guide/hostile-inputs.md
-	$(VENV)/bin/python -m tests.endurance --out results/endurance
+	$(VENV)/bin/python -m tests.endurance
 
 core: $(CORE)/installed ## Install the core alone and import every module of it
 	rm -rf build

@@ -15,7 +15,7 @@ from inference import InferenceError, LogZKind, Status, TooLargeError, infer
 from inference.sampling.annealing import AnnealedImportance
 from inference.sampling.estimates import log_mean
 from inference.sampling.path import Particles
-from tests.endurance.estimate_coverage import coverage
+from tests.endurance.algorithms import covered
 from tests.inference.answers import enumerated, given
 from tests.inference.exactness import in_order
 from tests.inference.graphs import frustrated
@@ -155,7 +155,7 @@ def test_a_limit_of_memory_is_kept() -> None:
 
 @pytest.mark.slow
 def test_the_coverage_that_the_guide_prints_on_a_few_graphs() -> None:
-    found = coverage(range(9))
+    found = covered(range(9))
     assert {name for name, _, _ in found} == {"ais", "ais, not resampled", "wmb_is"}
     for (name, status, promise), (share, number) in found.items():
         if status == "converged" and "95 %" in promise and name == "wmb_is":

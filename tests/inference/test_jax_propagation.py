@@ -42,8 +42,8 @@ def bethe_of(graph: FactorGraph, row: Any, **settings: Any) -> tuple[Any, Any]:
 
 
 def test_on_odd_graphs_it_takes_the_steps_of_lbp() -> None:
-    # Each shape is compiled; fifty have evidence, zeros, cycles and scopes of every size.
-    graphs = [odd_graph(seed) for seed in range(50)]
+    # Each shape is compiled; twenty have evidence, zeros, cycles and scopes of every size.
+    graphs = [odd_graph(seed) for seed in range(20)]
     ours = infer_batch(graphs, "lbp", schedule="flooding")
     for seed, (one, other) in enumerate(zip(infer_batch(graphs, "lbp_jax"), ours, strict=True)):
         assert_same(one, other, f"seed {seed}")
@@ -52,11 +52,11 @@ def test_on_odd_graphs_it_takes_the_steps_of_lbp() -> None:
 
 @pytest.mark.parametrize("damping", ["adaptive", 0.4])
 def test_on_responses_it_takes_the_steps_of_lbp(damping: Any) -> None:
-    graphs = [fr2(12, 3, density=0.15, seed=seed) for seed in range(16)]
+    graphs = [fr2(12, 3, density=0.15, seed=seed) for seed in range(8)]
     settings = {"damping": damping, "max_iterations": 300}
     ours = infer_batch(graphs, "lbp", schedule="flooding", **settings)
     theirs = infer_batch(graphs, "lbp_jax", **settings)
-    assert sum(posterior.status is Status.CONVERGED for posterior in ours) >= 12
+    assert sum(posterior.status is Status.CONVERGED for posterior in ours) >= 6
     for seed, (one, other) in enumerate(zip(theirs, ours, strict=True)):
         if other.status is Status.CONVERGED:
             # Roundings that the first steps amplify are small again once messages settle to 1e-9.

@@ -1,4 +1,4 @@
-"""A small hostile day; at full size: `python -m tests.endurance.hostile_day`."""
+"""A small hostile day; at full size: `python -m tests.endurance hostile_day`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.endurance.hostile_day import command, live, without_costs, write_batch
+from tests.endurance.assessments import command, live, without_costs, write_batch
 from tests.endurance.provider import FAULTS, Hostility, Provider
 from tests.experiments.conftest import invoke
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from experiments.study.packed_graphs import HELD
-from tests.endurance.many_responses import DATA, PARTS, UNITS, measure, table
+from tests.endurance.studies import PARTS, measure
 
 pytestmark = [pytest.mark.slow, pytest.mark.kill]
 
@@ -17,19 +17,17 @@ a response takes 6 kB here."""
 
 
 def test_the_first_process_does_not_hold_the_data() -> None:
-    found = {size: measure(size, workers=1, dask=False) for size in (SMALL, LARGE)}
+    found = {size: measure(size, workers=1) for size in (SMALL, LARGE)}
     for size, taken in found.items():
         # Three to six claims each.
-        assert 4.4 < taken.rows / size < 4.6
+        assert 4.4 < taken["rows"] / size < 4.6
         # The files grow with the study, the memory does not.
-        assert taken.sizes["data"] > 400 * size
-        assert taken.sizes["rows.csv"] > 500 * size
+        assert taken["temporary file of the responses, MiB"] * 2**20 > 400 * size
+        assert taken["rows.csv, MiB"] * 2**20 > 500 * size
     # A part of the smaller study may pass between two looks at it, a tenth of a second apart.
-    assert all(found[LARGE].seconds[part] > 0.0 for part in PARTS)
-    for part in (DATA, UNITS):
-        growth = found[LARGE].first_peak[part] - found[SMALL].first_peak[part]
-        assert growth < BYTES_EACH * (LARGE - SMALL), part
-        assert 0.0 < found[LARGE].anonymous_peak[part] < found[LARGE].first_peak[part]
-    lines = table(found).splitlines()
-    assert lines[0].endswith("| one more response |")
-    assert len(lines) == 22
+    assert all(found[LARGE][f"by the clock, {part}, s"] > 0.0 for part in PARTS)
+    for part in ("data", "units"):
+        name = f"first process, {part}, MiB"
+        growth = found[LARGE][name] - found[SMALL].get(name, 0.0)
+        assert growth * 2**20 < BYTES_EACH * (LARGE - SMALL), part
+        assert 0.0 < found[LARGE][f"first process, {part}, anonymous, MiB"] < found[LARGE][name]

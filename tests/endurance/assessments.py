@@ -1,0 +1,214 @@
+"""Batches of assessments with a provider on the same machine, calm or hostile."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import psutil
+
+from tests.endurance.commands import begin, done
+from tests.endurance.provider import Hostility, Provider
+
+Row = dict[str, object]
+
+_KEY = {"OPENAI_API_KEY": "sk-scripted-and-secret"}
+
+
+@dataclass(frozen=True)
+class Day:
+    """What came of a day.
+
+    Attributes:
+        output: the lines of the result, without what they cost.
+        answered: good answers that the provider gave.
+        questions: different questions among them.
+        most_repeated: the most that may be asked again: at each kill, calls under way.
+        kills: how often the batch was killed.
+        runs: how often it was started after the last kill until nothing was missing.
+        seconds: from the first start to the end.
+        faults: how often the provider did what.
+    """
+
+    output: list[str]
+    answered: int
+    questions: int
+    most_repeated: int
+    kills: int
+    runs: int
+    seconds: float
+    faults: dict[str, int]
+
+    @property
+    def repeated(self) -> int:
+        """Answers to questions that had been answered well before."""
+        return self.answered - self.questions
+
+
+def write_batch(folder: Path, responses: int) -> None:
+    """Write responses and documents to search."""
+    with (folder / "batch.jsonl").open("w") as file:
+        for i in range(responses):
+            text = f"Bridge {i} was opened in {1800 + i}. Bridge {i} carries trains. "
+            text += f"Bridge {i} is painted red. Bridge {i} crosses a river."
+            record = {"id": f"r{i:03}", "query": f"What is known of bridge {i}?", "response": text}
+            file.write(json.dumps(record) + "\n")
+    (folder / "notes").mkdir(exist_ok=True)
+    subjects = ("was opened early", "carries trains", "is painted red", "crosses a river")
+    for i, what in enumerate(subjects * 3):
+        (folder / "notes" / f"{i:02}.txt").write_text(f"In town {i} a bridge {what}, note {i}.")
+
+
+def command(url: str, concurrency: int, *more: str) -> list[str]:
+    """The command that assesses the batch."""
+    arguments = ["assess", "batch.jsonl", "--documents", "notes", "--stride", "1", "--model"]
+    arguments += ["openai/scripted", "--api-base", url, "--concurrency", str(concurrency)]
+    return [*arguments, "--out", "out", *(more or ("--variant", "FR1", "--variant", "FR2"))]
+
+
+def live(
+    folder: Path,
+    responses: int,
+    *,
+    kills: int = 0,
+    concurrency: int = 64,
+    hostility: Hostility | None = None,
+    latency: float = 0.0,
+    seed: int = 0,
+    forgetting: bool = False,
+) -> Day:
+    """Live through a day.
+
+    Args:
+        folder: an empty folder.
+        responses: how many are assessed.
+        kills: how often the batch is killed.
+        concurrency: its limit on calls under way.
+        hostility: of the provider; None on a calm day.
+        latency: of its answers, in seconds.
+        seed: of the numbers of calls after which it is killed.
+        forgetting: whether every kill also loses what was stored: a day that must fail.
+    """
+    write_batch(folder, responses)
+    chance, killed, runs, said, start = random.Random(seed), 0, 0, "missing", time.monotonic()
+    with Provider(latency, hostility) as provider:
+        while killed < kills:
+            before = len(provider.calls)
+            process = begin(folder, *command(provider.url, concurrency), variables=_KEY)
+            # So many calls and not so many seconds, which a busy machine would spend on the start.
+            reached = before + chance.randint(1, 10 * concurrency)
+            while len(provider.calls) < reached and process.poll() is None:
+                time.sleep(0.01)
+            if process.poll() is not None:
+                break
+            process.kill()
+            process.wait()
+            killed += 1
+            if forgetting:
+                for stored in (*folder.glob("answers.sqlite*"), *folder.glob("out/graphs.jsonl.*")):
+                    stored.unlink()
+        while "missing" in said.split("stage ")[-1]:
+            runs += 1
+            again = (*command(provider.url, concurrency), "--retry-failed")
+            process = begin(folder, *again, variables=_KEY, told=subprocess.PIPE)
+            said, _ = process.communicate()
+            if process.returncode not in (0, 1) or runs > 10:
+                raise RuntimeError(f"the batch does not end: {said}")
+        good = [call.question for call in provider.calls if call.answered]
+    return Day(
+        output=without_costs(folder / "out/graphs.jsonl"),
+        answered=len(good),
+        questions=len(set(good)),
+        most_repeated=killed * concurrency,
+        kills=killed,
+        runs=runs,
+        seconds=time.monotonic() - start,
+        faults=dict(provider.faults),
+    )
+
+
+def without_costs(path: Path) -> list[str]:
+    """The lines of a result without what the answers took."""
+    graphs = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for graph in graphs:
+        graph["metadata"].pop("consumption", None)
+    return [json.dumps(graph, ensure_ascii=False) for graph in graphs]
+
+
+def hostile_day(
+    responses: int = 200, kills: int = 20, concurrency: int = 64, latency: float = 0.2
+) -> Iterator[Row]:
+    """A provider that refuses, stalls and answers badly, and a batch killed many times.
+
+    The batch ends with the result of a calm day, but for what it cost, and no call that was
+    answered well is made twice, but for those under way at a kill.
+    """
+    calm: Day | None = None
+    for name in ("calm", "hostile"):
+        hostility = Hostility(pause_after=responses) if calm else None
+        with TemporaryDirectory() as folder:
+            day = live(
+                Path(folder),
+                responses,
+                kills=kills if calm else 0,
+                concurrency=concurrency,
+                hostility=hostility,
+                latency=latency if calm else 0.0,
+            )
+        calm = calm or day
+        yield {
+            **{"day": name, "kills": day.kills, "runs then": day.runs},
+            "faults": ", ".join(f"{what} {count:,}" for what, count in sorted(day.faults.items())),
+            **{"calls answered": day.answered, "answered twice": day.repeated},
+            **{"allowed": day.most_repeated, "seconds": day.seconds},
+            "right": day.output == calm.output and day.repeated <= day.most_repeated,
+        }
+
+
+def calls(responses: int = 200, latency: float = 1.0, concurrency: int = 64) -> Iterator[Row]:
+    """Calls that were asked beside those that the dry run predicts, and their time.
+
+    No assessment can take less than calls / concurrency times the latency; a tenth more is right.
+    """
+    for atoms in ("sentences", "model"):
+        for variant in ("FR1", "FR2"):
+            more = ("--variant", variant, "--atoms", atoms)
+            with TemporaryDirectory() as place, Provider(latency) as provider:
+                folder = Path(place)
+                write_batch(folder, responses)
+                arguments = command(provider.url, concurrency, *more)
+                expected = predicted = _predicted(folder, *arguments)
+                start, before = time.monotonic(), psutil.Process().cpu_times()
+                done(folder, *arguments, variables=_KEY)
+                wall, after = time.monotonic() - start, psutil.Process().cpu_times()
+                asked = list(provider.calls)
+                if atoms == "model":
+                    # Once the claims are known that the model listed.
+                    known = ["given" if word == "model" else word for word in arguments]
+                    known[known.index("batch.jsonl")] = "out/graphs.jsonl"
+                    known[known.index("out")] = "again"
+                    predicted = expected | _predicted(folder, *known, "--revise")
+            seconds = max(call.ended or 0.0 for call in asked) - min(call.began for call in asked)
+            least = len(asked) * latency / concurrency
+            counts = (len(asked), sum(predicted.values()), sum(expected.values()))
+            yield {
+                **{"variant": variant, "claims": atoms, "calls": counts[0]},
+                **{"predicted": counts[1], "before claims were known": counts[2]},
+                **{"seconds of calls": seconds, "least": least, "in all": wall},
+                "of the processor": after.children_user - before.children_user,
+                "right": seconds <= 1.1 * least and counts[0] == counts[1] <= counts[2],
+            }
+
+
+def _predicted(folder: Path, *arguments: str) -> dict[str, int]:
+    """Calls of the stages that are chosen, as a dry run tells them."""
+    said = done(folder, *arguments, "--dry-run", variables=_KEY)
+    rows = re.findall(r"^(atomizer|reviser|relations FR\d) +(?:about )?([\d,]+) ", said, re.M)
+    return {name: int(count.replace(",", "")) for name, count in rows}

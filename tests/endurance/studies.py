@@ -1,0 +1,465 @@
+"""Runs, reports and fits: killed, disturbed, and grown."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import random
+import resource
+import shutil
+import subprocess
+import sys
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from multiprocessing import get_context
+from pathlib import Path
+from socket import socket
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import psutil
+import pyarrow.parquet as pq
+
+from experiments.study.rows import read_rows
+from factormodels import write_many
+from factormodels.io.result_store import STORE
+from factormodels.synthetic import labelled_responses
+from tests.endurance.commands import begin, call, done
+from tests.experiments.conftest import environment
+from tests.experiments.killed_run import kept
+
+Row = dict[str, object]
+
+_MADE = """
+study: s
+datasets:
+  - name: made
+    synthetic: {{n_responses: {size}, n_atoms: [1, 4], contexts_per_atom: 2, density: 0.2}}
+backends: [exact, {{backend: gibbs, settings: {{draws: 2000}}}}]
+outputs: [csv, latex, markdown]
+"""
+_KILLED = """variants: [FR1, FR2]
+priors: [{}, {learned: {folds: 3}}]
+significance: {pairs: [[exact, gibbs draws=2000]], measures: [brier], resamples: 2000}
+"""
+_RUN = ("run", "s.yaml", "--out", "made", "--workers")
+TRIALS: dict[str, tuple[tuple[str, ...], tuple[str, ...], float]] = {
+    "run with one worker": ((*_RUN, "1"), ("--resume",), 0.25),
+    "run with two workers": ((*_RUN, "2"), ("--resume",), 0.25),
+    "run with Dask": ((*_RUN, "dask=ADDRESS"), ("--resume",), 0.2),
+    "report": (("report", "made"), (), 0.15),
+    "fit": (("fit", "graphs.jsonl", "--folds", "0", "--save", "made/judge.json"), (), 0.15),
+}
+"""Commands that are killed, what is added to go on, and the part of all kills that each gets."""
+
+_MOST_SECONDS = 12.0
+"""Kills come between the start of a process and so many seconds, or half as long as a calm run."""
+
+_DIFFERENT_ANYWAY = ("manifest.json", STORE, "times.csv", "rows.csv", "rows.parquet")
+"""Files that tell of the run itself, or hold times."""
+
+
+def kills(
+    number: int = 100, seed: int = 0, only: tuple[str, ...] = tuple(TRIALS), responses: int = 400
+) -> Iterator[Row]:
+    """Kill -9 at random moments, over and over: the files at the end are those of a calm run."""
+    generator = random.Random(seed)
+    for name in only:
+        arguments, again, share = TRIALS[name]
+        with TemporaryDirectory() as calm, TemporaryDirectory() as killed:
+            for folder in (Path(calm), Path(killed)):
+                (folder / "s.yaml").write_text(_MADE.format(size=responses) + _KILLED)
+                graphs = labelled_responses(
+                    60, n_atoms=(1, 4), contexts_per_atom=2, density=0.2, seed=0
+                )
+                write_many(graphs, folder / "graphs.jsonl")
+                (folder / "made").mkdir()
+                if name == "report":
+                    done(folder, *_RUN, "2", "--overwrite")
+            begun = time.monotonic()
+            done(Path(calm), *(word.replace("dask=ADDRESS", "2") for word in arguments))
+            longest = min(max((time.monotonic() - begun) / 2, 2.0), _MOST_SECONDS)
+            count, left = round(number * share), 0
+            with _scheduler_and_workers(2 if "Dask" in name else 0) as (address, disturb):
+                own = [word.replace("ADDRESS", address) for word in arguments]
+                for attempt in range(count):
+                    process = begin(Path(killed), *own, *(again if attempt else ()))
+                    time.sleep(generator.uniform(0.3, longest))
+                    with suppress(psutil.NoSuchProcess):
+                        children = psutil.Process(process.pid).children(recursive=True)
+                    disturb(generator)
+                    process.kill()
+                    process.wait()
+                    alive = psutil.wait_procs(children, timeout=1.0)[1]
+                    left += len(alive)
+                    for child in alive:
+                        child.kill()
+                done(Path(killed), *own, *(again if count else ()))
+            files, different = _compared(Path(calm) / "made", Path(killed) / "made")
+            yield {
+                **{"command": name, "kills": count, "files": files, "left behind": left},
+                **{"different": ", ".join(different), "right": not different and not left},
+            }
+
+
+def _compared(first: Path, second: Path) -> tuple[int, list[str]]:
+    """How many files a folder has, and which of them another one has not, or differently."""
+    paths = [path for path in first.rglob("*") if path.is_file()]
+    different = []
+    for path in paths:
+        other = second / path.relative_to(first)
+        if path.name in _DIFFERENT_ANYWAY or path.suffix in (".pdf", ".png"):
+            continue
+        if not other.is_file() or path.read_bytes() != other.read_bytes():
+            different.append(str(path.relative_to(first)))
+    if (first / "rows.parquet").exists():
+        rows = [read_rows(place).drop(columns="seconds") for place in (first, second)]
+        different += [] if rows[0].equals(rows[1]) else ["rows without their times"]
+    return len(paths), different
+
+
+@contextmanager
+def _scheduler_and_workers(
+    count: int,
+) -> Iterator[tuple[str, Callable[[random.Random], None]]]:
+    """The address of a Dask cluster, and what kills one of its processes, or none."""
+    with socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    address = f"tcp://127.0.0.1:{port}"
+    scheduler = ["dask_scheduler", "--port", port, "--dashboard-address", ":0"]
+    worker = ["dask_worker", address, "--nthreads", "1", "--no-dashboard"]
+    commands = [scheduler, *[worker] * count] if count else []
+
+    def started(command: list[str]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [sys.executable, "-m", f"distributed.cli.{command[0]}", *command[1:]],
+            env=environment(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+
+    processes = [started(command) for command in commands]
+
+    def disturb(generator: random.Random) -> None:
+        place = generator.randrange(4)
+        if place < len(processes):
+            processes[place].kill()
+            processes[place].wait()
+        # Workers whose scheduler died may have ended, too.
+        for number, process in enumerate(processes):
+            if process.poll() is not None:
+                processes[number] = started(commands[number])
+
+    try:
+        yield address, disturb
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+
+
+_JUMPING = """
+import sys, time
+true, calls = time.time, [0]
+def jumping():
+    # A year ahead and back, every few calls.
+    calls[0] += 1
+    return true() + (calls[0] // 3 % 3 - 1) * 31_536_000
+time.time = jumping
+from experiments.cli.main import main
+sys.argv = ["factormodels", *sys.argv[1:]]
+main()
+"""
+_CALM = "the tables of a calm run"
+
+
+def disturbances(responses: int = 300) -> Iterator[Row]:
+    """What else befalls a run: each ends in one sentence and code 2, or in a calm run's tables."""
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        (folder / "s.yaml").write_text(_MADE.format(size=responses))
+        done(folder, "run", "s.yaml", "--workers", "1", "--out", "calm")
+        for trial in (full_disk, closed_folder, jumping_clock, two_at_once, changed_code):
+            shutil.rmtree(folder / "made", ignore_errors=True)
+            told, right = trial(folder)
+            yield {"disturbance": trial.__doc__, "what came of it": told, "right": right}
+
+
+def full_disk(folder: Path) -> tuple[str, bool]:
+    """A disk that is full after so many bytes, then has room again."""
+    sentences, right = set(), True
+    for limit in (0, 100, 3_000, 20_000, 60_000):
+        shutil.rmtree(folder / "made", ignore_errors=True)
+
+        def full(limit: int = limit) -> None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+        said, refused = _refused(folder, preexec_fn=full)
+        sentences.add(said)
+        right &= refused and call(folder, *_RUN, "1", "--resume")[0] == 0 and _calm(folder)
+    return f"{'; '.join(sorted(sentences))}; then {_CALM}", right
+
+
+def closed_folder(folder: Path) -> tuple[str, bool]:
+    """A folder that may not be written."""
+    (folder / "made").mkdir(mode=0o555)
+
+    def without_privileges() -> None:
+        # Root may write everywhere by these two capabilities, which the command is not given.
+        drop_capability, overriding, searching = 24, 1, 2
+        for capability in (overriding, searching):
+            ctypes.CDLL(None).prctl(drop_capability, capability, 0, 0, 0)
+
+    return _refused(folder, preexec_fn=without_privileges)
+
+
+def jumping_clock(folder: Path) -> tuple[str, bool]:
+    """A clock that jumps a year ahead and back."""
+    code, said = call(folder, *_RUN, "1", python=("-c", _JUMPING))
+    right = code == 0 and _calm(folder)
+    return _CALM if right else said[-200:], right
+
+
+def two_at_once(folder: Path) -> tuple[str, bool]:
+    """Two runs into one folder."""
+    first = begin(folder, *_RUN, "1")
+    while not (folder / "made" / STORE).exists() and first.poll() is None:
+        time.sleep(0.01)
+    said, refused = _refused(folder, "--resume")
+    return said, first.wait() == 0 and refused and _calm(folder)
+
+
+def changed_code(folder: Path) -> tuple[str, bool]:
+    """Code that is another one when a killed run goes on."""
+    first = begin(folder, *_RUN, "1")
+    while not kept(folder / "made") and first.poll() is None:
+        time.sleep(0.01)
+    first.kill()
+    first.wait()
+    root = Path(__file__).resolve().parents[2]
+    for package in ("factormodels", "inference", "calibration", "experiments"):
+        # With what is compiled, which goes by the times of the files.
+        shutil.copytree(root / package, folder / "code" / package)
+    # Of no repository, so that it is told by its version alone.
+    code, _ = call(folder, *_RUN, "1", "--resume", variables={"PYTHONPATH": str(folder / "code")})
+    codes = len(json.loads((folder / "made" / "manifest.json").read_text())["code_of_units"])
+    right = code == 0 and codes == 2 and _calm(folder)
+    return f"{_CALM}; the manifest names {codes} versions of the code", right
+
+
+def _refused(folder: Path, *more: str, **options: Any) -> tuple[str, bool]:
+    """The last line that a run says, and whether it is a refusal."""
+    code, said = call(folder, *_RUN, "1", *more, **options)
+    return said.strip().splitlines()[-1], code == 2 and "Traceback" not in said
+
+
+def _calm(folder: Path) -> bool:
+    return not _compared(folder / "calm", folder / "made")[1]
+
+
+def _report(folder: Path, size: int) -> tuple[str, ...]:
+    (folder / "s.yaml").write_text(_small(size, "exact"))
+    done(folder, "run", "s.yaml", "--out", "made")
+    return ("report", "made", "--pages", str(size))
+
+
+def _units(folder: Path, size: int) -> tuple[str, ...]:
+    (folder / "s.yaml").write_text(_small(size // 2, "exact, lbp"))
+    return ("run", "s.yaml", "--out", "made")
+
+
+def _small(size: int, backends: str) -> str:
+    made = f"{{n_responses: {size}, n_atoms: 3, contexts_per_atom: 1}}"
+    datasets = f"datasets:\n  - name: made\n    synthetic: {made}"
+    return f"study: s\n{datasets}\nbackends: [{backends}]\noutputs: [csv]\n"
+
+
+def _contexts(folder: Path, size: int) -> tuple[str, ...]:
+    names = [f"c{number}" for number in range(size)]
+    nodes = [{"id": "a", "type": "atom", "probability": 0.5}]
+    nodes += [{"id": name, "type": "context", "probability": 0.9} for name in names]
+    relation = {"to": "a", "relation": "entailment", "probability": 0.6}
+    edges = [{"from": name, **relation} for name in names]
+    with (folder / "graph.json").open("w") as file:
+        json.dump({"id": "r", "nodes": nodes, "edges": edges}, file)
+    return ("--max-size", "1G", "infer", "graph.json", "--rows", "1")
+
+
+def _lines(folder: Path, size: int) -> tuple[str, ...]:
+    atom = {"id": "a", "type": "atom", "probability": 0.5}
+    record = {"response": "x" * 900, "nodes": [atom], "edges": []}
+    with (folder / "many.jsonl").open("w") as file:
+        for number in range(size):
+            file.write(json.dumps({"id": f"r{number}", **record}) + "\n")
+    return ("infer", "many.jsonl", "--response", "r0")
+
+
+SERIES: dict[str, tuple[tuple[int, ...], Callable[[Path, int], tuple[str, ...]]]] = {
+    "report of responses": ((500, 1_000, 2_000, 5_000), _report),
+    "infer of contexts": ((10_000, 100_000, 300_000, 1_000_000), _contexts),
+    "run of units": ((10_000, 30_000, 100_000), _units),
+    "infer of kilobytes of JSON Lines": ((100_000, 300_000, 1_000_000), _lines),
+}
+"""Sizes, and what fills a folder for one and returns the command that is measured."""
+
+_MOST_OFF = 0.5
+"""How far the largest of a series may lie above the line through the smaller ones."""
+
+
+def sizes(only: tuple[str, ...] = tuple(SERIES), share: float = 1.0) -> Iterator[Row]:
+    """Time and memory beside size, of what grows; `off`: the largest above the others' line."""
+    for name in only:
+        own = [max(int(size * share), 1) for size in SERIES[name][0]]
+        # Whatever is compiled once is not counted.
+        _taken(name, own[0])
+        found = []
+        for size in own:
+            found.append(_taken(name, size))
+            seconds, mebibytes = found[-1]
+            row = {"what": name, "size": size, "seconds": seconds, "MiB": mebibytes}
+            offs = [_off(own, list(values)) for values in zip(*found, strict=True)]
+            last = size == own[-1]
+            shown = [f"{off:+.0%}" if last else "" for off in offs]
+            right = not last or max(offs) <= _MOST_OFF
+            yield {**row, "seconds off": shown[0], "MiB off": shown[1], "right": right}
+
+
+def _taken(name: str, size: int) -> tuple[float, float]:
+    """Seconds of processor time and MiB at most of a command and its processes."""
+    with TemporaryDirectory() as folder:
+        # Elsewhere, since what a process measures of another one includes the room that it had when
+        # it started that one.
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            arguments = pool.submit(SERIES[name][1], Path(folder), size).result()
+        process = begin(Path(folder), *arguments)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            raise RuntimeError(f"{name}, {size}: it ended with {process.returncode}")
+        return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def _off(sizes: list[int], values: list[float]) -> float:
+    """How far the last value lies above the line through the others, as a share of the line."""
+    if len(values) < max(len(sizes), 3):
+        return 0.0
+    slope, start = np.polyfit(sizes[:-1], values[:-1], 1)
+    return float(values[-1] / (max(slope, 0.0) * sizes[-1] + start) - 1.0)
+
+
+_SCALE = """
+study: scale
+datasets:
+  - name: synthetic
+    synthetic: {{n_responses: {size}, n_atoms: [3, 6], contexts_per_atom: 2, density: 0.1}}
+backends: [exact]
+"""
+PARTS = ("data", "units", "files")
+
+
+def many_responses(
+    responses: tuple[int, ...] = (100_000, 1_000_000), workers: int = 2, dask: bool = False
+) -> Iterator[Row]:
+    """What a study of many responses takes, by part; the last column: the slope between sizes."""
+    found = [measure(size, workers, dask=dask) for size in responses]
+    for what in dict.fromkeys(name for one in found for name in one):
+        values = [one.get(what, 0.0) for one in found]
+        row: Row = {"": what}
+        row |= {f"{size:,} responses": value for size, value in zip(responses, values, strict=True)}
+        if len(responses) > 1:
+            slope = (values[-1] - values[0]) / (responses[-1] - responses[0])
+            row["a million more"] = 1e6 * slope
+        yield row
+
+
+def measure(responses: int, workers: int, *, dask: bool = False) -> dict[str, float]:
+    """Run the study of some responses; seconds and MiB by what they are of, and rows."""
+    taken: dict[str, float] = defaultdict(float)
+    with TemporaryDirectory() as place, _local_cluster(workers if dask else 0) as address:
+        folder, own = Path(place), time.process_time()
+        (folder / "scale.yaml").write_text(_SCALE.format(size=responses))
+        where = f"dask={address}" if dask else str(workers)
+        process = begin(folder, "run", "scale.yaml", "--workers", where, "--out", "out")
+        first = psutil.Process(process.pid)
+        elder = psutil.Process() if dask else first
+        # What workers of a cluster took before the study is not the study's.
+        earlier = {one.pid: _seconds(one) for one in elder.children(recursive=True)}
+        found: dict[int, float] = {}
+        last, spent = time.monotonic(), 0.0
+        while process.poll() is None:
+            part = _part(folder)
+            with suppress(psutil.NoSuchProcess):
+                memory, spent_so_far = first.memory_info(), _seconds(first)
+            now = time.monotonic()
+            taken[f"by the clock, {part}, s"] += now - last
+            taken[f"first process, {part}, s"] += spent_so_far - spent
+            last, spent = now, spent_so_far
+            for name, held in (
+                (f"first process, {part}, MiB", memory.rss),
+                (f"first process, {part}, anonymous, MiB", memory.rss - memory.shared),
+                ("temporary file of the responses, MiB", _deleted_bytes(first.pid)),
+            ):
+                taken[name] = max(taken[name], held / 2**20)
+            with suppress(psutil.NoSuchProcess):
+                for worker in set(elder.children(recursive=True)) - {first}:
+                    seconds = _seconds(worker) - earlier.get(worker.pid, 0.0)
+                    found[worker.pid] = max(seconds, found.get(worker.pid, 0.0))
+                    largest = max(taken["a worker, MiB"], worker.memory_info().rss / 2**20)
+                    taken["a worker, MiB"] = largest
+            time.sleep(0.1)
+        if process.returncode:
+            raise RuntimeError("the study failed")
+        taken["workers, s"] = sum(found.values())
+        taken["this process (with Dask: the scheduler), s"] = time.process_time() - own
+        for name in (STORE, "rows.parquet", "rows.csv"):
+            taken[f"{name}, MiB"] = (folder / "out" / name).stat().st_size / 2**20
+        taken["rows"] = pq.ParquetFile(folder / "out" / "rows.parquet").metadata.num_rows
+        clock = sum(taken[f"by the clock, {part}, s"] for part in PARTS)
+        taken["rows a second by the clock"] = taken["rows"] / clock
+    return taken
+
+
+@contextmanager
+def _local_cluster(workers: int) -> Iterator[str]:
+    """The address of a Dask cluster of so many processes; of none if 0."""
+    if not workers:
+        yield ""
+        return
+    distributed: Any = import_module("distributed")
+    with distributed.LocalCluster(
+        n_workers=workers, threads_per_worker=1, dashboard_address=":0", silence_logs=50
+    ) as cluster:
+        yield str(cluster.scheduler_address)
+
+
+def _part(folder: Path) -> str:
+    """What the study is at, as its folder tells."""
+    if any(folder.glob(".out.*")) or (folder / "out" / "manifest.json").exists():
+        return "files"
+    return "units" if (folder / "out" / STORE).exists() else "data"
+
+
+def _seconds(process: psutil.Process) -> float:
+    times = process.cpu_times()
+    return float(times.user + times.system)
+
+
+def _deleted_bytes(process: int) -> float:
+    """Size of the largest file that a process has open and that has no name."""
+    largest = 0.0
+    with suppress(OSError):
+        for link in Path(f"/proc/{process}/fd").iterdir():
+            with suppress(OSError):
+                name = str(link.readlink())
+                # Not what numerical libraries map to share.
+                if name.endswith("(deleted)") and not name.startswith(("/dev/", "/memfd:")):
+                    largest = max(largest, float(link.stat().st_size))
+    return largest
