@@ -135,12 +135,12 @@ def test_a_limit_of_wall_time_holds_within_a_tenth_and_half_a_second(name: str, 
     infer(grid(4, 4, coupling=1.0, field=1.0, seed=0), name, seconds=0.1)
     took: list[float] = []
     # A machine that does other things too may be late once.
-    while len(took) < 3 and min(took, default=np.inf) > 1.05:
+    while len(took) < 3 and min(took, default=np.inf) > 1.6:
         start = time.perf_counter()
-        posterior = infer(graph, name, seconds=0.5)
+        posterior = infer(graph, name, seconds=1.0)
         took.append(time.perf_counter() - start)
         assert np.isfinite(posterior.marginals.flat).all()
-    assert min(took) <= 1.05
+    assert min(took) <= 1.6
 
 
 def test_join_graphs_are_stopped_and_read_where_they_are() -> None:
