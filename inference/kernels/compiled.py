@@ -23,6 +23,7 @@ from numba import njit
 from numba.core import serialize
 from numba.core.types import unliteral
 
+from inference.kernels.call_types import find_each_once
 from inference.kernels.preparation import PREPARATION
 from inference.kernels.symbols import call_by_symbol, keep_with_callees
 
@@ -90,6 +91,7 @@ def _compiled(
     inline: Literal["never", "always"] = "never",
 ) -> Any:
     _unpickle_without_python_code()
+    find_each_once()
     dispatcher = njit(  # type: ignore[call-overload] # an option that numba declares nowhere
         cache=True,
         nogil=True,

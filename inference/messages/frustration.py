@@ -9,9 +9,11 @@ from numpy.typing import NDArray
 
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
-from inference.messages.kernels.frustration import count_cycles, signs
 from inference.messages.kernels.reduction import Reduced
 from inference.messages.reduction import reduced
+
+_ROUNDING = 1e-12
+"""A log odds ratio below this, relative to the table's entries, is that of independence."""
 
 
 @dataclass(frozen=True)
@@ -79,11 +81,51 @@ def frustration_of(cardinalities: NDArray[np.int64], model: Reduced) -> Frustrat
         cardinalities[model.scope_variables] != 2
     ):
         return None
-    sign = signs(model)
-    cycles, frustrated = count_cycles(model, sign)
+    sign = _signs(model)
+    cycles, frustrated = _cycles(model, sign)
     return Frustration(
         positive=int(np.count_nonzero(sign > 0)),
         negative=int(np.count_nonzero(sign < 0)),
         cycles=cycles,
         frustrated=frustrated,
     )
+
+
+def _signs(model: Reduced) -> NDArray[np.int64]:
+    """Per factor of two binary variables, 1 if they attract, -1 if they repel, else 0."""
+    tables = model.log_values.reshape(-1, 4)
+    scales = np.abs(np.where(np.isneginf(tables), 0.0, tables)).max(axis=1, initial=1.0)
+    # At most one of the sums is -inf: two zeros in a row would rule out a state.
+    ratios = (tables[:, 0] + tables[:, 3]) - (tables[:, 1] + tables[:, 2])
+    return np.where(np.abs(ratios) > _ROUNDING * scales, np.sign(ratios), 0.0).astype(np.int64)
+
+
+def _cycles(model: Reduced, signs: NDArray[np.int64]) -> tuple[int, int]:
+    """(fundamental cycles, those with an odd number of negative signs among them).
+
+    The spanning forest is breadth-first from the first variable of each component; factors of
+    sign 0 join nothing.
+    """
+    ends = model.scope_variables.reshape(-1, 2)[signs != 0]
+    signs = signs[signs != 0]
+    around: list[list[tuple[int, int]]] = [[] for _ in model.fixed]
+    for (u, v), sign in zip(ends.tolist(), signs.tolist(), strict=True):
+        around[u].append((v, sign))
+        around[v].append((u, sign))
+    sides = np.zeros(len(around), dtype=np.int64)
+    joined = 0
+    for root in range(len(around)):
+        if sides[root]:
+            continue
+        sides[root] = 1
+        queue = [root]
+        # It grows while it is walked.
+        for v in queue:
+            for u, sign in around[v]:
+                if not sides[u]:
+                    sides[u] = sides[v] * sign
+                    queue.append(u)
+        joined += len(queue) - 1
+    # The pairs of the forest have the signs of their sides.
+    frustrated = np.count_nonzero(sides[ends].prod(axis=1) != signs)
+    return len(signs) - joined, int(frustrated)

@@ -8,12 +8,15 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from factormodels.arrays import frozen
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, zero_partition
+from inference.kernels.forests import spanning_forest
+from inference.kernels.random_numbers import shuffle
 from inference.messages.kernels.reduction import Reduced
 from inference.messages.kernels.schedules import CONVERGED
-from inference.messages.kernels.trees import heaviest_forest, solve_reweighted, spanning_forests
+from inference.messages.kernels.trees import solve_reweighted
 from inference.messages.lbp import Damping, Schedule, check_settings, damping_code, schedule_code
 from inference.messages.reduction import reduced
 from inference.posterior import LogZKind, Marginals, Posterior, Status
@@ -100,7 +103,7 @@ class TreeReweighted(Backend):
     def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
         """`solve` within what time is left."""
         model = reduced(graph)
-        forests = Forests.drawn(*spanning_forests(model, self._affordable(model, stop), self.seed))
+        forests = Forests.drawn(model, self._affordable(model, stop), self.seed)
         if np.isfinite(stop.remaining):
             # What one iteration and the forests take is known only after it.
             begun = stop.elapsed
@@ -208,10 +211,26 @@ class Forests:
     shares: NDArray[np.float64]
 
     @classmethod
-    def drawn(cls, starts: NDArray[np.int64], members: NDArray[np.int64]) -> Forests:
-        """Forests of equal probability."""
-        count = len(starts) - 1
-        return cls(starts, members, np.full(count, 1.0 / count))
+    def drawn(cls, graph: Reduced, least: int, seed: int) -> Forests:
+        """Forests of equal probability, to none of which a factor can be added.
+
+        Factors that are in fewer of the earlier forests come first, in random order otherwise.
+        There are at least `least` forests, and as many as it takes for every factor to be in one;
+        a graph without cycles is its only forest.
+        """
+        random = np.full(1, seed, dtype=np.uint64)
+        order = np.arange(len(graph.scope_starts) - 1)
+        used = np.zeros(len(order), dtype=np.int64)
+        forests: list[NDArray[np.int64]] = []
+        while len(forests) < least or used.min(initial=1) == 0:
+            shuffle(random, order)
+            forest = _forest(graph, order[np.argsort(used[order], kind="stable")])
+            used[forest] += 1
+            forests.append(forest)
+            if len(forest) == len(order):
+                break
+        starts = np.cumsum([0, *map(len, forests)])
+        return cls(starts, np.concatenate(forests), np.full(len(forests), 1.0 / len(forests)))
 
     def with_one(self, forest: NDArray[np.int64], share: float) -> Forests:
         """These and one more, of a given probability, the others' being less in proportion."""
@@ -220,6 +239,17 @@ class Forests:
             np.concatenate([self.members, forest]),
             np.append((1.0 - share) * self.shares, share),
         )
+
+
+def heaviest_forest(graph: Reduced, gains: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Factors, in ascending order, that close no cycle, taken greedily by their gains."""
+    return _forest(graph, np.argsort(-gains, kind="stable"))
+
+
+def _forest(graph: Reduced, order: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Factors, in ascending order, that close no cycle, taken in order."""
+    scopes = frozen(graph.scope_starts, np.int64), frozen(graph.scope_variables, np.int64)
+    return np.flatnonzero(spanning_forest(len(graph.fixed), *scopes, order))
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,8 @@ from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, TooLargeError, zero_partition
 from inference.memory import check_limit
 from inference.mini_buckets.kernels.partition import LARGEST_OVERLAP
-from inference.mini_buckets.kernels.proposal import Tightened, draw_weighted, tightened
+from inference.mini_buckets.kernels.proposal import Tightened, draw_weighted
+from inference.mini_buckets.kernels.solve import tighten
 from inference.mini_buckets.structure import check_i_bound, elimination, narrowed
 from inference.mini_buckets.wmb import WeightedMiniBuckets
 from inference.possible_states import (
@@ -36,6 +37,8 @@ _PART = 256
 
 _ORDER_SHARE = 0.1
 """Share of a limit of time that the search for an elimination order may take."""
+
+_NO_TOLERANCE = -1.0
 
 
 @dataclass(frozen=True)
@@ -132,13 +135,16 @@ class MiniBucketSampling(Backend):
             )
         with stop.within(0.5 * stop.remaining) as enough:
             found = Tightened.of(
-                *tightened(
+                *tighten(
                     *arrays_of(smaller),
                     order,
                     i_bound,
+                    np.inf,
                     LARGEST_OVERLAP,
-                    self.iterations,
-                    1.0,
+                    1,
+                    max(self.iterations, 1),
+                    _NO_TOLERANCE,
+                    True,
                     enough,
                 )
             )

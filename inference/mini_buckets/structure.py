@@ -10,8 +10,7 @@ from factormodels.factor_graph import FactorGraph
 from inference.exact.orders import plan
 from inference.exact.prediction import STEPS_PER_SECOND
 from inference.memory import allowance
-from inference.mini_buckets.kernels.partition import LARGEST_OVERLAP
-from inference.mini_buckets.kernels.solve import planned
+from inference.mini_buckets.kernels.partition import LARGEST_OVERLAP, partition
 
 LARGEST_I_BOUND = 26
 """Tables of 2**27 entries take 1 GiB each; a larger bound would be exact elimination's task."""
@@ -21,6 +20,9 @@ _SEARCH_STEPS = 1e9
 
 SECONDS_PER_ENTRY = 8e-8
 """Order of magnitude of one pass over one table entry: exponentials and a few inputs."""
+
+_BLOCK = 1024.0
+"""Entries of a table whose offsets are kept, for each of its inputs."""
 
 
 def check_i_bound(name: str, i_bound: int) -> None:
@@ -77,8 +79,51 @@ def narrowed(
 
 def pass_cost(graph: FactorGraph, order: NDArray[np.int64], i_bound: int) -> tuple[float, float]:
     """Bytes of mini-buckets of an i-bound, and about how many seconds a pass over them takes."""
-    entries, size, _ = planned(
-        graph.cardinalities, graph.scope_starts, graph.scope_variables, graph.table_starts, order,
-        i_bound, np.inf, LARGEST_OVERLAP, np.zeros(1, dtype=np.int64),
-    )  # fmt: skip
+    stop = np.zeros(1, dtype=np.int64)
+    entries, size, _ = planned(graph, order, i_bound, np.inf, LARGEST_OVERLAP, stop)
     return size, entries * SECONDS_PER_ENTRY
+
+
+def planned(
+    graph: FactorGraph,
+    order: NDArray[np.int64],
+    i_bound: int,
+    table_limit: float,
+    heuristic: int,
+    stop: NDArray[np.int64],
+) -> tuple[float, float, int]:
+    """What mini-buckets would take.
+
+    Args:
+        order: an elimination order.
+        i_bound, table_limit, heuristic, stop: as `partition` takes them.
+
+    Returns:
+        entries: table entries that one pass walks.
+        bytes: of all that it keeps.
+        splits: how many buckets are split.
+    """
+    mini = partition(
+        graph.cardinalities, graph.scope_starts, graph.scope_variables, order, i_bound,
+        table_limit, heuristic, stop,
+    )  # fmt: skip
+    states = graph.cardinalities[order].astype(np.float64)
+    sizes = np.multiply.reduceat(states[mini.places], mini.starts[:-1])
+    entries = float(sizes.sum())
+    inputs = np.zeros(len(sizes))
+    for nodes in (mini.parents, mini.factor_nodes):
+        inputs += np.bincount(nodes[nodes >= 0], minlength=len(sizes))
+    counts = np.diff(mini.bucket_starts)
+    buckets = np.repeat(np.arange(len(order)), counts)
+    messages = float((sizes / states[buckets]).sum())
+    # A shift among all mini-buckets of a bucket, and one with each neighbour, are inputs besides.
+    offsets = float(((inputs + 3.0) * np.minimum(sizes, _BLOCK)).sum())
+    neighbours = (buckets[1:] == buckets[:-1]) & (counts[buckets[1:]] > 2)
+    shifts = 2.0 * float(np.minimum(sizes[1:], sizes[:-1])[neighbours].sum())
+    split = counts > 1
+    smallest = np.minimum.reduceat(sizes, mini.bucket_starts[:-1][counts > 0])
+    shifts += float((counts[split] * smallest[split[counts > 0]]).sum())
+    doubles = entries + 3.0 * messages + 2.0 * shifts + float(sizes.max(initial=1.0))
+    # Offsets are copied while they are collected.
+    size = 8.0 * (doubles + float(graph.table_starts[-1])) + 12.0 * offsets
+    return entries, size, int(np.count_nonzero(split))

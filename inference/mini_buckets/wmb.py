@@ -20,8 +20,13 @@ from inference.backend import (
 from inference.memory import allowance, check_limit, require
 from inference.mini_buckets.clamping import clamped_bound
 from inference.mini_buckets.kernels import partition
-from inference.mini_buckets.kernels.solve import planned, tighten
-from inference.mini_buckets.structure import SECONDS_PER_ENTRY, check_i_bound, elimination
+from inference.mini_buckets.kernels.solve import tighten
+from inference.mini_buckets.structure import (
+    SECONDS_PER_ENTRY,
+    check_i_bound,
+    elimination,
+    planned,
+)
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.stop import Stop, check_seconds
 
@@ -203,15 +208,7 @@ class WeightedMiniBuckets(Backend):
         with stop.within(0.2 * stop.remaining) as flag:
             while True:
                 entries, size, splits = planned(
-                    graph.cardinalities,
-                    graph.scope_starts,
-                    graph.scope_variables,
-                    graph.table_starts,
-                    order,
-                    self.i_bound,
-                    limit,
-                    _HEURISTICS[self.partition],
-                    flag,
+                    graph, order, self.i_bound, limit, _HEURISTICS[self.partition], flag
                 )
                 late = self._seconds(entries, passes=2) > stop.remaining
                 if flag[0] or limit <= largest or not (size > allowed.bytes or late):
@@ -219,11 +216,11 @@ class WeightedMiniBuckets(Backend):
                 limit = max(limit / 4.0, largest)
         if not flag[0]:
             require(size, allowed, f"mini-buckets with tables of {limit:,.0f} entries", _INSTEAD)
-        return _Layout(order, width, round(limit), entries, size, int(splits))
+        return _Layout(order, width, round(limit), entries, size, splits)
 
     def _tightened(self, graph: FactorGraph, layout: _Layout, side: Side, stop: Stop) -> _Side:
         """Bound from one side; a lower one that zeros make useless, by clamping."""
-        log_z, marginals, trace, splits, settled = tighten(
+        log_z, marginals, trace, splits, settled, *_ = tighten(
             graph.cardinalities,
             graph.scope_starts,
             graph.scope_variables,
@@ -236,6 +233,7 @@ class WeightedMiniBuckets(Backend):
             _SIGNS[side],
             self.iterations,
             self.tolerance,
+            False,
             stop.flag,
         )
         method = "mini-buckets"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from factormodels.arrays import frozen
 from factormodels.factor_graph import FactorGraph
 from inference.exact.backend import Exact
+from inference.kernels.forests import spanning_forest
 from inference.kernels.interaction import factors_by_variable
 from inference.possible_states import arrays_of, hard_factors, random_state, state_starts
 from inference.posterior import Posterior
@@ -21,7 +22,6 @@ from inference.sampling.gibbs import blocks_of
 from inference.sampling.kernels.annealing import (
     anneal,
     move_particles,
-    spanning_forest,
 )
 from inference.sampling.kernels.blocks import Blocks, root_blocks
 from inference.sampling.kernels.chain import run_chain

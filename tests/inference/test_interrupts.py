@@ -217,6 +217,6 @@ def test_what_python_code_calls_returns_no_named_tuple_within_another() -> None:
     for name, settings in BACKENDS.items():
         infer(_graph(0), name, **settings)
     seen = dict(returned_types())
-    assert {"buckets_of", "plant_program", "tightened", "reduce_graph", "run_chain"} <= set(seen)
+    assert {"buckets_of", "plant_program", "tighten", "reduce_graph", "run_chain"} <= set(seen)
     for name, kind in returned_types():
         assert not any(map(_holds_names, _parts(kind))), name

@@ -12,14 +12,10 @@ from scipy.optimize import minimize
 from factormodels import FactorGraph
 from factormodels.synthetic import fr2, grid
 from inference import LogZKind, Posterior, Status, infer
-from inference.messages.kernels.trees import (
-    heaviest_forest,
-    solve_reweighted,
-    spanning_forests,
-)
+from inference.messages.kernels.trees import solve_reweighted
 from inference.messages.lbp import Schedule
 from inference.messages.reduction import reduced
-from inference.messages.trw import Forests
+from inference.messages.trw import Forests, heaviest_forest
 from tests.inference.answers import given, log_z_of
 from tests.inference.graphs import frustrated, has_cycle, odd_graph, signed_pairs
 
@@ -65,7 +61,8 @@ def test_the_bound_is_the_least_over_all_splits() -> None:
     # Minimised directly: every forest has fields of its own, whose mean is given.
     graph = signed_pairs(1, n=4, m=5)
     model = reduced(graph)
-    starts, members = spanning_forests(model, 16, 0)
+    drawn = Forests.drawn(model, 16, 0)
+    starts, members = drawn.starts, drawn.members
     forests = [tuple(members[starts[k] : starts[k + 1]].tolist()) for k in range(len(starts) - 1)]
     kinds = sorted(set(forests))
     shares = np.array([forests.count(kind) for kind in kinds]) / len(forests)
@@ -96,7 +93,8 @@ def test_forests_hold_every_factor_and_no_cycle() -> None:
     for seed in range(60):
         model = reduced(odd_graph(seed).absorb_evidence())
         n_factors = len(model.scope_starts) - 1
-        starts, members = spanning_forests(model, 4, seed)
+        drawn = Forests.drawn(model, 4, seed)
+        starts, members = drawn.starts, drawn.members
         assert set(members.tolist()) == set(range(n_factors))
         for k in range(len(starts) - 1):
             scopes = np.split(model.scope_variables, model.scope_starts[1:-1])
@@ -149,7 +147,7 @@ def test_the_gradient_is_the_total_correlation() -> None:
     # Numerically: the bound with a little more of one forest, less the bound without.
     graph = signed_pairs(3, n=5, m=8)
     model = reduced(graph)
-    forests = Forests.drawn(*spanning_forests(model, 8, 0))
+    forests = Forests.drawn(model, 8, 0)
 
     def bound(forests: Forests) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
         _, _, log_z, _, weights, correlations, _ = solve_reweighted(

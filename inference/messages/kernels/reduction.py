@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 
 from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.grouping import group
-from inference.kernels.interaction import factors_by_variable
+from inference.kernels.support.consistency import (
+    all_states,
+    drop,
+    settle,
+    state_offsets,
+    variable_of,
+)
 from inference.kernels.views import read_only
 
 LARGEST_RANGE = 150.0
@@ -63,18 +69,13 @@ class Reduced(NamedTuple):
 def reduce_graph(cardinalities, scope_starts, scope_variables, table_starts, log_values):
     """Reduced graph; its log partition function and marginals are the given one's."""
     n = len(cardinalities)
-    state_starts = np.zeros(n + 1, dtype=np.int64)
-    for v in range(n):
-        state_starts[v + 1] = state_starts[v] + cardinalities[v]
+    state_starts = state_offsets(cardinalities)
     alive = np.ones(state_starts[n], dtype=np.bool_)
     zeros = False
     for value in log_values:
         zeros |= value == -np.inf
     if zeros:
-        _strike_out(
-            cardinalities, state_starts, scope_starts, scope_variables, table_starts, log_values,
-            alive,
-        )  # fmt: skip
+        _strike_out(cardinalities, scope_starts, scope_variables, table_starts, log_values, alive)
     while True:
         graph = _merge(
             cardinalities, state_starts, scope_starts, scope_variables, table_starts, log_values,
@@ -82,9 +83,8 @@ def reduce_graph(cardinalities, scope_starts, scope_variables, table_starts, log
         )  # fmt: skip
         # A product may exclude what none of its factors does.
         if not zeros or not _strike_out(
-            cardinalities, state_starts, read_only(graph.scope_starts),
-            read_only(graph.scope_variables), read_only(graph.table_starts),
-            read_only(graph.log_values), alive,
+            cardinalities, read_only(graph.scope_starts), read_only(graph.scope_variables),
+            read_only(graph.table_starts), read_only(graph.log_values), alive,
         ):  # fmt: skip
             return graph
 
@@ -295,88 +295,21 @@ def _hosts(n, scope_starts, scope_variables, fixed, arities, largest):
 
 
 @kernel
-def _strike_out(
-    cardinalities, state_starts, scope_starts, scope_variables, table_starts, log_values, alive
-):
+def _strike_out(cardinalities, scope_starts, scope_variables, table_starts, log_values, alive):
     """Mark the states as dead that some factor excludes with what others allow; return if any.
 
-    Arc consistency: these are the zeros that messages would find, on any graph.
+    Arc consistency: these are the zeros that messages would find, on any graph. Where no
+    assignment is left all states are dead.
     """
-    n = len(cardinalities)
-    n_factors = len(scope_starts) - 1
-    found = False
-    factor_starts, factors = factors_by_variable(n, scope_starts, scope_variables)
-    widest = 1
-    states = 1
-    for factor in range(n_factors):
-        count = 0
-        for slot in range(scope_starts[factor], scope_starts[factor + 1]):
-            count += cardinalities[scope_variables[slot]]
-        states = max(states, count)
-        widest = max(widest, scope_starts[factor + 1] - scope_starts[factor])
-    digits = np.empty(widest, dtype=np.int64)
-    supported = np.empty(states, dtype=np.bool_)
-    queue = np.arange(max(n_factors, 1))
-    queued = np.ones(n_factors, dtype=np.bool_)
-    head = 0
-    waiting = n_factors
-    while waiting > 0:
-        factor = queue[head]
-        head = (head + 1) % n_factors
-        waiting -= 1
-        queued[factor] = False
-        start, stop = scope_starts[factor], scope_starts[factor + 1]
-        if start == stop:
-            if log_values[table_starts[factor]] == -np.inf:
-                alive[:] = False
-                return False
-            continue
-        _find_supported(
-            factor, cardinalities, state_starts, scope_starts, scope_variables, table_starts,
-            log_values, alive, supported, digits,
-        )  # fmt: skip
-        at = 0
-        for slot in range(start, stop):
-            v = scope_variables[slot]
-            changed = False
-            for i in range(cardinalities[v]):
-                state = state_starts[v] + i
-                if alive[state] and not supported[at + i]:
-                    alive[state] = False
-                    changed = True
-            at += cardinalities[v]
-            if not changed:
-                continue
-            found = True
-            for entry in range(factor_starts[v], factor_starts[v + 1]):
-                other = factors[entry]
-                if not queued[other]:
-                    queued[other] = True
-                    queue[(head + waiting) % n_factors] = other
-                    waiting += 1
-    return found
-
-
-@inlined_kernel
-def _find_supported(
-    factor, cardinalities, state_starts, scope_starts, scope_variables, table_starts, log_values,
-    alive, supported, digits,
-):  # fmt: skip
-    """Write which states of the factor's variables occur in a positive entry of living states."""
-    start, stop = scope_starts[factor], scope_starts[factor + 1]
-    supported[:] = False
-    digits[: stop - start] = 0
-    for entry in range(table_starts[factor], table_starts[factor + 1]):
-        lives = log_values[entry] > -np.inf
-        for slot in range(start, stop):
-            lives &= alive[state_starts[scope_variables[slot]] + digits[slot - start]]
-        if lives:
-            at = 0
-            for slot in range(start, stop):
-                supported[at + digits[slot - start]] = True
-                at += cardinalities[scope_variables[slot]]
-        for axis in range(stop - start - 1, -1, -1):
-            digits[axis] += 1
-            if digits[axis] < cardinalities[scope_variables[start + axis]]:
-                break
-            digits[axis] = 0
+    domains = all_states(cardinalities, scope_starts, scope_variables, table_starts, log_values)
+    for at in range(len(alive)):
+        if not alive[at]:
+            v = variable_of(domains.state_starts, at)
+            drop(domains, v, at - domains.state_starts[v])
+    before = domains.dropped[0]
+    culprit = settle(
+        cardinalities, scope_starts, scope_variables, table_starts, log_values, domains, -1
+    )
+    for at in range(len(alive)):
+        alive[at] = domains.alive[at] and culprit < 0
+    return culprit >= 0 or domains.dropped[0] > before

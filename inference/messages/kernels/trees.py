@@ -1,4 +1,4 @@
-"""Spanning forests of factors, and the bound on log Z that they certify (compiled)."""
+"""The bound on log Z that spanning forests of factors certify (compiled)."""
 
 from __future__ import annotations
 
@@ -7,82 +7,10 @@ import math
 import numpy as np
 
 from inference.kernels.compiled import kernel
-from inference.kernels.grouping import group
-from inference.kernels.random_numbers import shuffle
 from inference.messages.kernels.readout import read_marginals, read_out
 from inference.messages.kernels.reduction import Reduced
 from inference.messages.kernels.schedules import SWEEP, ZERO, continue_run, run
 from inference.messages.kernels.state import incoming, initial_messages, refresh_beliefs
-
-
-@kernel
-def _root(parents, v):
-    while parents[v] != v:
-        parents[v] = parents[parents[v]]
-        v = parents[v]
-    return v
-
-
-@kernel
-def spanning_forests(graph, least, seed):
-    """Draw sets of factors without a cycle, to which no factor can be added.
-
-    Factors that are in fewer of the earlier sets come first, in random order otherwise. There are
-    at least `least` sets, and as many as it takes for every factor to be in one; a graph without
-    cycles is its only set.
-
-    Returns:
-        starts, members: int64, the factors of every set, in ascending order.
-    """
-    n_factors = len(graph.scope_starts) - 1
-    random = np.full(1, seed, dtype=np.uint64)
-    used = np.zeros(n_factors, dtype=np.int64)
-    order = np.arange(n_factors)
-    parents = np.empty(len(graph.fixed), dtype=np.int64)
-    starts = [0]
-    members = [0]
-    members.clear()
-    uncovered = n_factors
-    while uncovered > 0 or len(starts) <= least:
-        shuffle(random, order)
-        most = 0
-        uses = np.empty(n_factors, dtype=np.int64)
-        for i in range(n_factors):
-            uses[i] = used[order[i]]
-            most = max(most, uses[i])
-        _, by_use = group(uses, most + 1)
-        for v in range(len(parents)):
-            parents[v] = v
-        chosen = np.zeros(n_factors, dtype=np.bool_)
-        for i in by_use:
-            factor = order[i]
-            scope = graph.scope_variables[
-                graph.scope_starts[factor] : graph.scope_starts[factor + 1]
-            ]
-            if not _joins(parents, scope):
-                continue
-            chosen[factor] = True
-            uncovered -= used[factor] == 0
-            used[factor] += 1
-        for factor in range(n_factors):
-            if chosen[factor]:
-                members.append(factor)
-        starts.append(len(members))
-        if starts[1] == n_factors:
-            break
-    return np.array(starts), np.array(members, dtype=np.int64)
-
-
-@kernel
-def _joins(parents, scope):
-    """Join the trees of a scope's variables if all are different; return whether they are."""
-    for i in range(len(scope)):
-        for j in range(i):
-            if _root(parents, scope[i]) == _root(parents, scope[j]):
-                return False
-    for i in range(1, len(scope)):
-        parents[_root(parents, scope[i])] = _root(parents, scope[0])
-    return True
 
 
 @kernel
@@ -184,20 +112,6 @@ def total_correlations(cardinalities, graph, messages):
                 correlation -= share * math.log(share)
         result[factor] = max(correlation, 0.0)
     return result
-
-
-@kernel
-def heaviest_forest(graph, gains):
-    """Factors, in ascending order, that close no cycle, taken greedily by their gains.
-
-    Of pairs that is a maximum spanning forest (Kruskal 1956).
-    """
-    parents = np.arange(len(graph.fixed))
-    chosen = np.zeros(len(gains), dtype=np.bool_)
-    for factor in np.argsort(-gains, kind="mergesort"):
-        scope = graph.scope_variables[graph.scope_starts[factor] : graph.scope_starts[factor + 1]]
-        chosen[factor] = _joins(parents, scope)
-    return np.flatnonzero(chosen)
 
 
 @kernel

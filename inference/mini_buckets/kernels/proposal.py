@@ -17,12 +17,7 @@ from numpy.typing import NDArray
 from inference.exact.kernels.cluster_tree import ClusterTree
 from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.random_numbers import uniform
-from inference.kernels.views import read_only
-from inference.mini_buckets.kernels.bounds import backward, forward, lay_out
-from inference.mini_buckets.kernels.matching import match
-from inference.mini_buckets.kernels.partition import MiniBuckets, partition
-
-_WEIGHT_STEP = 0.5
+from inference.mini_buckets.kernels.partition import MiniBuckets
 
 
 class Tightened(NamedTuple):
@@ -48,96 +43,18 @@ class Tightened(NamedTuple):
 
     @classmethod
     def of(
-        cls, bound: float, splits: int, mini: tuple[Any, ...], tree: tuple[Any, ...], *arrays: Any
+        cls,
+        bound: float,
+        marginals: NDArray[np.float64],  # noqa: ARG003 - as `tighten` returns them
+        trace: NDArray[np.float64],  # noqa: ARG003
+        splits: int,
+        settled: bool,  # noqa: ARG003
+        mini: tuple[Any, ...],
+        tree: tuple[Any, ...],
+        *arrays: Any,
     ) -> Tightened:
-        """From what `tightened` returns."""
+        """From what `tighten` returns for draws."""
         return cls(bound, splits, MiniBuckets(*mini), ClusterTree(*tree), *arrays)
-
-
-@kernel
-def tightened(
-    cardinalities, scope_starts, scope_variables, table_starts, log_values, order, i_bound,
-    heuristic, iterations, sharpness, enough,
-):  # fmt: skip
-    """Fields of mini-buckets after up to `iterations` passes that shift cost and renew the weights.
-
-    Args:
-        order: int64 (n,), the elimination order.
-        sharpness: what the weights are divided by in one more pass that shifts nothing, so that
-            power sums become, nearly, maxima; 1: there is no such pass.
-        enough: int64 (1,); once it is not 0, the pass under way is the last of those that shift.
-    """
-    n = len(cardinalities)
-    stop = np.zeros(1, dtype=np.int64)
-    mini = partition(
-        cardinalities, scope_starts, scope_variables, order, i_bound, np.inf, heuristic, stop
-    )
-    matches = match(cardinalities, scope_starts, scope_variables, table_starts, order, mini)
-    tree = matches.tree
-    layouts = lay_out(
-        cardinalities, read_only(matches.scope_starts), read_only(matches.scope_variables),
-        read_only(matches.table_starts), tree, stop,
-    )  # fmt: skip
-    n_nodes = len(mini.parents)
-    n_factors = len(scope_starts) - 1
-    weights = np.empty(n_nodes, dtype=np.float64)
-    splits = 0
-    for place in range(n):
-        begin, end = mini.bucket_starts[place], mini.bucket_starts[place + 1]
-        weights[begin:end] = 1.0 / (end - begin)
-        if end - begin > 1:
-            splits += 1
-    first_message = matches.table_starts[len(matches.table_starts) - 1]
-    n_messages = tree.message_starts[n_nodes]
-    values = np.zeros(first_message + n_messages, dtype=np.float64)
-    for entry in range(len(log_values)):
-        values[entry] = log_values[entry]
-    tables = np.empty(tree.table_starts[n_nodes], dtype=np.float64)
-    answers = np.zeros(n_messages, dtype=np.float64)
-    sums = np.empty(n_messages, dtype=np.float64)
-    largest = 1
-    axes = 1
-    for node in range(n_nodes):
-        largest = max(largest, tree.table_starts[node + 1] - tree.table_starts[node])
-        axes = max(axes, tree.starts[node + 1] - tree.starts[node])
-    room = 1
-    for m in range(len(matches.starts) - 1):
-        shift = n_factors + matches.starts[m]
-        entries = matches.table_starts[shift + 1] - matches.table_starts[shift]
-        room = max(room, entries * (matches.starts[m + 1] - matches.starts[m]))
-    scratch = np.empty(largest, dtype=np.float64)
-    moments = np.empty(room, dtype=np.float64)
-    digits = np.empty(axes, dtype=np.int64)
-    marginal_starts = np.zeros(n + 1, dtype=np.int64)
-    for v in range(n):
-        marginal_starts[v + 1] = marginal_starts[v] + cardinalities[v]
-    current = np.empty(marginal_starts[n], dtype=np.float64)
-    step = 1.0
-    weight_step = _WEIGHT_STEP
-    bound = np.inf
-    for iteration in range(max(iterations, 1)):
-        value = forward(
-            cardinalities, order, mini, matches, layouts, values, weights, tables, answers,
-            iteration > 0, step, scratch, moments, digits, stop,
-        )  # fmt: skip
-        if value > bound:
-            step *= 0.5
-            weight_step *= 0.5
-        bound = value
-        if splits == 0 or value == -np.inf or iteration == iterations - 1 or enough[0] != 0:
-            break
-        backward(
-            cardinalities, order, mini, matches, layouts, values, weights, tables, answers,
-            weight_step, marginal_starts, current, sums, digits,
-        )  # fmt: skip
-    if sharpness != 1.0 and bound > -np.inf:
-        for node in range(n_nodes):
-            weights[node] /= sharpness
-        bound = forward(
-            cardinalities, order, mini, matches, layouts, values, weights, tables, answers,
-            False, 0.0, scratch, moments, digits, stop,
-        )  # fmt: skip
-    return bound, splits, mini[:], tree[:], tables, values[first_message:], weights
 
 
 @inlined_kernel

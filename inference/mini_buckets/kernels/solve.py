@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from inference.exact.kernels.cluster_tree import ClusterTree
 from inference.kernels.compiled import inlined_kernel, kernel
 from inference.kernels.views import read_only
 from inference.mini_buckets.kernels.bounds import backward, forward, lay_out
@@ -12,8 +13,6 @@ from inference.mini_buckets.kernels.partition import partition
 
 _FIRST_NEGATIVE_WEIGHT = -0.1
 _WEIGHT_STEP = 0.5
-_BLOCK = 1024.0
-"""Entries of a table whose offsets are kept, for each of its inputs."""
 
 
 @inlined_kernel
@@ -38,69 +37,20 @@ def _first_weights(mini, sign):
 
 
 @kernel
-def planned(
-    cardinalities, scope_starts, scope_variables, table_starts, order,
-    i_bound, table_limit, heuristic, stop,
-):  # fmt: skip
-    """What `tighten` would take.
-
-    Returns:
-        entries: table entries that one pass walks.
-        bytes: of all that it keeps.
-        splits: how many buckets are split.
-    """
-    mini = partition(
-        cardinalities, scope_starts, scope_variables, order, i_bound, table_limit, heuristic, stop
-    )
-    n_nodes = len(mini.parents)
-    inputs = np.zeros(n_nodes, dtype=np.int64)
-    for node in range(n_nodes):
-        if mini.parents[node] >= 0:
-            inputs[mini.parents[node]] += 1
-    for node in mini.factor_nodes:
-        if node >= 0:
-            inputs[node] += 1
-    entries, messages, shifts, offsets, largest = 0.0, 0.0, 0.0, 0.0, 1.0
-    splits = 0
-    for place in range(len(order)):
-        begin, end = mini.bucket_starts[place], mini.bucket_starts[place + 1]
-        splits += end - begin > 1
-        smallest, before, all_messages = np.inf, 0.0, 0.0
-        for node in range(begin, end):
-            size = 1.0
-            for entry in range(mini.starts[node], mini.starts[node + 1]):
-                size *= cardinalities[order[mini.places[entry]]]
-            entries += size
-            largest = max(largest, size)
-            smallest = min(smallest, size)
-            if end - begin > 2 and node > begin:
-                shifts += 2.0 * min(before, size)
-            before = size
-            all_messages += size / cardinalities[order[place]]
-            # A shift among all mini-buckets, and one with each neighbour, are inputs besides.
-            offsets += (inputs[node] + 3.0) * min(size, _BLOCK)
-        messages += all_messages
-        if end - begin > 1:
-            shifts += (end - begin) * smallest
-    doubles = (
-        entries + 3.0 * messages + 2.0 * shifts + largest + table_starts[len(table_starts) - 1]
-    )
-    # Offsets are copied while they are collected.
-    return entries, 8.0 * doubles + 12.0 * offsets, splits
-
-
-@kernel
 def tighten(
     cardinalities, scope_starts, scope_variables, table_starts, log_values, order,
-    i_bound, table_limit, heuristic, sign, iterations, tolerance, stop,
+    i_bound, table_limit, heuristic, sign, iterations, tolerance, for_draws, stop,
 ):  # fmt: skip
-    """Best bound of up to `iterations` passes.
+    """Best bound of up to `iterations` passes that shift cost and renew weights.
 
     Args:
         order: int64 (n,), the elimination order.
         sign: +1 for an upper bound, -1 for a lower one.
         tolerance: the passes end when one gains less than this.
-        stop: int64 (1,); once it is not 0, the pass under way is given up.
+        for_draws: whether the mini-buckets are wanted as the last pass upwards left them. Then the
+            bound is that of this pass, and there are no marginals.
+        stop: int64 (1,); once it is not 0, the pass under way is given up; for draws it is
+            the last.
 
     Returns:
         bound: the best bound on log Z of the passes that ended; if none did, it bounds nothing.
@@ -108,23 +58,32 @@ def tighten(
         trace: float64, the bound of every pass.
         splits: how many buckets are split; with none the bound is exact.
         settled: whether the passes ended by the tolerance.
+        mini, tree, tables, messages, weights: for draws, what `proposal.Tightened` holds.
     """
     n = len(cardinalities)
+    nothing = np.empty(0, dtype=np.float64)
+    halt = np.zeros(1, dtype=np.int64) if for_draws else stop
     mini = partition(
-        cardinalities, scope_starts, scope_variables, order, i_bound, table_limit, heuristic, stop
+        cardinalities, scope_starts, scope_variables, order, i_bound, table_limit, heuristic, halt
     )
-    if stop[0] != 0:
-        nothing = np.empty(0, dtype=np.float64)
-        return np.inf * sign, nothing, nothing, n, False
+    if halt[0] != 0:
+        none = np.empty(0, dtype=np.int64)
+        tree = ClusterTree(none, none, none, none, none, none, none, none, none, none, none)
+        return (
+            np.inf * sign, nothing, nothing, n, False,
+            mini[:], tree[:], nothing, nothing, nothing,
+        )  # fmt: skip
     matches = match(cardinalities, scope_starts, scope_variables, table_starts, order, mini)
     tree = matches.tree
     layouts = lay_out(
         cardinalities, read_only(matches.scope_starts), read_only(matches.scope_variables),
-        read_only(matches.table_starts), tree, stop,
+        read_only(matches.table_starts), tree, halt,
     )  # fmt: skip
-    if stop[0] != 0:
-        nothing = np.empty(0, dtype=np.float64)
-        return np.inf * sign, nothing, nothing, n, False
+    if halt[0] != 0:
+        return (
+            np.inf * sign, nothing, nothing, n, False,
+            mini[:], tree[:], nothing, nothing, nothing,
+        )  # fmt: skip
     n_nodes = len(mini.parents)
     n_factors = len(scope_starts) - 1
     splits = 0
@@ -167,18 +126,21 @@ def tighten(
     for iteration in range(iterations):
         value = forward(
             cardinalities, order, mini, matches, layouts, values, weights, tables, answers,
-            iteration > 0, step, scratch, moments, digits, stop,
+            iteration > 0, step, scratch, moments, digits, halt,
         )  # fmt: skip
-        if stop[0] != 0:
+        if halt[0] != 0:
             break
-        backward(
-            cardinalities, order, mini, matches, layouts, values, weights, tables, answers,
-            weight_step, marginal_starts, current, sums, digits,
-        )  # fmt: skip
+        last = splits == 0 or value == -np.inf or iteration == iterations - 1
+        last = last or (for_draws and stop[0] != 0)
+        if not (last and for_draws):
+            backward(
+                cardinalities, order, mini, matches, layouts, values, weights, tables, answers,
+                weight_step, marginal_starts, current, sums, digits,
+            )  # fmt: skip
         trace[iteration] = value
         used = iteration + 1
         gain = sign * (bound - value)
-        if iteration == 0 or gain > 0.0:
+        if for_draws or iteration == 0 or gain > 0.0:
             bound = value
             for at in range(len(marginals)):
                 marginals[at] = current[at]
@@ -188,6 +150,9 @@ def tighten(
         if splits == 0 or (iteration > 0 and abs(gain) < tolerance):
             settled = True
             break
-        if value == -np.inf:
+        if last:
             break
-    return bound, marginals, trace[:used], splits, settled
+    return (
+        bound, marginals, trace[:used], splits, settled,
+        mini[:], tree[:], tables, values[first_message:], weights,
+    )  # fmt: skip

@@ -6,47 +6,14 @@ import numpy as np
 
 from inference.kernels.compiled import kernel
 from inference.kernels.random_numbers import uniform
-from inference.kernels.support.consistency import state_offsets
 from inference.kernels.views import read_only
-from inference.sampling.kernels.chain import collect, distribute, draw, slot_strides
+from inference.sampling.kernels.chain import draw_blocks, find_places, room_for_draws
 
 _LONGEST_STEP = 0.02
 """Of an inverse temperature: what is small enough for fewer steps takes no time."""
 
 _HARDEST = 1e9
 """A zero that costs so much and stands yet will not fall."""
-
-
-@kernel
-def spanning_forest(n, scope_starts, scope_variables, order):
-    """Which factors form a forest, bool (n_factors,): in order, those that close no cycle.
-
-    Args:
-        n: number of variables.
-        order: int64 (n_factors,), the factors, those first that had better be in it.
-    """
-    root = np.arange(n)
-    kept = np.zeros(len(scope_starts) - 1, dtype=np.bool_)
-    for f in order:
-        start, stop = scope_starts[f], scope_starts[f + 1]
-        free = True
-        for slot in range(start, stop):
-            root[scope_variables[slot]] = _find(root, scope_variables[slot])
-            for other in range(start, slot):
-                free &= root[scope_variables[slot]] != root[scope_variables[other]]
-        if free:
-            kept[f] = True
-            for slot in range(start + 1, stop):
-                root[_find(root, scope_variables[slot])] = _find(root, scope_variables[start])
-    return kept
-
-
-@kernel
-def _find(root, node):
-    while root[node] != node:
-        root[node] = root[root[node]]
-        node = root[node]
-    return node
 
 
 @kernel
@@ -72,50 +39,21 @@ def move_particles(
             of length 0, none are.
         stop: int64 (1,), looked up before every particle.
     """
-    n = len(cardinalities)
-    state_starts = state_offsets(cardinalities)
-    strides = slot_strides(cardinalities, scope_starts, scope_variables)
+    room = room_for_draws(cardinalities, scope_starts, scope_variables, blocks)
     n_factors = len(scope_starts) - 1
     places = np.empty(n_factors, dtype=np.int64)
-    owners = np.empty(len(scope_variables), dtype=np.int64)
-    largest_link = 1
-    for f in range(n_factors):
-        for slot in range(scope_starts[f], scope_starts[f + 1]):
-            owners[slot] = f
-    for link in range(len(blocks.factors)):
-        largest_link = max(largest_link, blocks.child_stops[link] - blocks.child_starts[link])
-    upward = np.empty(state_starts[n], dtype=np.float64)
-    beliefs = np.empty(state_starts[n], dtype=np.float64)
-    conditionals = np.empty(blocks.table_starts[len(blocks.factors)], dtype=np.float64)
-    digits = np.empty(largest_link, dtype=np.int64)
     summed = len(sums) > 0
     for particle in range(len(states)):
         if stop[0] != 0:
             return
         own = states[particle]
-        for f in range(n_factors):
-            places[f] = table_starts[f]
-            for slot in range(scope_starts[f], scope_starts[f + 1]):
-                places[f] += own[scope_variables[slot]] * strides[slot]
+        find_places(scope_starts, scope_variables, table_starts, room, own, places)
         for _ in range(sweeps):
-            for b in range(len(blocks.starts) - 1):
-                collect(
-                    b, cardinalities, log_values, blocks, strides, owners, places, own,
-                    state_starts, upward, conditionals, digits,
-                )  # fmt: skip
-                distribute(
-                    b, cardinalities, blocks, state_starts, upward, conditionals, digits, beliefs,
-                    summed,
-                )  # fmt: skip
-                draw(
-                    b, cardinalities, factor_starts, factors, scope_starts, scope_variables, blocks,
-                    strides, places, own, state_starts, beliefs, conditionals, random,
-                )  # fmt: skip
-                if summed:
-                    for m in range(blocks.starts[b], blocks.starts[b + 1]):
-                        v = blocks.variables[m]
-                        for at in range(state_starts[v], state_starts[v + 1]):
-                            sums[at] += weights[particle] * beliefs[at]
+            draw_blocks(
+                cardinalities, scope_starts, scope_variables, factor_starts, factors, log_values,
+                blocks, room, True, places, own, random, weights[particle] if summed else 1.0,
+                summed, sums,
+            )  # fmt: skip
         energies[particle, 0] = 0.0
         energies[particle, 1] = 0.0
         for f in range(n_factors):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from inference.kernels.compiled import inlined_kernel, kernel
+from inference.kernels.compiled import kernel
 from inference.kernels.random_numbers import uniform
 from inference.kernels.support.consistency import state_offsets
 from inference.kernels.views import read_only
@@ -22,6 +24,93 @@ def slot_strides(cardinalities, scope_starts, scope_variables):
             strides[slot] = stride
             stride *= cardinalities[scope_variables[slot]]
     return strides
+
+
+class Draws(NamedTuple):
+    """Where what is drawn lies in a graph's arrays, and room for the draws of its blocks.
+
+    Attributes:
+        state_starts: int64 (n_variables + 1,), where the states of every variable begin.
+        owners, strides: int64 (n_slots,), the factor of every slot, and how far apart in its table
+            neighbouring states of the slot are.
+        upward: float64 (n_states,), for every state of a variable the log sum over what hangs below
+            it in its block.
+        beliefs: float64 (n_states,), the marginals of a block's variables given all others.
+        conditionals: float64, for every link of a block the probabilities of its children's states
+            given its parent's.
+        digits: int64, scratch, one entry per child of a link.
+    """
+
+    state_starts: NDArray[np.int64]
+    owners: NDArray[np.int64]
+    strides: NDArray[np.int64]
+    upward: NDArray[np.float64]
+    beliefs: NDArray[np.float64]
+    conditionals: NDArray[np.float64]
+    digits: NDArray[np.int64]
+
+
+@kernel
+def room_for_draws(cardinalities, scope_starts, scope_variables, blocks):
+    """Room for the draws of blocks."""
+    state_starts = state_offsets(cardinalities)
+    n_states = state_starts[len(cardinalities)]
+    owners = np.empty(len(scope_variables), dtype=np.int64)
+    for f in range(len(scope_starts) - 1):
+        for slot in range(scope_starts[f], scope_starts[f + 1]):
+            owners[slot] = f
+    most = 1
+    for link in range(len(blocks.factors)):
+        most = max(most, blocks.child_stops[link] - blocks.child_starts[link])
+    return Draws(
+        state_starts,
+        owners,
+        slot_strides(cardinalities, scope_starts, scope_variables),
+        np.empty(n_states, dtype=np.float64),
+        np.empty(n_states, dtype=np.float64),
+        np.empty(blocks.table_starts[len(blocks.factors)], dtype=np.float64),
+        np.empty(most, dtype=np.int64),
+    )
+
+
+@kernel
+def find_places(scope_starts, scope_variables, table_starts, room, states, places):
+    """Write the entry of every factor that an assignment selects."""
+    for f in range(len(scope_starts) - 1):
+        places[f] = table_starts[f]
+        for slot in range(scope_starts[f], scope_starts[f + 1]):
+            places[f] += states[scope_variables[slot]] * room.strides[slot]
+
+
+@kernel
+def draw_blocks(
+    cardinalities, scope_starts, scope_variables, factor_starts, factors, log_values, blocks, room,
+    anew, places, states, random, weight, summed, sums,
+):  # fmt: skip
+    """Draw every block in turn, given the rest.
+
+    Args:
+        room: of the same blocks.
+        anew: whether the blocks depend on what has changed; if not, the room holds what they need.
+        places: int64 (n_factors,), the entry of every factor that the states select; moved along.
+        states: int64 (n_variables,), an assignment of positive potential; moved along.
+        random: uint64 (1,), state of the random numbers.
+        summed: whether the probabilities from which states are drawn are added to `sums`, times
+            `weight`.
+    """
+    for b in range(len(blocks.starts) - 1):
+        if anew:
+            _collect(b, cardinalities, log_values, blocks, room, places, states)
+            _distribute(b, cardinalities, blocks, room, summed)
+        _draw(
+            b, cardinalities, scope_starts, scope_variables, factor_starts, factors, blocks, room,
+            places, states, random,
+        )  # fmt: skip
+        if summed:
+            for m in range(blocks.starts[b], blocks.starts[b + 1]):
+                v = blocks.variables[m]
+                for at in range(room.state_starts[v], room.state_starts[v + 1]):
+                    sums[at] += weight * room.beliefs[at]
 
 
 @kernel
@@ -44,87 +133,38 @@ def run_chain(
             batch, of the conditional probabilities from which the draws were made. Batches are
             consecutive and as equal in length as they can be.
     """
-    n = len(cardinalities)
-    n_blocks = len(blocks.starts) - 1
-    state_starts = state_offsets(cardinalities)
-    strides = slot_strides(cardinalities, scope_starts, scope_variables)
+    room = room_for_draws(cardinalities, scope_starts, scope_variables, blocks)
     places = np.empty(len(scope_starts) - 1, dtype=np.int64)
-    owners = np.empty(len(scope_variables), dtype=np.int64)
-    largest_link = 1
-    for f in range(len(scope_starts) - 1):
-        places[f] = table_starts[f]
-        for slot in range(scope_starts[f], scope_starts[f + 1]):
-            owners[slot] = f
-            places[f] += states[scope_variables[slot]] * strides[slot]
-    for link in range(len(blocks.factors)):
-        largest_link = max(largest_link, blocks.child_stops[link] - blocks.child_starts[link])
-    upward = np.empty(state_starts[n], dtype=np.float64)
-    beliefs = np.empty(state_starts[n], dtype=np.float64)
-    conditionals = np.empty(blocks.table_starts[len(blocks.factors)], dtype=np.float64)
-    digits = np.empty(largest_link, dtype=np.int64)
-    n_batches = len(sums)
+    find_places(scope_starts, scope_variables, table_starts, room, states, places)
     draws = len(drawn)
     # One block that holds everything depends on nothing else: its messages stay.
-    fixed = n_blocks == 1
+    fixed = len(blocks.starts) == 2
     first_sweep = 0 if fixed else -burn_in
     tempered = log_values.copy()
     tempering = False
     rise = 2.0 / max(burn_in, 2)
     for sweep in range(first_sweep, draws):
         strength = min(1.0, (sweep - first_sweep + 1) * rise) if sweep < 0 else 1.0
-        if strength < 1.0:
+        if strength < 1.0 or tempering:
             for entry in range(len(tempered)):
                 tempered[entry] = strength * log_values[entry]
-        elif tempering:
-            for entry in range(len(tempered)):
-                tempered[entry] = log_values[entry]
         tempering = strength < 1.0
-        for b in range(n_blocks):
-            if not fixed or sweep == 0:
-                collect(
-                    b, cardinalities, read_only(tempered), blocks, strides, owners, places, states,
-                    state_starts, upward, conditionals, digits,
-                )  # fmt: skip
-                distribute(
-                    b, cardinalities, blocks, state_starts, upward, conditionals, digits, beliefs,
-                    sweep >= 0,
-                )  # fmt: skip
-            draw(
-                b, cardinalities, factor_starts, factors, scope_starts, scope_variables, blocks,
-                strides, places, states, state_starts, beliefs, conditionals, random,
-            )  # fmt: skip
-            if sweep >= 0:
-                batch = sweep * n_batches // draws
-                for m in range(blocks.starts[b], blocks.starts[b + 1]):
-                    v = blocks.variables[m]
-                    for at in range(state_starts[v], state_starts[v + 1]):
-                        sums[batch, at] += beliefs[at]
-        if sweep >= 0:
-            for v in range(n):
+        summed = sweep >= 0
+        draw_blocks(
+            cardinalities, scope_starts, scope_variables, factor_starts, factors,
+            read_only(tempered), blocks, room, not fixed or sweep == 0, places, states, random, 1.0,
+            summed, sums[sweep * len(sums) // draws if summed else 0],
+        )  # fmt: skip
+        if summed:
+            for v in range(len(states)):
                 drawn[sweep, v] = states[v]
 
 
-@inlined_kernel
-def _link_base(link, blocks, strides, places, states):
-    """Entry of a link's factor where its block's variables have state 0."""
-    slot = blocks.parent_slots[link]
-    base = places[blocks.factors[link]]
-    first, last = blocks.child_starts[link], blocks.child_stops[link]
-    for child in range(first, last):
-        base -= states[blocks.variables[child]] * strides[blocks.own_slots[child]]
-    return base, slot, first, last
-
-
 @kernel
-def collect(
-    b, cardinalities, log_values, blocks, strides, owners, places, states, state_starts, upward,
-    conditionals, digits,
-):  # fmt: skip
-    """Sum a block from its leaves to its roots.
-
-    Writes to `upward`, for every state of a variable, the log sum over what hangs below it, and to
-    `conditionals`, for every link, the probabilities of its children's states given its parent's.
-    """
+def _collect(b, cardinalities, log_values, blocks, room, places, states):
+    """Sum a block from its leaves to its roots: write `upward` and `conditionals` of the room."""
+    owners, strides, state_starts = room.owners, room.strides, room.state_starts
+    upward, conditionals, digits = room.upward, room.conditionals, room.digits
     for m in range(blocks.starts[b + 1] - 1, blocks.starts[b] - 1, -1):
         v = blocks.variables[m]
         out = state_starts[v]
@@ -136,8 +176,12 @@ def collect(
             for state in range(count):
                 upward[out + state] += log_values[base + state * strides[slot]]
         for link in range(blocks.link_starts[m], blocks.link_starts[m + 1]):
-            base, slot, first, last = _link_base(link, blocks, strides, places, states)
-            base -= states[v] * strides[slot]
+            slot = blocks.parent_slots[link]
+            first, last = blocks.child_starts[link], blocks.child_stops[link]
+            # The entry of the link's factor where the block's variables have state 0.
+            base = places[blocks.factors[link]] - states[v] * strides[slot]
+            for child in range(first, last):
+                base -= states[blocks.variables[child]] * strides[blocks.own_slots[child]]
             at = blocks.table_starts[link]
             size = (blocks.table_starts[link + 1] - at) // count
             for state in range(count):
@@ -178,13 +222,13 @@ def _next(digits, first, last, cardinalities, blocks):
 
 
 @kernel
-def distribute(
-    b, cardinalities, blocks, state_starts, upward, conditionals, digits, beliefs, everywhere
-):
+def _distribute(b, cardinalities, blocks, room, everywhere):
     """Write to `beliefs` the marginals of a block's variables given all others.
 
     A draw takes those of the roots alone: `everywhere` says whether the others are wanted.
     """
+    state_starts, upward, beliefs = room.state_starts, room.upward, room.beliefs
+    conditionals, digits = room.conditionals, room.digits
     for m in range(blocks.starts[b], blocks.starts[b + 1]):
         v = blocks.variables[m]
         out = state_starts[v]
@@ -224,30 +268,30 @@ def distribute(
 
 
 @kernel
-def draw(
-    b, cardinalities, factor_starts, factors, scope_starts, scope_variables, blocks, strides,
-    places, states, state_starts, beliefs, conditionals, random,
+def _draw(
+    b, cardinalities, scope_starts, scope_variables, factor_starts, factors, blocks, room, places,
+    states, random,
 ):  # fmt: skip
     """Draw the states of a block from its roots to its leaves."""
     for m in range(blocks.starts[b], blocks.starts[b + 1]):
         v = blocks.variables[m]
         if blocks.own_slots[m] < 0:
-            start = state_starts[v]
-            fresh = _draw_from(beliefs, start, state_starts[v + 1], random) - start
+            start = room.state_starts[v]
+            fresh = _draw_from(room.beliefs, start, room.state_starts[v + 1], random) - start
             _move(
-                v, fresh, factor_starts, factors, scope_starts, scope_variables, strides, places,
-                states,
+                v, fresh, scope_starts, scope_variables, factor_starts, factors, room.strides,
+                places, states,
             )  # fmt: skip
         for link in range(blocks.link_starts[m], blocks.link_starts[m + 1]):
             at = blocks.table_starts[link]
             size = (blocks.table_starts[link + 1] - at) // cardinalities[v]
             at += states[v] * size
-            joint = _draw_from(conditionals, at, at + size, random) - at
+            joint = _draw_from(room.conditionals, at, at + size, random) - at
             for child in range(blocks.child_stops[link] - 1, blocks.child_starts[link] - 1, -1):
                 u = blocks.variables[child]
                 _move(
-                    u, joint % cardinalities[u], factor_starts, factors, scope_starts,
-                    scope_variables, strides, places, states,
+                    u, joint % cardinalities[u], scope_starts, scope_variables, factor_starts,
+                    factors, room.strides, places, states,
                 )  # fmt: skip
                 joint //= cardinalities[u]
 
@@ -268,7 +312,7 @@ def _draw_from(probabilities, start, stop, random):
 
 @kernel
 def _move(
-    variable, state, factor_starts, factors, scope_starts, scope_variables, strides, places, states
+    variable, state, scope_starts, scope_variables, factor_starts, factors, strides, places, states
 ):
     change = state - states[variable]
     if change == 0:

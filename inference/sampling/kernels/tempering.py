@@ -16,9 +16,8 @@ import numpy as np
 
 from inference.kernels.compiled import kernel
 from inference.kernels.random_numbers import uniform
-from inference.kernels.support.consistency import state_offsets
 from inference.kernels.views import read_only
-from inference.sampling.kernels.chain import collect, distribute, draw, slot_strides
+from inference.sampling.kernels.chain import draw_blocks, find_places, room_for_draws
 
 _LEAST_RATE = 1e-3
 """Rate of refused exchanges that is assumed at least, so that temperatures stay apart."""
@@ -81,25 +80,10 @@ def run_tempered_chain(
     n = len(cardinalities)
     n_factors = len(scope_starts) - 1
     n_levels = len(inverse)
-    n_blocks = len(blocks.starts) - 1
-    state_starts = state_offsets(cardinalities)
-    strides = slot_strides(cardinalities, scope_starts, scope_variables)
-    owners = np.empty(len(scope_variables), dtype=np.int64)
+    room = room_for_draws(cardinalities, scope_starts, scope_variables, blocks)
     places = np.empty((n_levels, n_factors), dtype=np.int64)
-    largest_link = 1
-    for f in range(n_factors):
-        for slot in range(scope_starts[f], scope_starts[f + 1]):
-            owners[slot] = f
-        for copy in range(n_levels):
-            places[copy, f] = table_starts[f]
-            for slot in range(scope_starts[f], scope_starts[f + 1]):
-                places[copy, f] += states[copy, scope_variables[slot]] * strides[slot]
-    for link in range(len(blocks.factors)):
-        largest_link = max(largest_link, blocks.child_stops[link] - blocks.child_starts[link])
-    upward = np.empty(state_starts[n], dtype=np.float64)
-    beliefs = np.empty(state_starts[n], dtype=np.float64)
-    conditionals = np.empty(blocks.table_starts[len(blocks.factors)], dtype=np.float64)
-    digits = np.empty(largest_link, dtype=np.int64)
+    for copy in range(n_levels):
+        find_places(scope_starts, scope_variables, table_starts, room, states[copy], places[copy])
     tables = np.empty((n_levels, len(log_values)), dtype=np.float64)
     _scale(log_values, inverse, tables)
     n_batches = len(sums)
@@ -115,27 +99,12 @@ def run_tempered_chain(
     for sweep in range(-burn_in, draws):
         for level in range(n_levels):
             copy = copy_at[level]
-            own = states[copy]
-            for b in range(n_blocks):
-                collect(
-                    b, cardinalities, read_only(tables[level]), blocks, strides, owners,
-                    places[copy], own, state_starts, upward, conditionals, digits,
-                )  # fmt: skip
-                counted = sweep >= 0 and level == 0
-                distribute(
-                    b, cardinalities, blocks, state_starts, upward, conditionals, digits, beliefs,
-                    counted,
-                )  # fmt: skip
-                draw(
-                    b, cardinalities, factor_starts, factors, scope_starts, scope_variables, blocks,
-                    strides, places[copy], own, state_starts, beliefs, conditionals, random,
-                )  # fmt: skip
-                if counted:
-                    batch = sweep * n_batches // draws
-                    for m in range(blocks.starts[b], blocks.starts[b + 1]):
-                        v = blocks.variables[m]
-                        for at in range(state_starts[v], state_starts[v + 1]):
-                            sums[batch, at] += beliefs[at]
+            counted = sweep >= 0 and level == 0
+            draw_blocks(
+                cardinalities, scope_starts, scope_variables, factor_starts, factors,
+                read_only(tables[level]), blocks, room, True, places[copy], states[copy], random,
+                1.0, counted, sums[sweep * n_batches // draws if counted else 0],
+            )  # fmt: skip
             potentials[level] = 0.0
             for f in range(n_factors):
                 potentials[level] += log_values[places[copy, f]]

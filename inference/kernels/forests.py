@@ -1,0 +1,42 @@
+"""Spanning forests of the factors of a graph (compiled)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from inference.kernels.compiled import kernel
+
+
+@kernel
+def spanning_forest(n, scope_starts, scope_variables, order):
+    """Which factors form a forest, bool (n_factors,): in order, those that close no cycle.
+
+    Of pairs in order of their weights, the largest first, that is a maximum spanning forest
+    (Kruskal 1956).
+
+    Args:
+        n: number of variables.
+        order: int64 (n_factors,), the factors, those first that had better be in it.
+    """
+    root = np.arange(n)
+    kept = np.zeros(len(scope_starts) - 1, dtype=np.bool_)
+    for f in order:
+        start, stop = scope_starts[f], scope_starts[f + 1]
+        free = True
+        for slot in range(start, stop):
+            root[scope_variables[slot]] = _find(root, scope_variables[slot])
+            for other in range(start, slot):
+                free &= root[scope_variables[slot]] != root[scope_variables[other]]
+        if free:
+            kept[f] = True
+            for slot in range(start + 1, stop):
+                root[_find(root, scope_variables[slot])] = _find(root, scope_variables[start])
+    return kept
+
+
+@kernel
+def _find(root, node):
+    while root[node] != node:
+        root[node] = root[root[node]]
+        node = root[node]
+    return node
