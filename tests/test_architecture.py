@@ -66,7 +66,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "calibration.scores": (
         *(("response_measures",), ("estimates",), ("many_samples",), ("registry",)),
         *(("families",), ("binning", "cells")),
-        *(("definition", "joint_uncertainty", "logistic", "mesh_sums"),),
+        *(("definition", "logistic", "mesh_sums"),),
         *(("coverage", "kernels", "measures"),),
     ),
     "experiments": (

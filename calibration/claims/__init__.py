@@ -1,4 +1,4 @@
-"""Claims as FaStfact counts them: numbers of claims, and agreement with people's."""
+"""Claims as FaStfact counts them: numbers of claims, their uncertainty, agreement with people's."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.curves.histograms import Curve, LabelHistogram, about, label_histogram
+from calibration.curves.histograms import LabelCurve, LabelHistogram, about, label_histogram
 from calibration.curves.reliability_bins import ReliabilityBins, reliability_bins
 from calibration.estimate import Estimate, ScoreStatus
 from calibration.forecasts import LOGIT_CLIP, Sample, forecasts, logit_clip
@@ -29,7 +29,7 @@ _GRID = 101
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CalibrationProfile(Curve):
+class CalibrationProfile(LabelCurve):
     """Curves of labels on p with their band, groups, and scores of one method.
 
     Attributes, beside those of every curve:

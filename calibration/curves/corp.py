@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.curves.histograms import Curve, about, histogram
+from calibration.curves.histograms import LabelCurve, about, histogram
 from calibration.curves.label_draws import calibrated
 from calibration.forecasts import Sample, forecasts
 from calibration.intervals import (
@@ -33,7 +33,7 @@ _GRID = 201
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CorpCurve(Curve):
+class CorpCurve(LabelCurve):
     """The share of true atoms as an isotonic function of p, and a band.
 
     Attributes, beside those of every curve:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.curves.histograms import Curve
+from calibration.curves.histograms import LabelCurve
 from calibration.intervals import IntervalSettings, RatioSums, redrawn_interval
 from calibration.labels import LabelPolicy, labelled_atoms
 from calibration.validation import Floats, Integers
@@ -17,7 +17,7 @@ from factormodels.errors import InputError
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GroupCalibration(Curve):
+class GroupCalibration(LabelCurve):
     """Mean probability against share of true atoms, group by group. Arrays have shape (k,).
 
     Attributes, beside those of every curve:

@@ -19,7 +19,7 @@ HISTOGRAM_BINS = 21
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Curve(Tabular):
+class LabelCurve(Tabular):
     """What every curve of labels against probabilities has.
 
     Attributes:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.curves.histograms import Curve, histogram
+from calibration.curves.histograms import LabelCurve, histogram
 from calibration.grouping import Grouping
 from calibration.intervals import IntervalSettings, RatioSums, redrawn_interval, wilson_interval
 from calibration.labels import LabelPolicy, labelled_atoms
@@ -19,7 +19,7 @@ from factormodels.io.long_columns import joined, piecewise
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ReliabilityBins(Curve):
+class ReliabilityBins(LabelCurve):
     """Predicted probability against observed share of true atoms, in the bins that hold atoms.
 
     Attributes, beside those of every curve:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibration.curves.histograms import Curve, about
+from calibration.curves.histograms import LabelCurve, about
 from calibration.forecasts import forecasts
 from calibration.intervals import IntervalSettings, of_samples, redrawn_interval
 from calibration.labels import LabelPolicy
@@ -17,7 +17,7 @@ from calibration.validation import Floats
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RiskCurve(Curve):
+class RiskCurve(LabelCurve):
     """Risk of the atoms that are kept at every coverage, and a confidence band.
 
     Attributes, beside those of every curve:

@@ -29,18 +29,19 @@ ENTROPY_PEAK = 1 / math.e
 """The P at which -P log P is largest; below it, E falls as P falls."""
 
 
-def verdicts(p: Floats) -> NDArray[np.int8]:
+def verdicts(p: Floats, tolerance: float = DECISION_TOLERANCE) -> NDArray[np.int8]:
     """Each atom's verdict, int8 (n,): 1 supported, -1 contradicted, 0 undecided.
 
-    FactReasoner, sections 3.2 and 4: P above, below and at 1/2, up to `DECISION_TOLERANCE`.
+    FactReasoner, sections 3.2 and 4: P above, below and at 1/2.
 
     Args:
         p: probabilities (n,), checked already.
+        tolerance: an atom with |p - 1/2| up to this is undecided.
     """
 
     def signs(p: Floats) -> NDArray[np.int8]:
         distance = p - 0.5
-        undecided = np.abs(distance) <= DECISION_TOLERANCE
+        undecided = np.abs(distance) <= tolerance
         return np.where(undecided, 0, np.sign(distance)).astype(np.int8)
 
     return piecewise(signs, p)

@@ -88,7 +88,8 @@ def bootstrap_scores(
         response_weights(n_responses, n_bootstrap, seed),
     )
     moved = drawn - np.nanmean(drawn, axis=0)
-    return (extremes(moved, observed, alternatives, _SAME).sum(axis=0) + 1) / (n_bootstrap + 1)
+    extreme: Floats = extremes(moved, observed, alternatives, _SAME).sum(axis=0) + 1.0
+    return extreme / (n_bootstrap + 1)
 
 
 def difference_statistic(

@@ -36,9 +36,8 @@ MOST_LINES = 12
 def results() -> list[Any]:
     p, y, responses = draw(np.random.default_rng(0), 30)
     records, others = random_records(0), random_records(1)
-    sums = RatioSums(
-        *(np.bincount(responses, each)[:, None].astype(np.float64) for each in (y, None))
-    )
+    true, claims = (np.bincount(responses, each)[:, None].astype(float) for each in (y, None))
+    sums = RatioSums(true, claims)
     methods = {"one": p, "half": p / 2}
     return [
         score(p, y, responses),

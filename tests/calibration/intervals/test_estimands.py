@@ -32,8 +32,8 @@ def sums(seed: int, n_responses: int = 25, n_cells: int = 3) -> RatioSums:
 
 
 def column(above: ArrayLike, below: ArrayLike) -> RatioSums:
-    totals = (np.array(each, dtype=np.float64)[:, np.newaxis] for each in (above, below))
-    return RatioSums(*totals)
+    numerator, denominator = (np.array(each, dtype=np.float64)[:, None] for each in (above, below))
+    return RatioSums(numerator, denominator)
 
 
 def test_standard_error_is_that_of_statsmodels_clustered_by_response() -> None:

@@ -108,6 +108,7 @@ def test_recall_stops_at_one() -> None:
 def test_decisions_forgive_rounding_but_not_more() -> None:
     p = np.array([0.5 + 1e-12, 0.5 - 1e-12, 0.5 + 1e-6, 0.5 - 1e-6])
     assert verdicts(p).tolist() == [0, 0, 1, -1]
+    assert verdicts(p, 0.0).tolist() == [1, -1, 1, -1]
 
 
 def test_false_for_certain_has_no_entropy_and_infinite_surprisal() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from calibration import f1_at_k
-from calibration.scores.joint_uncertainty import precision_moments, summarise_count
+from calibration.claims.joint_uncertainty import precision_moments, summarise_count
 from factormodels.synthetic import fr2
 from inference.tasks import count_distribution, pairwise_joints, sample
 from tests.oracle import oracle
