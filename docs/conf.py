@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,6 +72,8 @@ def setup(app: Sphinx) -> None:
 
     # Trees of documents are circles of millions of objects: they are looked for seldom.
     gc.set_threshold(100_000, 20, 100)
+    # Autodoc tells of each step with each object, to nobody.
+    logging.disable(logging.DEBUG)
     object_lookup.connect(app)
     docstrings.connect(app)
     generated_pages.connect(app)

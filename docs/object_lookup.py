@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from sphinx.domains.python import PythonDomain
@@ -16,20 +18,29 @@ def connect(app: Sphinx) -> None:
 
 
 class QuickPythonDomain(PythonDomain):
-    """Sphinx's domain, which looks only for names that end as that of an object of ours does.
+    """Sphinx's domain, which looks only among objects whose names end alike.
 
     Most references of a signature are to `str`, `float` and what other libraries define; for each
     of them Sphinx compares the ends of all names, of which there are more than ten thousand.
     """
 
-    _ends: frozenset[str] = frozenset()
+    _ends: Mapping[str, dict[str, Any]] = MappingProxyType({})
     _counted = 0
 
     def find_obj(self, env: Any, modname: Any, classname: Any, name: str, *rest: Any) -> Any:
-        """What Sphinx finds: nothing where no object's name has the last part of `name`."""
-        if self._counted != len(self.objects):
-            self._counted = len(self.objects)
-            self._ends = frozenset(full.rpartition(".")[2] for full in self.objects)
-        if name.removesuffix("()").rpartition(".")[2] not in self._ends:
+        """What Sphinx finds among the objects whose last part is that of `name`."""
+        everything = self.objects
+        if self._counted != len(everything):
+            self._counted = len(everything)
+            ends: dict[str, dict[str, Any]] = {}
+            for full, entry in everything.items():
+                ends.setdefault(full.rpartition(".")[2], {})[full] = entry
+            self._ends = ends
+        alike = self._ends.get(name.removesuffix("()").rpartition(".")[2])
+        if alike is None:
             return []
-        return super().find_obj(env, modname, classname, name, *rest)
+        self.data["objects"] = alike
+        try:
+            return super().find_obj(env, modname, classname, name, *rest)
+        finally:
+            self.data["objects"] = everything
