@@ -23,7 +23,7 @@ from calibration.intervals import (
     response_weights,
 )
 from calibration.scores.registry import REGISTRY
-from experiments.findings.table import data_frame
+from experiments.findings.table import data_frame, named
 from experiments.findings.text import ABSENT
 
 if TYPE_CHECKING:
@@ -95,11 +95,6 @@ def difference_of_clusters(
         seed: seed of the bootstrap over clusters.
     """
     return _estimated(PairedDifference(_ratio(*second), _ratio(*first)), seed)
-
-
-def named(name: str, value: Value) -> dict[str, float]:
-    """A number and the ends of its interval as a row has them: NAME, NAME_lower, NAME_upper."""
-    return dict(zip((name, f"{name}_lower", f"{name}_upper"), value, strict=True))
 
 
 def kendall(first: ArrayLike, second: ArrayLike, seed: int) -> Value:

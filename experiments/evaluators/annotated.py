@@ -28,6 +28,7 @@ from experiments.findings.table import (
     columns_as,
     data_frame,
     interval_column,
+    named,
     text_columns,
 )
 from experiments.findings.text import counted
@@ -304,8 +305,7 @@ def _alignment(counts: pd.DataFrame, by: str, gamma: float, intervals: IntervalS
                 # As everywhere else.
                 ends = mean_interval(own[row["statistic"]].to_numpy())
             factor = 100 if row["statistic"] in _SHARES else 1
-            for key, value in zip((group, f"{group}_lower", f"{group}_upper"), ends, strict=True):
-                row[key] = factor * value
+            row |= named(group, (factor * value for value in ends))
     sizes = ", ".join(f"{group} {len(own)}" for group, own in groups.items())
     return Table(
         data_frame(rows),

@@ -21,11 +21,13 @@ from experiments.evaluators.response import (
 )
 from experiments.findings.findings import MarkedPiece
 from experiments.findings.table import (
+    ENDS,
     Column,
     Table,
     columns_as,
     data_frame,
     interval_column,
+    named,
     text_columns,
 )
 from experiments.findings.text import ABSENT, counted, duration, shortened, verdict
@@ -231,14 +233,10 @@ def response_table(batch: Batch, names: Sequence[str]) -> Table:
         for name in names:
             summary, ranges = found.summaries[name], found.ranges.get(name)
             ends = (None, None) if ranges is None else ranges["precision"]
-            row |= {
-                name: None if summary is None else summary["precision"],
-                f"{name}_lower": ends[0],
-                f"{name}_upper": ends[1],
-            }
+            row |= named(name, (None if summary is None else summary["precision"], *ends))
         rows.append({**row, "missing": response.lacking, "failed": ""})
     rows += [{"response": name, "failed": reason} for name, reason in batch.failed]
-    shares = [f"{name}{end}" for name in names for end in ("", "_lower", "_upper")]
+    shares = [f"{name}{end}" for name in names for end in ENDS]
     frame = data_frame(rows, ["response", "claims", *shares, "missing", "failed"])
     # A column of nothing but None would be of objects, not of numbers.
     frame = frame.astype(dict.fromkeys(["claims", *shares, "missing"], float))

@@ -15,7 +15,7 @@ from calibration.intervals import mean_interval
 from experiments.evaluators.batch import CONSUMPTION_KEY
 from experiments.evaluators.core import kept_claims
 from experiments.evaluators.costs import METHODS, Load
-from experiments.findings.table import Table, columns_as, data_frame, text_columns
+from experiments.findings.table import Table, columns_as, data_frame, named, text_columns
 from factormodels.extraction.claim_failures import CATEGORIES, MISSING
 from factormodels.extraction.claim_failures import METADATA_KEY as FAILURES_KEY
 from factormodels.extraction.fastfact import CLAIM_TYPES, FASTFACT_KEY, audit_of
@@ -420,13 +420,10 @@ def _price(used: Mapping[str, Any]) -> float:
 
 
 def _mean(responses: pd.DataFrame) -> dict[str, Any]:
-    mean, lower, upper = mean_interval(responses["f1"].to_numpy(dtype=float), _LEVEL)
     return {
         "responses": len(responses),
         "scored": int(responses["f1"].notna().sum()),
-        "f1": mean,
-        "f1_lower": lower,
-        "f1_upper": upper,
+        **named("f1", mean_interval(responses["f1"].to_numpy(dtype=float), _LEVEL)),
         "precision": float(responses["precision"].mean()),
         "claims": float((responses["supported"] + responses["unsupported"]).mean()),
         "missing": int(responses["missing"].sum()),

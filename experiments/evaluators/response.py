@@ -17,6 +17,7 @@ from calibration.scores.response_measures import measure_responses
 from calibration.scoring import score
 from experiments.evaluators.evidence import ContextEvidence, context_removals, evidence_of_atoms
 from experiments.evaluators.open_relations import ANYTHING, Range, open_measures, open_posteriors
+from experiments.findings.table import named
 from factormodels.errors import FactormodelsError, InputError
 from factormodels.extraction.pipeline import STAGE_KEYS
 from factormodels.extraction.relation_models.lexical import LexicalRelations
@@ -75,7 +76,7 @@ def measured(
     if intervals is not None:
         # Ends beside their measure, by name, as every reader of summary.csv looks them up.
         for name, own in model.scores.items():
-            row |= {f"{name}_lower": own.lower, f"{name}_upper": own.upper}
+            row |= named(name, (own.value, *own.interval))
     return row
 
 

@@ -27,7 +27,7 @@ from experiments.evaluators.gaming import (
     paddings_of,
     subject_of,
 )
-from experiments.findings.table import Column, Table, data_frame, interval_column
+from experiments.findings.table import ENDS, Column, Table, data_frame, interval_column
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.relation_models.base import RelationModel
@@ -227,7 +227,7 @@ GAINS: Mapping[str, str] = {
 
 _GAINS = (
     *("assessor", "kind"),
-    *(f"{gain}{end}" for gain in GAINS for end in ("", "_lower", "_upper")),
+    *(f"{gain}{end}" for gain in GAINS for end in ENDS),
     "responses",
 )
 

@@ -17,7 +17,7 @@ from calibration.self_knowledge import (
 )
 from experiments.evaluators.robustness import CoreChoices
 from experiments.findings.artefacts import PaperFigure
-from experiments.findings.table import Column, Table, columns_as, data_frame, interval_column
+from experiments.findings.table import Column, Table, columns_as, data_frame, interval_column, named
 from experiments.settings.labelled_claims import claims_of_graphs
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -222,11 +222,9 @@ def study_tables(study: SelectionStudy) -> dict[str, Table]:
             **{
                 f"p{cell}{part}": float(values[cell])
                 for cell in range(len(table.positions))
-                for part, values in (
-                    ("", table[quantity].estimate),
-                    ("_lower", table[quantity].lower),
-                    ("_upper", table[quantity].upper),
-                )
+                for part, values in named(
+                    "", (table[quantity].estimate, table[quantity].lower, table[quantity].upper)
+                ).items()
             },
         }
         for quantity in QUANTITIES

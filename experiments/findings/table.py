@@ -141,6 +141,15 @@ def interval_column(name: str, title: str, digits: int) -> Column:
     return Column(name, title, digits=digits, lower=f"{name}_lower", upper=f"{name}_upper")
 
 
+ENDS = ("", "_lower", "_upper")
+"""What follows a number's name in the columns of the number, and of the ends of its interval."""
+
+
+def named(name: str, value: Iterable[Any]) -> dict[str, Any]:
+    """A number and the ends of its interval as a row has them: NAME, NAME_lower, NAME_upper."""
+    return dict(zip((f"{name}{end}" for end in ENDS), value, strict=True))
+
+
 if TYPE_CHECKING:
     Data = pd.DataFrame | Sequence[Mapping[str, Any]]
 

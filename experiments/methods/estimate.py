@@ -33,7 +33,7 @@ from calibration.validation import Floats, Integers
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.markup import csv_text
-from experiments.findings.table import Table, columns_as, data_frame, text_columns
+from experiments.findings.table import ENDS, Table, columns_as, data_frame, named, text_columns
 from experiments.findings.text import counted, interval, number
 from experiments.methods.probability_table import (
     ProbabilityColumns,
@@ -460,12 +460,8 @@ def _of(data: str, model: str) -> str:
 def _row(found: PoweredEstimate) -> dict[str, Any]:
     return {
         "title": found.title,
-        "value": found.value,
-        "value_lower": found.lower,
-        "value_upper": found.upper,
-        "labels": found.labels_value,
-        "labels_lower": found.labels_lower,
-        "labels_upper": found.labels_upper,
+        **named("value", (found.value, found.lower, found.upper)),
+        **named("labels", (found.labels_value, found.labels_lower, found.labels_upper)),
         "predictions": found.predictions_value,
         "weight": found.power,
         "worth": found.labels_saved,
@@ -670,7 +666,7 @@ def _figures(rows: Sequence[Mapping[str, Any]]) -> dict[str, PaperFigure]:
             for row in shown:
                 height = len(names) - names.index(row["of"])
                 for look, name in enumerate(("value", "labels")):
-                    ends = (row[name], row[f"{name}_lower"], row[f"{name}_upper"])
+                    ends = tuple(row[f"{name}{end}"] for end in ENDS)
                     if row["title"] == title:
                         draw_interval(axis, height - 0.3 * look, ends, **nth_look(look))
             axis.set_xlabel(title)

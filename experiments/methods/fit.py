@@ -38,7 +38,7 @@ from calibration.learned_potentials.rivals import (
 from calibration.learned_potentials.shift import FEW, FEWEST
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
-from experiments.findings.table import Table, columns_as, data_frame
+from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.findings.text import counted, interval, number
 from experiments.progress import tell
 from experiments.settings import SET, ColumnNames, Names, Option, Settings, front_door
@@ -315,8 +315,7 @@ def score_rows(
         inside = np.clip(p, 1e-6, 1 - 1e-6)
         told = scores_of(inside, labels, responses, scores=scores, folds=fold, intervals=intervals)
         for score, value in told.models[0].scores.items():
-            row |= {score: value.value}
-            row |= {f"{score}_lower": value.lower, f"{score}_upper": value.upper}
+            row |= named(score, (value.value, *value.interval))
         ends = [np.nan] * 3
         if p is not first:
             change = score_difference(
@@ -325,7 +324,7 @@ def score_rows(
                 seed=intervals.seed,
             )
             ends = [change.value, *change.interval]
-        row |= dict(zip(("less", "less_lower", "less_upper"), ends, strict=True))
+        row |= named("less", ends)
         rows.append({key: float(v) if isinstance(v, float) else v for key, v in row.items()})
     return rows
 

@@ -21,7 +21,7 @@ from experiments.asking.settings import AskingSettings, Model
 from experiments.evaluators.inputs import load_responses
 from experiments.evaluators.marked_texts import deciding_excerpts
 from experiments.findings.findings import Findings
-from experiments.findings.table import Table, columns_as, data_frame
+from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.findings.text import counted, with_interval
 from experiments.progress import tell
 from experiments.settings import SET, Option, front_door
@@ -403,7 +403,7 @@ def _labels(changes: Mapping[str, Sequence[Change]]) -> Table:
                 if (of_label := [c.action == action for c in own if c.atom.label is label])
             ]
             ends = mean_interval(shares, scale=Scale.PROBABILITY)
-            row |= dict(zip((action, f"{action}_lower", f"{action}_upper"), ends, strict=True))
+            row |= named(action, ends)
         row["claims"] = sum(c.atom.label is label for own in changes.values() for c in own)
         rows.append(row)
     return Table(

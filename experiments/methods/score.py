@@ -20,7 +20,7 @@ from calibration.scores.registry import REGISTRY, USUAL_SCORES
 from experiments.evaluators.batch import CONSUMPTION_KEY
 from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
-from experiments.findings.table import Column, Table, columns_as, data_frame, interval_column
+from experiments.findings.table import Column, Table, columns_as, data_frame, interval_column, named
 from experiments.findings.text import counted, interval, number
 from experiments.methods.probability_table import (
     ProbabilityColumns,
@@ -189,13 +189,13 @@ def tools_table(found: Beside, scored: ScoreTable) -> Table:
         line: dict[str, Any] = {"model": model, "n_responses": len(claims)}
         scores, apart = by_model[model].scores, by_model[model].differences
         for name in _COMPARED:
-            _put(line, name, _ends(scores.get(name)))
-            _put(line, f"{name}_less", _ends(apart.get(name)))
+            line |= named(name, _ends(scores.get(name)))
+            line |= named(f"{name}_less", _ends(apart.get(name)))
         for name, values in own[model].items():
-            _put(line, name, mean_interval(values))
+            line |= named(name, mean_interval(values))
             differs = np.subtract(values, own[reference][name])
             ends = _NOTHING if model == reference else mean_interval(differs, scale=Scale.NUMBER)
-            _put(line, f"{name}_less", ends)
+            line |= named(f"{name}_less", ends)
         rows.append(line | dict(found.costs.get(model, {})))
     frame = data_frame(rows)
     columns = [*columns_as("model")]
@@ -217,10 +217,6 @@ def tools_table(found: Beside, scored: ScoreTable) -> Table:
 
 def _ends(found: Estimate | None) -> tuple[float, float, float]:
     return _NOTHING if found is None else (found.value, found.lower, found.upper)
-
-
-def _put(row: dict[str, Any], name: str, ends: tuple[float, float, float]) -> None:
-    row[name], row[f"{name}_lower"], row[f"{name}_upper"] = ends
 
 
 def aligned_table(alignments: Sequence[Alignment]) -> Table:
@@ -408,9 +404,7 @@ def _wide_rows(found: ScoreTable) -> list[dict[str, Any]]:
             key: value
             for name, own in model.scores.items()
             for key, value in (
-                (name, own.value),
-                (f"{name}_lower", own.lower),
-                (f"{name}_upper", own.upper),
+                *named(name, (own.value, *own.interval)).items(),
                 (f"{name}_coverage", own.coverage),
                 (f"{name}_status", str(own.status)),
             )
@@ -498,9 +492,7 @@ def _tests(blocks: Sequence[_Block]) -> Table | None:
             "lower": model.scores[name].lower,
             "upper": model.scores[name].upper,
             "coverage": model.scores[name].coverage,
-            "difference": own.value,
-            "difference_lower": own.lower,
-            "difference_upper": own.upper,
+            **named("difference", (own.value, *own.interval)),
             "difference_coverage": own.coverage,
             "p_value": own.p_value,
             "corrected": own.corrected,

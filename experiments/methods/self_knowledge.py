@@ -49,6 +49,7 @@ from experiments.findings.table import (
     columns_as,
     data_frame,
     interval_column,
+    named,
     text_columns,
 )
 from experiments.findings.text import counted, number, p_value
@@ -546,9 +547,7 @@ def _wide(frame: pd.DataFrame, index: Sequence[str], across: str) -> pd.DataFram
         line = lines.setdefault(
             tuple(row[name] for name in index), {name: row[name] for name in index}
         )
-        name = row[across]
-        line |= {name: row["estimate"], f"{name}_lower": row["lower"]}
-        line[f"{name}_upper"] = row["upper"]
+        line |= named(row[across], (row["estimate"], row["lower"], row["upper"]))
     return data_frame(list(lines.values()))
 
 

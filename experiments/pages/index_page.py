@@ -11,7 +11,7 @@ from calibration.figures.panels import MOST_CURVES
 from calibration.figures.reliability_diagram import coinciding
 from calibration.figures.style import COLOURS, MARKERS, paper_style
 from experiments.findings.page import inline_svg
-from experiments.findings.table import Column
+from experiments.findings.table import ENDS, Column
 from experiments.findings.text import small
 from experiments.pages.pages import ABSENT, Number, change, fixed, in_turn, interval
 from experiments.pages.reported_datasets import Part
@@ -113,8 +113,7 @@ def _summaries(subject: RunContents) -> Iterator[dict[str, Any]]:
 
 def _shown(frame: pd.DataFrame, columns: Sequence[Column], *more: str) -> list[str]:
     """Which columns of a frame are shown: of the many that it has."""
-    ends = ("", "_lower", "_upper", "_best")
-    wanted = {f"{column.name}{end}" for column in columns for end in ends}
+    wanted = {f"{column.name}{end}" for column in columns for end in (*ENDS, "_best")}
     return [name for name in frame if name in wanted or name in more]
 
 
@@ -309,7 +308,7 @@ def scores_figure(rows: Sequence[Mapping[str, Any]], measures: Mapping[str, str]
         panels = figure.subplots(1, len(measures), sharey=True, squeeze=False)[0]
         for axes, (measure, title) in zip(panels, measures.items(), strict=True):
             for row, y in zip(rows, height, strict=True):
-                estimate, *ends = (row[f"{measure}{end}"] for end in ("", "_lower", "_upper"))
+                estimate, *ends = (row[f"{measure}{end}"] for end in ENDS)
                 number = 0 if row["exact"] else 1
                 if np.isfinite(ends).all():
                     axes.plot(ends, [y, y], color=COLOURS[number], linewidth=1.0)

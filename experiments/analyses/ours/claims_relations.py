@@ -18,10 +18,9 @@ from calibration.learned_potentials.terms import Potentials, Term
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import estimate_figure
-from experiments.analyses.interval_values import named
 from experiments.analyses.posteriors import labelled_atoms, score_change, scores_with_intervals
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Table, columns_as, data_frame
+from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.study.config import STRICT
 from factormodels import datasets
 from factormodels.claims import Context, Relation, RelationKind

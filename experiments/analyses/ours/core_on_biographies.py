@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import line_figure
-from experiments.analyses.interval_values import difference_of_clusters, mean_of_clusters, named
+from experiments.analyses.interval_values import difference_of_clusters, mean_of_clusters
 from experiments.analyses.ours.shared.gains_of_padding import (
     BLIND,
     KNOWN,
@@ -25,7 +25,7 @@ from experiments.analyses.user_data import SourceName, load
 from experiments.asking.relation_models import relation_model
 from experiments.evaluators.robustness import CoreChoices, by_labels, padded_scores, padding_gains
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Table, columns_as, data_frame
+from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.study.config import STRICT, Count
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph

@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 from calibration.validation import Floats, Integers
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import line_figure
-from experiments.analyses.interval_values import mean_of_clusters, named
+from experiments.analyses.interval_values import mean_of_clusters
 from experiments.analyses.ours.shared.recorded_calls import (
     VALUE,
     Recorded,
@@ -26,7 +26,7 @@ from experiments.analyses.ours.shared.recorded_calls import (
     true,
 )
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Column, Table, columns_as, data_frame
+from experiments.findings.table import Column, Table, columns_as, data_frame, named
 from experiments.study.config import STRICT, DatasetChoice
 from factormodels.extraction.relation_models.consensus import likeness_named
 

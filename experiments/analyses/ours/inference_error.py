@@ -13,7 +13,7 @@ from calibration.scores.measures import verdicts
 from calibration.validation import Floats
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import estimate_figure
-from experiments.analyses.interval_values import interval_text, kendall, named, tiny
+from experiments.analyses.interval_values import interval_text, kendall, tiny
 from experiments.analyses.posteriors import (
     LabelledAtoms,
     built_backends,
@@ -22,7 +22,7 @@ from experiments.analyses.posteriors import (
     scores_with_intervals,
 )
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Table, columns_as, data_frame
+from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.study.config import STRICT, BackendChoice, DatasetChoice, Encoding
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.fact_graph import FactGraph

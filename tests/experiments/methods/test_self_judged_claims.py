@@ -335,6 +335,7 @@ def test_what_cannot_be_asked_is_refused(more: dict[str, Any], message: str) -> 
         ({"documents": ["a text"], "search_base": "http://x"}, "`search_base` is for"),
     ],
 )
+@pytest.mark.usefixtures("folder")
 def test_what_is_said_of_searches_of_the_web_is_heard(search: dict[str, Any], message: str) -> None:
     model = AnsweringModel(well_behaved)
     bare = graphs(with_claims=False)

@@ -18,8 +18,9 @@ from calibration.learned_potentials.methods import (
 )
 from calibration.learned_potentials.rivals import cross_fitted, field
 from calibration.validation import Floats
-from experiments.analyses.interval_values import mean_of_clusters, named
+from experiments.analyses.interval_values import mean_of_clusters
 from experiments.analyses.posteriors import LabelledAtoms, score_change, scores_with_intervals
+from experiments.findings.table import named
 
 _PENALTY = 30.0
 _SCORES = ("brier", "log_loss", "auroc")

@@ -9,9 +9,9 @@ import numpy as np
 
 from calibration.validation import Floats
 from experiments.analyses.figures import line_figure
-from experiments.analyses.interval_values import difference_of_clusters, mean_of_clusters, named
+from experiments.analyses.interval_values import difference_of_clusters, mean_of_clusters
 from experiments.analyses.posteriors import LabelledAtoms
-from experiments.findings.table import Column, Table, data_frame, interval_column
+from experiments.findings.table import Column, Table, data_frame, interval_column, named
 from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:

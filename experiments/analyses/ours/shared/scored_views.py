@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from calibration.validation import Floats
-from experiments.analyses.interval_values import Value, named
+from experiments.analyses.interval_values import Value
 from experiments.analyses.posteriors import LabelledAtoms, score_change, scores_with_intervals
+from experiments.findings.table import named
 
 EXACT, CERTIFIED = "exact", "exact or certified"
 
