@@ -32,6 +32,7 @@ from calibration.learned_potentials.trees import (
     log_partition,
     marginal_log_odds,
 )
+from calibration.learned_potentials.uncertainty import sandwich
 from calibration.validation import Floats, Integers, is_number, member_named, whole_number
 from factormodels.errors import InputError
 
@@ -228,7 +229,6 @@ def fit_fields(
         forest_of(list(table.groups.items())),
         scale(table.values),
         batch_of(make, len(table.names)),
-        make,
         objective,
         of_couplings,
         settings.max_iterations,
@@ -328,7 +328,6 @@ class _Problem:
         forest: their causes.
         columns: standardised, (n, d).
         batch: the architecture of the potential.
-        make: what makes one.
         objective: what is made small.
         coupling_penalty: of couplings and biases.
         max_iterations: after so many, searches end.
@@ -338,7 +337,6 @@ class _Problem:
     forest: Forest
     columns: Floats
     batch: PotentialBatch
-    make: MakeModule
     objective: Objective
     coupling_penalty: float
     max_iterations: int
@@ -359,7 +357,7 @@ class _Problem:
         import torch
 
         whole = np.eye(self.batch.size + 2 * len(self.forest.parents))
-        if self.make is linear:
+        if self.batch.make is linear:
             n, d = self.columns.shape
             around = np.concatenate([self.columns, np.ones((n, 1))], axis=1)
             products = around.T @ around / n + 1e-3 * np.eye(d + 1)
@@ -371,7 +369,7 @@ class _Problem:
         import torch
 
         levels = len(self.forest.parents)
-        start = self.batch.starts(self.make, len(self.table.names), [row.seed for row in rows])
+        start = self.batch.starts([row.seed for row in rows])
         rest = start.new_zeros(len(rows), 2 * levels)
         rest[:, :levels] = _COUPLING
         signs = self._signs(rows)
@@ -397,7 +395,7 @@ class _Problem:
             return np.asarray(judged._lost(torch.from_numpy(values), signs))
 
     def covariance(self, row: _Row, values: Floats) -> Floats | None:
-        """Sandwich over responses of one row's parameters, (k + 2 levels,) * 2 (White 1982).
+        """Covariance over responses of one row's parameters, (k + 2 levels,) * 2.
 
         None where the cost has no curvature in some direction.
         """
@@ -422,10 +420,7 @@ class _Problem:
                 slopes.append(torch.autograd.grad(lost, asked)[0].numpy())
         if np.linalg.eigvalsh((curvature + curvature.T) / 2).min() <= 1e-9:
             return None
-        inverse = np.linalg.inv(curvature)
-        scores, n_taught = np.array(slopes), len(slopes)
-        middle = scores.T @ scores * n_taught / max(n_taught - 1, 1)
-        return np.asarray(inverse @ middle @ inverse)
+        return sandwich(np.linalg.inv(curvature), np.array(slopes))
 
     def _signs(self, rows: Sequence[_Row]) -> Tensor:
         signs = self._truth.new_zeros(len(rows), len(self._truth))

@@ -59,9 +59,13 @@ class PotentialBatch:
     """One architecture, whose parameters are rows of a matrix.
 
     Attributes:
-        module: the architecture, in double precision.
+        make: what makes one.
+        n_columns: number of its columns.
+        module: one of them, in double precision.
     """
 
+    make: MakeModule
+    n_columns: int
     module: Module
 
     @property
@@ -76,7 +80,7 @@ class PotentialBatch:
         """Number of numbers, k."""
         return sum(value.numel() for value in self.module.parameters())
 
-    def starts(self, make: MakeModule, n_columns: int, seeds: list[int]) -> Tensor:
+    def starts(self, seeds: list[int]) -> Tensor:
         """Parameters where searches begin, a row for each seed, (b, k)."""
         import torch
 
@@ -84,7 +88,7 @@ class PotentialBatch:
         for seed in seeds:
             with torch.random.fork_rng(devices=()):
                 torch.manual_seed(seed)
-                made = make(n_columns).double()
+                made = self.make(self.n_columns).double()
             rows.append(torch.cat([value.detach().reshape(-1) for value in made.parameters()]))
         return torch.stack(rows)
 
@@ -138,7 +142,7 @@ def batch_of(make: MakeModule, n_columns: int) -> PotentialBatch:
             f"the potential makes {tuple(tried.shape)} of two claims; give a module from "
             "(n, columns) to (n, 1)"
         )
-    return PotentialBatch(module)
+    return PotentialBatch(make, n_columns, module)
 
 
 def potential_named(name: str) -> MakeModule:

@@ -145,12 +145,7 @@ def temperature(by: KindOrClass | None = None) -> Term:
         by: "kind" (each kind of relation has its own b), a function that names a relation's
             class, or None for one b.
     """
-    class_of = _class_by(by)
-
-    def columns(graph: FactGraph) -> list[dict[str, float]]:
-        return [{class_of(graph, r): stated_logit(graph, r)} for r in graph.relations]
-
-    return Term(columns, "temperature", (), 1.0, positive=True)
+    return Term(_by_class(by, stated_logit), "temperature", (), 1.0, positive=True)
 
 
 def probability(by: KindOrClass = "kind") -> Term:
@@ -159,12 +154,7 @@ def probability(by: KindOrClass = "kind") -> Term:
     Args:
         by: "kind", or a function that names a relation's class, such as `stance_class`.
     """
-    class_of = _class_by(by)
-
-    def columns(graph: FactGraph) -> list[dict[str, float]]:
-        return [{class_of(graph, relation): 1.0} for relation in graph.relations]
-
-    return Term(columns, "probability", None)
+    return Term(_by_class(by, lambda graph, relation: 1.0), "probability", None)  # noqa: ARG005
 
 
 def binned(edges: Sequence[float], strongest: Sequence[float] = ()) -> Term:
@@ -345,6 +335,12 @@ def stance_class(mapping: StanceMapping = DEFAULT_STANCES) -> RelationClass:
             ) from None
 
     return name
+
+
+def _by_class(by: KindOrClass | None, value: Callable[[FactGraph, Relation], float]) -> Columns:
+    """A column for each class of relations, which holds their values."""
+    class_of = _class_by(by)
+    return lambda graph: [{class_of(graph, r): value(graph, r)} for r in graph.relations]
 
 
 def _class_by(by: KindOrClass | None) -> RelationClass:

@@ -37,14 +37,21 @@ class Uncertainty:
     confounded: tuple[tuple[int, ...], ...]
 
 
-def uncertainty(
-    problem: LearningProblem, theta: Floats, held: NDArray[np.bool_], penalty: Floats
-) -> Uncertainty:
-    """Sandwich covariance H^-1 (sum of s s^T) H^-1 R/(R - 1), and what it cannot give.
+def sandwich(bread: Floats, scores: Floats) -> Floats:
+    """H^-1 (sum of s s^T) H^-1 R/(R - 1) of the inverse curvature (k, k) and R scores (R, k).
 
     H is the curvature of the objective with its penalty, s the derivative of what each of R
     responses adds to it (Liang & Zeger 1986, "Longitudinal data analysis using generalized linear
     models", equation 6; the factor for few clusters as in Cameron & Miller 2015, equation 12).
+    """
+    n_responses = len(scores)
+    return np.asarray(n_responses / max(n_responses - 1, 1) * bread @ (scores.T @ scores) @ bread)
+
+
+def uncertainty(
+    problem: LearningProblem, theta: Floats, held: NDArray[np.bool_], penalty: Floats
+) -> Uncertainty:
+    """Covariance by `sandwich` clustered by response, and what it cannot give.
 
     Args:
         problem: the objective.
@@ -68,8 +75,7 @@ def uncertainty(
             bread = np.linalg.inv(curvature[np.ix_(inside, inside)] + np.diag(penalty[inside]))
         else:
             bread = (vectors[:, ~flat] / values[~flat]) @ vectors[:, ~flat].T
-        factor = n_responses / (n_responses - 1)
-        covariance[np.ix_(inside, inside)] = factor * bread @ (scores.T @ scores) @ bread
+        covariance[np.ix_(inside, inside)] = sandwich(bread, scores)
         if not penalty.any():
             unknown = sorted({place for part in confounded for place in part})
             covariance[unknown, :] = covariance[:, unknown] = np.nan
