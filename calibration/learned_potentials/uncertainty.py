@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ class Uncertainty:
     confounded: tuple[tuple[int, ...], ...]
 
 
-def sandwich(bread: Floats, scores: Floats) -> Floats:
+def sandwich(bread: NDArray[Any], scores: Floats) -> Floats:
     """H^-1 (sum of s s^T) H^-1 R/(R - 1) of the inverse curvature (k, k) and R scores (R, k).
 
     H is the curvature of the objective with its penalty, s the derivative of what each of R
