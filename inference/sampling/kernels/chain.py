@@ -76,10 +76,11 @@ def room_for_draws(cardinalities, scope_starts, scope_variables, blocks):
 @kernel
 def find_places(scope_starts, scope_variables, table_starts, room, states, places):
     """Write the entry of every factor that an assignment selects."""
+    strides = room.strides
     for f in range(len(scope_starts) - 1):
         places[f] = table_starts[f]
         for slot in range(scope_starts[f], scope_starts[f + 1]):
-            places[f] += states[scope_variables[slot]] * room.strides[slot]
+            places[f] += states[scope_variables[slot]] * strides[slot]
 
 
 @kernel
@@ -98,6 +99,7 @@ def draw_blocks(
         summed: whether the probabilities from which states are drawn are added to `sums`, times
             `weight`.
     """
+    state_starts, beliefs = room.state_starts, room.beliefs
     for b in range(len(blocks.starts) - 1):
         if anew:
             _collect(b, cardinalities, log_values, blocks, room, places, states)
@@ -109,8 +111,8 @@ def draw_blocks(
         if summed:
             for m in range(blocks.starts[b], blocks.starts[b + 1]):
                 v = blocks.variables[m]
-                for at in range(room.state_starts[v], room.state_starts[v + 1]):
-                    sums[at] += weight * room.beliefs[at]
+                for at in range(state_starts[v], state_starts[v + 1]):
+                    sums[at] += weight * beliefs[at]
 
 
 @kernel
@@ -273,25 +275,27 @@ def _draw(
     states, random,
 ):  # fmt: skip
     """Draw the states of a block from its roots to its leaves."""
+    state_starts, strides = room.state_starts, room.strides
+    beliefs, conditionals = room.beliefs, room.conditionals
     for m in range(blocks.starts[b], blocks.starts[b + 1]):
         v = blocks.variables[m]
         if blocks.own_slots[m] < 0:
-            start = room.state_starts[v]
-            fresh = _draw_from(room.beliefs, start, room.state_starts[v + 1], random) - start
+            start = state_starts[v]
+            fresh = _draw_from(beliefs, start, state_starts[v + 1], random) - start
             _move(
-                v, fresh, scope_starts, scope_variables, factor_starts, factors, room.strides,
+                v, fresh, scope_starts, scope_variables, factor_starts, factors, strides,
                 places, states,
             )  # fmt: skip
         for link in range(blocks.link_starts[m], blocks.link_starts[m + 1]):
             at = blocks.table_starts[link]
             size = (blocks.table_starts[link + 1] - at) // cardinalities[v]
             at += states[v] * size
-            joint = _draw_from(room.conditionals, at, at + size, random) - at
+            joint = _draw_from(conditionals, at, at + size, random) - at
             for child in range(blocks.child_stops[link] - 1, blocks.child_starts[link] - 1, -1):
                 u = blocks.variables[child]
                 _move(
                     u, joint % cardinalities[u], scope_starts, scope_variables, factor_starts,
-                    factors, room.strides, places, states,
+                    factors, strides, places, states,
                 )  # fmt: skip
                 joint //= cardinalities[u]
 
