@@ -31,14 +31,7 @@ FAULTS = ("429", "500", "reset", "malformed", "no choices", "drip")
 
 @dataclass
 class Call:
-    """A call.
-
-    Attributes:
-        question: what was asked.
-        began: when, as `time.monotonic` tells it.
-        ended: when the reply was handed over; None while it is under way.
-        answered: whether the reply was a good answer.
-    """
+    """A question, when it came, when its reply was handed over, and whether that was good."""
 
     question: str
     began: float
@@ -88,8 +81,6 @@ class Provider:
     url: str = ""
     _met: Counter[str] = field(default_factory=Counter)
     _paused_until: float = 0.0
-    _has_paused: bool = False
-    _good: int = 0
     _held: list[tuple[str, asyncio.Future[None]]] = field(default_factory=list)
     _stop: asyncio.Event = field(default_factory=asyncio.Event)
     _loop: asyncio.AbstractEventLoop | None = None
@@ -116,10 +107,6 @@ class Provider:
         if self._loop is not None and self._thread is not None:
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join(10)
-
-    def answered(self) -> Counter[str]:
-        """Good answers by question."""
-        return Counter(call.question for call in list(self.calls) if call.answered)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -164,7 +151,6 @@ class Provider:
         await writer.drain()
         call.ended = time.monotonic()
         call.answered = fault in ("", "drip")
-        self._good += call.answered
         return True
 
     async def _hold(self, question: str) -> None:
@@ -181,27 +167,21 @@ class Provider:
 
     def _fault(self, question: str) -> str:
         """What goes wrong with this attempt at a question; empty if nothing."""
-        if self.hostility is None:
+        day = self.hostility
+        if day is None:
             return ""
-        self._pause()
+        awaits_pause = day.pause_after > 0 and not self._paused_until
+        if awaits_pause and sum(call.answered for call in self.calls) >= day.pause_after:
+            self._paused_until = time.monotonic() + day.pause_seconds
+            self.faults["pause"] += 1
         digest = hashlib.sha256(question.encode()).digest()
         number = self._met[question]
         self._met[question] += 1
-        suffering = digest[1] < 256 * self.hostility.share
-        if not suffering or number >= 1 + digest[2] % self.hostility.most:
+        if digest[1] >= 256 * day.share or number >= 1 + digest[2] % day.most:
             return ""
         fault = FAULTS[digest[3 + number] % len(FAULTS)]
         self.faults[fault] += 1
         return fault
-
-    def _pause(self) -> None:
-        hostility = self.hostility
-        if hostility is None or not hostility.pause_after or self._has_paused:
-            return
-        if self._good >= hostility.pause_after:
-            self._has_paused = True
-            self._paused_until = time.monotonic() + hostility.pause_seconds
-            self.faults["pause"] += 1
 
     def _body(self, question: str, fault: str) -> tuple[int, bytes, str]:
         """Status, body and further headers of a reply."""

@@ -8,8 +8,6 @@ import os
 import random
 import resource
 import shutil
-import subprocess
-import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -18,7 +16,6 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
-from socket import socket
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -31,7 +28,6 @@ from factormodels import write_many
 from factormodels.io.result_store import STORE
 from factormodels.synthetic import labelled_responses
 from tests.endurance.commands import begin, call, done
-from tests.experiments.conftest import environment
 from tests.experiments.killed_run import kept
 
 Row = dict[str, object]
@@ -86,14 +82,16 @@ def kills(
             done(Path(calm), *(word.replace("dask=ADDRESS", "2") for word in arguments))
             longest = min(max((time.monotonic() - begun) / 2, 2.0), _MOST_SECONDS)
             count, left = round(number * share), 0
-            with _scheduler_and_workers(2 if "Dask" in name else 0) as (address, disturb):
+            with _local_cluster(2 if "Dask" in name else 0) as address:
                 own = [word.replace("ADDRESS", address) for word in arguments]
                 for attempt in range(count):
                     process = begin(Path(killed), *own, *(again if attempt else ()))
                     time.sleep(generator.uniform(0.3, longest))
                     with suppress(psutil.NoSuchProcess):
                         children = psutil.Process(process.pid).children(recursive=True)
-                    disturb(generator)
+                    if workers := set(psutil.Process().children()) - {psutil.Process(process.pid)}:
+                        # The cluster replaces a worker that dies.
+                        generator.choice(sorted(workers, key=lambda one: one.pid)).kill()
                     process.kill()
                     process.wait()
                     alive = psutil.wait_procs(children, timeout=1.0)[1]
@@ -122,47 +120,6 @@ def _compared(first: Path, second: Path) -> tuple[int, list[str]]:
         rows = [read_rows(place).drop(columns="seconds") for place in (first, second)]
         different += [] if rows[0].equals(rows[1]) else ["rows without their times"]
     return len(paths), different
-
-
-@contextmanager
-def _scheduler_and_workers(
-    count: int,
-) -> Iterator[tuple[str, Callable[[random.Random], None]]]:
-    """The address of a Dask cluster, and what kills one of its processes, or none."""
-    with socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    address = f"tcp://127.0.0.1:{port}"
-    scheduler = ["dask_scheduler", "--port", port, "--dashboard-address", ":0"]
-    worker = ["dask_worker", address, "--nthreads", "1", "--no-dashboard"]
-    commands = [scheduler, *[worker] * count] if count else []
-
-    def started(command: list[str]) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(
-            [sys.executable, "-m", f"distributed.cli.{command[0]}", *command[1:]],
-            env=environment(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-
-    processes = [started(command) for command in commands]
-
-    def disturb(generator: random.Random) -> None:
-        place = generator.randrange(4)
-        if place < len(processes):
-            processes[place].kill()
-            processes[place].wait()
-        # Workers whose scheduler died may have ended, too.
-        for number, process in enumerate(processes):
-            if process.poll() is not None:
-                processes[number] = started(commands[number])
-
-    try:
-        yield address, disturb
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
 
 
 _JUMPING = """

@@ -554,6 +554,28 @@ _REPORT = _of_run("report", "run", "pages", "--set", "data=graph=graph.json")
 _DIFF = _of_run("diff", "run", "../out")
 _RUN_FILES = ("manifest.json", "rows.parquet", "summary.csv")
 
+_COMMANDS: tuple[tuple[str, str, tuple[bytes, ...], int], ...] = (
+    ("infer FILE", "m", _MODELS, 12),
+    ("infer FILE --json", "m", _MODELS, 8),
+    ("infer FILE --backend lbp", "m", _MODELS, 8),
+    ("infer FILE --backend auto", "m", _MODELS, 4),
+    ("draw FILE g.dot", "g.json", (_GRAPH,), 6),
+    ("draw FILE g.svg", "g.json", (_GRAPH,), 1),
+    ("convert FILE o.uai", "g.json", _MODELS, 6),
+    ("datasets FILE", "d.jsonl", (_LINES, *_TABLES), 12),
+    ("self-knowledge FILE", "g.jsonl", (_LINES,), 3),
+    ("select FILE", "g.jsonl", (_LINES,), 3),
+    ("select FILE --append 20", "g.jsonl", (_LINES,), 3),
+    ("coherence FILE", "g.json", (_GRAPH,), 3),
+    ("revise FILE", "g.json", (_GRAPH,), 3),
+    ("estimate FILE --choose 1", "t", (_FEW_LABELS.encode(), *_LOGS), 4),
+    ("fit FILE --set folds=0", "g.jsonl", (_LINES,), 2),
+    ("assess FILE --documents d", "r.txt", (_TEXT,), 1),
+    ("run FILE --dry-run", "s.yaml", (STUDY,), 6),
+    ("run FILE --out o", "s.yaml", (STUDY,), 1),
+)
+"""Commands, the names and seeds of their files, and shares."""
+
 TARGETS = (
     Target("read", "model", (*_MODELS, BIF, *_RECORDS), _read, 40),
     Target("read_many", "many.jsonl", _MANY, factormodels.read_many, 40),
@@ -629,30 +651,10 @@ TARGETS = (
         (_packed({f"{name}.yaml": _PROMPTS[name] for name in ("reviser", "relation")}),),
         _files(lambda folder: read_prompt_files(folder).digests()),
     ),
-    Target("infer", "m", _MODELS, _command("infer", "FILE"), 12),
-    Target("infer --json", "m", _MODELS, _command("infer", "FILE", "--json"), 8),
-    Target("infer lbp", "m", _MODELS, _command("infer", "FILE", "--backend", "lbp"), 8),
-    Target("infer auto", "m", _MODELS, _command("infer", "FILE", "--backend", "auto"), 4),
-    Target("draw", "g.json", (_GRAPH,), _command("draw", "FILE", "g.dot"), 6),
-    Target("draw svg", "g.json", (_GRAPH,), _command("draw", "FILE", "g.svg"), 1),
-    Target("convert", "g.json", _MODELS, _command("convert", "FILE", "o.uai"), 6),
-    Target("check", "d.jsonl", (_LINES, *_TABLES), _command("datasets", "FILE"), 12),
-    Target("self-knowledge", "g.jsonl", (_LINES,), _command("self-knowledge", "FILE"), 3),
-    Target("select", "g.jsonl", (_LINES,), _command("select", "FILE"), 3),
-    Target(
-        *("select --append 20", "g.jsonl", (_LINES,)),
-        *(_command("select", "FILE", "--append", "20"), 3),
+    *(
+        Target(words.replace(" FILE", ""), file, seeds, _command(*words.split()), share)
+        for words, file, seeds, share in _COMMANDS
     ),
-    Target("coherence", "g.json", (_GRAPH,), _command("coherence", "FILE"), 3),
-    Target("revise", "g.json", (_GRAPH,), _command("revise", "FILE"), 3),
-    Target(
-        *("estimate", "t", (_FEW_LABELS.encode(), *_LOGS)),
-        *(_command("estimate", "FILE", "--choose", "1"), 4),
-    ),
-    Target("fit", "g.jsonl", (_LINES,), _command("fit", "FILE", "--set", "folds=0"), 2),
-    Target("assess", "r.txt", (_TEXT,), _command("assess", "FILE", "--documents", "d"), 1),
-    Target("run --dry-run", "s.yaml", (STUDY,), _command("run", "FILE", "--dry-run"), 6),
-    Target("run", "s.yaml", (STUDY,), _command("run", "FILE", "--out", "o"), 1),
     *(Target(f"diff {name}", name, (f"out/{name}",), _DIFF, 3) for name in _RUN_FILES[:2]),
     *(Target(f"report {name}", name, (f"out/{name}",), _REPORT, 1) for name in _RUN_FILES[:2]),
     Target(
