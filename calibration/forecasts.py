@@ -267,11 +267,13 @@ def pooled(
 def clipped_logits(points: Forecasts, clip: float = LOGIT_CLIP) -> Floats:
     """Logit of each distinct probability moved into [clip, 1 - clip], (m,)."""
 
-    def build() -> Floats:
-        inside = np.clip(points.p, clip, 1 - clip)
-        return np.log(inside) - np.log1p(-inside)
+    return points.remember(("logits", clip), lambda: logits_of(points.p, clip))
 
-    return points.remember(("logits", clip), build)
+
+def logits_of(p: Floats, clip: float) -> Floats:
+    """Logit of probabilities moved into [clip, 1 - clip], elementwise."""
+    inside = np.clip(p, clip, 1 - clip)
+    return np.asarray(np.log(inside) - np.log1p(-inside))
 
 
 def was_clipped(sample: Sample, clip: float = LOGIT_CLIP) -> ScoreStatus:

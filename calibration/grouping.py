@@ -35,14 +35,8 @@ class Grouping:
         if _ascends(self.index):
             own = piecewise(lambda index, kept: index[kept], self.index, kept)
             return _closed_up(self.responses, own)
-        found, first, inverse = np.unique(self.index[kept], return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        index = np.argsort(order)[inverse]
-        return Grouping(
-            tuple(self.responses[number] for number in found[order].tolist()),
-            index,
-            np.bincount(index, minlength=found.size),
-        )
+        numbers, index, sizes = _by_appearance(self.index[kept])
+        return Grouping(tuple(self.responses[number] for number in numbers), index, sizes)
 
     def sums(self, values: Any) -> Floats:
         """Sum over each response's atoms, (n_responses,), of `values`, (n_atoms,)."""
@@ -159,10 +153,15 @@ def _group_by_number(numbers: Integers) -> Grouping:
     # The usual case, ids that count the responses, in order, of which some may have no atoms.
     if index[0] >= 0 and index[-1] < 2 * len(index) and _ascends(index):
         return _closed_up(range(int(index[-1]) + 1), index)
+    return Grouping(*_by_appearance(numbers))
+
+
+def _by_appearance(numbers: Integers) -> tuple[tuple[int, ...], Integers, Integers]:
+    """Distinct numbers in order of first appearance, the place of each among them, and how many."""
     found, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
     order = np.argsort(first)
     index = np.argsort(order)[inverse]
-    return Grouping(tuple(found[order].tolist()), index, np.bincount(index))
+    return tuple(found[order].tolist()), index, np.bincount(index, minlength=found.size)
 
 
 def _closed_up(responses: Sequence[Hashable], index: Integers) -> Grouping:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from calibration.curves.histograms import LabelCurve, LabelHistogram, about, label_histogram
 from calibration.curves.reliability_bins import ReliabilityBins, reliability_bins
 from calibration.estimate import Estimate, ScoreStatus
-from calibration.forecasts import LOGIT_CLIP, Sample, forecasts, logit_clip
+from calibration.forecasts import LOGIT_CLIP, Sample, forecasts, logit_clip, logits_of
 from calibration.intervals import IntervalSettings, of_samples, redrawn_interval
 from calibration.labels import LabelPolicy
 from calibration.scores.definition import SampleSettings
@@ -106,8 +106,6 @@ def calibration_profile(
         lower, upper = redrawn_interval(of_samples(points, curve), points.n_responses, intervals)
     slope, intercept, _ = line_scores(whole, settings)
     claims = labelled_claims(judged_claims(p, y, responses), unlabelled)
-    inside = np.clip(at, settings.clip, 1 - settings.clip)
-    logit = np.log(inside) - np.log1p(-inside)
     how: dict[str, Any] = {
         "responses": responses, "n_bootstrap": n_bootstrap, "seed": seed, "level": level,
         "unlabelled": unlabelled,
@@ -117,7 +115,7 @@ def calibration_profile(
         curve=curve(whole),
         lower=lower,
         upper=upper,
-        line=sigmoid(intercept.value + slope.value * logit),
+        line=sigmoid(intercept.value + slope.value * logits_of(at, settings.clip)),
         bins=reliability_bins(p, y, n_bins=n_bins, strategy="quantile", **how),
         histogram=label_histogram(p, y, unlabelled=unlabelled),
         scores={}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calibration.estimate import ScoreStatus
-from calibration.forecasts import LOGIT_CLIP, Sample, clipped_logits, logit_clip
+from calibration.forecasts import LOGIT_CLIP, Sample, clipped_logits, logit_clip, logits_of
 from calibration.recalibration.base import Recalibrator, require_both_classes
 from calibration.scores.families.logistic import threshold_parts
 from calibration.scores.logistic import fit_logistic, sigmoid
@@ -50,7 +50,7 @@ class PlattRecalibrator(Recalibrator):
         self.intercept_, self.slope_ = (float(value) for value in fit.coefficients)
 
     def _map(self, p: Floats) -> Floats:
-        return sigmoid(self.intercept_ + self.slope_ * _logits(p, self.clip))
+        return sigmoid(self.intercept_ + self.slope_ * logits_of(p, self.clip))
 
 
 class TemperatureRecalibrator(Recalibrator):
@@ -77,7 +77,7 @@ class TemperatureRecalibrator(Recalibrator):
         self.temperature_ = 1 / inverse if inverse > 0 else np.inf
 
     def _map(self, p: Floats) -> Floats:
-        return sigmoid(_logits(p, self.clip) / self.temperature_)
+        return sigmoid(logits_of(p, self.clip) / self.temperature_)
 
 
 class BetaRecalibrator(Recalibrator):
@@ -143,9 +143,3 @@ def _require_several_values(sample: Sample) -> None:
             f"X is {float(sample.p[sample.present[0]])!r} throughout; give at least two different "
             "probabilities"
         )
-
-
-def _logits(p: Floats, clip: float) -> Floats:
-    inside = np.clip(p, clip, 1 - clip)
-    logits: Floats = np.log(inside) - np.log1p(-inside)
-    return logits

@@ -104,7 +104,6 @@ def paired_bootstrap(
     second: ArrayLike,
     responses: Any,
     *,
-    average: str = "claim",
     alternative: str = Alternative.TWO_SIDED,
     n_bootstrap: int = 1000,
     seed: int = 0,
@@ -122,8 +121,6 @@ def paired_bootstrap(
         first: a value of each claim under one method (n_claims,), such as its squared error.
         second: under the other method, the same claims in the same order.
         responses: response ids (n_claims,).
-        average: ``claim`` for the mean over claims, ``response`` for the mean over responses of
-            the mean over their claims.
         alternative: that the first is ``greater``, ``less``, or that they differ (``two-sided``).
         n_bootstrap: number of replicates.
         seed: seed of the bootstrap.
@@ -132,7 +129,7 @@ def paired_bootstrap(
     Raises:
         InputError: for arrays that are not numbers, lengths that differ, or bad settings.
     """
-    one, other = claim_sums(first, second, responses, average)
+    one, other = claim_sums(first, second, responses)
     return bootstrap_difference(
         one, other, alternative=alternative, n_bootstrap=n_bootstrap, seed=seed, level=level
     )
@@ -143,7 +140,6 @@ def paired_permutation(
     second: ArrayLike,
     responses: Any,
     *,
-    average: str = "claim",
     alternative: str = Alternative.TWO_SIDED,
     n_permutations: int = 10_000,
     seed: int = 0,
@@ -157,27 +153,21 @@ def paired_permutation(
     Raises:
         InputError: for arrays that are not numbers, lengths that differ, or bad settings.
     """
-    one, other = claim_sums(first, second, responses, average)
+    one, other = claim_sums(first, second, responses)
     return permute_difference(
         one, other, alternative=alternative, n_permutations=n_permutations, seed=seed
     )
 
 
-def claim_sums(
-    first: ArrayLike, second: ArrayLike, responses: Any, average: str
-) -> tuple[RatioSums, RatioSums]:
+def claim_sums(first: ArrayLike, second: ArrayLike, responses: Any) -> tuple[RatioSums, RatioSums]:
     """Mean of each method's values as ratios of sums over responses, one cell each."""
     one, other = measure_array(first, "first"), measure_array(second, "second")
     grouping = group_by_response(responses)
     check_lengths(first=one.size, second=other.size, responses=grouping.index.size)
-    if average not in ("claim", "response"):
-        raise InputError(f"average is {average!r}; choose 'claim' or 'response'")
-    sizes = grouping.sizes.astype(np.float64)
-    scale = sizes if average == "response" else np.ones_like(sizes)
-    below = (sizes / scale)[:, np.newaxis]
+    sizes = grouping.sizes.astype(np.float64)[:, np.newaxis]
     return (
-        RatioSums((grouping.sums(one) / scale)[:, np.newaxis], below),
-        RatioSums((grouping.sums(other) / scale)[:, np.newaxis], below),
+        RatioSums(grouping.sums(one)[:, np.newaxis], sizes),
+        RatioSums(grouping.sums(other)[:, np.newaxis], sizes),
     )
 
 

@@ -65,15 +65,19 @@ def _mean_absolute(bins: Binned) -> float:
 
 def _mean_absolute_debiased(bins: Binned) -> float:
     """`_mean_absolute` less what normal noise of the shares would add to it."""
-    from scipy.special import ndtr
-
     distance = np.abs(bins.mean_p - bins.observed)
     spread = np.sqrt(bins.observed * (1 - bins.observed) / bins.weight)
-    # The mean of |N(distance, spread^2)|, which is distance itself without spread.
     ratio = np.divide(distance, spread, out=np.full_like(distance, np.inf), where=spread > 0)
-    folded = spread * np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2)
-    folded += distance * (1 - 2 * ndtr(-ratio))
+    folded = _folded(distance, spread, ratio)
     return float(bins.weight @ (2 * distance - folded) / bins.weight.sum())
+
+
+def _folded(distance: Floats, spread: Floats, ratio: Floats) -> Floats:
+    """Mean of |N(distance, spread^2)|, which is distance itself without spread."""
+    from scipy.special import ndtr
+
+    folded = spread * np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2)
+    return np.asarray(folded + distance * (1 - 2 * ndtr(-ratio)))
 
 
 def _plain(sample: Sample, settings: SampleSettings) -> tuple[Estimate, ...]:
@@ -101,14 +105,11 @@ def _debiased_deviations(points: Forecasts, settings: SampleSettings) -> Deviati
     cells = Cells(points, numbered(points, starts))
 
     def of_sample(deviation: Floats) -> Floats:
-        from scipy.special import ndtr
-
         distance = deviation / cells.weight
         atoms = cells.weight * cells.total
         spread = np.sqrt(cells.noise(distance) * (atoms - 1) / atoms)
         ratio = np.minimum(np.abs(distance) / np.maximum(spread, 1e-9), 40)
-        folded = spread * np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2)
-        folded += np.abs(distance) * (1 - 2 * ndtr(-ratio))
+        folded = _folded(np.abs(distance), spread, ratio)
         return np.asarray(2 * _sum_of_distances(deviation) - (cells.weight * folded).sum(axis=-1))
 
     return cells.from_calibration(of_sample, _sum_of_distances)

@@ -87,15 +87,10 @@ def test_whole_responses_are_swapped_and_redrawn() -> None:
     assert paired_permutation(first, second, responses, alternative="greater").p_value == 1 / 8
 
 
-def test_average_over_claims_and_over_responses() -> None:
-    first = [1.0, 1.0, 1.0, 0.0]
-    second = [0.0, 0.0, 0.0, 0.5]
-    responses = ["x", "x", "x", "y"]
+def test_the_average_is_over_claims() -> None:
+    first, second = [1.0, 1.0, 1.0, 0.0], [0.0, 0.0, 0.0, 0.5]
     for test in (paired_permutation, paired_bootstrap):
-        by_claim = test(first, second, responses)
-        assert by_claim.value == pytest.approx(2.5 / 4, abs=1e-15)
-        by_response = test(first, second, responses, average="response")
-        assert by_response.value == pytest.approx((1 - 0.5) / 2, abs=1e-15)
+        assert test(first, second, ["x", "x", "x", "y"]).value == pytest.approx(2.5 / 4, abs=1e-15)
 
 
 def test_bootstrap_interval_and_p_value_agree_about_zero() -> None:
@@ -191,7 +186,6 @@ def test_bad_input_is_named() -> None:
     refused(r"first has shape \(0,\)", paired_t_test, [], [])
     with pytest.raises(InputError, match="alternative is 'bigger'; choose one of two-sided"):
         paired_t_test([0.5, 1], [0.5, 0.5], alternative="bigger")
-    refused("average is 'macro'", paired_bootstrap, [0.5], [0.5], ["x"], average="macro")
     refused("responses has 1", paired_permutation, [0.5, 1], [0.5, 1], ["x"])
     with pytest.raises(InputError, match="n_permutations is 0"):
         paired_permutation([0.5, 1], [0.5, 1], ["x", "y"], n_permutations=0)
