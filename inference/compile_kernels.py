@@ -12,9 +12,11 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import combinations
 from multiprocessing import get_context
 
-from factormodels.synthetic import fr2, grid
+from factormodels.factor_graph import FactorGraph
+from factormodels.synthetic import fr2
 from inference.exact.backend import Exact
 from inference.messages.frustration import frustration
 from inference.registry import backend_class, entries, get_backend
@@ -92,8 +94,10 @@ def _compile_all(name: str) -> None:
         if name == "exact":
             # Few atoms with much evidence: what it conditions on instead of eliminating.
             backend.infer(fr2(12, 30, density=1.0, seed=0))
-            # Width 18: tables large enough for chunks, which have kernels of their own.
-            backend.infer(grid(18, 18, coupling=1.0, field=1.0, seed=0))
+            # Each with each: tables large enough for chunks, which have kernels of their own.
+            agree = [[0.6, 0.4], [0.4, 0.6]]
+            pairs = [(pair, agree) for pair in combinations(range(20), 2)]
+            backend.infer(FactorGraph.from_factors([2] * 20, pairs))
         if name == "lbp":
             # What is left without the factor of three variables is pairs, as `diagnostics` wants.
             frustration(small_graph().with_evidence({4: 0}))
