@@ -3,42 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 from experiments.analyses.context import AnalysisContext
 from experiments.findings.artefacts import Artefacts
-
-_OF_PAPERS = (
-    "claim-alignment",
-    "claim-positions",
-    "dataset-statistics",
-    "padding",
-    "printed-tests",
-    "selection-agreement",
-    "worked-numbers",
-)
-_OF_OURS = (
-    "backend-comparison",
-    "certified-bounds",
-    "inference-error",
-    "encoding-choice",
-    "learned-potentials",
-    "real-graphs",
-    "core-on-biographies",
-    "relation-transfer",
-    "misspecification",
-    "sigma-shift",
-    "sigma-on-labels",
-    "few-labels",
-    "few-calls",
-    "kept-claims",
-    "claim-coherence",
-    "relation-consensus",
-    "claims-relations",
-)
-"""Names of the analyses; each is a module of `papers` or `ours`, spelt there with underscores."""
 
 
 @dataclass(frozen=True)
@@ -58,14 +31,24 @@ class Analysis:
     run: Callable[[Any, AnalysisContext], Artefacts]
 
 
+@cache
+def _modules() -> dict[str, str]:
+    """The full names of the modules by name of the analysis, which is spelt with hyphens."""
+    return {
+        module.name.replace("_", "-"): f"{__package__}.{room}.{module.name}"
+        for room in ("papers", "ours")
+        for module in pkgutil.iter_modules([str(Path(__file__).parent / room)])
+        if not module.ispkg
+    }
+
+
 def names() -> tuple[str, ...]:
-    """The names of all analyses."""
-    return _OF_PAPERS + _OF_OURS
+    """The names of all analyses: the modules of `papers` and `ours`."""
+    return tuple(_modules())
 
 
 def analysis(name: str) -> Analysis:
     """An analysis by name, one of `names()`."""
-    room = "papers" if name in _OF_PAPERS else "ours"
-    module = importlib.import_module(f"{__package__}.{room}.{name.replace('-', '_')}")
+    module = importlib.import_module(_modules()[name])
     summary = (module.__doc__ or "").strip().splitlines()[0]
     return Analysis(name, summary, module.Settings, module.run)

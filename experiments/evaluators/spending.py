@@ -445,7 +445,7 @@ def _next(asked: Askable, worth: Floats, closed: NDArray[np.bool_], most: int) -
 def default_law() -> AnswerLaw:
     """What was learned of answers on Factcheck-Bench and embedded biographies, by `learn_law`.
 
-    `python -m experiments.analyses.ours.derive_answer_law` writes it.
+    `python -m experiments.analyses.ours.shared.derive_answer_law` writes it.
     """
     numbers = json.loads(_LAW.read_text("utf-8"))
     return AnswerLaw(**{name: np.array(value) for name, value in numbers.items()})

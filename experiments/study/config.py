@@ -272,54 +272,22 @@ LOCAL_MODELS = ("nli", "minicheck", "alignscore")
 
 RELATION_MODELS = (RECORDED, "lexical", *LOCAL_MODELS, "prompted")
 
-ACCESS = (
-    *("api_base", "cache", "replay", "concurrency", "requests_per_minute", "tokens_per_minute"),
-    *("price_in", "price_out", "max_cost", "max_calls"),
-)
-"""Keys that say how answers are got: no number depends on them, and no file of results has them."""
-
-
-@dataclass(frozen=True, config=STRICT)
-class LanguageModelChoice:
-    """A language model and how its answers are got.
-
-    Attributes:
-        model: its name as litellm spells it, such as openai/NAME; its key is in the environment.
-        api_base: address of a compatible server.
-        cache: file in which answers are kept, relative to the folder of the configuration.
-        replay: whether every answer is taken from there and nobody is asked.
-        concurrency: most calls under way at a time.
-        requests_per_minute: most requests a minute, evenly spaced.
-        tokens_per_minute: most tokens a minute, of questions and answers.
-        price_in: US dollars for a million tokens asked; as litellm knows, if absent.
-        price_out: US dollars for a million tokens answered.
-        max_cost: US dollars after which the run ends; the same command goes on from there.
-        max_calls: calls after which it ends likewise.
-    """
-
-    model: NonEmpty
-    api_base: NonEmpty | None = None
-    cache: NonEmpty = "answers.sqlite"
-    replay: bool = False
-    concurrency: Count = 16
-    requests_per_minute: Strength | None = None
-    tokens_per_minute: Strength | None = None
-    price_in: Price | None = None
-    price_out: Price | None = None
-    max_cost: Price | None = None
-    max_calls: Calls | None = None
+ANSWERS, AT_A_TIME = "answers.sqlite", 16
+"""The file in which answers are kept and the calls under way, where nothing is said of them."""
 
 
 @dataclass(frozen=True, kw_only=True, config=STRICT)
 class Access(Keyed):
-    """What a relation model or assessor says of its language model; None: as the study says.
+    """How the answers of a language model are got.
+
+    What a relation model or assessor leaves out is as the study says.
 
     Attributes:
-        language_model: its name as litellm spells it; the study's if absent, as are the others.
         api_base: address of a compatible server.
-        cache: file in which answers are kept, relative to the folder of the configuration.
+        cache: file in which answers are kept, relative to the folder of the configuration;
+            answers.sqlite if absent.
         replay: whether every answer is taken from there and nobody is asked.
-        concurrency: most calls under way at a time.
+        concurrency: most calls under way at a time; 16 if absent.
         requests_per_minute: most requests a minute, evenly spaced.
         tokens_per_minute: most tokens a minute, of questions and answers.
         price_in: US dollars for a million tokens asked; as litellm knows, if absent.
@@ -328,7 +296,6 @@ class Access(Keyed):
         max_calls: calls after which it ends likewise.
     """
 
-    language_model: NonEmpty | None = None
     api_base: NonEmpty | None = None
     cache: NonEmpty | None = None
     replay: bool | None = None
@@ -340,6 +307,32 @@ class Access(Keyed):
     max_cost: Price | None = None
     max_calls: Calls | None = None
 
+
+ACCESS = tuple(one.name for one in fields(Access))
+"""Keys that say how answers are got: no number depends on them, and no file of results has them."""
+
+
+@dataclass(frozen=True, config=STRICT)
+class LanguageModelChoice(Access):
+    """A language model and how its answers are got.
+
+    Attributes:
+        model: its name as litellm spells it, such as openai/NAME; its key is in the environment.
+    """
+
+    model: NonEmpty
+
+
+@dataclass(frozen=True, kw_only=True, config=STRICT)
+class Asking(Access):
+    """What a relation model or assessor says of its language model.
+
+    Attributes:
+        language_model: its name as litellm spells it; the study's if absent.
+    """
+
+    language_model: NonEmpty | None = None
+
     def resolved(self, shared: LanguageModelChoice | None) -> LanguageModelChoice | None:
         """The language model with its access; None if neither names one.
 
@@ -349,17 +342,18 @@ class Access(Keyed):
         model = self.language_model or (None if shared is None else shared.model)
         if model is None:
             return None
-        # What it does not say itself is as the study says, and only then as the defaults say.
-        defaults = shared or LanguageModelChoice(model)
-        own = {name: getattr(self, name) for name in ACCESS}
-        given = {
-            name: getattr(defaults, name) if value is None else value for name, value in own.items()
+        # What it does not say itself is as the study says.
+        said = {
+            name: value
+            for one in (shared, self)
+            for name in ACCESS
+            if (value := getattr(one, name, None)) is not None
         }
-        return LanguageModelChoice(model, **given)
+        return LanguageModelChoice(model, **said)
 
 
 @dataclass(frozen=True, config=STRICT)
-class RelationModelChoice(Access):
+class RelationModelChoice(Asking):
     """A relation model of a study.
 
     Attributes:
@@ -430,7 +424,7 @@ class RelationModelChoice(Access):
 
 
 @dataclass(frozen=True, config=STRICT)
-class AssessorChoice(Access):
+class AssessorChoice(Asking):
     """A prompt-based assessor of a study, or one whose verdicts the data have.
 
     Attributes:
@@ -1077,35 +1071,24 @@ class Study:
 
     def _check_only(self, position: int, choice: BackendChoice) -> None:
         for name in ("datasets", "relation_models", "priors"):
-            of_study = self.dimensions()[name]
             # A study may be laid over one with more datasets, whose backends name them still.
             elsewhere = datasets.names() if name == "datasets" else ()
+            place = f"backends[{position}].only.{name} names"
             for value in getattr(choice.only, name) or ():
-                if value not in of_study and value not in elsewhere:
-                    raise ValueError(
-                        unknown_name(
-                            f"backends[{position}].only.{name} names {value!r}, which in this "
-                            "study",
-                            value,
-                            of_study,
-                        )
-                    )
+                if value not in elsewhere:
+                    _check_named(place, value, self.dimensions()[name])
 
     def _check_pairs(self, backends: list[str]) -> None:
-        dimensions = self.dimensions()
-        of_study: dict[str, Iterable[Any]] = {
-            "variant": self.variants,
-            "relation_model": self.relation_titles,
-            "encoding": self.encodings,
-            "prior": dimensions["priors"],
-            "strength": self.strengths,
-            "backend": backends,
-            "seed": self.backend_seeds,
-            "selection": [choice.title for choice in self.selections],
+        # A selector names a single value of what studies list.
+        of_study = {name.removesuffix("s"): values for name, values in self.dimensions().items()}
+        of_study |= {
+            "backend": tuple(backends),
+            "selection": tuple(choice.title for choice in self.selections),
         }
         for position, pair in enumerate(self.significance.pairs):
-            for selector in pair:
-                _check_selector(selector, f"significance.pairs[{position}]", of_study)
+            for name, value in itertools.chain(*(one.given().items() for one in pair)):
+                place = f"significance.pairs[{position}] names the {name}"
+                _check_named(place, value, of_study[name])
 
 
 def allows(choice: BackendChoice, dimension: str, value: object) -> bool:
@@ -1162,16 +1145,10 @@ def without_access(plain: dict[str, Any]) -> None:
             del one[name]
 
 
-def _check_selector(selector: Selector, place: str, of_study: Mapping[str, Iterable[Any]]) -> None:
-    for name, value in selector.given().items():
-        if value not in (valid := list(of_study[name])):
-            raise ValueError(
-                unknown_name(
-                    f"{place} names the {name} {value!r}, which in this study",
-                    value,
-                    map(str, valid),
-                )
-            )
+def _check_named(place: str, value: object, of_study: Sequence[Any]) -> None:
+    if value not in of_study:
+        said = f"{place} {value!r}, which in this study"
+        raise ValueError(unknown_name(said, value, map(str, of_study)))
 
 
 def _distinct_titles(

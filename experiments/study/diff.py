@@ -22,7 +22,7 @@ from experiments.study.cell_names import CELL
 from experiments.study.files import MANIFEST, ROWS, read_manifest
 from experiments.study.judgements import Judgements, read_judgements
 from experiments.study.rows import UNANSWERED, CellRows, RowsFile
-from experiments.study.significance import REPLICATES, difference_interval, labelled_pair
+from experiments.study.significance import judged_claims, labelled_pair, moved
 from factormodels.errors import InputError
 
 if TYPE_CHECKING:
@@ -335,43 +335,31 @@ def _cell_change(
 
 def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Iterator[MeasureChange]:
     """Yield how far each measure moved, over all common claims or the labelled ones."""
-    from calibration.significance.paired import bootstrap_difference
+    from calibration.scores.registry import REGISTRY
 
     mine, its = before.same_rows(after)
     both = before.judged[mine] & after.judged[its]
     index = before.index[mine][both]
     for name in UNLABELLED:
-        first, second = (
-            _means(np.where(p > 0.5, 1.0, 0.0) if name == "precision" else p, index)
-            for p in (before.p[mine][both], after.p[its][both])
-        )
         # The later run first: a rise has a positive sign.
-        result = bootstrap_difference(second, first, n_bootstrap=REPLICATES, seed=scoring.seed)
-        was, now = (float(sums.estimate()[0]) for sums in (first, second))
-        yield MeasureChange(name, was, now, result.value, result.lower, result.upper)
+        sums = [
+            _means(np.where(p > 0.5, 1.0, 0.0) if name == "precision" else p, index)
+            for p in (after.p[its][both], before.p[mine][both])
+        ]
+        now, was, *ends = moved(*sums, scoring.seed)
+        yield MeasureChange(name, was, now, now - was, *ends)
     # An unlabelled claim is left out rather than refused: the runs themselves were not.
     policy = "exclude" if scoring.policy == "error" else scoring.policy
-    # `p` is the earlier run's, `other` the later one's.
-    p, other, y, responses = labelled_pair(before, after, policy)
-    for name in LABELLED if len(y) else ():
+    p, other, y, responses = labelled_pair(after, before, policy)
+    if not len(y):
+        return
+    sides = [judged_claims(each, y, responses, scoring.k) for each in (p, other)]
+    for name in LABELLED:
         try:
-            lower, upper = difference_interval(
-                other, p, y, responses, name, scoring.k, scoring.seed
-            )
+            now, was, *ends = moved(*map(REGISTRY[name].sums, sides), scoring.seed)
         except InputError:
             continue  # An infinite log loss has no difference.
-        was, now = (_value(name, one, y, responses, scoring.k) for one in (p, other))
-        yield MeasureChange(name, was, now, now - was, lower, upper)
-
-
-def _value(name: str, p: np.ndarray, y: np.ndarray, responses: np.ndarray, k: int | str) -> float:
-    from calibration.grouping import group_by_response
-    from calibration.scores.definition import JudgedClaims
-    from calibration.scores.registry import REGISTRY, response_k
-
-    grouping = group_by_response(responses)
-    judged = JudgedClaims(p, y, grouping, response_k(k, grouping))
-    return float(REGISTRY[name].sums(judged).estimate()[0])
+        yield MeasureChange(name, was, now, now - was, *ends)
 
 
 def _means(values: np.ndarray, index: np.ndarray) -> RatioSums:

@@ -19,6 +19,7 @@ from experiments.study.rows import CellRows, RowsFile
 if TYPE_CHECKING:
     import pandas as pd
 
+    from calibration.intervals import RatioSums
     from calibration.scores.definition import JudgedClaims
 
 _COLUMN = {"backend": "backend_label"}
@@ -221,7 +222,9 @@ def _compared(
     ]
     fold = next((one for one in folds if one is not None), None)
     sides = [
-        _judged(*own, study.k, None if fold is None else np.array([fold[id] for id in own[2]]))
+        judged_claims(
+            *own, study.k, None if fold is None else np.array([fold[id] for id in own[2]])
+        )
         for own in claims
     ]
     for found in compare_judged(
@@ -312,54 +315,38 @@ def labelled_pair(
     return scored.p, second.p[its][kept], scored.y, first.index[mine][kept]
 
 
-def difference_interval(
-    p: np.ndarray,
-    other: np.ndarray,
-    y: np.ndarray,
-    responses: np.ndarray,
-    measure: str,
-    k: int | str,
-    seed: int,
-) -> tuple[float, float]:
-    """The interval of a measure's difference, by the paired bootstrap over responses.
+def moved(first: RatioSums, second: RatioSums, seed: int) -> tuple[float, float, float, float]:
+    """Two values of a measure, and the ends of the interval of the first less the second.
 
     Args:
-        p: probabilities (n,) of one method.
-        other: those of the other, of the same claims.
-        y: labels (n,).
-        responses: responses (n,).
-        measure: a measure of `calibration.significance`.
-        k: how the K of F1@K is chosen.
-        seed: seed of the bootstrap.
+        first: the sums of one side.
+        second: those of the other, over the same responses.
+        seed: seed of the paired bootstrap over these.
+
+    Raises:
+        InputError: if there is no difference, as of an infinite log loss.
     """
-    sides = [_judged(values, y, responses, k) for values in (p, other)]
-    return _interval(sides[0], sides[1], measure, seed)
+    from calibration.significance.paired import bootstrap_difference
+
+    result = bootstrap_difference(first, second, n_bootstrap=REPLICATES, seed=seed)
+    value, other = (float(sums.estimate()[0]) for sums in (first, second))
+    return value, other, result.lower, result.upper
 
 
-def _judged(
+def judged_claims(
     p: np.ndarray,
     y: np.ndarray,
     responses: np.ndarray,
     k: int | str,
     folds: np.ndarray | None = None,
 ) -> JudgedClaims:
+    """Claims (n,) of responses (n,), in a form that measures take."""
     from calibration.grouping import group_by_response
     from calibration.scores.definition import JudgedClaims
     from calibration.scores.registry import response_k
 
     grouping = group_by_response(responses)
     return JudgedClaims(p, y, grouping, response_k(k, grouping), folds)
-
-
-def _interval(
-    first: JudgedClaims, second: JudgedClaims, measure: str, seed: int
-) -> tuple[float, float]:
-    from calibration.scores.registry import REGISTRY
-    from calibration.significance.paired import bootstrap_difference
-
-    sums = REGISTRY[measure].sums
-    result = bootstrap_difference(sums(first), sums(second), n_bootstrap=REPLICATES, seed=seed)
-    return result.lower, result.upper
 
 
 def _elsewhere(side: Side, selector: Selector) -> str:

@@ -23,7 +23,13 @@ from experiments.asking.relation_models import (
 )
 from experiments.asking.session import language_model
 from experiments.study.cell_names import RECORDED
-from experiments.study.config import AssessorChoice, LanguageModelChoice, RelationModelChoice
+from experiments.study.config import (
+    ANSWERS,
+    AT_A_TIME,
+    AssessorChoice,
+    LanguageModelChoice,
+    RelationModelChoice,
+)
 from experiments.study.data import Related, StudyData
 from experiments.study.design import StudyCell
 from experiments.study.reading import LoadedStudy
@@ -483,14 +489,14 @@ def _language_model(
         settings = LitellmSettings(
             access.model,
             access.api_base,
-            access.concurrency,
+            access.concurrency or AT_A_TIME,
             prices=prices_per_million(access.price_in, access.price_out),
             requests_per_minute=access.requests_per_minute,
             tokens_per_minute=access.tokens_per_minute,
         )
-        cache = loaded.folder / access.cache
+        cache = loaded.folder / (access.cache or ANSWERS)
         budget = Budget(access.max_calls, access.max_cost)
-        return language_model(settings, cache, ledger, replay=access.replay, budget=budget)
+        return language_model(settings, cache, ledger, replay=bool(access.replay), budget=budget)
     except InputError as error:
         raise InputError(f"{loaded.blame(one.place)}: {error}") from None
 

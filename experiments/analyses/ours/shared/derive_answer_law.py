@@ -1,6 +1,6 @@
 """Derive the law of answers by which `assess --spend` asks, from embedded relations.
 
-    python -m experiments.analyses.ours.derive_answer_law OUT
+    python -m experiments.analyses.ours.shared.derive_answer_law OUT
 
 One law from both Factcheck-Bench, whose stances are of own passages, and every eighth biography, so
 that neither has many more supports; lexical relations of the biographies are of every claim with
@@ -55,7 +55,7 @@ def derive(out: str | os.PathLike[str], limit: int | None = None) -> int:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 2 for a file that cannot be written."""
     return run_derivation(
-        "experiments.analyses.ours.derive_answer_law",
+        "experiments.analyses.ours.shared.derive_answer_law",
         "Derive the law of answers of assess --spend from embedded relations.",
         {},
         derive,
