@@ -350,10 +350,10 @@ def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Itera
         yield MeasureChange(name, was, now, now - was, *ends)
     # An unlabelled claim is left out rather than refused: the runs themselves were not.
     policy = "exclude" if scoring.policy == "error" else scoring.policy
-    p, other, y, responses = labelled_pair(after, before, policy)
+    first, second, y, responses = labelled_pair(before, after, policy)
     if not len(y):
         return
-    sides = [judged_claims(each, y, responses, scoring.k) for each in (p, other)]
+    sides = [judged_claims(each, y, responses, scoring.k) for each in (second, first)]
     for name in LABELLED:
         try:
             now, was, *ends = moved(*map(REGISTRY[name].sums, sides), scoring.seed)
