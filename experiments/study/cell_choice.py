@@ -4,19 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from experiments.study.cell_names import CELL
 from experiments.study.design import StudyCell
 from factormodels.errors import InputError, nearest
 
-_ONLY = {
-    "dataset": "dataset",
-    "variant": "variant",
-    "relation_model": "relation_model",
-    "encoding": "encoding",
-    "prior": "prior",
-    "strength": "strength",
-    "backend": "backend_label",
-    "seed": "seed",
-}
+_ONLY = {name.removesuffix("_label"): name for name in CELL}
 """Keys of --only, and the column that each restricts."""
 
 

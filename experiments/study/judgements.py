@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from experiments.study.config import Study
 from experiments.study.rows import UNANSWERED, CellRows, RowsFile
 from factormodels.io.long_columns import joined, pieces, piecewise, stored_column, texts_differ
 
@@ -109,6 +110,27 @@ class Judgements:
         # The reshape gives two columns even without any pair.
         both = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         return both[:, 0], both[:, 1]
+
+
+def cross_fitted_folds(
+    study: Study, cell: CellRows, judgements: Judgements
+) -> NDArray[np.int64] | None:
+    """Fold of every response of a cell, (n_responses,), -1 without a label; None if not learned.
+
+    Responses are dealt out as `experiments.study.learned_priors` does.
+    """
+    from calibration.folds import response_folds
+
+    title = cell.named()["prior"]
+    settings = (setting for priors in study.priors for setting in priors.settings())
+    learned = next((one.learned for one in settings if one.title == title), None)
+    if learned is None or learned.judge:
+        return None
+    labelled = np.unique(judgements.index[~np.isnan(judgements.label)])
+    fold = np.full(len(judgements.ids), -1)
+    names = [judgements.responses[at] for at in labelled.tolist()]
+    fold[labelled] = response_folds(names, learned.folds, study.seed)
+    return fold
 
 
 def read_judgements(rows: RowsFile, cell: CellRows) -> Judgements:

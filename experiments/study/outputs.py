@@ -32,7 +32,7 @@ from experiments.study.data import StudyData
 from experiments.study.design import StudyCell, absent_backends
 from experiments.study.diagrams import Diagram, diagrams, write_diagrams
 from experiments.study.files import MANIFEST, REPORT, ROWS, publish, temporary_folder
-from experiments.study.folds import cross_fitted_folds
+from experiments.study.judgements import cross_fitted_folds
 from experiments.study.learned_priors import CrossFittedPriors, priors_table
 from experiments.study.manifest import file_hash, manifest_of_units, manifest_text
 from experiments.study.packed_graphs import KnownClaims

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -33,111 +34,54 @@ UNANSWERED = (FAILED, ABSENT)
 """The statuses of units without an answer."""
 
 
-def _field(name: str, kind: pa.DataType, meaning: str, *, nullable: bool = False) -> pa.Field:
-    return pa.field(name, kind, nullable=nullable, metadata={"description": meaning})
+_COLUMNS = """
+study text: name of the study
+dataset text: name of the dataset in the study
+response text: id of the response, unique in its dataset
+atom text?: id of the atom, unique in its response; null in the one row of a response without
+    atoms
+variant text: view of the fact graph: given, FR1, FR2 or FR3; none: an assessor's judgement,
+    without a graph
+relation_model text: what the study calls the source of relations; recorded: the data; none: no
+    graph
+encoding text: encoding of relations: implication or conditional; none: no graph
+prior text: what the study calls the priors; data: the data's own; none: no graph
+strength number: what the log odds of the relations' probabilities were multiplied by; 1 without
+    graph
+backend text: name of the algorithm in the registry, or of the assessor
+backend_label text: what tables call it, unique in the study
+setting text: settings of the backend or assessor, a JSON object with sorted keys
+seed integer: seed of the backend in this cell; 0 of an assessor
+p number?: posterior probability that the atom is true; null if failed, or without a verdict of
+    the assessor
+label boolean?: human label; null where there is none
+annotation text?: the annotator's own word for it
+selections text?: selections of the study that keep the atom, with a space between; null without
+    atom
+seconds number?: seconds that inference took for the whole response; null if failed or judged
+status text: how inference ended: exact, converged, not_converged, interrupted, failed, or absent
+    if its library is not installed; judged: by an assessor
+log_z number?: natural logarithm of the partition function; null where there is none
+log_z_kind text?: what log_z is: exact, upper, lower, bethe, elbo or none
+log_z_lower number?: certified lower bound on it, where log_z is an upper bound; null elsewhere
+answered_by text?: algorithm whose posteriors these are: of the backend auto the one that it
+    chose; null if failed or judged
+error text?: why the unit failed; null if it did not
+"""
+"""Name, type (with a ? where it may be null) and meaning of every column."""
+
+_TYPES = {"text": "string", "number": "float64", "integer": "int64", "boolean": "bool_"}
 
 
-SCHEMA = pa.schema(
-    [
-        _field("study", pa.string(), "name of the study"),
-        _field("dataset", pa.string(), "name of the dataset in the study"),
-        _field("response", pa.string(), "id of the response, unique in its dataset"),
-        _field(
-            "atom",
-            pa.string(),
-            "id of the atom, unique in its response; null in the one row of a response without "
-            "atoms",
-            nullable=True,
-        ),
-        _field(
-            "variant",
-            pa.string(),
-            "view of the fact graph: given, FR1, FR2 or FR3; none: an assessor's judgement, "
-            "without a graph",
-        ),
-        _field(
-            "relation_model",
-            pa.string(),
-            "what the study calls the source of relations; recorded: the data; none: no graph",
-        ),
-        _field(
-            "encoding",
-            pa.string(),
-            "encoding of relations: implication or conditional; none: no graph",
-        ),
-        _field(
-            "prior",
-            pa.string(),
-            "what the study calls the priors; data: the data's own; none: no graph",
-        ),
-        _field(
-            "strength",
-            pa.float64(),
-            "what the log odds of the relations' probabilities were multiplied by; 1 without graph",
-        ),
-        _field("backend", pa.string(), "name of the algorithm in the registry, or of the assessor"),
-        _field("backend_label", pa.string(), "what tables call it, unique in the study"),
-        _field(
-            "setting",
-            pa.string(),
-            "settings of the backend or assessor, a JSON object with sorted keys",
-        ),
-        _field("seed", pa.int64(), "seed of the backend in this cell; 0 of an assessor"),
-        _field(
-            "p",
-            pa.float64(),
-            "posterior probability that the atom is true; null if failed, or without a verdict of "
-            "the assessor",
-            nullable=True,
-        ),
-        _field("label", pa.bool_(), "human label; null where there is none", nullable=True),
-        _field("annotation", pa.string(), "the annotator's own word for it", nullable=True),
-        _field(
-            "selections",
-            pa.string(),
-            "selections of the study that keep the atom, with a space between; null without atom",
-            nullable=True,
-        ),
-        _field(
-            "seconds",
-            pa.float64(),
-            "seconds that inference took for the whole response; null if failed or judged",
-            nullable=True,
-        ),
-        _field(
-            "status",
-            pa.string(),
-            "how inference ended: exact, converged, not_converged, interrupted, failed, or "
-            "absent if its library is not installed; judged: by an assessor",
-        ),
-        _field(
-            "log_z",
-            pa.float64(),
-            "natural logarithm of the partition function; null where there is none",
-            nullable=True,
-        ),
-        _field(
-            "log_z_kind",
-            pa.string(),
-            "what log_z is: exact, upper, lower, bethe, elbo or none",
-            nullable=True,
-        ),
-        _field(
-            "log_z_lower",
-            pa.float64(),
-            "certified lower bound on it, where log_z is an upper bound; null elsewhere",
-            nullable=True,
-        ),
-        _field(
-            "answered_by",
-            pa.string(),
-            "algorithm whose posteriors these are: of the backend auto the one that it chose; null "
-            "if failed or judged",
-            nullable=True,
-        ),
-        _field("error", pa.string(), "why the unit failed; null if it did not", nullable=True),
-    ]
-)
+def _field(declared: str) -> pa.Field:
+    head, _, meaning = " ".join(declared.split()).partition(": ")
+    name, kind = head.split()
+    type_ = getattr(pa, _TYPES[kind.rstrip("?")])()
+    return pa.field(name, type_, nullable="?" in kind, metadata={"description": meaning})
+
+
+# A meaning goes on in lines that are indented.
+SCHEMA = pa.schema([_field(each) for each in re.split(r"\n(?! )", _COLUMNS.strip())])
 """Columns of rows.parquet and rows.csv; one row per atom and cell."""
 
 

@@ -12,8 +12,7 @@ import numpy as np
 from experiments.findings.table import Column, Table
 from experiments.study.cell_names import CELL, NO_GRAPH, cell_words
 from experiments.study.config import Selector, Study
-from experiments.study.folds import cross_fitted_folds
-from experiments.study.judgements import Judgements, read_judgements
+from experiments.study.judgements import Judgements, cross_fitted_folds, read_judgements
 from experiments.study.rows import CellRows, RowsFile
 
 if TYPE_CHECKING:

@@ -16,8 +16,15 @@ from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import estimate_figure
 from experiments.analyses.ours.shared.fifths import decline_figure, fifths_table, mean_by_fifth
 from experiments.analyses.ours.shared.known_posteriors import error_row, known_posteriors
-from experiments.analyses.ours.shared.scored_views import CERTIFIED, EXACT, LEARNED, MADE, Found
-from experiments.analyses.ours.shared.view_tables import SAID, view_table
+from experiments.analyses.ours.shared.scored_views import (
+    CERTIFIED,
+    EXACT,
+    LEARNED,
+    MADE,
+    SAID,
+    Found,
+    view_table,
+)
 from experiments.analyses.posteriors import built_backends, labelled_atoms
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import data_frame

@@ -16,8 +16,7 @@ from calibration.folds import response_folds
 from calibration.intervals import IntervalSettings
 from experiments.study import significance, study_table
 from experiments.study.config import Study
-from experiments.study.folds import cross_fitted_folds
-from experiments.study.judgements import read_judgements
+from experiments.study.judgements import cross_fitted_folds, read_judgements
 from experiments.study.outputs import whole_summary
 from experiments.study.reading import load_study
 from experiments.study.rows import SCHEMA, RowsFile, write_rows

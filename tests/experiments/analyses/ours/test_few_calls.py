@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from calibration.unasked import AnswerLaw, Asked, learn_law
+from experiments.analyses.ours.few_calls import Settings, compared, risk_rows
 from experiments.analyses.ours.shared.derive_answer_law import derive
 from experiments.analyses.ours.shared.derive_answer_law import main as derive_law
-from experiments.analyses.ours.few_calls import Settings, compared, risk_rows
 from experiments.analyses.ours.shared.recorded_calls import (
     HINDSIGHT,
     Recorded,
