@@ -32,8 +32,6 @@ ALONE, RELATED, CAUSES = "evidence alone", "relations between claims", "hidden c
 _SURE = 0.6
 """Relations between claims have a strength for each kind, below and from this probability on."""
 
-Make = Callable[[FactGraph], FactGraph]
-
 
 @dataclass(frozen=True, config=STRICT)
 class Settings:
@@ -54,60 +52,51 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     with context.track("graphs", 3 * len(settings.data)) as step:
         for name in settings.data:
             graphs = datasets.with_claim_relations(datasets.load(name))
-            rows += score_rows(name, graphs, settings.folds, context.seed, step)
+            labelled = [each for each in graphs if any(a.label is not None for a in each.atoms)]
+            rows += score_rows(name, labelled, settings.folds, context.seed, step)
     frame = data_frame(rows)
     columns = columns_as(
         "graph | relations:0 relations of claims | brier:4± Brier | "
         "less:4± Brier less that of evidence alone | auroc:3± AUROC"
     )
-    note = (
-        "Strengths are learned on other folds of responses. Differences are paired over responses; "
-        "95 % intervals. AUROC within folds."
+    table = Table(
+        *(frame, columns),
+        "Labelled claims judged with and without relations between them",
+        group="data",
+        note="Strengths are learned on other folds of responses. Differences are paired over "
+        "responses; 95 % intervals. AUROC within folds.",
     )
-    caption = "Labelled claims judged with and without relations between them"
     figure = estimate_figure(frame, "graph", {"brier": "Brier"}, by="data")
-    return Artefacts(
-        {"relations": Table(frame, columns, caption, group="data", note=note)},
-        {"scores": PaperFigure(figure, frame, "Brier score of each graph")},
-    )
+    shown = PaperFigure(figure, frame, "Brier score of each graph")
+    return Artefacts({"relations": table}, {"scores": shown})
 
 
 def score_rows(
     name: str, graphs: Sequence[FactGraph], folds: int, seed: int, step: Callable[[], None]
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each graph that is learned on."""
-    kept = [graph for graph in graphs if any(atom.label is not None for atom in graph.atoms)]
-    atoms = labelled_atoms(kept, name)
+    atoms = labelled_atoms(graphs, name)
     fold = folds_of(atoms.grouping, folds, seed)
     alone: Floats | None = None
     for title, (make, potentials) in GRAPHS.items():
-        made = [make(graph) for graph in kept]
+        made = [make(graph) for graph in graphs]
         p = learned_posteriors(made, potentials, folds, seed)[atoms.kept]
         row: dict[str, Any] = {"data": name, "graph": title, "n_atoms": len(p)}
         row["relations"] = sum(len(between_claims(graph)) for graph in made)
         row |= scores_with_intervals(p, atoms, ("brier", "auroc"), seed, fold)
-        nothing = np.nan, np.nan, np.nan
-        row |= named(
-            "less", nothing if alone is None else score_change("brier", p, alone, atoms, seed)
-        )
+        # The first is evidence alone, which every other is held against.
         alone = p if alone is None else alone
+        less = score_change("brier", p, alone, atoms, seed) if p is not alone else (np.nan,) * 3
+        yield row | named("less", less)
         step()
-        yield row
 
 
 def learned_posteriors(
     graphs: Sequence[FactGraph], potentials: Potentials, folds: int, seed: int
 ) -> Floats:
     """Posterior of each claim with the strengths that the folds without its response teach."""
-    crossing = cross_fitting(
-        graphs,
-        potentials,
-        n_folds=folds,
-        seed=seed,
-        backend="exact",
-        penalty=PENALTY,
-        with_errors=False,
-    )
+    how: Any = {"backend": "exact", "penalty": PENALTY, "with_errors": False}
+    crossing = cross_fitting(graphs, potentials, n_folds=folds, seed=seed, **how)
     return claim_posteriors(crossing.learned()[1], backend="exact")
 
 
@@ -152,7 +141,7 @@ def with_related_claims(graph: FactGraph) -> FactGraph:
     return replace(alone, relations=(*alone.relations, *between_claims(graph)))
 
 
-GRAPHS: Mapping[str, tuple[Make, Potentials]] = {
+GRAPHS: Mapping[str, tuple[Callable[[FactGraph], FactGraph], Potentials]] = {
     ALONE: (evidence_alone, strengths()),
     RELATED: (with_related_claims, strengths()),
     CAUSES: (evidence_alone, strengths((SENTENCE, RESPONSE))),

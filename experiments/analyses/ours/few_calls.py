@@ -6,14 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from calibration.validation import Floats, Integers
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import line_figure
-from experiments.analyses.interval_values import mean_of_clusters
 from experiments.analyses.ours.shared.recorded_calls import (
     VALUE,
     Recorded,
@@ -22,19 +19,17 @@ from experiments.analyses.ours.shared.recorded_calls import (
     orders,
     posteriors,
     recorded,
+    risk_rows,
     stated_risks,
     true,
 )
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import Column, Table, columns_as, data_frame, named
+from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.study.config import STRICT, DatasetChoice
 from factormodels.extraction.relation_models.consensus import likeness_named
 
 if TYPE_CHECKING:
     import pandas as pd
-
-_EDGES = (0.02, 0.05, 0.2, 0.5, 1.0)
-"""Where classes of the stated risk end."""
 
 _SHARES = (
     *(0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.42, 0.45, 0.5, 0.53, 0.55, 0.6, 0.65),
@@ -42,10 +37,7 @@ _SHARES = (
 )
 """Every twentieth of the calls; those of own passages alone in FR2, and of stopping at one half."""
 
-_RISKS = columns_as(
-    "data | variant | most:2 risk up to | claims:0 | stated:3 mean stated | changed:3±"
-)
-_RISKS_TITLE = "Stated risk that a verdict changes, and the share of verdicts that do."
+_RISKS = "data | variant | most:2 risk up to | claims:0 | stated:3 mean stated | changed:3±"
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -78,8 +70,7 @@ class Settings:
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Verdicts kept by order and share of calls, and how far stated risks hold."""
-    kept: list[dict[str, Any]] = []
-    risks: list[dict[str, Any]] = []
+    kept, risks = list[dict[str, Any]](), list[dict[str, Any]]()
     names = [(choice.variants or ("FR2",))[0] for choice in settings.datasets]
     loaded = context.load(settings.datasets)
     data = [recorded(one.graphs, name, settings.folds, context.seed, settings.least)
@@ -94,7 +85,11 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     drawn = frame.rename(columns={"share": "share of calls"})
     drawn["panel"] = frame["data"] + ", " + frame["variant"]
     figure = line_figure(drawn, "share of calls", {"kept": "verdicts kept"}, "method", "panel")
-    tables = {"kept": _kept_table(frame), "risks": Table(data_frame(risks), _RISKS, _RISKS_TITLE)}
+    told = "Stated risk that a verdict changes, and the share of verdicts that do."
+    tables = {
+        "kept": _kept_table(frame),
+        "risks": Table(data_frame(risks), columns_as(_RISKS), told),
+    }
     return Artefacts(tables, {"frontier": PaperFigure(figure, frame, "verdicts kept by calls")})
 
 
@@ -116,9 +111,9 @@ def compared(
         for share in settings.shares:
             calls = round(share * own.calls)
             p = posteriors(own, first(order, calls), max(0, calls - size))
-            kept, change = float((true(p) == true(whole)).mean()), float(np.abs(p - whole).mean())
-            rows.append({"method": method, "share": share, "calls": calls, "kept": kept,
-                         "change": change})  # fmt: skip
+            row = {"method": method, "share": share, "calls": calls}
+            row["kept"] = float((true(p) == true(whole)).mean())
+            rows.append(row | {"change": float(np.abs(p - whole).mean())})
         step()
     looks = [first(found[VALUE], round(share * own.calls)) for share in settings.risks_at]
     stated = np.concatenate([stated_risks(own, by_fold, order, seed) for order in looks])
@@ -127,28 +122,9 @@ def compared(
     return rows, risk_rows(stated, changed, np.tile(response, len(looks)), seed)
 
 
-def risk_rows(
-    stated: Floats, changed: NDArray[np.bool_], response: Integers, seed: int
-) -> list[dict[str, Any]]:
-    """By class of the stated risk: claims, the mean risk stated, and the share that changes.
-
-    The share has an interval over responses, whose claims are dependent.
-    """
-    rows = []
-    for k, edge in enumerate(_EDGES):
-        of = np.searchsorted(_EDGES, stated) == k
-        if not of.any():
-            continue
-        sums, sizes = np.bincount(response[of], changed[of]), np.bincount(response[of])
-        share = named("changed", mean_of_clusters(sums[sizes > 0], sizes[sizes > 0], seed))
-        rows.append({"most": edge, "claims": int(of.sum()), "stated": float(stated[of].mean())}
-                    | share)  # fmt: skip
-    return rows
-
-
 def _kept_table(frame: pd.DataFrame) -> Table:
     wide = frame.pivot_table("kept", ["data", "variant", "share", "calls"], "method").reset_index()
-    shown = (Column(method, method, digits=3) for method in dict.fromkeys(frame["method"]))
-    columns = (*columns_as("data | variant | share:2 share of calls | calls:0"), *shown)
+    columns = columns_as("data | variant | share:2 share of calls | calls:0")
+    columns += tuple(Column(name, name, digits=3) for name in dict.fromkeys(frame["method"]))
     title = "Share of verdicts that are those of all calls, by the order in which pairs are asked."
     return Table(wide, columns, title)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,9 @@ from calibration.unasked import (
 )
 from calibration.unasked.law import TIE
 from calibration.validation import Floats, Integers
+from experiments.analyses.interval_values import mean_of_clusters
 from experiments.evaluators.unasked import Askable, answers_of, askable, overlap, with_asked
+from experiments.findings.table import named
 from factormodels.claims import Relation, RelationKind
 from factormodels.extraction.relation_models.consensus import Alike
 from factormodels.fact_graph import FactGraph
@@ -33,6 +36,10 @@ VALUE, WORDS = "value", "value, words too"
 
 HINDSIGHT = "answers known"
 """The order of who knows every answer: what any order can hope for."""
+
+
+_EDGES = (0.02, 0.05, 0.2, 0.5, 1.0)
+"""Where classes of the stated risk end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,6 +250,25 @@ def stated_risks(own: Recorded, by_fold: Sequence[AnswerLaw], order: Asked, seed
         state, odds = replay(law, pairs, told, order.pair[order.response == number])
         risks.append(stated_risk(law, pairs, state, odds, told.weight, seed=seed))
     return np.concatenate(risks)
+
+
+def risk_rows(
+    stated: Floats, changed: NDArray[np.bool_], response: Integers, seed: int
+) -> list[dict[str, Any]]:
+    """By class of the stated risk: claims, the mean risk stated, and the share that changes.
+
+    The share has an interval over responses, whose claims are dependent.
+    """
+    rows = []
+    for k, edge in enumerate(_EDGES):
+        of = np.searchsorted(_EDGES, stated) == k
+        if not of.any():
+            continue
+        sums, sizes = np.bincount(response[of], changed[of]), np.bincount(response[of])
+        share = named("changed", mean_of_clusters(sums[sizes > 0], sizes[sizes > 0], seed))
+        row = {"most": edge, "claims": int(of.sum()), "stated": float(stated[of].mean())}
+        rows.append(row | share)
+    return rows
 
 
 def true(p: Floats) -> NDArray[np.bool_]:
