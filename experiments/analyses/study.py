@@ -6,7 +6,7 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, field
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator
@@ -17,7 +17,7 @@ from experiments.analyses.published import STEM, compare_published, published_nu
 from experiments.analyses.registry import Analysis, analysis, names
 from experiments.findings.artefacts import Artefacts, Origin, write_artefacts
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
-from experiments.study.config import STRICT, Seed, VenueName, file_name, known
+from experiments.study.config import STRICT, Seed, VenueName, file_name, known, without_folders
 from experiments.study.files import MANIFEST, publish, temporary_folder
 from experiments.study.manifest import manifest, manifest_text
 from experiments.study.reading import RawStudy, expand_shorthands, model_of
@@ -70,7 +70,7 @@ class LoadedAnalysis:
         plain: dict[str, Any] = json.loads(
             json.dumps({**asdict(self.study), "settings": asdict(self.settings)}, default=str)
         )
-        return {key: _without_folders(value) for key, value in plain.items()}
+        return {key: without_folders(value) for key, value in plain.items()}
 
     def origin(self) -> Origin:
         """What its artefacts say of where they come from."""
@@ -140,14 +140,3 @@ def _parts(raw: Mapping[str, Any]) -> tuple[AnalysisStudy, Analysis, Any]:
     settings = dict(study.settings)
     expand_shorthands(settings)
     return study, chosen, model_of(chosen.settings, settings, beneath=("settings",))
-
-
-def _without_folders(plain: Any) -> Any:
-    if isinstance(plain, dict):
-        return {
-            key: PurePath(value).name
-            if key == "path" and isinstance(value, str)
-            else _without_folders(value)
-            for key, value in plain.items()
-        }
-    return [_without_folders(item) for item in plain] if isinstance(plain, list) else plain

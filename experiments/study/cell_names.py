@@ -13,14 +13,8 @@ NO_GRAPH = "none"
 
 
 CELL = (
-    "dataset",
-    "variant",
-    "relation_model",
-    "encoding",
-    "prior",
-    "strength",
-    "backend_label",
-    "seed",
+    *("dataset", "variant", "relation_model", "encoding", "prior", "strength"),
+    *("backend_label", "seed"),
 )
 """Columns that tell the cells of a study apart."""
 

@@ -891,16 +891,8 @@ class Report:
 # --- The study --------------------------------------------------------------------------------
 
 PRESENTATION = (
-    "description",
-    "selections",
-    "unlabelled",
-    "k",
-    "measures",
-    "significance",
-    "reliability",
-    "report",
-    "venue",
-    "outputs",
+    *("description", "selections", "unlabelled", "k", "measures", "significance"),
+    *("reliability", "report", "venue", "outputs"),
 )
 """Keys that no posterior depends on: they may change between a run and its resumption."""
 
@@ -1105,13 +1097,7 @@ def as_plain(study: Study) -> dict[str, Any]:
     """
     # By way of JSON, so that it equals what a manifest gives when it is read back: tuples are
     # lists.
-    plain: dict[str, Any] = json.loads(json.dumps(asdict(study)))
-    for part in (*plain["datasets"], *plain["selections"], *plain["relation_models"]):
-        for key in ("path", "templates"):
-            if part.get(key) is not None:
-                # Its folder tells of the machine; whether the content is the same, the hash of the
-                # data says.
-                part[key] = PurePath(part[key]).name
+    plain: dict[str, Any] = without_folders(json.loads(json.dumps(asdict(study))))
     for dataset in plain["datasets"]:
         # Hashes of studies that say nothing of it are what they were before there was the key.
         if dataset["variants"] is None:
@@ -1119,10 +1105,24 @@ def as_plain(study: Study) -> dict[str, Any]:
     for assessor in plain["assessors"]:
         if assessor["of"] is None:
             del assessor["of"]
-    if plain["prompts"] is not None:
-        plain["prompts"] = PurePath(plain["prompts"]).name
     without_access(plain)
     return plain
+
+
+def without_folders(plain: Any) -> Any:
+    """Plain data whose files and folders have their names alone.
+
+    The folders around them tell of the machine; whether the content is the same, the hash of the
+    data says.
+    """
+    if isinstance(plain, dict):
+        return {
+            key: PurePath(value).name
+            if key in ("path", "templates", "prompts") and isinstance(value, str)
+            else without_folders(value)
+            for key, value in plain.items()
+        }
+    return [without_folders(item) for item in plain] if isinstance(plain, list) else plain
 
 
 def config_hash(study: Study) -> str:

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from experiments.settings.backend_settings import build_backend, setting_types
-from experiments.study.cell_names import NO_GRAPH, RECORDED
+from experiments.study.cell_names import CELL, NO_GRAPH, RECORDED
 from experiments.study.config import BackendChoice, Priors, PriorSetting, Study, allows
 from experiments.study.reading import LoadedStudy
 from factormodels.errors import MissingDependencyError
@@ -82,16 +82,9 @@ class StudyCell:
 
     def key(self) -> dict[str, Any]:
         """What tells it from the other cells, by column of the rows."""
-        return {
-            "dataset": self.dataset,
-            "variant": self.view.variant,
-            "relation_model": self.view.relation_model,
-            "encoding": self.view.encoding,
-            "prior": self.view.prior.title,
-            "strength": self.view.strength,
-            "backend_label": self.algorithm.title,
-            "seed": self.algorithm.seed,
-        }
+        of_view = self.view.variant, self.view.relation_model, self.view.encoding
+        rest = self.view.prior.title, self.view.strength, self.algorithm.title, self.algorithm.seed
+        return dict(zip(CELL, (self.dataset, *of_view, *rest), strict=True))
 
 
 def absent_backends(cells: Iterable[StudyCell]) -> dict[str, str]:
@@ -155,25 +148,18 @@ def cells(study: Study, chosen: Sequence[StudyAlgorithm]) -> tuple[StudyCell, ..
                 for view in views
                 if dataset.variants is None or view.variant in dataset.variants
                 for algorithm in inferring
-                if _takes_part(study.backends[algorithm.choice], dataset.title, view)
+                if _takes_part(study, StudyCell(dataset.title, view, algorithm))
             ),
             *(StudyCell(dataset.title, NO_VIEW, assessor) for assessor in judging),
         )
     )
 
 
-def _takes_part(choice: BackendChoice, dataset: str, view: GraphView) -> bool:
-    return all(
-        allows(choice, dimension, value)
-        for dimension, value in (
-            ("datasets", dataset),
-            ("variants", view.variant),
-            ("relation_models", view.relation_model),
-            ("encodings", view.encoding),
-            ("priors", view.prior.title),
-            ("strengths", view.strength),
-        )
-    )
+def _takes_part(study: Study, cell: StudyCell) -> bool:
+    choice = study.backends[cell.algorithm.choice]
+    # Which seeds it takes, its algorithms say.
+    asked = {name: value for name, value in cell.key().items() if name in CELL[:6]}
+    return all(allows(choice, f"{name}s", value) for name, value in asked.items())
 
 
 def _of_each_seed(

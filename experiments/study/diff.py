@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -212,20 +212,13 @@ def tables_of(folder: Path) -> Findings:
 
 def as_rows(difference: RunDifference) -> list[dict[str, Any]]:
     """One row per cell and measure, or per cell where none moved."""
-    return [row for cell in difference.cells for row in _cell_rows(cell)]
-
-
-def _cell_rows(cell: CellChange) -> list[dict[str, Any]]:
-    facts = {
-        **cell.key,
-        **{name: value for name, value in asdict(cell).items() if name.startswith("n_")},
-        "max_difference": cell.max_difference,
-        "mean_difference": cell.mean_difference,
-        "failed_before": cell.failed_before,
-        "failed_after": cell.failed_after,
-    }
-    none = dict.fromkeys(("measure", "before", "after", "difference", "lower", "upper"))
-    return [{**facts, **asdict(one)} for one in cell.measures] or [{**facts, **none}]
+    none = dict.fromkeys(field.name for field in fields(MeasureChange))
+    rows = []
+    for cell in difference.cells:
+        facts = asdict(cell)
+        own = facts.pop("key") | facts
+        rows += [own | one for one in own.pop("measures") or [none]]
+    return rows
 
 
 def setting_changes(before: Path, after: Path) -> tuple[SettingChange, ...]:

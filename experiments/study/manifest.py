@@ -23,28 +23,9 @@ from factormodels.io.guarded_opening import opened
 from factormodels.io.plain_yaml import plain_hash
 
 _PACKAGES = (
-    "distributed",
-    "jax",
-    "jaxlib",
-    "litellm",
-    "llvmlite",
-    "matplotlib",
-    "networkx",
-    "numba",
-    "numpy",
-    "numpyro",
-    "pandas",
-    "pgmax",
-    "pgmpy",
-    "pyagrum",
-    "pyarrow",
-    "pydantic",
-    "pyro-ppl",
-    "PyYAML",
-    "scikit-learn",
-    "scipy",
-    "statsmodels",
-    "torch",
+    *("distributed", "jax", "jaxlib", "litellm", "llvmlite", "matplotlib", "networkx", "numba"),
+    *("numpy", "numpyro", "pandas", "pgmax", "pgmpy", "pyagrum", "pyarrow", "pydantic"),
+    *("pyro-ppl", "PyYAML", "scikit-learn", "scipy", "statsmodels", "torch"),
 )
 
 

@@ -330,11 +330,7 @@ def _at(chosen: Sequence[StudyCell], positions: Iterable[int]) -> list[StudyCell
 
 def failures_of(planned: StudyDesign, finished: FinishedUnits) -> list[UnitFailure]:
     """The units that failed, in the order of the study."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    failed = finished.table.filter(pc.is_in(finished.table["status"], pa.array(UNANSWERED)))
-    return _failures(planned, failed)
+    return _failures(planned, finished.table, UNANSWERED)
 
 
 def bounded_of(planned: StudyDesign, finished: FinishedUnits) -> dict[str, int]:
@@ -415,7 +411,7 @@ def _keep(
     """Keep encoded units, and tell of them."""
     run.keep(units)
     batch = decode(units)
-    report(Progress(batch.num_rows, tuple(_failures_in(planned, batch))))
+    report(Progress(batch.num_rows, tuple(_failures(planned, batch, (FAILED,)))))
 
 
 _DIED = (
@@ -461,19 +457,18 @@ def _done(planned: StudyDesign, finished: FinishedUnits) -> list[np.ndarray]:
     return done
 
 
-def _failures_in(planned: StudyDesign, batch: Any) -> list[UnitFailure]:
+def _failures(planned: StudyDesign, table: Any, ended: Sequence[str]) -> list[UnitFailure]:
+    """The units of a table that ended in one of some ways."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     # The usual case, for which no rows need to be copied.
-    if batch["error"].null_count == batch.num_rows:
+    if table["error"].null_count == table.num_rows:
         return []
-    return _failures(planned, batch.filter(pc.equal(batch["status"], FAILED)))
-
-
-def _failures(planned: StudyDesign, table: Any) -> list[UnitFailure]:
+    failed = table.filter(pc.is_in(table["status"], pa.array(ended)))
     graphs: Mapping[str, StudyData] = {dataset.name: dataset for dataset in planned.data}
-    columns = (table[name].to_pylist() for name in ("cell", "response", "error"))
     result = []
+    columns = (failed[name].to_pylist() for name in ("cell", "response", "error"))
     for number, response, error in zip(*columns, strict=True):
         cell = planned.cells[number]
         result.append(UnitFailure(cell, graphs[cell.dataset].graphs[response].id, error))

@@ -106,8 +106,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
             atoms = labelled_atoms(graphs, data.name)
             found: Found = {}
             for number, view in enumerate(asked.views):
-                head: dict[str, Any] = {"dataset": data.name, "variant": view.variant}
-                head["encoding"] = view.title
+                head = {"dataset": data.name, "variant": view.variant, "encoding": view.title}
                 place = f"{context.where}: settings.data[{at}].views[{number}].backends"
                 backends = built_backends(view.backends, place)
                 if view.learned:
@@ -126,7 +125,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
                     p = claim_posteriors(viewed, view.encoding, backend)[atoms.kept]
                     found[view.variant, view.title, label] = p
                     error = error_row(p, known, atoms, seed)
-                    rows["errors"].append(head | {"backend": label} | error)
+                    rows["errors"].append({**head, "backend": label, **error})
                     step()
             for name, make in MADE.items():
                 rows[name] += [{"dataset": data.name} | row for row in make(found, atoms, seed)]
