@@ -49,7 +49,7 @@ from experiments.study import significance
 from experiments.study import study_table as tables
 from experiments.study.config import config_hash
 from experiments.study.reading import read_raw, validated
-from experiments.study.runner import Execution, design, run_study
+from experiments.study.runner import design, run_study
 
 NOTEBOOK = "09_writing_the_paper"
 SEED = 0
@@ -66,7 +66,7 @@ overrides = [f"seed={SEED}", f"significance.resamples={2_000 if fast() else 10_0
 loaded = validated(read_raw(STUDY, overrides))
 study = loaded.study
 folder = results_folder(NOTEBOOK)
-results, _ = run_study(design(loaded), folder, Execution(workers=1), overwrite=True)
+results, _ = run_study(design(loaded), folder, workers=1, overwrite=True)
 origin = Origin(study.study, config_hash(study))
 manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
 print(f"{len(results.files)} files; the hash of what was asked is {manifest['config_sha256']}.")

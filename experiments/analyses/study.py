@@ -77,19 +77,6 @@ class LoadedAnalysis:
         return Origin(self.study.study, plain_hash(self.plain()))
 
 
-@dataclasses.dataclass(frozen=True)
-class AnalysisResults:
-    """What an analysis has written.
-
-    Attributes:
-        artefacts: the tables and figures.
-        files: the files, the manifest last.
-    """
-
-    artefacts: Artefacts
-    files: tuple[Path, ...]
-
-
 def load_analysis(raw: RawStudy) -> LoadedAnalysis:
     """The study that plain data stand for.
 
@@ -102,13 +89,16 @@ def load_analysis(raw: RawStudy) -> LoadedAnalysis:
 
 def run_analysis(
     loaded: LoadedAnalysis, folder: Path, track: Tracker = untracked
-) -> AnalysisResults:
+) -> tuple[Artefacts, tuple[Path, ...]]:
     """Run an analysis and write its tables, its figures and a manifest, all of them or none.
 
     Args:
         loaded: the study.
         folder: an existing folder; files of another run's manifest in it are removed.
         track: shows progress.
+
+    Returns:
+        The tables and figures, and their files, the manifest last.
 
     Raises:
         InputError: for bad data, or a folder that cannot be written.
@@ -130,7 +120,7 @@ def run_analysis(
         files.append(place / MANIFEST)
         write_text(files[-1], manifest_text(document))
         publish(files, folder)
-    return AnalysisResults(artefacts, tuple(folder / file.name for file in files))
+    return artefacts, tuple(folder / file.name for file in files)
 
 
 def _parts(raw: Mapping[str, Any]) -> tuple[AnalysisStudy, Analysis, Any]:

@@ -164,12 +164,11 @@ def _analysis(raw: RawStudy, settings: RunSettings) -> Findings:
         tables = {"study": nothing}
         return Findings(loaded.study.study, said, tables, unshown=("study",), written=())
     with results_folder(folder):
-        results = run_analysis(loaded, folder, watcher().steps)
-    found = results.artefacts
+        found, files = run_analysis(loaded, folder, watcher().steps)
     return Findings(
         *(loaded.study.study, found.remarks, found.tables),
         draw=lambda: found.figures,
-        written=results.files,
+        written=files,
     )
 
 
@@ -180,7 +179,7 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
     from experiments.pages.writing import write_pages
     from experiments.study.files import study_folder
     from experiments.study.rows import read_rows
-    from experiments.study.runner import Execution, bounded_of, design, failures_of, run_study
+    from experiments.study.runner import bounded_of, design, failures_of, run_study
     from experiments.study.workers import process_pool
     from factormodels.extraction.language_model.accounting import Ledger
 
@@ -194,7 +193,8 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
             results, finished = run_study(
                 planned,
                 folder,
-                Execution(settings.workers, settings.dask),
+                workers=settings.workers,
+                dask=settings.dask,
                 only=settings.only,
                 resume=settings.resume or settings.retry_failed,
                 overwrite=settings.overwrite,

@@ -335,21 +335,22 @@ def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Itera
     index = before.index[mine][both]
     for name in UNLABELLED:
         # The later run first: a rise has a positive sign.
-        sums = [
+        second, first = (
             _means(np.where(p > 0.5, 1.0, 0.0) if name == "precision" else p, index)
             for p in (after.p[its][both], before.p[mine][both])
-        ]
-        now, was, *ends = moved(*sums, scoring.seed)
+        )
+        now, was, *ends = moved(second, first, scoring.seed)
         yield MeasureChange(name, was, now, now - was, *ends)
     # An unlabelled claim is left out rather than refused: the runs themselves were not.
     policy = "exclude" if scoring.policy == "error" else scoring.policy
-    first, second, y, responses = labelled_pair(before, after, policy)
+    p, other, y, responses = labelled_pair(before, after, policy)
     if not len(y):
         return
-    sides = [judged_claims(each, y, responses, scoring.k) for each in (second, first)]
+    sides = [judged_claims(each, y, responses, scoring.k) for each in (other, p)]
     for name in LABELLED:
         try:
-            now, was, *ends = moved(*map(REGISTRY[name].sums, sides), scoring.seed)
+            second, first = map(REGISTRY[name].sums, sides)
+            now, was, *ends = moved(second, first, scoring.seed)
         except InputError:
             continue  # An infinite log loss has no difference.
         yield MeasureChange(name, was, now, now - was, *ends)

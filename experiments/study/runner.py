@@ -123,20 +123,6 @@ class StudyDesign:
 
 
 @dataclass(frozen=True)
-class Execution:
-    """Where the units are run.
-
-    Attributes:
-        workers: number of processes; 1: this one; None: this one, then as many as there are
-            processors once that pays.
-        dask: address of a Dask scheduler, in their place.
-    """
-
-    workers: int | None = None
-    dask: str | None = None
-
-
-@dataclass(frozen=True)
 class UnitFailure:
     """A unit that failed.
 
@@ -202,8 +188,9 @@ def n_finished(folder: Path, planned: StudyDesign) -> list[int]:
 def run_study(
     planned: StudyDesign,
     folder: Path,
-    execution: Execution,
     *,
+    workers: int | None = None,
+    dask: str | None = None,
     only: Iterable[str] = (),
     resume: bool = False,
     overwrite: bool = False,
@@ -220,7 +207,9 @@ def run_study(
     Args:
         planned: the study.
         folder: the folder of the results.
-        execution: where the units are run.
+        workers: number of processes; 1: this one; None: this one, then as many as there are
+            processors once that pays.
+        dask: address of a Dask scheduler, in their place.
         only: which cells, as `select` takes them.
         resume: go on with the units that the folder holds.
         overwrite: drop whatever run the folder holds.
@@ -271,7 +260,8 @@ def run_study(
             if judged:
                 _keep(planned, encode(judged), run, report)
             if queue.left:
-                _run_units(planned, queue, execution, pool, run, report)
+                outcomes = _outcomes(planned, queue, workers, dask, pool)
+                _run_units(planned, queue, outcomes, run, report)
         # Read back from the store rather than collected along the way, so that a run in one go
         # and a resumed one write the same results.
         finished = read_finished(folder, planned.plan(), sizes)
@@ -381,15 +371,14 @@ def _ask(
 def _run_units(
     planned: StudyDesign,
     queue: TaskQueue,
-    execution: Execution,
-    pool: ProcessPoolExecutor | None,
+    outcomes: Outcomes,
     run: OpenRun,
     report: Callable[[Progress], None],
 ) -> None:
-    """Run the queue's units where `execution` says, each result into the store as it comes."""
+    """Run the queue's units, each result into the store as it comes."""
     # If this loop is left by an error or an interrupt, the generator must clean up at once: it ends
     # the worker processes.
-    with closing(_outcomes(planned, queue, execution, pool)) as outcomes:
+    with closing(outcomes):
         for task, answer in outcomes:
             if answer is None:
                 # Its units are back in the queue, to be tried one at a time.
@@ -421,19 +410,23 @@ _DIED = (
 
 
 def _outcomes(
-    planned: StudyDesign, queue: TaskQueue, execution: Execution, pool: ProcessPoolExecutor | None
+    planned: StudyDesign,
+    queue: TaskQueue,
+    workers: int | None,
+    dask: str | None,
+    pool: ProcessPoolExecutor | None,
 ) -> Outcomes:
     """The way tasks are run: on Dask, in processes, here, or here first and then in processes."""
     backends = planned.backends
-    if execution.dask is not None:
-        return on_dask(queue.take, execution.dask, backends)
+    if dask is not None:
+        return on_dask(queue.take, dask, backends)
     # Not os.cpu_count(): a container or a batch job may use fewer processors than the machine has.
     processors = len(os.sched_getaffinity(0))
-    if execution.workers is not None and execution.workers > 1:
-        return in_processes(queue.take, execution.workers, backends, pool)
+    if workers is not None and workers > 1:
+        return in_processes(queue.take, workers, backends, pool)
     # After that no unit's seconds hold the loading of a library or the compilation of a kernel.
     warm_up_units(backends)
-    if execution.workers == 1 or processors == 1:
+    if workers == 1 or processors == 1:
         return in_this_process(queue.take)
     return at_first_here(queue.take, lambda: queue.left, processors, backends)
 

@@ -19,7 +19,7 @@ import pandas as pd
 
 from experiments.study.reading import load_study
 from experiments.study.resumption import UNITS
-from experiments.study.runner import Execution, StudyDesign, design, run_study
+from experiments.study.runner import StudyDesign, design, run_study
 from experiments.study.units import decode, encode
 from factormodels.io.result_store import STORE, read_store
 from inference import get_backend
@@ -34,7 +34,7 @@ def attempt(planned: StudyDesign, out: Path) -> int:
     if process == 0:
         code = 1
         try:
-            run_study(planned, out, Execution(workers=1), resume=True)
+            run_study(planned, out, workers=1, resume=True)
             code = 0
         finally:
             os._exit(code)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pydantic.dataclasses import dataclass
 
@@ -111,7 +111,7 @@ def instances(
         yield from networks(context.folder / text)
 
 
-SHOWN = {
+SHOWN: Mapping[str, Callable[[Any], str]] = {
     "seconds": duration,
     **dict.fromkeys(("mean_error", "max_error"), tiny),
     **dict.fromkeys(("log_z_error", "furthest"), partial(tiny, sign="+")),

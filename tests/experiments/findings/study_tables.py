@@ -95,7 +95,7 @@ def main(studies: list[str]) -> None:
     for study in studies:
         with TemporaryDirectory() as folder:
             loaded = load_analysis(read_raw(study))
-            tables = run_analysis(loaded, Path(folder)).artefacts.tables
+            tables = run_analysis(loaded, Path(folder))[0].tables
         found += [{"studies": [study], **plain(table)} for table in tables.values()]
     keep(found)
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from experiments.study.reading import load_study
-from experiments.study.runner import Execution, Progress, StudyDesign, design, run_study
+from experiments.study.runner import Progress, StudyDesign, design, run_study
 from factormodels.errors import InputError
 from tests.experiments import strange
 from tests.experiments.conftest import study_file
@@ -61,11 +61,12 @@ def test_a_worker_that_dies_costs_nothing(planned: StudyDesign, tmp_path: Path) 
 
             yield report
 
-        where = Execution(dask=cluster.scheduler_address)
-        _, finished = run_study(planned, tmp_path / "dask", where, monitor=killing)
+        _, finished = run_study(
+            planned, tmp_path / "dask", dask=cluster.scheduler_address, monitor=killing
+        )
     assert killed
     assert finished.statuses() == {"converged": 240, "exact": 120}
-    run_study(planned, tmp_path / "here", Execution(workers=1))
+    run_study(planned, tmp_path / "here", workers=1)
     assert_same_files(tmp_path / "here", tmp_path / "dask")
     learned = [tmp_path / folder / "priors.csv" for folder in ("here", "dask")]
     assert learned[0].read_bytes() == learned[1].read_bytes()
@@ -73,5 +74,5 @@ def test_a_worker_that_dies_costs_nothing(planned: StudyDesign, tmp_path: Path) 
 
 def test_an_address_where_nobody_answers_is_refused(planned: StudyDesign, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"--dask nowhere: no Dask scheduler answers there"):
-        run_study(planned, tmp_path / "out", Execution(dask="nowhere"))
+        run_study(planned, tmp_path / "out", dask="nowhere")
     assert not (tmp_path / "out").exists()

@@ -16,7 +16,7 @@ from experiments.study.cell_names import CELL
 from experiments.study.diff import compare_runs
 from experiments.study.reading import load_study
 from experiments.study.rows import RowsFile, as_xarray, read_rows
-from experiments.study.runner import Execution, design, run_study
+from experiments.study.runner import design, run_study
 from tests.experiments.conftest import invoke, study_file
 
 STUDY = """
@@ -39,7 +39,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     path = str(study_file(folder, STUDY))
     for name, overrides in (("a", []), ("b", ["priors.context=0.6"])):
         study = load_study(path, overrides)
-        run_study(design(study), folder / name, Execution(workers=1))
+        run_study(design(study), folder / name, workers=1)
     return folder / "a", folder / "b"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from experiments.study.reading import load_study
-from experiments.study.runner import Execution, StudyDesign, design, run_study
+from experiments.study.runner import StudyDesign, design, run_study
 from tests.experiments import strange
 from tests.experiments.conftest import cluster_here, study_file
 from tests.experiments.killed_run import deaths
@@ -36,7 +36,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The study's file, beside the folder `undisturbed` of a run in one process."""
     path = study_file(tmp_path_factory.mktemp("study"), STUDY)
     strange.register_all()
-    run_study(planned(path), path.parent / "undisturbed", Execution(workers=1))
+    run_study(planned(path), path.parent / "undisturbed", workers=1)
     yield path
     strange.unregister_all()
 
@@ -63,8 +63,8 @@ def test_ten_deaths_change_no_byte_of_the_tables(study: Path, tmp_path: Path) ->
 
 
 def test_processes_and_a_cluster_give_the_same_files(study: Path, tmp_path: Path) -> None:
-    run_study(planned(study), tmp_path / "two", Execution(workers=2))
+    run_study(planned(study), tmp_path / "two", workers=2)
     assert_undisturbed(study, tmp_path / "two")
     with cluster_here(1) as address:
-        run_study(planned(study), tmp_path / "dask", Execution(dask=address))
+        run_study(planned(study), tmp_path / "dask", dask=address)
     assert_undisturbed(study, tmp_path / "dask")

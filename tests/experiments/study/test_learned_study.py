@@ -24,7 +24,7 @@ from calibration.learned_potentials.learned import LearnedPotentials
 from calibration.learned_potentials.terms import Potentials, probability, temperature
 from experiments.study.reading import load_study
 from experiments.study.rows import read_rows
-from experiments.study.runner import Execution, Progress, StudyDesign, design, run_study
+from experiments.study.runner import Progress, StudyDesign, design, run_study
 from experiments.study.units import strengthened
 from factormodels import FactGraph, InputError, write_many
 from factormodels.datasets import load
@@ -83,7 +83,7 @@ def posteriors(folder: Path, **cell: Any) -> pd.Series:
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run of `STUDY` in one process, without a pause."""
     folder = tmp_path_factory.mktemp("learned")
-    run_study(planned(folder, responses()), folder / "out", Execution(workers=1))
+    run_study(planned(folder, responses()), folder / "out", workers=1)
     return folder / "out"
 
 
@@ -148,7 +148,7 @@ def test_what_responses_without_labels_alone_hold_stays_as_it_is(tmp_path: Path)
     held = {r.kind.value for g in graphs if g.atoms[0].label is None for r in g.relations}
     assert held == {"entailment", "contradiction"}
     study = planned(tmp_path, only_entailed, STUDY.replace("[FR1, FR2]", "[given]"))
-    run_study(study, tmp_path / "out", Execution(workers=1))
+    run_study(study, tmp_path / "out", workers=1)
     table = pd.read_csv(tmp_path / "out" / "priors.csv").set_index("parameter")
     alone = table.loc["temperature[contradiction]"]
     assert (alone.estimate == 1.0).all()
@@ -161,7 +161,7 @@ def test_no_response_sees_its_own_labels(run: Path, tmp_path: Path) -> None:
     turned = replace(graphs[2], atoms=tuple(replace(a, label=not a.label) for a in graphs[2].atoms))
     graphs[2] = turned
     text = STUDY.replace("[implication, conditional]", "[conditional]")
-    run_study(planned(tmp_path, graphs, text), tmp_path / "out", Execution(workers=1))
+    run_study(planned(tmp_path, graphs, text), tmp_path / "out", workers=1)
     for view in ("FR1", "FR2"):
         before, after = (
             posteriors(out, prior="learned", variant=view, encoding="conditional")
@@ -180,7 +180,7 @@ def test_no_response_sees_its_own_labels(run: Path, tmp_path: Path) -> None:
 def test_strengths_act_on_what_was_learned(tmp_path: Path) -> None:
     text = STUDY.replace("[FR1, FR2]", "[FR2]").replace("seed: 4", "seed: 4\nstrengths: [1, 3]")
     graphs = responses()
-    run_study(planned(tmp_path, graphs, text), tmp_path / "out", Execution(workers=1))
+    run_study(planned(tmp_path, graphs, text), tmp_path / "out", workers=1)
     chosen = Potentials(relations=temperature("kind"))
     learned = fit_potentials(viewed("FR2"), chosen)
     graph = learned.apply(next(g for g in viewed("FR2") if g.atoms[0].label is None))
@@ -214,7 +214,7 @@ def test_what_is_fixed_beside_what_is_learned(tmp_path: Path) -> None:
     )
     study = planned(tmp_path, responses(), text)
     assert [prior.title for prior in study.study.prior_settings] == ["default", "learned atom=0.3"]
-    run_study(study, tmp_path / "out", Execution(workers=1))
+    run_study(study, tmp_path / "out", workers=1)
     table = pd.read_csv(tmp_path / "out" / "priors.csv")
     assert set(table.parameter) == {"probability[contradiction]", "probability[entailment]"}
     rows = posteriors(
@@ -258,39 +258,37 @@ def test_a_run_that_goes_on_fits_nothing_again(
     with monkeypatch.context() as patch:
         patch.setattr(CrossFitting, "without", dying)
         with pytest.raises(KeyboardInterrupt):
-            run_study(study, out, Execution(workers=1))
+            run_study(study, out, workers=1)
     told: list[str] = []
     with pytest.raises(KeyboardInterrupt):
-        run_study(
-            study, out, Execution(workers=1), resume=True, monitor=stopping, notice=told.append
-        )
+        run_study(study, out, workers=1, resume=True, monitor=stopping, notice=told.append)
     # Of four views the first was done, the second not.
     assert len(told) == 3
     monkeypatch.setattr(CrossFitting, "without", None)
     monkeypatch.setattr(CrossFitting, "whole", None)
-    run_study(study, out, Execution(workers=1), resume=True)
+    run_study(study, out, workers=1, resume=True)
     assert_same_run(run, out)
 
 
 def test_fits_that_are_gone_are_refused(tmp_path: Path) -> None:
     study, out = planned(tmp_path, responses(), ONE_VIEW), tmp_path / "out"
-    run_study(study, out, Execution(workers=1))
+    run_study(study, out, workers=1)
     with closing(sqlite3.connect(out / STORE)) as connection, connection:
         connection.execute("DELETE FROM kept WHERE kind = 'priors'")
     with pytest.raises(InputError, match=r"sqlite: the priors 'learned' of data .* are not in"):
-        run_study(study, out, Execution(workers=1), resume=True)
-    run_study(study, out, Execution(workers=1), overwrite=True)
+        run_study(study, out, workers=1, resume=True)
+    run_study(study, out, workers=1, overwrite=True)
 
 
 def test_other_ways_to_learn_are_another_run(tmp_path: Path) -> None:
-    run_study(planned(tmp_path, responses(), ONE_VIEW), tmp_path / "out", Execution(workers=1))
+    run_study(planned(tmp_path, responses(), ONE_VIEW), tmp_path / "out", workers=1)
     for text in (
         ONE_VIEW.replace("folds: 3", "folds: 4"),
         ONE_VIEW.replace("seed: 4", "seed: 5"),
     ):
         with pytest.raises(InputError, match=r"differs in (priors|seed)"):
             run_study(
-                planned(tmp_path, responses(), text), tmp_path / "out", Execution(1), resume=True
+                planned(tmp_path, responses(), text), tmp_path / "out", workers=1, resume=True
             )
 
 
@@ -399,7 +397,7 @@ def test_stances_go_to_other_processes(tmp_path: Path) -> None:
         "priors: {learned: {parameters: [probability], by: stance, folds: 3, penalty: 2}}\n"
     )
     path = study_file(tmp_path, text)
-    run_study(design(load_study(str(path))), tmp_path / "out", Execution(workers=2))
+    run_study(design(load_study(str(path))), tmp_path / "out", workers=2)
     table = pd.read_csv(tmp_path / "out" / "priors.csv")
     assert {"probability[refute]", "probability[completely-support]"} <= set(table.parameter)
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())

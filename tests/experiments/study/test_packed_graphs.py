@@ -17,7 +17,7 @@ from experiments.study.data import StudyData, load_data
 from experiments.study.files import ROWS
 from experiments.study.packed_graphs import PackedGraphs, PackedPart, Responses, hashed_text
 from experiments.study.reading import load_study
-from experiments.study.runner import Execution, design, run_study
+from experiments.study.runner import design, run_study
 from factormodels.claims import Atom, Context, Relation, RelationKind
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
@@ -127,11 +127,11 @@ def test_results_do_not_depend_on_where_the_data_are(
     tmp_path: Path, request: pytest.FixtureRequest, workers: int
 ) -> None:
     loaded = load_study(str(study_file(tmp_path, STUDY)))
-    run_study(design(loaded), tmp_path / "held", Execution(workers=1))
+    run_study(design(loaded), tmp_path / "held", workers=1)
     request.getfixturevalue("few_held")
     planned = design(loaded)
     assert all(isinstance(one.graphs, PackedGraphs) for one in planned.data)
-    run_study(planned, tmp_path / "stored", Execution(workers=workers))
+    run_study(planned, tmp_path / "stored", workers=workers)
     for name in ("summary.csv", "table.md", "short.tex"):
         held, stored = ((tmp_path / where / name).read_bytes() for where in ("held", "stored"))
         assert held == stored

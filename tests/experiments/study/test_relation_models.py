@@ -14,7 +14,7 @@ import pytest
 from experiments.study.config import LanguageModelChoice
 from experiments.study.reading import load_study
 from experiments.study.rows import read_rows
-from experiments.study.runner import Execution, StudyDesign, design, run_study
+from experiments.study.runner import StudyDesign, design, run_study
 from factormodels import read_many
 from factormodels.datasets import load
 from factormodels.errors import InputError
@@ -51,7 +51,7 @@ def planned(folder: Path, text: str = STUDY, *overrides: str) -> StudyDesign:
 def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run of `STUDY` in this process."""
     folder = tmp_path_factory.mktemp("here")
-    run_study(planned(folder), folder / "out", Execution(workers=1))
+    run_study(planned(folder), folder / "out", workers=1)
     return folder / "out"
 
 
@@ -102,7 +102,7 @@ def test_it_is_a_dimension_of_tables_and_tests(here: Path) -> None:
 
 def test_a_study_of_recorded_relations_shows_no_such_column(folder: Path) -> None:
     run_study(planned(folder, STUDY.replace(", lexical", "").split("significance")[0]),
-              folder / "out", Execution(workers=1))  # fmt: skip
+              folder / "out", workers=1)  # fmt: skip
     assert "relations" not in (folder / "out" / "table.md").read_text().splitlines()[6]
     assert json.loads((folder / "out" / "manifest.json").read_text())["models"] == {}
     with read_store(folder / "out" / STORE, "mend it") as store:
@@ -137,16 +137,16 @@ def test_no_pair_is_asked_twice(
 ) -> None:
     interrupted = counting(monkeypatch, fails_at=300)
     with pytest.raises(KeyboardInterrupt):
-        run_study(planned(tmp_path), tmp_path / "out", Execution(workers=1))
+        run_study(planned(tmp_path), tmp_path / "out", workers=1)
     with pytest.raises(InputError, match="0 of 36 units and 6 answers about its texts"):
-        run_study(planned(tmp_path), tmp_path / "out", Execution(workers=1))
+        run_study(planned(tmp_path), tmp_path / "out", workers=1)
     resumed = counting(monkeypatch)
-    run_study(planned(tmp_path), tmp_path / "out", Execution(workers=1), resume=True)
+    run_study(planned(tmp_path), tmp_path / "out", workers=1, resume=True)
     everything = [(pair.premise, pair.hypothesis) for pair in interrupted.asked + resumed.asked]
     assert len(everything) == len(set(everything)) > 300
     assert_same_files(here, tmp_path / "out")
     again = counting(monkeypatch)
-    run_study(planned(tmp_path), tmp_path / "out", Execution(workers=1), resume=True)
+    run_study(planned(tmp_path), tmp_path / "out", workers=1, resume=True)
     assert again.asked == []
 
 
@@ -183,7 +183,7 @@ def test_a_claim_of_which_every_relation_is_missing_has_no_posterior(
         "experiments.study.text_models.build_relation_model", lambda *_, **__: Losing()
     )
     text = STUDY.replace("[FR1, FR2, FR3]", "[FR2]").replace("[exact, lbp]", "[exact]")
-    run_study(planned(tmp_path, text), tmp_path / "out", Execution(workers=1))
+    run_study(planned(tmp_path, text), tmp_path / "out", workers=1)
     rows = read_rows(tmp_path / "out" / "rows.parquet")
     for model, lost in (("lexical", {"a1"}), ("recorded", set())):
         own = rows[rows["relation_model"] == model]
@@ -209,9 +209,9 @@ relation_models: [lexical]
 priors: {learned: {folds: 2, parameters: [atom_prior]}}
 outputs: [csv]
 """
-    run_study(planned(tmp_path, text), tmp_path / "found", Execution(workers=1))
+    run_study(planned(tmp_path, text), tmp_path / "found", workers=1)
     file = ["datasets=[{path: related.jsonl}]", "relation_models=recorded"]
-    run_study(planned(tmp_path, text, *file), tmp_path / "recorded", Execution(workers=1))
+    run_study(planned(tmp_path, text, *file), tmp_path / "recorded", workers=1)
     found, recorded = (p_of(tmp_path / name) for name in ("found", "recorded"))
     assert found == recorded
     assert len({p for *_, p in found}) > 20
@@ -231,14 +231,14 @@ datasets: [{path: graph.json}]
 relation_models: [recorded, {model: recorded, path: judged.jsonl}]
 outputs: [csv]
 """
-    run_study(planned(tmp_path, text), tmp_path / "out", Execution(workers=1))
+    run_study(planned(tmp_path, text), tmp_path / "out", workers=1)
     ((*_, without),) = p_of(tmp_path / "out", relation_model="recorded")
     ((*_, found),) = p_of(tmp_path / "out", relation_model="recorded:judged")
     # Figure 1 of the paper, worked out by hand; rounding alone is left.
     assert (without, found) == pytest.approx((0.5, 48 / 151), abs=1e-12)
     (tmp_path / "judged.jsonl").write_text("\n".join(lines[:1]))
     with pytest.raises(InputError, match=r"a run that differs in relation_models\[1\]"):
-        run_study(planned(tmp_path, text), tmp_path / "out", Execution(workers=1), resume=True)
+        run_study(planned(tmp_path, text), tmp_path / "out", workers=1, resume=True)
 
 
 def test_a_local_model_is_known_by_its_content(
@@ -257,17 +257,17 @@ def test_a_local_model_is_known_by_its_content(
     text = STUDY.replace("[recorded, lexical]", "[recorded, {model: nli, path: weights}]").replace(
         "relation_model: lexical", "relation_model: 'nli:weights'"
     )
-    run_study(planned(tmp_path, text), tmp_path / "out", Execution(workers=1))
+    run_study(planned(tmp_path, text), tmp_path / "out", workers=1)
     assert loaded == [tmp_path / "weights"]
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     told = manifest["models"]["relation_models"]["nli:weights"]
     assert str(tmp_path) not in json.dumps(manifest)
     assert len(told["sha256"]) == 64
-    run_study(planned(tmp_path, text), tmp_path / "out", Execution(workers=1), resume=True)
+    run_study(planned(tmp_path, text), tmp_path / "out", workers=1, resume=True)
     assert len(loaded) == 1, "nothing is left to be asked"
     (tmp_path / "weights" / "model.bin").write_bytes(b"two")
     with pytest.raises(InputError, match=r"differs in relation_models\[1\]"):
-        run_study(planned(tmp_path, text), tmp_path / "out", Execution(workers=1), resume=True)
+        run_study(planned(tmp_path, text), tmp_path / "out", workers=1, resume=True)
 
 
 def test_a_backend_may_be_for_some_relations_alone(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from experiments.study.reading import load_study
 from experiments.study.rows import read_rows
-from experiments.study.runner import Execution, Progress, design, failures_of, run_study
+from experiments.study.runner import Progress, design, failures_of, run_study
 from factormodels.factor_graph import FactorGraph
 from inference import Backend, Entry, Posterior, register, unregister
 from inference.exact.backend import Exact
@@ -80,7 +80,7 @@ def test_a_second_trial_that_is_cut_off_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study, out = design(load_study(str(study_file(tmp_path, STUDY)))), tmp_path / "out"
-    _, finished = run_study(study, out, Execution(workers=1))
+    _, finished = run_study(study, out, workers=1)
     failed = len(failures_of(study, finished))
     monkeypatch.setattr(Moody, "refuses", False)
     seen = []
@@ -96,19 +96,15 @@ def test_a_second_trial_that_is_cut_off_goes_on(
 
     monkeypatch.setattr("experiments.study.units._FIRST_UNITS", 2)
     with pytest.raises(KeyboardInterrupt):
-        run_study(
-            study, out, Execution(workers=1), resume=True, retry_failed=True, monitor=stopping
-        )
-    _, finished = run_study(study, out, Execution(workers=1), resume=True)
+        run_study(study, out, workers=1, resume=True, retry_failed=True, monitor=stopping)
+    _, finished = run_study(study, out, workers=1, resume=True)
     done = failed - len(failures_of(study, finished))
     assert 0 < done < failed
     with pytest.raises(KeyboardInterrupt):
-        run_study(
-            study, out, Execution(workers=1), resume=True, retry_failed=True, monitor=stopping
-        )
+        run_study(study, out, workers=1, resume=True, retry_failed=True, monitor=stopping)
     assert seen == [(failed, 64 - failed), (failed - done, 64 - failed + done)]
-    run_study(study, out, Execution(workers=1), resume=True, retry_failed=True)
-    run_study(study, tmp_path / "fresh", Execution(workers=1))
+    run_study(study, out, workers=1, resume=True, retry_failed=True)
+    run_study(study, tmp_path / "fresh", workers=1)
     assert_same_files(tmp_path / "fresh", out)
 
 

@@ -21,7 +21,6 @@ from experiments.pages.writing import write_pages
 from experiments.study.reading import load_study
 from experiments.study.rows import read_rows
 from experiments.study.runner import (
-    Execution,
     Progress,
     StudyDesign,
     design,
@@ -73,7 +72,7 @@ def assert_same_files(one: Path, other: Path) -> None:
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run of `STUDY` in one process, without a pause."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    run_study(planned(folder), folder / "out", Execution(workers=1))
+    run_study(planned(folder), folder / "out", workers=1)
     return folder / "out"
 
 
@@ -96,7 +95,7 @@ def test_diagrams_have_no_titles_in_the_report_alone(tmp_path: Path) -> None:
         "study: s\ndatasets: [{name: demonstration, limit: 2}]\nvariants: [FR2]\n"
         "backends: [exact, lbp]\noutputs: [reliability, report]\n"
     )
-    run_study(planned(tmp_path, text), tmp_path / "out", Execution(), pages=write_pages)
+    run_study(planned(tmp_path, text), tmp_path / "out", pages=write_pages)
     names = {path.suffix for path in (tmp_path / "out").glob("reliability*")}
     # The figure, its LaTeX and Typst, and what it shows.
     assert names == {".pdf", ".png", ".tex", ".typ", ".csv"}
@@ -156,7 +155,7 @@ def finished_small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a study of a file of its own that has been run."""
     folder = tmp_path_factory.mktemp("small")
     write_many(load("worked-examples").graphs, folder / "data.jsonl")
-    run_study(planned(folder, SMALL), folder / "out", Execution())
+    run_study(planned(folder, SMALL), folder / "out")
     return folder
 
 
@@ -277,7 +276,7 @@ def test_a_unit_that_ends_its_process_fails_alone(tmp_path: Path) -> None:
     study = planned(tmp_path, text)
     sizes = {g.id: len(g.atoms) + len(g.contexts) for g in study.data[0].graphs}
     assert 0 < sum(size == 3 for size in sizes.values()) < len(sizes)
-    _, finished = run_study(study, tmp_path / "out", Execution(workers=2))
+    _, finished = run_study(study, tmp_path / "out", workers=2)
     failed = failures_of(study, finished)
     assert {one.response for one in failed} == {id_ for id_, size in sizes.items() if size == 3}
     assert {one.cell.algorithm.name for one in failed} == {"deadly"}

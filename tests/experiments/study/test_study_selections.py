@@ -18,7 +18,7 @@ from experiments.evaluators.selection_study import selection_study
 from experiments.study import selections
 from experiments.study.reading import load_study
 from experiments.study.rows import read_rows
-from experiments.study.runner import Execution, StudyDesign, design, run_study
+from experiments.study.runner import StudyDesign, design, run_study
 from factormodels import Atom, FactGraph, Relation, RelationKind, write_many
 from factormodels.datasets import load
 from factormodels.extraction.relation_models.lexical import LexicalRelations
@@ -52,7 +52,7 @@ def planned(folder: Path, text: str = STUDY) -> StudyDesign:
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run of `STUDY`."""
     folder = tmp_path_factory.mktemp("selections")
-    run_study(planned(folder), folder / "out", Execution(workers=1))
+    run_study(planned(folder), folder / "out", workers=1)
     return folder / "out"
 
 
@@ -167,9 +167,9 @@ def test_pieces_give_the_same_files(
     with monkeypatch.context() as patch:
         patch.setattr(selections, "select", dying)
         with pytest.raises(KeyboardInterrupt):
-            run_study(study, out, Execution(workers=1))
+            run_study(study, out, workers=1)
     assert count == 20
-    run_study(study, out, Execution(workers=1), resume=True)
+    run_study(study, out, workers=1, resume=True)
     assert_same_files(run, out)
     assert (out / "selections.csv").read_bytes() == (run / "selections.csv").read_bytes()
     assert len(pd.read_csv(out / "times.csv")) == 4
@@ -240,7 +240,7 @@ def test_recorded_relations_and_what_is_missing(tmp_path: Path) -> None:
         "  - {selection: core, relations: recorded}\n"
         "  - {selection: core, name: file, relations: recorded, path: judged.jsonl}\n"
     )
-    run_study(planned(tmp_path, text), tmp_path / "out", Execution(workers=1))
+    run_study(planned(tmp_path, text), tmp_path / "out", workers=1)
     table = pd.read_csv(tmp_path / "out" / "selections.csv")
     # Of six pairs one is recorded in g, of two none in h; the file has all.
     assert table.n_kept.tolist() == [2, 2, 2, 1]
@@ -302,7 +302,7 @@ def test_a_response_that_keeps_nothing_has_no_part_in_means(tmp_path: Path) -> N
         "study: s\ndatasets: [{path: own.jsonl}]\nvariants: [given]\nselections: [core]\n"
         "priors: {atom: [0.9, 0.2]}\noutputs: [latex]\n"
     )
-    run_study(planned(tmp_path, text), tmp_path / "out", Execution(workers=1))
+    run_study(planned(tmp_path, text), tmp_path / "out", workers=1)
     summary = pd.read_csv(tmp_path / "out" / "summary.csv")
     assert summary.selection.tolist() == ["core", "core"]
     assert summary.precision.tolist() == [1.0, 0.0]
@@ -334,7 +334,7 @@ def test_a_share_of_faithful_atoms_is_that_of_the_pipeline_s_stage(tmp_path: Pat
         "study: s\ndatasets: [demonstration]\noutputs: []\n"
         "selections: [{selection: core, share: 0.9, weights: informativeness}]\n"
     )
-    run_study(planned(tmp_path, text), tmp_path / "out", Execution(workers=1))
+    run_study(planned(tmp_path, text), tmp_path / "out", workers=1)
     found = pd.read_csv(tmp_path / "out" / "selections.csv").set_index("response").n_kept
     choices = CoreChoices(LexicalRelations(), "informativeness")
     fewer = 0
@@ -350,7 +350,7 @@ def test_other_settings_are_solved_anew(tmp_path: Path) -> None:
     counts = []
     for number, selection in enumerate(("core", "{selection: core, rule: both}")):
         study = planned(tmp_path, f"{text}selections: [{selection}]\n")
-        run_study(study, tmp_path / "out", Execution(workers=1), resume=bool(number))
+        run_study(study, tmp_path / "out", workers=1, resume=bool(number))
         counts.append(pd.read_csv(tmp_path / "out" / "selections.csv").n_kept.sum())
     assert counts[0] < counts[1]
     assert np.isfinite(counts).all()

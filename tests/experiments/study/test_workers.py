@@ -17,7 +17,7 @@ from experiments.evaluators.dask_cluster import WorkerError
 from experiments.study import data, packed_graphs, runner
 from experiments.study.packed_graphs import PackedPart
 from experiments.study.reading import load_study
-from experiments.study.runner import Execution, design, run_study
+from experiments.study.runner import design, run_study
 from experiments.study.units import Task
 from experiments.study.workers import in_processes, made_in_order, process_pool
 from factormodels import write_many
@@ -58,7 +58,7 @@ def study(tmp_path: Path) -> Path:
 @pytest.fixture
 def here(study: Path, tmp_path: Path) -> Path:
     """The folder of a run in one process, without a pause."""
-    run_study(design(load_study(str(study))), tmp_path / "here", Execution(workers=1))
+    run_study(design(load_study(str(study))), tmp_path / "here", workers=1)
     return tmp_path / "here"
 
 
@@ -75,7 +75,7 @@ def test_the_first_process_makes_no_data(
     monkeypatch.setattr(packed_graphs, "_unpacked", refuse)
     with process_pool(workers) as pool:
         planned = design(load_study(str(study)), pool)
-        run_study(planned, tmp_path / "out", Execution(workers=workers), pool=pool)
+        run_study(planned, tmp_path / "out", workers=workers, pool=pool)
     assert_same_files(here, tmp_path / "out")
     monkeypatch.undo()
     assert [one.sha256 for one in planned.data] == [
@@ -87,17 +87,16 @@ def test_an_interrupted_run_goes_on_with_the_same_data(
     study: Path, here: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    where = Execution(workers=2)
     with process_pool(2) as pool:
         planned = design(load_study(str(study)), pool)
         with pytest.raises(KeyboardInterrupt):
-            run_study(planned, out, where, monitor=lambda *_: stopping(40), pool=pool)
+            run_study(planned, out, workers=2, monitor=lambda *_: stopping(40), pool=pool)
     for left in (True, False):
         with process_pool(2) as pool:
             planned = design(load_study(str(study)), pool)
             assert 40 <= sum(runner.n_finished(out, planned)) <= 280
             assert (sum(runner.n_finished(out, planned)) < 280) == left
-            run_study(planned, out, where, resume=True, pool=pool)
+            run_study(planned, out, workers=2, resume=True, pool=pool)
         assert_same_files(here, out)
 
 

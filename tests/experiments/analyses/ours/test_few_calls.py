@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from calibration.unasked import AnswerLaw, Asked, learn_law
-from experiments.analyses.ours.few_calls import Settings, compared, risk_rows
+from experiments.analyses.ours.few_calls import Settings, compared
 from experiments.analyses.ours.shared.derive_answer_law import derive
 from experiments.analyses.ours.shared.derive_answer_law import main as derive_law
 from experiments.analyses.ours.shared.recorded_calls import (
@@ -23,6 +23,7 @@ from experiments.analyses.ours.shared.recorded_calls import (
     likenesses,
     posteriors,
     recorded,
+    risk_rows,
     rivals,
     true,
 )

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from experiments.analyses.study import AnalysisResults, load_analysis, run_analysis
+from experiments.analyses.study import load_analysis, run_analysis
 from experiments.analyses.user_data import DATA_FILE, VARIABLE
+from experiments.findings.artefacts import Artefacts
 from experiments.study.reading import read_raw
 from factormodels import datasets
 from factormodels.fact_graph import FactGraph
@@ -26,16 +27,16 @@ def bare_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def run_study(study: str, folder: Path, *overrides: str) -> AnalysisResults:
+def run_study(study: str, folder: Path, *overrides: str) -> Artefacts:
     """Run an embedded study, or a file, and return what it wrote."""
     out = folder / "out"
     out.mkdir(exist_ok=True)
-    return run_analysis(load_analysis(read_raw(study, overrides)), out)
+    return run_analysis(load_analysis(read_raw(study, overrides)), out)[0]
 
 
 def frames_of(study: str, folder: Path, *overrides: str) -> dict[str, Any]:
     """Run an embedded study and return the frames of its tables by stem."""
-    tables = run_study(study, folder, *overrides).artefacts.tables
+    tables = run_study(study, folder, *overrides).tables
     return {stem: table.frame for stem, table in tables.items()}
 
 

@@ -39,11 +39,11 @@ BRIEF = {"papers/core-padding": ("settings.steps=1",)}
 @pytest.mark.parametrize("study", ANALYSES)
 def test_in_an_empty_folder_a_study_runs_on_embedded_data(study: str, bare_folder: Path) -> None:
     results = run_study(study, bare_folder, *BRIEF.get(study, ()))
-    assert all(said.startswith("Data: ") for said in results.artefacts.remarks)
+    assert all(said.startswith("Data: ") for said in results.remarks)
     if study == "papers/datasets":
         return
     # The row of every published number is there.
-    ours = list(results.artefacts.tables["published"].frame["ours"])
+    ours = list(results.tables["published"].frame["ours"])
     assert ours
     assert "-" not in ours
     if study == "papers/self-known-positions":

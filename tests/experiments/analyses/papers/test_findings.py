@@ -32,7 +32,7 @@ def rows_of_study(study: str) -> list[Row]:
 
 @pytest.mark.parametrize("study", ["papers/worked-numbers", "papers/factreasoner-printed-tests"])
 def test_a_study_of_printed_numbers_gives_its_rows(study: str, bare_folder: Path) -> None:
-    frame = run_study(study, bare_folder).artefacts.tables["published"].frame
+    frame = run_study(study, bare_folder).tables["published"].frame
     made = list(zip(frame["source"], frame["printed"], frame["ours"], strict=True))
     # Decimals are those that hold on any machine: exact computations.
     assert rows_of_study(study) == made
@@ -55,7 +55,7 @@ datasets:
   fastfact-bench: {shared_data}/factcheck_bench/factcheck-GPT-benchmark.jsonl
 """,
     )
-    frame = run_study(study, bare_folder).artefacts.tables["published"].frame
+    frame = run_study(study, bare_folder).tables["published"].frame
     made = dict(zip(frame["source"], frame["ours"], strict=True))
     rows = rows_of_study(study)
     assert rows
