@@ -78,7 +78,7 @@ from tests.inference.graphs import frustrated
 load = Cache.load_overload
 
 def slowly(*kernel):
-    time.sleep(1.0)
+    time.sleep(0.1)
     return load(*kernel)
 
 Cache.load_overload = slowly

@@ -136,6 +136,7 @@ def test_what_was_answered_is_scored_again_without_asking(
     labelled: Path, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the cache by a replay, and from a file of the same answers."""
+    write_fact_graphs(responses(10), labelled / "graphs.jsonl")
     scores = asked(server)["tables"]["scores"]
     before = len(server.requests)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -144,7 +145,7 @@ def test_what_was_answered_is_scored_again_without_asking(
     assert again["tables"]["scores"] == scores
     assert len(server.requests) == before
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    known = known_pairs(responses(30), ConsensusSettings(), "here")
+    known = known_pairs(responses(10), ConsensusSettings(), "here")
     votes = ConsensusSettings().votes
     answers, others = asked_of(known.pairs, votes, ["verbalised"], model_at(server), 8)
     with (labelled / "answers.jsonl").open("w") as file:

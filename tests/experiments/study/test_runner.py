@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -297,7 +298,7 @@ if __name__ == "__main__":
 """
 
 
-def test_an_interrupt_keeps_what_is_finished(folder: Path) -> None:
+def test_an_interrupt_keeps_what_is_finished(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (
         "study: s\ndatasets: [{name: demonstration, limit: 5}]\noutputs: []\n"
         "backends: [{backend: slow, grid: {seconds_each: [0.2, 0.1]}}]\n"
@@ -324,6 +325,8 @@ def test_an_interrupt_keeps_what_is_finished(folder: Path) -> None:
     assert "of 10 units are kept; go on with --resume" in errors
     assert errors.splitlines()[-1] == "factormodels: interrupted"
     assert not (folder / "out" / "manifest.json").exists()
+    # What is not interrupted need not be slow.
+    monkeypatch.setattr(strange, "time", SimpleNamespace(sleep=lambda _: None))
     strange.register_all()
     try:
         result = invoke("run", path, "--out", "out", "--resume", "--workers", "1")
