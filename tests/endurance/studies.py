@@ -247,7 +247,7 @@ def _contexts(folder: Path, size: int) -> tuple[str, ...]:
     edges = [{"from": name, **relation} for name in names]
     with (folder / "graph.json").open("w") as file:
         json.dump({"id": "r", "nodes": nodes, "edges": edges}, file)
-    return ("--max-size", "1G", "infer", "graph.json", "--rows", "1")
+    return ("--max-size", "1G", "infer", "graph.json")
 
 
 def _lines(folder: Path, size: int) -> tuple[str, ...]:
@@ -300,7 +300,7 @@ def _taken(name: str, size: int) -> tuple[float, float]:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
-            raise RuntimeError(f"{name}, {size}: it ended with {process.returncode}")
+            raise RuntimeError(f"{name}, {size}: {' '.join(arguments)} failed")
         return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
