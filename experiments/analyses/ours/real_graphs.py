@@ -96,8 +96,7 @@ class Settings:
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     """Scores of every case, and truth beside posteriors by position."""
-    loaded = context.load([each.dataset for each in settings.data], "data")
-    seed = context.seed
+    loaded, seed = context.load([each.dataset for each in settings.data], "data"), context.seed
     rows: dict[str, list[dict[str, Any]]] = {name: [] for name in SAID}
     total = sum(1 + len(view.backends) for each in settings.data for view in each.views)
     with context.track("posteriors", total) as step:

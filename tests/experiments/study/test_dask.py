@@ -61,9 +61,8 @@ def test_a_worker_that_dies_costs_nothing(planned: StudyDesign, tmp_path: Path) 
 
             yield report
 
-        _, finished = run_study(
-            planned, tmp_path / "dask", dask=cluster.scheduler_address, monitor=killing
-        )
+        where: Any = {"dask": cluster.scheduler_address, "monitor": killing}
+        _, finished = run_study(planned, tmp_path / "dask", **where)
     assert killed
     assert finished.statuses() == {"converged": 240, "exact": 120}
     run_study(planned, tmp_path / "here", workers=1)
