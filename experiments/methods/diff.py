@@ -21,6 +21,9 @@ from experiments.study.cell_names import CELL, cell_words
 if TYPE_CHECKING:
     from experiments.study.diff import CellChange, RunDifference
 
+Results = str | os.PathLike[str] | Findings
+"""A folder of results, or what was found, in memory."""
+
 _LONGEST = 60
 _MOST_VALUES = 6
 
@@ -33,9 +36,7 @@ class DiffSettings(Settings, together={SET: "*"}):
 
 
 @front_door
-def diff(
-    before: str | os.PathLike[str], after: str | os.PathLike[str], settings: DiffSettings
-) -> Findings:
+def diff(before: Results, after: Results, settings: DiffSettings) -> Findings:
     """Say what changed from one folder of results to another.
 
     Shows what differs in the study, the data and the versions. For every cell that two runs of a
@@ -50,8 +51,8 @@ def diff(
         factormodels diff results/before results/after --out changes
 
     Args:
-        before: Folder of results.
-        after: Another folder of results.
+        before: Folder of results; in Python also what a function has found.
+        after: Another folder of results; in Python also what a function has found.
         settings: how differences are estimated.
 
     Returns:
@@ -64,7 +65,13 @@ def diff(
     from experiments.study.diff import are_of_units, as_rows, compare_runs, tables_of
     from experiments.study.diff import setting_changes as settings_of_both
 
-    first, second = Path(before), Path(after)
+    first, second = _place(before), _place(after)
+    if first is None or second is None:
+        sides = (
+            each if isinstance(each, Findings) else tables_of(Path(each))
+            for each in (before, after)
+        )
+        return difference(*sides)
     changed = [each._asdict() for each in settings_of_both(first, second)]
     asked = Table(
         changed,
@@ -84,11 +91,18 @@ def diff(
         tables, sentences = dict(found.tables), list(found.sentences)
     kept = {"settings": asked, **tables}
     return Findings(
-        source=f"{before} against {after}",
+        source=f"{first} against {second}",
         sentences=tuple(sentences),
         tables={name: table for name, table in kept.items() if len(table) or name == "numbers"},
         unshown=("numbers",),
     )
+
+
+def _place(results: Results) -> Path | None:
+    """The folder of results, that of a run too; None of what is known in memory alone."""
+    if isinstance(results, Findings):
+        return results.folder if results.command == "run" and results.written else None
+    return Path(results)
 
 
 def _of_units(compared: RunDifference) -> tuple[dict[str, Table], list[str]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments import infer
+from experiments import diff, infer, run
 from experiments.findings.diff import difference, read_findings
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, text_columns
@@ -93,6 +93,32 @@ def test_findings_are_read_as_they_were_written(tmp_path: Path) -> None:
     assert {"encoding", "backend"} <= {
         str(row["setting"]) for row in changed.tables["settings"].records()
     }
+
+
+def test_the_function_takes_what_was_found_and_folders_of_it(tmp_path: Path) -> None:
+    graph = load("worked-examples").graphs[0]
+    first, other = infer(graph), infer(graph, encoding="conditional")
+    in_memory = diff(first, other)
+    first.save(tmp_path / "first")
+    other.save(tmp_path / "other")
+    changes = in_memory.tables["changes"].records()
+    assert changes
+    for sides in ((tmp_path / "first", other), (first, str(tmp_path / "other"))):
+        assert diff(*sides).tables["changes"].records() == changes
+    of_folders = diff(tmp_path / "first", tmp_path / "other")
+    assert of_folders.tables["changes"].records() == changes
+    assert in_memory.command == "diff"
+
+
+def test_the_function_takes_runs_with_their_units(tmp_path: Path) -> None:
+    study = {"study": "s", "datasets": [{"name": "worked-examples"}], "backends": ["exact"]}
+    first = run(study, out=tmp_path / "first")
+    other = run({**study, "encodings": ["conditional"]}, out=tmp_path / "other")
+    of_folders = diff(first.folder, other.folder)
+    assert "measures" in of_folders.tables or of_folders.sentences
+    assert diff(first, other).as_json() == of_folders.as_json()
+    # Beside what is in memory alone, its tables are what is compared.
+    assert diff(first, infer(load("worked-examples").graphs[0])).sentences
 
 
 @pytest.mark.parametrize(("text", "said"), [("{}", "it holds no findings"), ("[", "findings.json")])
