@@ -67,11 +67,11 @@ def diff(before: Results, after: Results, settings: DiffSettings) -> Findings:
 
     first, second = _place(before), _place(after)
     if first is None or second is None:
-        sides = (
+        one, other = (
             each if isinstance(each, Findings) else tables_of(Path(each))
             for each in (before, after)
         )
-        return difference(*sides)
+        return difference(one, other)
     changed = [each._asdict() for each in settings_of_both(first, second)]
     asked = Table(
         changed,
