@@ -66,10 +66,11 @@ def report(
         factormodels report results/compare
         factormodels report results/mine report --set data=claims=claims.jsonl
         factormodels report results/mine --set response=q17,response=q23
-        factormodels report assessed/graphs.jsonl
+        factormodels report assessed
 
     Args:
-        results: Folder of a run's results, or a file that `factormodels assess` wrote.
+        results: Folder of a run's results, or what `factormodels assess --out` wrote: the folder,
+            or its file graphs.jsonl.
         folder: Folder of the pages; RESULTS/report if not given, or FILE-report.
         settings: what the pages show.
 
@@ -80,10 +81,14 @@ def report(
         InputError: if the folder holds no finished run, its data are absent or not the same, or the
             report cannot be written.
     """
+    from experiments.evaluators.batch import GRAPHS
     from experiments.pages.assessed import report_folder, report_of_graphs
     from experiments.pages.from_run_folder import make_report
+    from experiments.study.files import MANIFEST
 
     source = Path(results)
+    if not (source / MANIFEST).exists() and (source / GRAPHS).is_file():
+        source = source / GRAPHS
     target = None if folder is None else Path(folder)
     watch = partial(watcher().steps, "pages")
     if source.is_file():

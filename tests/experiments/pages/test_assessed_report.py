@@ -34,7 +34,9 @@ ASSESS = ("assess", "demonstration", "--variant", "FR1", "--variant", "FR2")
 @pytest.mark.slow
 def test_pages_show_the_posteriors_of_the_file(folder: Path) -> None:
     invoke(*ASSESS, "--out", "o")
-    assert "graphs-report/index.html: 15 pages" in invoke("report", "o/graphs.jsonl").stdout
+    said = invoke("report", "o/graphs.jsonl").stdout
+    assert "graphs-report/index.html: 15 pages" in said
+    assert invoke("report", "o").stdout == said
     graphs = read_many(folder / "o" / "graphs.jsonl")
     index = (folder / "o" / "graphs-report" / "index.html").read_text()
     for number, graph in enumerate(graphs, 1):
