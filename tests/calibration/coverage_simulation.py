@@ -66,8 +66,8 @@ RESPONSES = SIMULATED_RESPONSES
 SCORES = (*LOSSES, *SAMPLE_SCORES)
 """Scores that a population of forecasts has."""
 
-BY_RESPONSE = tuple(name for name in MEASURES if name not in SCORES)
-"""The other scores, means over responses most of them."""
+BY_RESPONSE = tuple(name for name in dict.fromkeys((*MEASURES, *REGISTRY)) if name not in SCORES)
+"""The other scores, means over responses most of them; those of the papers first."""
 
 FILE = Path(__file__).with_name("coverage.csv")
 GUIDE = Path(__file__).parents[2] / "docs" / "guide" / "coverage.md"
