@@ -32,7 +32,7 @@ _GRID = 101
 class CalibrationProfile(LabelCurve):
     """Curves of labels on p with their band, groups, and scores of one method.
 
-    Attributes, beside those of every curve:
+    Attributes:
         at: float64 (g,), ascending probabilities from the least to the largest p.
         curve: float64 (g,), flexible curve: share of true atoms; nan where `status` says why.
         lower: float64 (g,), lower end of its pointwise band over responses.

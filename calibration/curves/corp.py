@@ -36,7 +36,7 @@ _GRID = 201
 class CorpCurve(LabelCurve):
     """The share of true atoms as an isotonic function of p, and a band.
 
-    Attributes, beside those of every curve:
+    Attributes:
         p: float64 (m,), points of the curve: both ends of each step, ascending.
         recalibrated: float64 (m,), share of true atoms at each of them.
         at: float64 (g,), where the band is given, from the least p to the largest.

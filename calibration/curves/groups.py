@@ -20,7 +20,7 @@ from factormodels.errors import InputError
 class GroupCalibration(LabelCurve):
     """Mean probability against share of true atoms, group by group. Arrays have shape (k,).
 
-    Attributes, beside those of every curve:
+    Attributes:
         groups: the groups, in the order asked for.
         n_atoms: number of atoms.
         mean_predicted: mean of p; nan in a group without atoms.

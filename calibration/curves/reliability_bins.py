@@ -22,7 +22,7 @@ from factormodels.io.long_columns import joined, piecewise
 class ReliabilityBins(LabelCurve):
     """Predicted probability against observed share of true atoms, in the bins that hold atoms.
 
-    Attributes, beside those of every curve:
+    Attributes:
         mean_predicted: float64 (m,), mean P of the atoms of each bin.
         observed: float64 (m,), share of true atoms of each bin.
         count: int64 (m,), number of atoms of each bin, above 0.

@@ -20,7 +20,7 @@ from calibration.validation import Floats
 class RiskCurve(LabelCurve):
     """Risk of the atoms that are kept at every coverage, and a confidence band.
 
-    Attributes, beside those of every curve:
+    Attributes:
         coverage: float64 (g,), share of atoms that are kept, ascending to 1.
         risk: float64 (g,), share of the kept atoms that are wrong, ties broken in the mean.
         lower: float64 (g,), lower end of the band.
