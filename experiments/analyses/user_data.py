@@ -52,17 +52,16 @@ class UserData:
 
     Attributes:
         where: what errors call the file; empty if there is none.
-        paths: by name of `SOURCES` the file of the data, the name of an embedded dataset, or
-            either by name of model.
+        paths: by name of `SOURCES` and of the model, of which one for all has none, the file of
+            the data or the name of an embedded dataset.
     """
 
     where: str = ""
-    paths: Mapping[str, Place | Mapping[str, Place]] = field(default_factory=dict)
+    paths: Mapping[str, Mapping[str, Place]] = field(default_factory=dict)
 
-    def places(self, name: str) -> dict[str, Place]:
-        """The files of a source by name of model; one for all has no name."""
-        given = self.paths.get(name, {})
-        return dict(given) if isinstance(given, Mapping) else {"": given}
+    def places(self, name: str) -> Mapping[str, Place]:
+        """The files of a source by name of model."""
+        return self.paths.get(name, {})
 
 
 def user_data() -> UserData:
@@ -83,18 +82,16 @@ def user_data() -> UserData:
     for key in content:
         if key != "datasets":
             raise InputError(f"{where}: {unknown_name(f'the key {key!r}', key, ['datasets'])}")
-    paths: dict[str, Place | Mapping[str, Place]] = {}
+    paths: dict[str, Mapping[str, Place]] = {}
     for name, value in _mapping(content.get("datasets", {}), f"{where}: datasets").items():
         if name not in SOURCES:
             raise InputError(
                 f"{where}: datasets: {unknown_name(f'the dataset {name!r}', name, SOURCES)}"
             )
-        place = f"{where}: datasets.{name}"
-        paths[name] = (
-            {model: _place(each, file, f"{place}.{model}") for model, each in value.items()}
-            if isinstance(value, dict)
-            else _place(value, file, place)
-        )
+        paths[name] = {
+            model: _place(each, file, f"{where}: datasets.{'.'.join(filter(None, (name, model)))}")
+            for model, each in (value if isinstance(value, dict) else {"": value}).items()
+        }
     return UserData(where, MappingProxyType(paths))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,7 +18,7 @@ from experiments.settings import SET, Settings, front_door
 from experiments.study.cell_names import CELL, cell_words
 
 if TYPE_CHECKING:
-    from experiments.study.diff import CellChange, RunDifference
+    from experiments.study.diff import RunDifference
 
 Results = str | os.PathLike[str] | Findings
 """A folder of results, or what was found, in memory."""
@@ -72,9 +71,8 @@ def diff(before: Results, after: Results, settings: DiffSettings) -> Findings:
             for each in (before, after)
         )
         return difference(one, other)
-    changed = [each._asdict() for each in settings_of_both(first, second)]
     asked = Table(
-        changed,
+        settings_of_both(first, second),
         columns_as('place "" | before | after', before=_cut, after=_cut),
         "what was run",
     )
@@ -113,18 +111,18 @@ def _of_units(compared: RunDifference) -> tuple[dict[str, Table], list[str]]:
             n_cells = math.prod(len(values) for values in group.values())
             name = _cell_title({column: _listed(values) for column, values in group.items()}, CELL)
             sentences.append(f"only {title}: {counted(n_cells, 'cell')}, {name}")
-    changed = [cell for cell in compared.cells if not cell.same]
+    changed = [cell for cell in compared.cells if not cell["same"]]
     varying = [
         name
         for name in CELL
-        if name == "backend_label" or len({cell.key[name] for cell in changed}) > 1
+        if name == "backend_label" or len({cell[name] for cell in changed}) > 1
     ]
     n_same = len(compared.cells) - len(changed)
     sentences.append(f"{counted(n_same, 'cell')} of {len(compared.cells):,} unchanged")
     measures = [
-        {"cell": _cell_title(cell.key, varying), **asdict(each)}
+        {"cell": _cell_title(cell, varying), **each}
         for cell in changed
-        for each in cell.measures
+        for each in cell["measures"]
     ]
     return {
         "posteriors": Table(
@@ -148,19 +146,17 @@ def _of_units(compared: RunDifference) -> tuple[dict[str, Table], list[str]]:
     }, sentences
 
 
-def _posteriors(cell: CellChange, varying: Collection[str]) -> dict[str, Any]:
-    lost = cell.n_only_before + cell.n_only_after
+def _posteriors(cell: Mapping[str, Any], varying: Collection[str]) -> dict[str, Any]:
+    lost = cell["n_only_before"] + cell["n_only_after"]
     # Claims that only one run judged stand in brackets, as they are part of no difference.
-    others = f" (-{cell.n_only_before} +{cell.n_only_after})" if lost else ""
+    others = f" (-{cell['n_only_before']} +{cell['n_only_after']})" if lost else ""
+    numbers = ("n_changed", "n_flipped", "max_difference", "mean_difference")
     return {
-        "cell": _cell_title(cell.key, varying),
-        "claims": f"{cell.n_claims:,}{others}",
-        "n_changed": cell.n_changed,
-        "n_flipped": cell.n_flipped,
-        "max_difference": cell.max_difference,
-        "mean_difference": cell.mean_difference,
-        "failed": f"{cell.failed_before} → {cell.failed_after}",
-        "n_status": cell.n_status,
+        "cell": _cell_title(cell, varying),
+        "claims": f"{cell['n_claims']:,}{others}",
+        **{name: cell[name] for name in numbers},
+        "failed": f"{cell['failed_before']} → {cell['failed_after']}",
+        "n_status": cell["n_status"],
     }
 
 

@@ -213,7 +213,7 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
                 watched.limit_reached(ledger)
             _tell_kept(planned, folder)
             raise
-    failures = failures_of(planned, finished)
+    failures = failures_of(planned, finished.table)
     tables = _tables(planned, results, settings)
     if ledger.stages:
         tables["cost"] = ledger_table(ledger)
@@ -270,12 +270,13 @@ def _sentences(
         if why not in note:
             yield f"{label} is absent: {why}."
     for use in results.texts:
-        if use.in_sample:
-            yield in_sample_remark(use.in_sample)
-        if use.missing or use.failed:
+        facts = use.facts
+        if "in_sample" in facts:
+            yield in_sample_remark(facts["in_sample"])
+        if facts["missing"] or facts["failed"]:
             yield (
-                f"{use.model.title}: {use.missing:,} of {use.asked:,} answers missing, "
-                f"{counted(use.failed, 'response')} without any; the first: {use.reason}"
+                f"{use.model.title}: {facts['missing']:,} of {facts['asked']:,} answers missing, "
+                f"{counted(facts['failed'], 'response')} without any; the first: {use.reason}"
             )
     by_cell: dict[str, list[UnitFailure]] = {}
     for failure in failures:
@@ -413,7 +414,7 @@ def _planned(
         f"results go to {folder}"
     )
     # As if no unit were done, for the number of a whole run; what is known is not asked again.
-    nothing = [np.zeros((len(planned.cells), len(each.graphs)), np.bool_) for each in planned.data]
+    nothing = [np.zeros(size, np.bool_) for size in planned.sizes]
     requests = planned.text_requests(wanted, nothing)
     for title, (asked, what) in n_asked(requests, planned.data, planned.models).items():
         yield f"{title}: {counted(asked, what)} to be asked about, once"

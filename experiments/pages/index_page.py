@@ -19,8 +19,9 @@ from experiments.pages.response_page import brier, precision
 from experiments.study import study_table as tables
 from experiments.study.agreement import AgreeingCells, agreeing_cells, short_table
 from experiments.study.cell_names import CELL, NO_GRAPH, shown
+from experiments.study.diagrams import diagrams
 from experiments.study.judgements import read_judgements
-from experiments.study.outputs import RunContents, diagrams_of
+from experiments.study.outputs import RunContents
 from experiments.study.rows import FAILED, UNANSWERED
 from experiments.study.sentences import sentences
 from experiments.study.summary import REFERENCE
@@ -181,7 +182,7 @@ def _plots(
             figure = posteriors_figure(own.p[own.judged], own.label[own.judged])
             others.append((caption, figure, False))
     drawn = subject.diagrams
-    for diagram in diagrams_of(subject.study, subject.rows) if drawn is None else drawn:
+    for diagram in diagrams(subject.rows, subject.study) if drawn is None else drawn:
         # Its caption says what stands over it.
         for text in diagram.figure.texts:
             if text.get_text() == diagram.figure.get_suptitle():

@@ -16,7 +16,7 @@ import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, field, fields
 from pathlib import PurePath
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -188,6 +188,9 @@ class Keyed:
         return [name for name in names if name in told]
 
 
+Item = TypeVar("Item")
+Some = Annotated[tuple[Item, ...], Field(min_length=1)]
+Several = Annotated[tuple[Item, ...], Field(min_length=1), AfterValidator(distinct)]
 NonEmpty = Annotated[str, Field(min_length=1)]
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Strength = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -247,7 +250,7 @@ class DatasetChoice:
     options: Mapping[str, Any] = field(default_factory=dict)
     subset: Subset = Subset()
     limit: Count | None = None
-    variants: Annotated[tuple[Variant, ...], Field(min_length=1)] | None = None
+    variants: Some[Variant] | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> DatasetChoice:
@@ -477,38 +480,6 @@ class AssessorChoice(Asking):
         }
 
 
-def _check_models(
-    relation_models: Sequence[RelationModelChoice],
-    assessors: Sequence[AssessorChoice],
-    shared: LanguageModelChoice | None,
-    variants: Sequence[str],
-) -> None:
-    """Check that every model that needs a language model can have one."""
-    prompted = [
-        (f"relation_models[{position}]", one)
-        for position, one in enumerate(relation_models)
-        if one.model == "prompted"
-    ]
-    judging = [
-        (f"assessors[{position}]", one)
-        for position, one in enumerate(assessors)
-        if not one.as_recorded
-    ]
-    for place, one in (*prompted, *judging):
-        if one.resolved(shared) is None:
-            raise ValueError(
-                f"{place} needs a language model; give it language_model: openai/NAME, or the "
-                "study one for all"
-            )
-    # Relations found anew would replace those that the variant 'given' is about.
-    anew = [one for one in relation_models if not one.as_recorded]
-    if anew and "given" in variants:
-        raise ValueError(
-            f"the relation model {anew[0].title(shared)!r} finds the relations of FR1, FR2 and "
-            "FR3, and 'given' is as the data have them; leave one of the two out"
-        )
-
-
 # --- Algorithms -------------------------------------------------------------------------------
 
 
@@ -551,9 +522,7 @@ class BackendChoice:
     backend: BackendName
     label: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict)
-    grid: Mapping[str, Annotated[tuple[Any, ...], Field(min_length=1)]] = field(
-        default_factory=dict
-    )
+    grid: Mapping[str, Some[Any]] = field(default_factory=dict)
     only: Only = Only()
 
     @model_validator(mode="after")
@@ -595,6 +564,9 @@ LEARNABLE = ("atom_prior", "context_prior", *LEARNABLE_OF_RELATIONS)
 """What labels can teach: priors, and how far relations are trusted."""
 
 
+Parameter = Annotated[str, known(lambda: LEARNABLE, "parameter")]
+
+
 @dataclass(frozen=True, config=STRICT)
 class Learned:
     """Priors that are learned from the labels of other responses, in cross-fitting.
@@ -616,14 +588,7 @@ class Learned:
             from the study's own labels then, and no other key may be given.
     """
 
-    parameters: Annotated[
-        tuple[Annotated[str, known(lambda: LEARNABLE, "parameter")], ...],
-        Field(min_length=1),
-        AfterValidator(distinct),
-    ] = (
-        "atom_prior",
-        "temperature",
-    )
+    parameters: Several[Parameter] = ("atom_prior", "temperature")
     by: Literal["kind", "stance"] | None = None
     folds: Annotated[int, Field(ge=2)] = 5
     backend: BackendName = "auto"
@@ -667,7 +632,7 @@ class PriorSetting:
     learned: Learned | None = None
 
 
-PriorValues = Annotated[tuple[Probability | None, ...], Field(min_length=1), Short("any")]
+PriorValues = Annotated[Some[Probability | None], Short("any")]
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -827,11 +792,7 @@ class Significance:
     """
 
     pairs: tuple[Annotated[tuple[Selector, ...], Field(min_length=2, max_length=2)], ...] = ()
-    measures: Annotated[
-        tuple[Annotated[str, known(lambda: REGISTRY, "measure")], ...],
-        Field(min_length=1),
-        AfterValidator(distinct),
-    ] = ("brier", "accuracy")
+    measures: Several[MeasureName] = ("brier", "accuracy")
     test: Literal["permutation", "bootstrap", "t"] = "permutation"
     alternative: Literal["two-sided", "better"] = "two-sided"
     correction: Literal["holm", "benjamini-hochberg", "none"] = "holm"
@@ -935,37 +896,27 @@ class Study:
     """
 
     study: Annotated[str, AfterValidator(file_name)]
-    datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1), Short("text", "name")]
+    datasets: Annotated[Some[DatasetChoice], Short("text", "name")]
     description: str = ""
-    variants: Annotated[
-        tuple[Variant, ...], Field(min_length=1), AfterValidator(distinct), Short("text")
-    ] = ("FR2",)
-    relation_models: Annotated[
-        tuple[RelationModelChoice, ...], Field(min_length=1), Short("text", "model")
-    ] = (RelationModelChoice(RECORDED),)
+    variants: Annotated[Several[Variant], Short("text")] = ("FR2",)
+    relation_models: Annotated[Some[RelationModelChoice], Short("text", "model")] = (
+        RelationModelChoice(RECORDED),
+    )
     assessors: Annotated[tuple[AssessorChoice, ...], Short("text", "assessor")] = ()
     language_model: Annotated[LanguageModelChoice | None, Short(text="model")] = None
     prompts: NonEmpty | None = None
-    encodings: Annotated[
-        tuple[Encoding, ...], Field(min_length=1), AfterValidator(distinct), Short("text")
-    ] = (DEFAULT_ENCODING,)
-    priors: Annotated[tuple[Priors, ...], Field(min_length=1), Short("any")] = (Priors(),)
-    strengths: Annotated[
-        tuple[Strength, ...], Field(min_length=1), AfterValidator(distinct), Short("any")
-    ] = (1.0,)
-    backends: Annotated[
-        tuple[BackendChoice, ...], Field(min_length=1), Short("text", "backend")
-    ] = (BackendChoice("auto"),)
+    encodings: Annotated[Several[Encoding], Short("text")] = (DEFAULT_ENCODING,)
+    priors: Annotated[Some[Priors], Short("any")] = (Priors(),)
+    strengths: Annotated[Several[Strength], Short("any")] = (1.0,)
+    backends: Annotated[Some[BackendChoice], Short("text", "backend")] = (BackendChoice("auto"),)
     seed: Seed = 0
     seeds: Annotated[tuple[Seed, ...], AfterValidator(distinct), Short("any")] = ()
-    selections: Annotated[
-        tuple[SelectionChoice, ...], Field(min_length=1), Short("text", "selection")
-    ] = (SelectionChoice(EVERYTHING),)
+    selections: Annotated[Some[SelectionChoice], Short("text", "selection")] = (
+        SelectionChoice(EVERYTHING),
+    )
     unlabelled: Literal["exclude", "false", "true", "error"] = "exclude"
     k: Annotated[int | str, AfterValidator(k_policy)] = "median"
-    measures: Annotated[
-        tuple[MeasureName, ...], Field(min_length=1), AfterValidator(distinct), Short("text")
-    ] = DEFAULT_MEASURES
+    measures: Annotated[Several[MeasureName], Short("text")] = DEFAULT_MEASURES
     significance: Significance = field(default_factory=Significance)
     reliability: Reliability = field(default_factory=Reliability)
     report: Report = field(default_factory=Report)
@@ -974,45 +925,26 @@ class Study:
         tuple[Literal["csv", "latex", "markdown", "reliability", "report"], ...],
         AfterValidator(distinct),
         Short("text"),
-    ] = (
-        "csv",
-        "latex",
-        "markdown",
-        "reliability",
-    )
+    ] = ("csv", "latex", "markdown", "reliability")
 
     @model_validator(mode="after")
     def _consistent(self) -> Study:
         # Titles are what tables, rows and resumed runs know things by, so each has to be unique.
-        titles = [choice.title for choice in self.datasets]
-        _distinct_titles("datasets", "name", list(enumerate(titles)))
-        backends = [
-            (position, title)
-            for position, choice in enumerate(self.backends)
-            for title, _ in choice.settings_of_each()
-        ]
-        _distinct_titles("backends", "label", backends)
-        _check_models(self.relation_models, self.assessors, self.language_model, self.variants)
-        prompted = any(one.model == "prompted" for one in self.relation_models)
-        judging = any(not one.as_recorded for one in self.assessors)
-        if self.prompts is not None and not (prompted or judging):
-            raise ValueError("prompts: nothing in this study asks a language model; leave it out")
-        _distinct_titles("relation_models", "label", list(enumerate(self.relation_titles)))
-        of_assessors = [(position, one.title) for position, one in enumerate(self.assessors)]
+        _check_titles("datasets", "name", [[one.title] for one in self.datasets])
+        backends = [[title for title, _ in one.settings_of_each()] for one in self.backends]
+        _check_titles("backends", "label", backends)
+        self._check_models()
+        _check_titles("relation_models", "label", [[title] for title in self.relation_titles])
         # Assessors share the column of the backends.
-        taken = {title for _, title in backends}
-        _distinct_titles("assessors", "label", of_assessors, taken)
-        priors = [
-            (position, setting.title)
-            for position, choice in enumerate(self.priors)
-            for setting in choice.settings()
-        ]
-        _distinct_titles("priors", "name", priors)
-        selections = [(position, one.title) for position, one in enumerate(self.selections)]
-        _distinct_titles("selections", "name", selections)
+        taken = list(itertools.chain(*backends))
+        judging = [one.title for one in self.assessors]
+        _check_titles("assessors", "label", [[title] for title in judging], taken)
+        priors = [[setting.title for setting in one.settings()] for one in self.priors]
+        _check_titles("priors", "name", priors)
+        _check_titles("selections", "name", [[one.title] for one in self.selections])
         for position, choice in enumerate(self.backends):
             self._check_only(position, choice)
-        self._check_pairs([title for _, title in (*backends, *of_assessors)])
+        self._check_pairs([*taken, *judging])
         # Said here rather than as an empty table.
         if not self.assessors and not any(self._takes_part(choice) for choice in self.backends):
             raise ValueError(
@@ -1060,6 +992,35 @@ class Study:
             any(allows(choice, name, value) for value in values)
             for name, values in self.dimensions().items()
         )
+
+    def _check_models(self) -> None:
+        """Check that every model that needs a language model can have one."""
+        shared = self.language_model
+        prompted = [
+            (f"relation_models[{position}]", one)
+            for position, one in enumerate(self.relation_models)
+            if one.model == "prompted"
+        ]
+        judging = [
+            (f"assessors[{position}]", one)
+            for position, one in enumerate(self.assessors)
+            if not one.as_recorded
+        ]
+        for place, one in (*prompted, *judging):
+            if one.resolved(shared) is None:
+                raise ValueError(
+                    f"{place} needs a language model; give it language_model: openai/NAME, or the "
+                    "study one for all"
+                )
+        # Relations found anew would replace those that the variant 'given' is about.
+        anew = [one for one in self.relation_models if not one.as_recorded]
+        if anew and "given" in self.variants:
+            raise ValueError(
+                f"the relation model {anew[0].title(shared)!r} finds the relations of FR1, FR2 and "
+                "FR3, and 'given' is as the data have them; leave one of the two out"
+            )
+        if self.prompts is not None and not (prompted or judging):
+            raise ValueError("prompts: nothing in this study asks a language model; leave it out")
 
     def _check_only(self, position: int, choice: BackendChoice) -> None:
         for name in ("datasets", "relation_models", "priors"):
@@ -1151,13 +1112,15 @@ def _check_named(place: str, value: object, of_study: Sequence[Any]) -> None:
         raise ValueError(unknown_name(said, value, map(str, of_study)))
 
 
-def _distinct_titles(
-    key: str, mend: str, titles: list[tuple[int, str]], taken: Iterable[str] = ()
+def _check_titles(
+    key: str, mend: str, titles: Iterable[Iterable[str]], taken: Iterable[str] = ()
 ) -> None:
+    """Check that no entry of a list has a title of another."""
     seen = set(taken)
-    for position, title in titles:
-        if title in seen:
-            raise ValueError(
-                f"{key}[{position}] is called {title!r} like another; give it its own {mend}"
-            )
-        seen.add(title)
+    for position, own in enumerate(titles):
+        for title in own:
+            if title in seen:
+                raise ValueError(
+                    f"{key}[{position}] is called {title!r} like another; give it its own {mend}"
+                )
+            seen.add(title)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from calibration.curves.reliability_bins import ReliabilityBins
-    from experiments.study.config import Reliability
+    from experiments.study.config import Study
 
 SAME_CURVE = 5e-3
 """Cells whose posteriors differ by less than this everywhere share a curve: the eye sees one."""
@@ -88,7 +88,7 @@ def write_diagrams(
     return paths
 
 
-def diagrams(rows: RowsFile, *, policy: str, binning: Reliability, seed: int) -> Iterator[Diagram]:
+def diagrams(rows: RowsFile, study: Study) -> Iterator[Diagram]:
     """Yield a reliability diagram per encoding and dataset with labels.
 
     The dataset with the most labelled atoms under the study's first encoding is called
@@ -96,9 +96,7 @@ def diagrams(rows: RowsFile, *, policy: str, binning: Reliability, seed: int) ->
 
     Args:
         rows: tidy rows of a study.
-        policy: what unlabelled atoms count as.
-        binning: bins of the diagrams.
-        seed: seed of the bootstrap over responses.
+        study: the study; its seed is that of the bootstrap over responses.
     """
     from calibration.figures import reliability_diagram
 
@@ -129,10 +127,7 @@ def diagrams(rows: RowsFile, *, policy: str, binning: Reliability, seed: int) ->
         # Only what differs among the cells of this diagram is worth a word in its legend.
         everything = [cell for curve in curves for cell in curve.cells]
         labels = [_curve_label(curve.cells, everything) for curve in curves]
-        bins = {
-            label: _bins(curve, policy, binning, seed)
-            for label, curve in zip(labels, curves, strict=True)
-        }
+        bins = {label: _bins(curve, study) for label, curve in zip(labels, curves, strict=True)}
         # Curves of one variant stand beside each other: what backends make of it is the question.
         together = {
             label: " = ".join(dict.fromkeys(cell[0] for cell in curve.cells))
@@ -200,18 +195,18 @@ def _readable(curves: Sequence[Curve]) -> list[Curve]:
     return [curve for curve in curves if id(curve) in kept]
 
 
-def _bins(curve: Curve, policy: str, binning: Reliability, seed: int) -> ReliabilityBins:
+def _bins(curve: Curve, study: Study) -> ReliabilityBins:
     from calibration.curves.reliability_bins import reliability_bins
     from calibration.labels import apply_policy
 
-    scored = apply_policy(curve.p, curve.label, policy=policy)
+    scored = apply_policy(curve.p, curve.label, policy=study.unlabelled)
     return reliability_bins(
         scored.p,
         scored.y,
-        n_bins=binning.bins,
-        strategy=binning.strategy,
+        n_bins=study.reliability.bins,
+        strategy=study.reliability.strategy,
         responses=curve.response if scored.kept.all() else curve.response[scored.kept],
-        seed=seed,
+        seed=study.seed,
     )
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,77 +38,8 @@ UNLABELLED = ("precision", "expected_precision")
 with P > 1/2, and of the mean of P."""
 
 
-class SettingChange(NamedTuple):
-    """What differs in the study, the data or the versions.
-
-    Attributes:
-        place: where.
-        before: its value in the first run, "--" for none.
-        after: its value in the second.
-    """
-
-    place: str
-    before: str
-    after: str
-
-
-@dataclass(frozen=True)
-class MeasureChange:
-    """How far a measure moved.
-
-    Attributes:
-        measure: its name.
-        before: its value in the first run.
-        after: in the second, over the same claims.
-        difference: after less before.
-        lower: lower end of the interval of the difference, by the bootstrap over responses.
-        upper: its upper end.
-    """
-
-    measure: str
-    before: float
-    after: float
-    difference: float
-    lower: float
-    upper: float
-
-
-@dataclass(frozen=True)
-class CellChange:
-    """What changed in a cell that both runs have.
-
-    Attributes:
-        key: the cell.
-        n_claims: number of claims that both runs judged.
-        n_only_before: number of claims that only the first one judged.
-        n_only_after: number of claims that only the second one judged.
-        n_changed: number of common claims whose posterior differs by more than `SAME`.
-        n_flipped: number of these that lie on the other side of 1/2.
-        max_difference: largest difference of a posterior.
-        mean_difference: mean absolute difference.
-        n_status: number of common responses that ended differently.
-        failed_before: number of units that failed in the first run.
-        failed_after: in the second.
-        measures: how far the measures moved; empty if no posterior changed.
-    """
-
-    key: Mapping[str, Any]
-    n_claims: int
-    n_only_before: int
-    n_only_after: int
-    n_changed: int
-    n_flipped: int
-    max_difference: float
-    mean_difference: float
-    n_status: int
-    failed_before: int
-    failed_after: int
-    measures: tuple[MeasureChange, ...]
-
-    @property
-    def same(self) -> bool:
-        """Whether nothing changed."""
-        return not (self.n_changed or self.n_only_before or self.n_only_after or self.n_status)
+Row = dict[str, Any]
+"""Values by column."""
 
 
 @dataclass(frozen=True)
@@ -116,14 +47,24 @@ class RunDifference:
     """What changed from one run of units to another.
 
     Attributes:
-        settings: what differs in study, data and versions.
-        cells: the cells that both have.
+        settings: what differs in study, data and versions, as `setting_changes` tells it.
+        cells: of each cell that both have, the cell; the numbers of claims that both runs judged
+            (`n_claims`), that only one did (`n_only_before`, `n_only_after`), of common claims
+            whose posterior differs by more than `SAME` (`n_changed`) and of these that lie on the
+            other side of 1/2 (`n_flipped`); the largest and the mean absolute difference of a
+            posterior (`max_difference`, `mean_difference`); how many common responses ended
+            differently (`n_status`) and units failed (`failed_before`, `failed_after`); `same`,
+            whether nothing changed; and `measures`.
         only_before: cells of the first run alone.
         only_after: cells of the second run alone.
+
+    `measures` has, if a posterior changed, a row per measure (`measure`): its value in the first
+    run (`before`), in the second over the same claims (`after`), the `difference`, after less
+    before, and the ends of its interval by the bootstrap over responses (`lower`, `upper`).
     """
 
-    settings: tuple[SettingChange, ...]
-    cells: tuple[CellChange, ...]
+    settings: tuple[Row, ...]
+    cells: tuple[Row, ...]
     only_before: tuple[Mapping[str, Any], ...]
     only_after: tuple[Mapping[str, Any], ...]
 
@@ -210,22 +151,24 @@ def tables_of(folder: Path) -> Findings:
     return Findings(str(folder), (), {n: Table(f, ()) for n, f in frames.items()}, command="run")
 
 
-def as_rows(difference: RunDifference) -> list[dict[str, Any]]:
+def as_rows(difference: RunDifference) -> list[Row]:
     """One row per cell and measure, or per cell where none moved."""
-    none = dict.fromkeys(field.name for field in fields(MeasureChange))
+    none: Row = dict.fromkeys(("measure", "before", "after", "difference", "lower", "upper"))
     rows = []
     for cell in difference.cells:
-        facts = asdict(cell)
-        own = facts.pop("key") | facts
-        rows += [own | one for one in own.pop("measures") or [none]]
+        own = {name: value for name, value in cell.items() if name not in ("same", "measures")}
+        rows += [own | one for one in cell["measures"] or [none]]
     return rows
 
 
-def setting_changes(before: Path, after: Path) -> tuple[SettingChange, ...]:
-    """What differs in study, data and versions, or in what commands were asked."""
+def setting_changes(before: Path, after: Path) -> tuple[Row, ...]:
+    """What differs in study, data and versions, or in what commands were asked.
+
+    Of each `place` the values of the first and the second, "--" for none.
+    """
     facts, others = _facts(before), _facts(after)
     return tuple(
-        SettingChange(place, _shown(facts.get(place)), _shown(others.get(place)))
+        {"place": place, "before": _shown(facts.get(place)), "after": _shown(others.get(place))}
         # The places of both, in the order of the first; a set would shuffle them from run to run.
         for place in dict.fromkeys((*facts, *others))
         if facts.get(place) != others.get(place)
@@ -299,7 +242,7 @@ def _cell_change(
     before: Judgements,
     after: Judgements,
     scoring: _Scoring,
-) -> CellChange:
+) -> Row:
     """What changed in a cell, over the claims that both runs judged."""
     mine, its = before.same_rows(after)
     both = before.judged[mine] & after.judged[its]
@@ -310,23 +253,28 @@ def _cell_change(
     flipped = (before.p[mine][both] > 0.5) != (after.p[its][both] > 0.5)
     statuses = [dict(zip(one.responses, one.status, strict=True)) for one in (before, after)]
     common = statuses[0].keys() & statuses[1].keys()
-    return CellChange(
-        key=key,
-        n_claims=int(both.sum()),
-        n_only_before=int(before.judged.sum() - both.sum()),
-        n_only_after=int(after.judged.sum() - both.sum()),
-        n_changed=int(changed.sum()),
-        n_flipped=int((changed & flipped).sum()),
-        max_difference=float(np.abs(differences).max(initial=0.0)),
-        mean_difference=float(np.abs(differences).mean()) if differences.size else 0.0,
-        n_status=sum(statuses[0][response] != statuses[1][response] for response in common),
-        failed_before=int(np.isin(before.status, UNANSWERED).sum()),
-        failed_after=int(np.isin(after.status, UNANSWERED).sum()),
-        measures=tuple(_measures(before, after, scoring)) if changed.any() else (),
-    )
+    counts = {
+        "n_only_before": int(before.judged.sum() - both.sum()),
+        "n_only_after": int(after.judged.sum() - both.sum()),
+        "n_changed": int(changed.sum()),
+    }
+    n_status = sum(statuses[0][response] != statuses[1][response] for response in common)
+    return {
+        **key,
+        "n_claims": int(both.sum()),
+        **counts,
+        "n_flipped": int((changed & flipped).sum()),
+        "max_difference": float(np.abs(differences).max(initial=0.0)),
+        "mean_difference": float(np.abs(differences).mean()) if differences.size else 0.0,
+        "n_status": n_status,
+        "failed_before": int(np.isin(before.status, UNANSWERED).sum()),
+        "failed_after": int(np.isin(after.status, UNANSWERED).sum()),
+        "same": not (n_status or any(counts.values())),
+        "measures": list(_measures(before, after, scoring)) if changed.any() else [],
+    }
 
 
-def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Iterator[MeasureChange]:
+def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Iterator[Row]:
     """Yield how far each measure moved, over all common claims or the labelled ones."""
     from calibration.scores.registry import REGISTRY
 
@@ -339,8 +287,7 @@ def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Itera
             _means(np.where(p > 0.5, 1.0, 0.0) if name == "precision" else p, index)
             for p in (after.p[its][both], before.p[mine][both])
         )
-        now, was, *ends = moved(second, first, scoring.seed)
-        yield MeasureChange(name, was, now, now - was, *ends)
+        yield _moved(name, second, first, scoring.seed)
     # An unlabelled claim is left out rather than refused: the runs themselves were not.
     policy = "exclude" if scoring.policy == "error" else scoring.policy
     p, other, y, responses = labelled_pair(before, after, policy)
@@ -350,10 +297,15 @@ def _measures(before: Judgements, after: Judgements, scoring: _Scoring) -> Itera
     for name in LABELLED:
         try:
             second, first = map(REGISTRY[name].sums, sides)
-            now, was, *ends = moved(second, first, scoring.seed)
+            yield _moved(name, second, first, scoring.seed)
         except InputError:
             continue  # An infinite log loss has no difference.
-        yield MeasureChange(name, was, now, now - was, *ends)
+
+
+def _moved(name: str, second: RatioSums, first: RatioSums, seed: int) -> Row:
+    now, was, lower, upper = moved(second, first, seed)
+    ends = {"lower": lower, "upper": upper}
+    return {"measure": name, "before": was, "after": now, "difference": now - was, **ends}
 
 
 def _means(values: np.ndarray, index: np.ndarray) -> RatioSums:

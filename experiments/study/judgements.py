@@ -122,8 +122,7 @@ def cross_fitted_folds(
     from calibration.folds import response_folds
 
     title = cell.named()["prior"]
-    settings = (setting for priors in study.priors for setting in priors.settings())
-    learned = next((one.learned for one in settings if one.title == title), None)
+    learned = next((one.learned for one in study.prior_settings if one.title == title), None)
     if learned is None or learned.judge:
         return None
     labelled = np.unique(judgements.index[~np.isnan(judgements.label)])

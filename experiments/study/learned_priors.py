@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.folds import response_folds
-from calibration.learned_potentials import Judge, read_judge
+from calibration.learned_potentials import read_judge
 from calibration.learned_potentials.graph_folds import CrossFitting, cross_fitting
 from calibration.learned_potentials.judge import judge_of, with_judged_priors
 from calibration.learned_potentials.learned import LearnedPotentials, apply
@@ -349,10 +349,8 @@ def from_plain(value: Mapping[str, Any]) -> FoldFit:
     return FoldFit(**{"status": status, **value, "parameters": parameters})
 
 
-@cache
-def _judge(text: str) -> Judge:
-    """The judge of a file's text, made once in each process."""
-    return judge_of(text)
+_judge = cache(judge_of)
+"""The judge of a file's text, made once in each process."""
 
 
 def _judge_text(loaded: LoadedStudy, name: str, dataset: StudyData, place: str) -> str:

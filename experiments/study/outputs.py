@@ -158,7 +158,7 @@ def write_results(
         write_rows(row_groups, file(ROWS), origin.metadata())
         # From here on everything is computed from the file as written, as a reader of it would.
         rows = RowsFile(place / ROWS)
-        drawn = tuple(diagrams_of(study, rows)) if "reliability" in study.outputs else None
+        drawn = tuple(diagrams(rows, study)) if "reliability" in study.outputs else None
         # Before the report, which leaves the titles of its diagrams to captions.
         figures = write_diagrams(drawn or (), place, origin, venue_named(study.venue))
         if "csv" in study.outputs:
@@ -229,11 +229,6 @@ def write_results(
         publish(files, folder)
     paths = tuple(folder / file.name for file in files)
     return Results(summary, groups, tests, selections, paths, tuple(texts))
-
-
-def diagrams_of(study: Study, rows: RowsFile) -> Iterator[Diagram]:
-    """Yield the reliability diagrams of a study's rows."""
-    return diagrams(rows, policy=study.unlabelled, binning=study.reliability, seed=study.seed)
 
 
 def whole_summary(study: Study, rows: RowsFile, selections: Sequence[str] = ()) -> StudySummary:
@@ -307,16 +302,14 @@ class _Claims:
             atoms = self.of_rows("atom", rows)
             everything = pa.repeat(pa.scalar(EVERYTHING), len(rows))
             return pc.if_else(atoms.is_valid(), everything, pa.scalar(None, pa.string()))
-        # Rows of neighbours, whose stretch of the column is small where the column is not.
-        first = int(rows.min())
-        stretch = column.slice(first, int(rows.max()) - first + 1).combine_chunks()
-        return stretch.take(pa.array(rows - first))
+        return _taken(column, rows)
 
-    def responses(self, positions: NDArray[np.int64]) -> pa.Array:
-        """Ids of responses."""
-        first = int(positions.min())
-        stretch = self.columns.response.slice(first, int(positions.max()) - first + 1)
-        return stretch.combine_chunks().take(pa.array(positions - first))
+
+def _taken(column: pa.ChunkedArray, rows: NDArray[np.int64]) -> pa.Array:
+    """Some rows of a column, neighbours, whose stretch of it is small where the column is not."""
+    first = int(rows.min())
+    stretch = column.slice(first, int(rows.max()) - first + 1).combine_chunks()
+    return stretch.take(pa.array(rows - first))
 
 
 def _cell_rows(study: str, cell: StudyCell, claims: _Claims, units: pa.Table) -> Iterator[pa.Table]:
@@ -364,7 +357,7 @@ def _unit_rows(
     # A claim on which an assessor has no verdict is NaN there.
     columns: dict[str, Any] = {
         "p": pa.array(p, mask=~judged | np.isnan(p)),
-        "response": claims.responses(responses).take(repeated),
+        "response": _taken(claims.columns.response, responses).take(repeated),
     }
     for name in SCHEMA.names:
         if name in shared:

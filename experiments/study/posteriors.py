@@ -79,7 +79,7 @@ def _cell_table(data: StudyData, cell: StudyCell) -> pa.Table:
     if cell.algorithm.backend is not None:
         warm_up(cell.algorithm.backend)
     size = len(data.graphs)
-    queue = TaskQueue([data], [cell], [0], [np.zeros((1, size), dtype=np.bool_)])
+    queue = TaskQueue([data], [cell], [0], [np.zeros(size, dtype=np.bool_)])
     answers = []
     for task, answer in in_this_process(queue.take):
         if answer is not None:

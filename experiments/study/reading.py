@@ -209,7 +209,8 @@ def validated(raw: RawStudy) -> LoadedStudy:
     Raises:
         InputError: for a key or value that a study cannot have.
     """
-    return LoadedStudy(raw.checked(_study), raw.folder, raw.where, raw.sources)
+    study = raw.checked(lambda said: model_of(Study, said, canonical(said)))
+    return LoadedStudy(study, raw.folder, raw.where, raw.sources)
 
 
 def study_of_plain(raw: Mapping[str, Any], where: str) -> Study:
@@ -226,10 +227,6 @@ def study_of_plain(raw: Mapping[str, Any], where: str) -> Study:
         return model_of(Study, raw, canonical(raw), written_out=True)
     except StudyError as error:
         raise InputError(f"{where}: {error.sentence}") from None
-
-
-def _study(raw: Mapping[str, Any]) -> Study:
-    return model_of(Study, raw, canonical(raw))
 
 
 def model_of(
@@ -447,15 +444,12 @@ def _assign(raw: dict[str, Any], key: str, value: Any, where: str) -> tuple[Step
                 raise InputError(f"{where}: there is no entry [{step}]; it has {count}, from [0]")
         elif not isinstance(target, dict):
             raise InputError(f"{where}: {step!r} is not a key there; check the place")
+        # A key without a value in YAML is null, and is filled like one that is absent.
+        elif not last and target.get(step) is None:
+            target[step] = {}
         if last:
             target[step] = value
-        elif isinstance(step, str):
-            # A key without a value in YAML is null, and is filled like one that is absent.
-            if target.get(step) is None:
-                target[step] = {}
-            target = target[step]
-        else:
-            target = target[step]
+        target = target[step]
     return steps
 
 

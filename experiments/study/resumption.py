@@ -18,11 +18,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from experiments.study.config import Study, computed_part
-from experiments.study.data import StudyData
-from experiments.study.design import StudyCell
 from experiments.study.manifest import code_identity
-from experiments.study.text_models import TextModel
 from experiments.study.units import decode, schema
 from factormodels.errors import InputError
 from factormodels.io.arrow_files import undamaged
@@ -60,23 +56,6 @@ class RunPlan:
     cells: list[dict[str, Any]]
     data: dict[str, str]
     models: dict[str, Any]
-
-    @staticmethod
-    def of(
-        study: Study,
-        cells: Sequence[StudyCell],
-        data: Sequence[StudyData],
-        models: Iterable[TextModel] = (),
-    ) -> RunPlan:
-        """The plan of a study."""
-        return RunPlan(
-            study=computed_part(study),
-            # With the settings that defaults fill in, so that a changed default makes it another
-            # run.
-            cells=[{**cell.key(), "setting": cell.algorithm.setting} for cell in cells],
-            data={dataset.name: dataset.sha256 for dataset in data},
-            models={one.place: dict(one.facts) for one in models},
-        )
 
     @property
     def sha256(self) -> str:

@@ -218,11 +218,6 @@ def _sort(kind: pa.DataType) -> str:
     return str(kind)
 
 
-def schema_with(metadata: Mapping[str, str]) -> pa.Schema:
-    """The schema with facts about the study in its metadata."""
-    return SCHEMA.with_metadata(dict(metadata))
-
-
 def write_rows(tables: Iterator[pa.Table], path: Path, metadata: Mapping[str, str]) -> None:
     """Write rows as Parquet, cell by cell; equal rows give equal bytes.
 
@@ -232,7 +227,8 @@ def write_rows(tables: Iterator[pa.Table], path: Path, metadata: Mapping[str, st
         path: the file.
         metadata: facts about the study.
     """
-    with pq.ParquetWriter(path, schema_with(metadata), compression="zstd") as writer:
+    schema = SCHEMA.with_metadata(dict(metadata))
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for table in tables:
             # A row group never holds two cells, which is what lets one cell be read by itself.
             for start in range(0, table.num_rows, GROUP_ROWS):

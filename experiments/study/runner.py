@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from experiments.study.cell_choice import select
-from experiments.study.config import Study
+from experiments.study.config import Study, computed_part
 from experiments.study.data import StudyData, load_data
 from experiments.study.design import StudyAlgorithm, StudyCell, algorithms, cells
 from experiments.study.learned_priors import (
@@ -103,22 +103,28 @@ class StudyDesign:
 
     def plan(self) -> RunPlan:
         """What its run computes."""
-        return RunPlan.of(self.study, self.cells, self.data, self.models)
+        return RunPlan(
+            study=computed_part(self.study),
+            # With the settings that defaults fill in, so that a changed default makes it another
+            # run.
+            cells=[{**cell.key(), "setting": cell.algorithm.setting} for cell in self.cells],
+            data={dataset.name: dataset.sha256 for dataset in self.data},
+            models={one.place: dict(one.facts) for one in self.models},
+        )
 
     def text_requests(self, cells: Iterable[int], done: Sequence[np.ndarray]) -> list[TextRequest]:
         """What text models are to say before the units of some cells that are not done.
 
         Args:
             cells: positions of the cells.
-            done: per dataset, whether a unit is done, bool (n_cells, n_responses).
+            done: per cell, whether a unit is done, bool (n_responses,).
         """
-        number = {dataset.name: position for position, dataset in enumerate(self.data)}
         return [
             # `text_request_of` names no response; each open one is filled in here.
             request._replace(response=response)
             for cell in cells
             if (request := text_request_of(self.cells[cell])) is not None
-            for response in np.flatnonzero(~done[number[request.dataset]][cell]).tolist()
+            for response in np.flatnonzero(~done[cell]).tolist()
         ]
 
 
@@ -298,9 +304,10 @@ def _learned(
     # Cells with finished units count even if they are not wanted now: priors.csv must list the fits
     # behind every row of the results.
     places = set(np.flatnonzero(np.diff(run.finished.starts)).tolist())
-    finished = {(cell.dataset, cell.view) for cell in _at(planned.cells, places)}
-    views = finished | {(cell.dataset, cell.view) for cell in _at(planned.cells, wanted)}
-    asked = [one for one in planned.prior_requests if any(one.matches(*view) for view in views)]
+    views = [(cell.dataset, cell.view) for cell in planned.cells]
+    finished = {views[place] for place in places}
+    needed = finished | {views[place] for place in wanted}
+    asked = [one for one in planned.prior_requests if any(one.matches(*view) for view in needed)]
     if not asked:
         return ()
     return fit_all(
@@ -312,15 +319,6 @@ def _learned(
         again=again,
         notice=notice,
     )
-
-
-def _at(chosen: Sequence[StudyCell], positions: Iterable[int]) -> list[StudyCell]:
-    return [chosen[position] for position in positions]
-
-
-def failures_of(planned: StudyDesign, finished: FinishedUnits) -> list[UnitFailure]:
-    """The units that failed, in the order of the study."""
-    return _failures(planned, finished.table, UNANSWERED)
 
 
 def bounded_of(planned: StudyDesign, finished: FinishedUnits) -> dict[str, int]:
@@ -400,7 +398,7 @@ def _keep(
     """Keep encoded units, and tell of them."""
     run.keep(units)
     batch = decode(units)
-    report(Progress(batch.num_rows, tuple(_failures(planned, batch, (FAILED,)))))
+    report(Progress(batch.num_rows, tuple(failures_of(planned, batch, (FAILED,)))))
 
 
 _DIED = (
@@ -439,19 +437,17 @@ def _without_failed(finished: FinishedUnits, wanted: Sequence[int]) -> FinishedU
 
 
 def _done(planned: StudyDesign, finished: FinishedUnits) -> list[np.ndarray]:
-    """Whether each unit is done, per dataset bool (n_cells, n_responses)."""
-    done = [
-        np.zeros((len(planned.cells), len(dataset.graphs)), dtype=np.bool_)
-        for dataset in planned.data
-    ]
-    number = {dataset.name: position for position, dataset in enumerate(planned.data)}
-    for position, cell in enumerate(planned.cells):
-        done[number[cell.dataset]][position, finished.responses[finished.of_cell(position)]] = True
+    """Whether each unit is done, per cell bool (n_responses,)."""
+    done = [np.zeros(size, dtype=np.bool_) for size in planned.sizes]
+    for position, own in enumerate(done):
+        own[finished.responses[finished.of_cell(position)]] = True
     return done
 
 
-def _failures(planned: StudyDesign, table: Any, ended: Sequence[str]) -> list[UnitFailure]:
-    """The units of a table that ended in one of some ways."""
+def failures_of(
+    planned: StudyDesign, table: Any, ended: Sequence[str] = UNANSWERED
+) -> list[UnitFailure]:
+    """The units of a table that failed, or ended in one of some ways, in its order."""
     import pyarrow as pa
     import pyarrow.compute as pc
 

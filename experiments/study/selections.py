@@ -178,7 +178,8 @@ def select_all(
                 if value is None:
                     # Said once, and only if there really is something to solve.
                     if not told:
-                        notice(f"selecting {title!r} of {dataset.name}: {_count(dataset)}")
+                        size = counted(len(dataset.graphs), "response")
+                        notice(f"selecting {title!r} of {dataset.name}: {size}")
                         told = True
                     value = asdict(_selected(solver, graph))
                     kept.put(key, value)
@@ -228,10 +229,6 @@ def remarks_of(records: Iterable[Mapping[Any, Any]]) -> dict[tuple[str, str], tu
             continue
         found[place] = (*found.get(place, ()), said)
     return found
-
-
-def _count(dataset: StudyData) -> str:
-    return counted(len(dataset.graphs), "response")
 
 
 def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:

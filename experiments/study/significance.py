@@ -200,19 +200,10 @@ def _compared(
     else:
         claims = _claims_of_each(judgements[0], judgements[1], study.unlabelled)
     if not len(claims[0][0]):
-        nothing: dict[str, float] = dict.fromkeys(
-            ("value_first", "value_second", "difference", "lower", "upper", "coverage", "p_value"),
-            np.nan,
-        )
-        nothing["resamples"] = nothing["n_responses"] = nothing["n_claims"] = 0
-        for measure in settings.measures:
-            yield {
-                **shared,
-                **nothing,
-                "measure": measure,
-                "status": "no_labels",
-                "reason": "no claim with a label was judged by both",
-            }
+        shared |= dict.fromkeys(("resamples", "n_responses", "n_claims"), 0)
+        shared |= {"p_value": np.nan, "status": "no_labels"}
+        shared["reason"] = "no claim with a label was judged by both"
+        yield from (shared | {"measure": measure} for measure in settings.measures)
         return
     # What was learned on one side alone is compared within its folds on both.
     folds = [

@@ -6,7 +6,7 @@ terminal and in times.csv.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -98,12 +98,10 @@ TIMES = (
 def chosen(measures: Iterable[str]) -> tuple[Column, ...]:
     """The columns of measures, in the order of their names given."""
     by_name = {column.name: column for column in MEASURES}
-    return tuple(by_name.get(name) or _registered(name) for name in measures)
-
-
-def _registered(name: str) -> Column:
-    """The column of a score that few studies show."""
-    return Column(name, REGISTRY[name].title, digits=3)
+    # Few studies show another score.
+    return tuple(
+        by_name.get(name) or Column(name, REGISTRY[name].title, digits=3) for name in measures
+    )
 
 
 def with_absent_named(cells: pd.DataFrame) -> pd.DataFrame:
@@ -142,7 +140,8 @@ def paper(
     frame = with_absent_named(cells).assign(block=[blocks[dataset] for dataset in cells["dataset"]])
     set_columns = tuple(set_column(column, frame, column not in own) for column in columns)
     sentences = [f"{label} is absent: {why}." for label, why in absent.items()]
-    folds = _FOLDS * _is_within_folds(frame, measures)
+    within = "auroc" in measures and (cells["auroc_status"] == "within_folds").any()
+    folds = _FOLDS if within else ""
     if times:
         set_columns = tuple(replace(column, lower="", upper="") for column in set_columns)
     else:
@@ -151,10 +150,6 @@ def paper(
     intervals = any(column.interval for column in set_columns)
     note = " ".join(filter(None, [NOTE * intervals, folds, *sentences]))
     return Table(frame, set_columns, title, "block", note)
-
-
-def _is_within_folds(cells: pd.DataFrame, measures: Sequence[str]) -> bool:
-    return "auroc" in measures and bool((cells["auroc_status"] == "within_folds").any())
 
 
 _FOLDS = "AUROC of learned priors compares claims of one fold."
@@ -186,13 +181,9 @@ def set_column(column: Column, frame: pd.DataFrame, right: bool) -> Column:
 def shown_columns(
     cells: pd.DataFrame, own: tuple[Column, ...], measures: Iterable[str]
 ) -> tuple[Column, ...]:
-    """The columns of a table without timings: `own`, measures, agreement, failures."""
-    return (*own, *chosen(measures), *AGREEMENT, *troubles(cells))
-
-
-def troubles(cells: pd.DataFrame) -> tuple[Column, ...]:
-    """The columns of `TROUBLES` in which there is something to tell."""
-    return tuple(column for column in TROUBLES if column.name in cells and cells[column.name].any())
+    """The columns of a table without timings: `own`, measures, agreement, failures if any."""
+    troubles = (column for column in TROUBLES if column.name in cells and cells[column.name].any())
+    return (*own, *chosen(measures), *AGREEMENT, *troubles)
 
 
 def size_of(group: pd.DataFrame) -> str:

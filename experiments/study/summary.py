@@ -101,10 +101,8 @@ def summarise_study(
             # Read before the others, wherever it stands among them.
             reference = None if exact is None else read_judgements(rows, exact)
             for cell in cells:
-                judgements = reference if cell is exact else read_judgements(rows, cell)
-                # Cannot be, since `exact` is a cell here; it tells the type checker so.
-                if judgements is None:
-                    continue
+                known = reference if cell is exact else None
+                judgements = known or read_judgements(rows, cell)
                 against = None if cell is exact else reference
                 fold = folds(cell, judgements) if more else None
                 for name in selections or (None,):

@@ -214,46 +214,24 @@ class TextAnswers:
         )
 
 
-@dataclass(frozen=True)
-class TextUse:
+class TextUse(NamedTuple):
     """What a text model was asked in a run, over all its responses, and what the answers took.
 
     Attributes:
         model: the text model.
-        responses: number of responses; of a relation model for each variant anew.
-        asked: number of pairs, or of claims.
-        missing: those of them without an answer.
-        dropped: claims that the assessor takes out of the score.
-        failed: responses without any answer.
+        facts: what a manifest says of it. `responses`, of a relation model for each variant anew;
+            `asked`, pairs or claims; `missing`, those of them without an answer; `dropped`, claims
+            that the assessor takes out of the score; `failed`, responses without any answer. Of a
+            language model the parameters that it does not take, `not_sent`, and answers, tokens
+            and US dollars; an answer from the cache counts as when it was new. `origins`: the
+            number of relations by where their probabilities come from. `in_sample`: of the lexical
+            model the number of the passages, beside claims with labels, to which it was fitted.
         reason: why the first answer is missing, or the first response failed.
-        consumption: answers, tokens and US dollars; an answer from the cache counts as when it
-            was new. Empty without a language model.
-        not_sent: parameters that the language model does not take.
-        origins: number of relations by where their probabilities come from.
-        in_sample: number of the passages, beside claims with labels, to which the lexical model
-            was fitted; 0 of other models.
     """
 
     model: TextModel
-    responses: int
-    asked: int
-    missing: int
-    dropped: int
-    failed: int
+    facts: Mapping[str, Any]
     reason: str
-    consumption: Mapping[str, float]
-    not_sent: tuple[str, ...] = ()
-    origins: Mapping[str, int] = field(default_factory=dict)
-    in_sample: int = 0
-
-    def facts(self) -> dict[str, Any]:
-        """What a manifest says of it."""
-        names = ("responses", "asked", "missing", "dropped", "failed")
-        counts = {name: getattr(self, name) for name in names}
-        asked = {"not_sent": list(self.not_sent)} if self.consumption else {}
-        origins = {"origins": dict(self.origins)} if self.origins else {}
-        fitted = {"in_sample": self.in_sample} if self.in_sample else {}
-        return {**self.model.facts, **counts, **asked, **origins, **fitted, **self.consumption}
 
 
 def text_models(loaded: LoadedStudy) -> tuple[TextModel, ...]:
@@ -290,12 +268,13 @@ def check_texts(
     related = [one for one in models if one.key == RELATIONS]
     models = [one for one in models if one.facts.get("assessor") != RECORDED]
     for position, dataset in enumerate(data):
-        for what, reading, texts_of in (
-            ("claims", models, _claims),
-            ("contexts", related, _passages),
+        for what, reading, place in (
+            ("claims", models, ("atoms", "text")),
+            ("contexts", related, ("contexts", "content")),
         ):
             # Reading all of a large dataset takes long, and most studies have no text model.
-            texts = texts_of(dataset.graphs) if reading else []
+            graphs = dataset.graphs if reading else ()
+            texts = [text for graph in graphs for text in graph.column(*place)]
             # Only a dataset without any text is refused; a single empty one is left to the model.
             if texts and not any(text.strip() for text in texts):
                 raise InputError(
@@ -411,16 +390,23 @@ def ask_texts(
     for request in sorted(set(requests), key=_order):
         one = by_title[request.key, request.title]
         graph = by_name[request.dataset][request.response]
-        if one.relations is None:
-            answer = _verdicts(graph, one)
-        else:
-            of_all = request._replace(variant="")
-            # The order keeps the variants of a response together, so one response at a time is
-            # remembered.
-            if remembering is None or remembering[0] != of_all:
-                remembering = (of_all, _Remembering(one.relations))
-            least = one.model.facts["least"]
-            answer = _found_relations(graph, remembering[1], request.variant, least)
+        of_all = request._replace(variant="")
+        # The order keeps the variants of a response together, so one response at a time is
+        # remembered.
+        if one.relations is not None and (remembering is None or remembering[0] != of_all):
+            remembering = (of_all, _Remembering(one.relations))
+        try:
+            # InputError is for the user to mend (a key, a replay) and ends the run; whatever else
+            # is raised concerns this response alone.
+            if one.relations is None or remembering is None:
+                answer = _verdicts(graph, one)
+            else:
+                least = one.model.facts["least"]
+                answer = _found_relations(graph, remembering[1], request.variant, least)
+        except InputError:
+            raise
+        except Exception as error:
+            answer = {"error": sentence(error)}
         if one.consumption is not None:
             # Taken after each response, so that an answer carries its own cost into the store.
             answer["consumption"] = one.consumption.take()
@@ -434,15 +420,13 @@ def uses(
     """What each text model of a study was asked."""
     found = []
     for one in models:
-        requests = [
-            request
+        given = {
+            request: answers.by_request[request]
             for request in sorted(answers.by_request)
             if (request.key, request.title) == (one.key, one.title)
-        ]
-        use = _use(one, [answers.by_request[request] for request in requests])
-        if one.key == RELATIONS and one.facts["model"] == "lexical":
-            use = replace(use, in_sample=_in_sample(requests, data))
-        found.append(use)
+        }
+        fitted = one.key == RELATIONS and one.facts["model"] == "lexical"
+        found.append(_use(one, list(given.values()), _in_sample(given, data) if fitted else 0))
     return tuple(found)
 
 
@@ -460,7 +444,7 @@ def facts_of(texts: Iterable[TextUse]) -> dict[str, dict[str, Any]]:
     """What a manifest says of text models, by key of the study and title."""
     facts: dict[str, dict[str, Any]] = {}
     for one in texts:
-        facts.setdefault(one.model.key, {})[one.model.title] = one.facts()
+        facts.setdefault(one.model.key, {})[one.model.title] = one.facts
     return facts
 
 
@@ -531,14 +515,6 @@ def _path(loaded: LoadedStudy, choice: RelationModelChoice) -> Path | None:
     return None if choice.path is None else loaded.folder / choice.path
 
 
-def _claims(graphs: Iterable[FactGraph]) -> list[str]:
-    return [atom.text for graph in graphs for atom in graph.atoms]
-
-
-def _passages(graphs: Iterable[FactGraph]) -> list[str]:
-    return [context.content for graph in graphs for context in graph.contexts]
-
-
 class _Remembering:
     """A relation model that is asked about each pair of texts and ids once."""
 
@@ -565,14 +541,7 @@ def _order(request: TextRequest) -> tuple[Any, ...]:
 
 def _found_relations(graph: FactGraph, model: RelationModel, variant: str, least: float) -> Answer:
     """The relations found for one response, as JSON values, or why there are none."""
-    try:
-        # InputError is for the user to mend (a key, a replay) and ends the run; whatever else is
-        # raised concerns this response alone.
-        related = with_relations(merge_duplicate_contexts(graph), model, variant, least=least)
-    except InputError:
-        raise
-    except Exception as error:
-        return {"error": sentence(error)}
+    related = with_relations(merge_duplicate_contexts(graph), model, variant, least=least)
     facts = related.metadata[METADATA_KEY]
     missing, asked = facts["missing"], facts["asked"]
     # A response without a single answer is a failure, not one without relations.
@@ -600,19 +569,13 @@ def _verdicts(graph: FactGraph, one: OpenedTextModel) -> Answer:
         return _recorded_verdicts(graph, facts["of"] or "")
     if one.consumption is None:
         raise InputError(f"{one.model.place}: the assessor has no language model; name one")
-    try:
-        # As with relations: InputError ends the run, anything else fails this response alone.
-        verdicts = assess(
-            graph,
-            facts["assessor"],
-            WithPrompts(one.consumption, one.prompts),
-            all_contexts=facts["all_contexts"],
-            expected=facts["expected"],
-        )
-    except InputError:
-        raise
-    except Exception as error:
-        return {"error": sentence(error)}
+    verdicts = assess(
+        graph,
+        facts["assessor"],
+        WithPrompts(one.consumption, one.prompts),
+        all_contexts=facts["all_contexts"],
+        expected=facts["expected"],
+    )
     reasons = [verdict.missing for verdict in verdicts if verdict.missing]
     if verdicts and len(reasons) == len(verdicts):
         return {"error": f"none of {len(reasons)} claims has a verdict: {reasons[0]}"}
@@ -641,7 +604,7 @@ def _counted(found: list[Any], asked: int, reasons: list[str]) -> Answer:
     return {"found": found, "asked": asked, "missing": len(reasons), **missing}
 
 
-def _use(one: TextModel, answers: Sequence[Answer]) -> TextUse:
+def _use(one: TextModel, answers: Sequence[Answer], in_sample: int) -> TextUse:
     """The counts of one text model over all its answers."""
     failed = [answer["error"] for answer in answers if "error" in answer]
     found = [answer for answer in answers if "error" not in answer]
@@ -653,16 +616,19 @@ def _use(one: TextModel, answers: Sequence[Answer]) -> TextUse:
     # Of all answers that are kept, whether this run asked or an earlier one.
     stages = [stage for answer in answers for stage in answer.get("consumption", {}).values()]
     asked_a_model = any("consumption" in answer for answer in answers)
-    return TextUse(
-        model=one,
-        responses=len(answers),
-        asked=sum(answer["asked"] for answer in found),
-        missing=sum(answer["missing"] for answer in found),
-        dropped=dropped,
-        failed=len(failed),
-        # A response without any answer says more than a single answer that is missing.
-        reason=next(iter([*failed, *(a["reason"] for a in found if "reason" in a)]), ""),
-        consumption=total(stages) if asked_a_model else {},
-        not_sent=tuple(sorted({name for a in answers for name in a.get("not_sent", ())})),
-        origins=sum((Counter(answer.get("origins", {})) for answer in answers), Counter()),
-    )
+    facts = {
+        **one.facts,
+        "responses": len(answers),
+        "asked": sum(answer["asked"] for answer in found),
+        "missing": sum(answer["missing"] for answer in found),
+        "dropped": dropped,
+        "failed": len(failed),
+    }
+    if asked_a_model:
+        facts["not_sent"] = sorted({name for a in answers for name in a.get("not_sent", ())})
+    origins = sum((Counter(answer.get("origins", {})) for answer in answers), Counter[str]())
+    facts |= {"origins": dict(origins)} if origins else {}
+    facts |= {"in_sample": in_sample} if in_sample else {}
+    # A response without any answer says more than a single answer that is missing.
+    reason = next(iter([*failed, *(a["reason"] for a in found if "reason" in a)]), "")
+    return TextUse(one, facts | (total(stages) if asked_a_model else {}), reason)

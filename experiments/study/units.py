@@ -130,7 +130,7 @@ class TaskQueue:
             data: the datasets.
             cells: the cells of the study.
             wanted: positions of the cells to be done now.
-            done: per dataset, whether a unit is done, bool (n_cells, n_responses).
+            done: per cell, whether a unit is done, bool (n_responses,).
             learned: the learned priors of the cells to be done.
         """
         self._learned = learned
@@ -142,11 +142,11 @@ class TaskQueue:
         self.left = 0
         chosen = set(wanted)
         for number, dataset in enumerate(data):
-            own = [i for i in chosen if cells[i].dataset == dataset.name]
-            # Rows of `open_` are this dataset's wanted cells, columns its responses.
-            open_ = ~done[number][sorted(own)]
+            own = sorted(i for i in chosen if cells[i].dataset == dataset.name)
             everything = np.arange(len(dataset.graphs))
-            self._blocks.extend(_blocks(number, everything, np.array(sorted(own), int), open_))
+            # Rows of `open_` are this dataset's wanted cells, columns its responses.
+            open_ = ~np.array([done[i] for i in own], np.bool_).reshape(len(own), len(everything))
+            self._blocks.extend(_blocks(number, everything, np.array(own, int), open_))
             self.left += int(open_.sum())
 
     def take(self) -> Task | None:

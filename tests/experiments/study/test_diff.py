@@ -46,42 +46,41 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def test_a_run_does_not_differ_from_itself(runs: tuple[Path, Path]) -> None:
     found = compare_runs(runs[0], runs[0])
     assert [found.settings, found.only_before, found.only_after] == [(), (), ()]
-    assert all(cell.same and not cell.measures for cell in found.cells)
+    assert all(cell["same"] and not cell["measures"] for cell in found.cells)
     assert "4 cells of 4 unchanged" in invoke("diff", runs[0], runs[0]).stdout
 
 
 def test_changes_are_those_of_the_rows(runs: tuple[Path, Path]) -> None:
     found = compare_runs(*runs)
-    assert [place for place, *_ in found.settings] == ["priors[0].context"]
+    assert [one["place"] for one in found.settings] == ["priors[0].context"]
     before, after = (read_rows(path / "rows.parquet") for path in runs)
     for cell in found.cells:
         mine, its = (
-            rows[
-                (rows.variant == cell.key["variant"]) & (rows.backend == cell.key["backend_label"])
-            ]
+            rows[(rows.variant == cell["variant"]) & (rows.backend == cell["backend_label"])]
             for rows in (before, after)
         )
         p, q = mine.p.to_numpy(dtype=float), its.p.to_numpy(dtype=float)
-        assert cell.key["prior"] == "data → context=0.6"
-        assert cell.n_claims == len(p)
-        assert cell.n_changed == int((np.abs(q - p) > 1e-12).sum()) > 0
-        assert cell.n_flipped == int(((p > 0.5) != (q > 0.5)).sum())
-        assert cell.max_difference == np.abs(q - p).max()
+        assert cell["prior"] == "data → context=0.6"
+        assert cell["n_claims"] == len(p)
+        assert cell["n_changed"] == int((np.abs(q - p) > 1e-12).sum()) > 0
+        assert cell["n_flipped"] == int(((p > 0.5) != (q > 0.5)).sum())
+        assert cell["max_difference"] == np.abs(q - p).max()
         # A sum of some dozen numbers, in whatever order: a few roundings.
-        assert cell.mean_difference == pytest.approx(np.abs(q - p).mean(), rel=1e-12)
+        assert cell["mean_difference"] == pytest.approx(np.abs(q - p).mean(), rel=1e-12)
         labelled = mine.label.notna().to_numpy()
         y = mine.label[labelled].to_numpy(dtype=float)
-        moved = {one.measure: one for one in cell.measures}
+        moved = {one["measure"]: one for one in cell["measures"]}
         brier = [float(((each[labelled] - y) ** 2).mean()) for each in (p, q)]
-        assert [moved["brier"].before, moved["brier"].after] == pytest.approx(brier, rel=1e-12)
-        for one in cell.measures:
-            assert one.difference == pytest.approx(one.after - one.before, abs=1e-12)
-            if np.isfinite(one.lower):
-                assert one.lower < one.upper
+        given = moved["brier"]
+        assert [given["before"], given["after"]] == pytest.approx(brier, rel=1e-12)
+        for one in cell["measures"]:
+            assert one["difference"] == pytest.approx(one["after"] - one["before"], abs=1e-12)
+            if np.isfinite(one["lower"]):
+                assert one["lower"] < one["upper"]
         means = [pd.Series(each).groupby(mine.response.to_numpy()).mean().mean() for each in (p, q)]
         expected = moved["expected_precision"]
-        assert [expected.before, expected.after] == pytest.approx(means, rel=1e-12)
-        assert expected.lower < expected.upper
+        assert [expected["before"], expected["after"]] == pytest.approx(means, rel=1e-12)
+        assert expected["lower"] < expected["upper"]
 
 
 def test_claims_and_cells_of_one_run_alone_are_told(runs: tuple[Path, Path], folder: Path) -> None:
@@ -94,9 +93,9 @@ def test_claims_and_cells_of_one_run_alone_are_told(runs: tuple[Path, Path], fol
     counts = read_rows(folder / "c" / "rows.parquet").groupby("backend").size()
     everything = read_rows(runs[0] / "rows.parquet").query("variant == 'FR1'")
     for cell in found.cells:
-        assert cell.n_claims == counts[cell.key["backend_label"]]
-        assert cell.n_only_before == len(everything) // 2 - cell.n_claims > 0
-        assert (cell.n_changed, cell.n_only_after) == (0, 0)
+        assert cell["n_claims"] == counts[cell["backend_label"]]
+        assert cell["n_only_before"] == len(everything) // 2 - cell["n_claims"] > 0
+        assert (cell["n_changed"], cell["n_only_after"]) == (0, 0)
     result = invoke("diff", runs[0], "c", "--out", "changes")
     said = "only before: 2 cells, demonstration FR2 implication data {exact, lbp}"
     assert f"- {said}\n" in result.stdout
@@ -112,8 +111,8 @@ def test_a_backend_with_other_settings_is_compared_with_what_it_was(
     invoke("run", path, "--out", "damped", *damped)
     found = compare_runs(runs[0], folder / "damped")
     # FR1 is gone and nothing stands in its place; of the backends one was replaced by one.
-    assert [cell.key["backend_label"] for cell in found.cells] == ["exact", "lbp → lbp damping=0.5"]
-    assert found.cells[0].same
+    assert [cell["backend_label"] for cell in found.cells] == ["exact", "lbp → lbp damping=0.5"]
+    assert found.cells[0]["same"]
     assert {key["variant"] for key in found.only_before} == {"FR1"}
     assert len(found.only_before) == 2
     assert found.only_after == ()

@@ -278,7 +278,7 @@ def test_a_unit_that_ends_its_process_fails_alone(tmp_path: Path) -> None:
     sizes = {g.id: len(g.atoms) + len(g.contexts) for g in study.data[0].graphs}
     assert 0 < sum(size == 3 for size in sizes.values()) < len(sizes)
     _, finished = run_study(study, tmp_path / "out", workers=2)
-    failed = failures_of(study, finished)
+    failed = failures_of(study, finished.table)
     assert {one.response for one in failed} == {id_ for id_, size in sizes.items() if size == 3}
     assert {one.cell.algorithm.name for one in failed} == {"deadly"}
     assert all("the process that ran it ended without an answer" in one.error for one in failed)

@@ -22,7 +22,7 @@ from experiments.findings.terminal import show
 from experiments.study import study_table as tables
 from experiments.study.agreement import agreeing_cells, short_table
 from experiments.study.cell_names import CELL
-from experiments.study.config import Reliability
+from experiments.study.config import DatasetChoice, Reliability, Study
 from experiments.study.diagrams import MAX_CURVES, diagrams, distinct_curves, write_diagrams
 from experiments.study.rows import SCHEMA, RowsFile, write_rows
 from experiments.study.sentences import sentences
@@ -169,15 +169,10 @@ def test_a_diagram_has_few_curves_and_the_exact_one_first(tmp_path: Path, file_o
     kept = _readable(curves)
     assert len(kept) == MAX_CURVES
     assert kept[-1].cells[0][-1] == "exact"
-    drawn = diagrams(rows, policy="exclude", binning=Reliability(bins=2), seed=0)
+    drawn = diagrams(rows, Study("s", (DatasetChoice("d"),), reliability=Reliability(bins=2)))
     paths = write_diagrams(drawn, tmp_path, ORIGIN)
-    assert [path.name for path in paths] == [
-        "reliability.pdf",
-        "reliability.png",
-        "reliability.tex",
-        "reliability.typ",
-        "reliability.csv",
-    ]
+    kinds = ("pdf", "png", "tex", "typ", "csv")
+    assert [path.name for path in paths] == [f"reliability.{kind}" for kind in kinds]
     assert all(path.stat().st_size > 1000 for path in paths[:2])
     points = pd.read_csv(paths[-1])
     assert points["curve"].nunique() == MAX_CURVES
@@ -186,7 +181,7 @@ def test_a_diagram_has_few_curves_and_the_exact_one_first(tmp_path: Path, file_o
 
 def test_data_without_labels_have_no_diagram(file_of: FileOf) -> None:
     rows = file_of([one | {"label": None} for one in rows_of({"exact": P["exact"]})])
-    assert list(diagrams(rows, policy="exclude", binning=Reliability(), seed=0)) == []
+    assert list(diagrams(rows, Study("s", (DatasetChoice("d"),)))) == []
 
 
 @pytest.fixture

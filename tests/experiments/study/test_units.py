@@ -51,15 +51,11 @@ def test_every_unit_is_done_once(tmp_path_factory: pytest.TempPathFactory, seed:
     data = load_data(loaded)
     chosen = cells(loaded.study, algorithms(loaded))
     generator = np.random.default_rng(seed)
-    done = [generator.random((len(chosen), len(one.graphs))) < 0.3 for one in data]
+    sizes = {one.name: len(one.graphs) for one in data}
+    done = [generator.random(sizes[cell.dataset]) < 0.3 for cell in chosen]
     wanted = [0, 2, *range(3, len(chosen))]
     expected = {
-        (one.name, c, r)
-        for number, one in enumerate(data)
-        for c in wanted
-        if chosen[c].dataset == one.name
-        for r in range(len(one.graphs))
-        if not done[number][c, r]
+        (chosen[c].dataset, c, r) for c in wanted for r in np.flatnonzero(~done[c]).tolist()
     }
     queue = TaskQueue(data, chosen, wanted, done)
     assert queue.left == len(expected)
