@@ -278,16 +278,9 @@ def test_a_part_that_is_made_in_python_checks_itself() -> None:
 
 def test_overrides_reach_every_place(tmp_path: Path) -> None:
     text = f"{MINIMAL}backends: [exact, lbp]\n"
-    study = load(
-        tmp_path,
-        text,
-        "priors.atom=0.4",
-        "backends[1].settings.damping=0.3",
-        "variants=[FR1, FR3]",
-        "encodings=conditional",
-        "datasets[0].limit=2",
-        "seed=3",
-    )
+    lists = ("variants=[FR1, FR3]", "encodings=conditional", "datasets[0].limit=2", "seed=3")
+    parts = ("priors.atom=0.4", "backends[1].settings.damping=0.3")
+    study = load(tmp_path, text, *parts, *lists)
     assert [(p.atom, p.context) for p in study.prior_settings] == [(0.4, None)]
     assert study.backends[1].settings == {"damping": 0.3}
     assert study.variants == ("FR1", "FR3")
