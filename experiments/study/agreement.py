@@ -52,7 +52,7 @@ class AgreeingCells:
         rows: positions of the cells in the summary, in its order.
         name: what the cells are called together, such as "FR2 = FR3, exact = lbp".
         apart: the largest difference between two of their posteriors of one claim; NaN for one
-            cell alone.
+            cell alone, and for cells without any posterior.
     """
 
     dataset: str
@@ -117,7 +117,7 @@ def agreeing_cells(rows: RowsFile, cells: pd.DataFrame) -> list[AgreeingCells]:
             selection,
             one.rows,
             _name([named[row] for row in one.rows], varying),
-            one.apart if len(one.rows) > 1 else np.nan,
+            np.nan if len(one.rows) == 1 or np.isnan(one.lowest).all() else one.apart,
         )
         for dataset, selection in order
         for one in ranges[dataset, selection]

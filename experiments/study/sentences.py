@@ -47,7 +47,8 @@ def sentences(
 
 
 def _agreement(cells: pd.DataFrame, groups: Sequence[AgreeingCells]) -> list[str]:
-    if len(groups) == len(cells):
+    # Where no two cells that have posteriors agree, nothing is to be said of agreement.
+    if all(np.isnan(group.apart) for group in groups):
         return []
     together: dict[str, int] = {}
     for group in groups:

@@ -305,6 +305,15 @@ def test_cells_that_all_agree_give_one_answer(file_of: FileOf) -> None:
     assert ("from" in said) != alike
 
 
+def test_cells_of_which_every_unit_failed_are_not_said_to_agree(file_of: FileOf) -> None:
+    none = P["broken"]
+    file = file_of(rows_of({"exact": none}) + rows_of({"exact": none}, variant="FR2"))
+    cells = summarise_study(file, policy="exclude", k="median").cells
+    groups = agreeing_cells(file, cells)
+    assert all(np.isnan(group.apart) for group in groups)
+    assert "same posteriors" not in " ".join(sentences(cells, groups, times=False))
+
+
 def test_what_no_grid_of_names_covers_is_named_in_parts(file_of: FileOf) -> None:
     p = P["exact"]
     rows = rows_of({"exact": p, "lbp": p}) + rows_of({"exact": p, "lbp": P["lbp"]}, variant="FR2")
