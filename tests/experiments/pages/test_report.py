@@ -403,7 +403,9 @@ def test_mistakes_are_one_sentence(run: Path, folder: Path) -> None:
     write_data(folder, GRAPHS[:1])
     good = run.parent / "graphs.jsonl"
     mistakes = [
-        ((folder,), "there is no manifest.json; name the folder of a run's results"),
+        ((folder / "mine",), "there is no manifest.json; name the folder of a run's results"),
+        # As the folder of `assess` it is known by its file of graphs.
+        ((folder,), "was not assessed; give what `factormodels assess --out` wrote"),
         ((run,), "'mine' is not what the run judged"),
         ((run, "--set", "data=graphs.jsonl"), "--set data='graphs.jsonl': give NAME=PATH"),
         ((run, "--set", f"data=mine={good},data=yours=x"), "--set data names 'yours'"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -98,6 +99,11 @@ def web_server(script: Script) -> Iterator[WebServer]:
     class Server(ThreadingHTTPServer):
         # Several hundred calls may arrive at once.
         request_queue_size = 512
+
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            """Print what went wrong, but not that the one who asked was killed meanwhile."""
+            if not isinstance(sys.exception(), ConnectionError):
+                super().handle_error(request, client_address)
 
     httpd = Server(("127.0.0.1", 0), Handler)
     server = WebServer(f"http://127.0.0.1:{httpd.server_port}")
