@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 _IMPORT = re.compile(r"^\s*(?:from|import)\s+([\w.]+)", re.MULTILINE)
 
-_MEASURED = "20 to 60 seconds"
+_MEASURED = "10 to 60 seconds"
 """What `exact` takes to compile what a small graph needs, and `auto` what one of 120 variables does
 that it cannot answer exactly."""
 

@@ -129,7 +129,7 @@ def test_a_long_compilation_is_announced_once(caplog: pytest.LogCaptureFixture) 
     assert record.levelno == logging.WARNING
     assert "compiling kernels: once" in record.getMessage()
     # How long one may have to wait, before the waiting.
-    assert "20 to 60 seconds of processor time" in record.getMessage()
+    assert "10 to 60 seconds of processor time" in record.getMessage()
 
 
 @pytest.mark.slow

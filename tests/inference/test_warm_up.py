@@ -60,8 +60,8 @@ def test_what_to_expect_is_said_before_the_waiting_and_of_nothing_else() -> None
         inference.kernels.compiled._announce()
         kernels.warning("compiled kernels cannot be kept on disk")
     first, second = stream.getvalue().splitlines()
-    assert "compiling kernels: once, for they are kept on disk; a backend took 20 to 60" in first
-    assert "20 to 60" not in second
+    assert "compiling kernels: once, for they are kept on disk; a backend took 10 to 60" in first
+    assert "10 to 60" not in second
 
 
 def test_where_nothing_is_compiled_nothing_is_said() -> None:
