@@ -248,9 +248,7 @@ def reach(value: ArrayLike, lower: ArrayLike, upper: ArrayLike) -> NDArray[np.fl
     return np.maximum(np.nan_to_num(arms), 0.0)
 
 
-def draw_interval(
-    place: Axes, height: float, ends: tuple[float, float, float], **look: Any
-) -> None:
+def draw_interval(place: Axes, height: float, ends: Sequence[float], **look: Any) -> None:
     """Draw a point at a height with its interval across: its value and the interval's ends."""
     value, lower, upper = ends
     arms = reach([value], [lower], [upper])

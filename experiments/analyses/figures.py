@@ -20,6 +20,7 @@ from calibration.figures.panels import (
     nth_look,
     panels,
 )
+from experiments.findings.table import ENDS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,7 +135,7 @@ def estimate_figure(
                 shift = 0.22 * ((len(kinds) - 1) / 2 - at) if crowded else 0.0
                 look = nth_look(at) | {"linestyle": "none"}
                 for first, row in enumerate(own.to_dict("records")):
-                    ends = row[value], row[f"{value}_lower"], row[f"{value}_upper"]
+                    ends = tuple(row[f"{value}{end}"] for end in ENDS)
                     height = len(names) - 1 - names.index(row[rows]) + shift
                     draw_interval(place, height, ends, **look, label=None if first else str(kind))
             place.set_xlabel(label)

@@ -23,7 +23,7 @@ from calibration.intervals import (
     response_weights,
 )
 from calibration.scores.registry import REGISTRY
-from experiments.findings.table import data_frame, named
+from experiments.findings.table import ENDS, data_frame, named
 from experiments.findings.text import ABSENT
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def interval_text(frame: pd.DataFrame, name: str, sign: str = "") -> list[str]:
         sign: as in `tiny`.
     """
     texts = []
-    for value, *ends in frame[[name, f"{name}_lower", f"{name}_upper"]].to_numpy(float):
+    for value, *ends in frame[[f"{name}{end}" for end in ENDS]].to_numpy(float):
         bare = any(map(math.isnan, ends)) or all(abs(end) < ROUNDING for end in ends)
         between = ", ".join(tiny(end, sign) for end in ends)
         texts.append(tiny(value, sign) + ("" if bare else f" [{between}]"))

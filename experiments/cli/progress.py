@@ -99,11 +99,11 @@ class TerminalWatcher(Watcher):
                     missing += response.missing
                     failures += response.failures
                 counts = (
-                    (failed, "failed"),
-                    (missing, "relations missing"),
-                    (failures, "failures in stages"),
+                    (failed, f"{failed:,} failed"),
+                    (missing, f"{counted(missing, 'relation')} missing"),
+                    (failures, f"{counted(failures, 'failure')} in stages"),
                 )
-                advance(", ".join(f"{count:,} {what}" for count, what in counts if count))
+                advance(", ".join(told for count, told in counts if count))
 
             yield report
 
@@ -193,7 +193,7 @@ def _answers(ledger: Ledger) -> Callable[[], str]:
         usages = tuple(ledger.stages.values())
         calls, cached = sum(u.calls for u in usages), sum(u.cached for u in usages)
         failed = sum(u.failures for u in usages)
-        told = f"{calls:,} calls, {cached:,} from the cache" if usages else ""
+        told = f"{counted(calls, 'call')}, {cached:,} from the cache" if usages else ""
         return f"{told}, {failed:,} failed" if failed else told
 
     return text

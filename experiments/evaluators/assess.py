@@ -385,8 +385,8 @@ def _of_asking(batch: Batch, plan: AssessmentPlan, settings: AssessSettings) -> 
         store = plan.searcher.store
         paid = "" if settings.price_search is None else f" ({store.paid:.4f} US dollars)"
         yield (
-            f"Asked the web for {store.asked['searches']:,} searches{paid}, "
-            f"{store.asked['pages']:,} pages."
+            f"Asked the web for {counted(store.asked['searches'], 'search', 'searches')}{paid}, "
+            f"{counted(store.asked['pages'], 'page')}."
         )
     if plan.purse is not None:
         yield (
@@ -394,7 +394,8 @@ def _of_asking(batch: Batch, plan: AssessmentPlan, settings: AssessSettings) -> 
             "answers from the cache took when they were asked for."
         )
     if batch.resumed:
-        yield f"{batch.resumed:,} responses were finished by an earlier run."
+        were = "was" if batch.resumed == 1 else "were"
+        yield f"{counted(batch.resumed, 'response')} {were} finished by an earlier run."
 
 
 def _of_exits(batch: Batch) -> Iterator[str]:

@@ -446,9 +446,11 @@ def stage_remarks(graph: FactGraph) -> list[str]:
     if "retrieval" in facts:
         found = facts["retrieval"]
         lines.append(
-            f"{found['retriever']}: {found['queries']} queries, {found['passages']} passages, "
-            f"{found['contexts']} contexts after duplicates, "
-            f"{len(found.get('dropped', ()))} pages left out, {len(found['failures'])} failures"
+            f"{found['retriever']}: {counted(found['queries'], 'query', 'queries')}, "
+            f"{counted(found['passages'], 'passage')}, "
+            f"{counted(found['contexts'], 'context')} after duplicates, "
+            f"{counted(len(found.get('dropped', ())), 'page')} left out, "
+            f"{counted(len(found['failures']), 'failure')}"
         )
     if "duplicates" in facts:
         repeated = counted(len(facts["duplicates"]), "claim")
@@ -456,8 +458,9 @@ def stage_remarks(graph: FactGraph) -> list[str]:
     if "summaries" in facts:
         told = facts["summaries"]
         lines.append(
-            f"{told['model']}: {len(told['passages'])} passages summarised, "
-            f"{len(told['dropped'])} dropped as irrelevant, {len(told['failures'])} failures"
+            f"{told['model']}: {counted(len(told['passages']), 'passage')} summarised, "
+            f"{len(told['dropped'])} dropped as irrelevant, "
+            f"{counted(len(told['failures']), 'failure')}"
         )
     if "relations" in facts:
         asked = facts["relations"]
@@ -465,14 +468,20 @@ def stage_remarks(graph: FactGraph) -> list[str]:
             f"{asked[kind]} {kind}" for kind in ("entailment", "contradiction", "neutral")
         )
         lines.append(
-            f"{asked['model']}: {asked['asked']} pairs asked, {kinds} ({asked['made_neutral']} "
-            f"of them for a probability below {asked['least']:g}), {len(asked['missing'])} missing"
-            + (f", {len(asked['unasked'])} pairs not asked" if asked.get("unasked") else "")
+            f"{asked['model']}: {counted(asked['asked'], 'pair')} asked, {kinds} "
+            f"({asked['made_neutral']} of them for a probability below {asked['least']:g}), "
+            f"{len(asked['missing'])} missing"
+            + (
+                f", {counted(len(asked['unasked']), 'pair')} not asked"
+                if asked.get("unasked")
+                else ""
+            )
         )
     for name, found in facts.get(ASSESSORS_KEY, {}).items():
         # Those that were recorded elsewhere do not say which model gave them.
         of = f" of {found['model']}" if "model" in found else " as recorded"
         lines.append(
-            f"{name}: {len(found['verdicts'])} verdicts{of}, {len(found['missing'])} missing"
+            f"{name}: {counted(len(found['verdicts']), 'verdict')}{of}, "
+            f"{len(found['missing'])} missing"
         )
     return lines

@@ -9,9 +9,9 @@ ABSENT = "--"
 """What a table shows where a number is undefined."""
 
 
-def counted(count: int, noun: str) -> str:
-    """A count with its noun, "1 unit" or "2,000 units"."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """A count with its noun, "1 unit" or "2,000 units"; with an s unless the plural is given."""
+    return f"{count:,} {noun if count == 1 else plural or f'{noun}s'}"
 
 
 def in_sample_remark(passages: int) -> str:

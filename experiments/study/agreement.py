@@ -53,6 +53,8 @@ class AgreeingCells:
         name: what the cells are called together, such as "FR2 = FR3, exact = lbp".
         apart: the largest difference between two of their posteriors of one claim; NaN for one
             cell alone, and for cells without any posterior.
+        answered: whether they have posteriors; those without any are together too, and agree in
+            nothing.
     """
 
     dataset: str
@@ -60,6 +62,7 @@ class AgreeingCells:
     rows: tuple[int, ...]
     name: str
     apart: float
+    answered: bool = True
 
 
 @dataclass(frozen=True)
@@ -74,6 +77,11 @@ class _Range:
     @property
     def apart(self) -> float:
         return _widest(self.lowest, self.highest)
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is any posterior."""
+        return not np.isnan(self.lowest).all()
 
 
 def agreeing_cells(rows: RowsFile, cells: pd.DataFrame) -> list[AgreeingCells]:
@@ -117,7 +125,8 @@ def agreeing_cells(rows: RowsFile, cells: pd.DataFrame) -> list[AgreeingCells]:
             selection,
             one.rows,
             _name([named[row] for row in one.rows], varying),
-            np.nan if len(one.rows) == 1 or np.isnan(one.lowest).all() else one.apart,
+            np.nan if len(one.rows) == 1 or not one.answered else one.apart,
+            one.answered,
         )
         for dataset, selection in order
         for one in ranges[dataset, selection]
@@ -212,7 +221,7 @@ def short_table(
         records.append(
             first
             | {
-                "cells": f"{group.name}{f', {group.selection}' if group.selection else ''}",
+                "cells": _title(group),
                 "n_cells": len(own),
                 "apart": group.apart,
                 # From how far cells are from exact, not from how far they are from each other.
@@ -245,6 +254,12 @@ def short_table(
     intervals = any(column.interval for column in columns)
     note = "" if times else " ".join(filter(None, [_NOTE, study_table.NOTE * intervals]))
     return Table(frame, columns, title, "block", note)
+
+
+def _title(group: AgreeingCells) -> str:
+    """What a row is called; cells that have nothing to agree in are said to have nothing."""
+    title = ", ".join(filter(None, [group.name, group.selection]))
+    return title if group.answered else f"{title}: no posterior"
 
 
 def _times(cells: pd.DataFrame, group: AgreeingCells) -> str:

@@ -15,6 +15,7 @@ from calibration.scores.measures import entropy_warnings
 from calibration.scores.registry import MEASURES, scores_named
 from calibration.scoring import DEFAULT_INTERVALS, score
 from experiments.evaluators.response import COLUMNS, measured
+from experiments.findings.table import named
 from experiments.study.judgements import Judgements, read_judgements
 from experiments.study.rows import ABSENT, FAILED, CellRows, RowsFile
 from factormodels.io.long_columns import piecewise
@@ -157,7 +158,7 @@ def _added(
         found = dict(told.models[0].scores)
     row: dict[str, Any] = {}
     for name, each in found.items():
-        row |= {name: each.value, f"{name}_lower": each.lower, f"{name}_upper": each.upper}
+        row |= named(name, (each.value, each.lower, each.upper))
         row[f"{name}_status"] = str(each.status)
     if fold is not None and row.get("auroc_status") == "ok":
         row["auroc_status"] = WITHIN_FOLDS

@@ -26,7 +26,7 @@ from experiments.analyses.ours.shared.judged_subjects import (
 from experiments.analyses.ours.shared.sigma_tables import PREDICTORS, SHARES, sigma_tables
 from experiments.analyses.user_data import DATA_FILE, user_data
 from experiments.findings.artefacts import Artefacts, PaperFigure
-from experiments.findings.table import data_frame
+from experiments.findings.table import data_frame, named
 from experiments.study.config import STRICT, Count, Probability
 
 if TYPE_CHECKING:
@@ -76,8 +76,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
             for threshold in settings.sweep if subject.threshold is not None else ():
                 at = subject.records(threshold)
                 ahead = judged.out_of_sample(at, ASKED, n_positions=1, **halves).rows()[-1]
-                ends = zip(("difference", "lower", "upper"), ("", "_lower", "_upper"), strict=True)
-                gap = {f"gap{end}": ahead[one] for one, end in ends}
+                gap = named("gap", (ahead[of] for of in ("difference", "lower", "upper")))
                 (*_, whole) = in_sample(at, 1, intervals)
                 rows["thresholds"].append({"subject": name, "threshold": threshold} | whole | gap)
             shifts += within_a_model(name, subject.kinds, counts, records)
@@ -117,8 +116,8 @@ def in_sample(
     rows = []
     for cell, row in enumerate(tested):
         for name in ("judged_correct", *SHARES):
-            ends = (("", "estimate"), ("_lower", "lower"), ("_upper", "upper"))
-            row |= {f"{name}{end}": float(getattr(known[name], of)[cell]) for end, of in ends}
+            of = known[name]
+            row |= named(name, (float(x[cell]) for x in (of.estimate, of.lower, of.upper)))
         # How much a judgement tells (Youden's J): the slope that Rogan-Gladen divides by.
         row["informedness"] = row["self_known"] + row["self_unknown"] - 1
         reading = "rejected" if row["corrected"] < 0.05 else "not rejected"

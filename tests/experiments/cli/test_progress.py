@@ -24,4 +24,4 @@ def test_a_log_is_told_where_a_study_stands_but_not_at_its_end(
     first, second = log.getvalue().splitlines()
     assert first == "mine: asking about 2 responses"
     assert second.startswith("1 of 2 responses, ")
-    assert second.endswith(" remaining, 1 calls, 0 from the cache")
+    assert second.endswith(" remaining, 1 call, 0 from the cache")

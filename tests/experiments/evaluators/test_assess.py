@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from experiments.analyses.posteriors import LabelledAtoms, scores_with_intervals
+from experiments.evaluators.assess_tables import stage_remarks
 from experiments.evaluators.response import AssessmentView, assess_graph
 from factormodels import FactGraph, RelationKind, datasets, read, read_many, variant
 from factormodels.extraction.pipeline import run_stages
@@ -451,8 +452,8 @@ def test_the_bar_counts_responses_calls_and_what_is_missing() -> None:
         report(None)
     shown = console.export_text()
     assert "2/3" in shown
-    assert "1 calls, 1 from the cache" in shown
-    assert "1 failed, 2 relations missing, 1 failures in stages" in shown
+    assert "1 call, 1 from the cache" in shown
+    assert "1 failed, 2 relations missing, 1 failure in stages" in shown
 
 
 @pytest.mark.parametrize("width", [80, 100])
@@ -464,3 +465,27 @@ def test_numbers_are_whole_in_a_narrow_table(monkeypatch: pytest.MonkeyPatch, wi
     atoms = [line for line in lines if line.startswith("a")]
     assert atoms
     assert all(re.match(r"a\d+ +[01]\.\d{3} ", line) for line in atoms)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_remarks_of_stages_count_in_the_singular_and_plural(count: int) -> None:
+    several: list[Any] = ["x"] * count
+    graph = FactGraph(
+        "r",
+        (),
+        metadata={
+            "retrieval": {
+                **{"retriever": "local", "queries": count, "passages": count, "contexts": count},
+                **{"dropped": several, "failures": several},
+            },
+            "summaries": {"model": "m", "passages": several, "dropped": [], "failures": several},
+            "assessors": {"safe": {"verdicts": several, "missing": [], "model": "m"}},
+        },
+    )
+    s, query = ("", "query") if count == 1 else ("s", "queries")
+    assert stage_remarks(graph) == [
+        f"local: {count} {query}, {count} passage{s}, {count} context{s} after duplicates, "
+        f"{count} page{s} left out, {count} failure{s}",
+        f"m: {count} passage{s} summarised, 0 dropped as irrelevant, {count} failure{s}",
+        f"safe: {count} verdict{s} of m, 0 missing",
+    ]

@@ -274,8 +274,13 @@ def test_cells_whose_posteriors_agree_are_one_row_named_together(file_of: FileOf
     assert table.frame["brier"].tolist()[0] == cells["brier"].iloc[groups[0].rows[0]]
     assert "seconds_median" not in table.frame
     text = " ".join(sentences(cells, groups))
-    assert text.startswith("The 12 cells (a dataset, variant, encoding and algorithm each) ")
-    assert "have 4 different sets of posteriors" in text
+    assert text.startswith(
+        "The 10 cells of 12 that have posteriors (a dataset, variant, encoding and algorithm each) "
+        "have 3 different sets of posteriors"
+    )
+    # Cells without a posterior have none that could be the same.
+    assert [one.answered for one in groups] == [True, True, False, True]
+    assert table.frame["cells"].tolist()[2] == "FR1 = FR2, broken: no posterior"
     assert "on even no choice makes a difference" in text
     # Log losses of 0.9 true, 0.8 and 0.3 false, and of 0.9, 0.7 and 0.35.
     before, after = (
@@ -312,6 +317,32 @@ def test_cells_of_which_every_unit_failed_are_not_said_to_agree(file_of: FileOf)
     groups = agreeing_cells(file, cells)
     assert all(np.isnan(group.apart) for group in groups)
     assert "same posteriors" not in " ".join(sentences(cells, groups, times=False))
+
+
+@pytest.mark.parametrize("drawn", [0.0, 0.1])
+def test_a_seed_is_named_where_it_moves_what_exact_inference_finds(
+    file_of: FileOf, drawn: float
+) -> None:
+    first, second = P["exact"], [value - drawn for value in P["exact"]]
+    rows = []
+    for variant in ("FR1", "FR2"):
+        further = 0.05 * (variant == "FR2")
+        for seed, p in ((1, first), (2, second)):
+            moved = [value - further for value in p]
+            rows += rows_of({"exact": moved}, variant=variant, seed=seed)
+    file = file_of(rows)
+    cells = summarise_study(file, policy="exclude", k="median").cells
+    text = " ".join(sentences(cells, agreeing_cells(file, cells), times=False))
+    assert ("the choice of variant and seed moves" in text) == (drawn > 0)
+    assert ("the choice of variant moves" in text) == (drawn == 0)
+
+
+def test_seeds_alone_are_no_choice_under_exact_inference(file_of: FileOf) -> None:
+    rows = [one for seed in (1, 2) for one in rows_of({"exact": P["exact"]}, seed=seed)]
+    file = file_of(rows)
+    cells = summarise_study(file, policy="exclude", k="median").cells
+    text = " ".join(sentences(cells, agreeing_cells(file, cells), times=False))
+    assert "the choice of" not in text
 
 
 def test_what_no_grid_of_names_covers_is_named_in_parts(file_of: FileOf) -> None:

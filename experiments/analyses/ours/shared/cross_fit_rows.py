@@ -55,7 +55,7 @@ def score_rows(found: Mapping[str, Floats], task: CrossFitTask, seed: int) -> li
         p = whole[atoms.kept]
         row: dict[str, Any] = {"method": name, "n_atoms": len(p)}
         row |= scores_with_intervals(p, atoms, _SCORES, seed, task.fold[atoms.kept])
-        row |= {"slope": np.nan, "slope_lower": np.nan, "slope_upper": np.nan}
+        row |= named("slope", [np.nan] * 3)
         if float(np.ptp(p)) > 0.05:
             row |= scores_with_intervals(p, atoms, ("calibration_slope",), seed)
         rows.append(row | {"mean": float(p.mean())})

@@ -11,7 +11,7 @@ from calibration.validation import Floats
 from experiments.analyses.figures import line_figure
 from experiments.analyses.interval_values import difference_of_clusters, mean_of_clusters
 from experiments.analyses.posteriors import LabelledAtoms
-from experiments.findings.table import Column, Table, data_frame, interval_column, named
+from experiments.findings.table import ENDS, Column, Table, data_frame, interval_column, named
 from factormodels.fact_graph import FactGraph
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def decline_figure(frame: pd.DataFrame) -> Figure:
     encodings = list(dict.fromkeys(encoding for _, _, encoding in parts if encoding))
     long = [
         {"of": view, "encoding": encoding, "position": title}
-        | {f"mean{end}": row[f"{title}{end}"] for end in ("", "_lower", "_upper")}
+        | named("mean", (row[f"{title}{end}"] for end in ENDS))
         for encoding in encodings
         for row, (view, _, own) in zip(found, parts, strict=True)
         if own in ("", encoding)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from experiments.analyses.ours.shared.measured_graphs import Reference, flat_marginals
-from experiments.findings.table import data_frame
+from experiments.findings.table import data_frame, named
 from experiments.findings.text import ABSENT
 from factormodels.factor_graph import FactorGraph, digest
 from inference import Backend, InferenceError, Posterior, entries, infer_batch
@@ -189,12 +189,11 @@ def _turns(
 
 def _ratio(pairs: Sequence[tuple[Sequence[float], Sequence[float]]], seed: int) -> dict[str, float]:
     """How many times as long a call takes, from the times of both in the same rounds."""
-    names = ("ratio", "ratio_lower", "ratio_upper")
     # The first rounds are everybody's: who is slow has fewer.
     both = [np.array(list(zip(*pair, strict=False))) for pair in pairs]
     logs = [np.log(times[:, 0] / times[:, 1]) for times in both if len(times)]
     if not logs:
-        return dict.fromkeys(names, np.nan)
+        return named("ratio", [np.nan] * 3)
     value = np.mean([np.median(log) for log in logs])
     # One round resamples to itself, and would pretend to be certain.
     ends = np.full(2, np.nan)
@@ -205,4 +204,4 @@ def _ratio(pairs: Sequence[tuple[Sequence[float], Sequence[float]]], seed: int) 
             for log in logs
         ]
         ends = np.quantile(np.mean(drawn, axis=0), [0.025, 0.975])
-    return dict(zip(names, np.exp([value, *ends]).tolist(), strict=True))
+    return named("ratio", np.exp([value, *ends]).tolist())
