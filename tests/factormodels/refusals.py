@@ -9,7 +9,7 @@ import pytest
 from factormodels import InputError
 
 
-def assert_refused(call: Callable[[], object], words: Iterable[str], start: str = "") -> None:
+def assert_refused(call: Callable[[], object], words: Iterable[str], start: str = "") -> str:
     """Check that a call is refused in one sentence that begins with `start` and has the words."""
     with pytest.raises(InputError) as caught:
         call()
@@ -18,3 +18,4 @@ def assert_refused(call: Callable[[], object], words: Iterable[str], start: str 
     assert "\n" not in message
     for word in words:
         assert word in message
+    return message
