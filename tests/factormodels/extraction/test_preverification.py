@@ -51,38 +51,40 @@ def listing(claims: Sequence[tuple[int, str, str, float]]) -> Reply:
     return Reply("".join(token for token, _ in tokens), tokens)
 
 
+def read(text: str, chunk: Chunk = CHUNK, tokens: tuple[Token, ...] = ()) -> ClaimLines:
+    found = read_claims(Completion(text, tokens), chunk)
+    assert isinstance(found, ClaimLines), found
+    return found
+
+
+def claims_of(found: ClaimLines) -> list[str]:
+    return [one.claim for one in found.claims]
+
+
 def test_labels_keep_the_probability_of_all_their_tokens() -> None:
     words = ["1 | One is odd.", " | ", "likely", " support", "ed"]
     words += ["\n2 | Two. | ", "Un", "sure", ""]
     chances = [1.0, 1.0, 0.8, 0.5, 0.9, 1.0, 0.3, 1.0, 1.0]
     tokens = tuple(Token(w, math.log(c)) for w, c in zip(words, chances, strict=True))
-    found = read_claims(Completion("".join(words), tokens), CHUNK)
-    assert isinstance(found, ClaimLines)
+    found = read("".join(words), CHUNK, tokens)
     assert [one.label for one in found.claims] == [PreLabel.LIKELY_SUPPORTED, PreLabel.UNSURE]
     assert [one.confidence for one in found.claims] == pytest.approx([0.36, 0.3])
-    assert [one.claim for one in found.claims] == ["One is odd.", "Two."]
+    assert claims_of(found) == ["One is odd.", "Two."]
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "1 | One. | true",
-        "3 | Three. | supported",
-        "1 | One.",
-        "supported",
-        "1 |  | supported",
-        "\n\n",
-        '[{"claim": "One."}]',
-        "1 | supported",
-        "1 | One. | mostly supported",
-        "1 | One. | supported | unsure",
-        "1 | One. | supported (not by all)",
-        "1 | One. | supported - not by all",
-        "1 | One. | supported - unsure",
-        "1 | One. | supported ❌",
-        "1 | One. | non-supported ✓",
-        "1 | One - supported - by many.",
-        "Claim: One.\nVerdict: supported",
+        *("1 | One. | true", "3 | Three. | supported", "1 | One.", "supported", "1 |  | supported"),
+        *("\n\n", '[{"claim": "One."}]', "1 | supported", "1 | One. | mostly supported"),
+        *("1 | One. | supported | unsure", "1 | One. | supported (not by all)"),
+        *("1 | One. | supported - not by all", "1 | One. | supported - unsure"),
+        *(
+            "1 | One. | supported ❌",
+            "1 | One. | non-supported ✓",
+            "1 | One - supported - by many.",
+        ),
+        *("1 | One - supported - by many.", "Claim: One.\nVerdict: supported"),
         "I would say that all of it is supported.",
     ],
 )
@@ -91,7 +93,8 @@ def test_another_form_is_a_failure(text: str) -> None:
 
 
 def test_no_claim_is_an_answer_and_a_cut_one_is_not() -> None:
-    assert read_claims(Completion("None."), CHUNK) == ClaimLines(())
+    for none in ("None.", "There are no claims in these sentences."):
+        assert read_claims(Completion(none), CHUNK) == ClaimLines(())
     cut = read_claims(Completion("1 | One. | supported", finish="length"), CHUNK)
     assert isinstance(cut, Failure)
     assert "cut off" in cut.reason
@@ -239,11 +242,8 @@ def test_wrong_input_is_refused(arguments: tuple[Any, Any, float], message: str)
         "I see one claim.\n1 | One. | supported",
         "1 | One. | supported\n\nLet me know if you need anything else!",
         "1 | One. | supported\n\n**Note:** these are only my own beliefs.",
-        "```\n1 | One. | supported\n```",
-        "```text\n1 | One. | supported\n```",
-        "- 1 | One. | supported",
-        "1. 1 | One. | **supported**",
-        "| 1 | One. | supported |",
+        *("```\n1 | One. | supported\n```", "```text\n1 | One. | supported\n```"),
+        *("- 1 | One. | supported", "1. 1 | One. | **supported**", "| 1 | One. | supported |"),
         "| Sentence | Claim | Verdict |\n|---|:---:|---|\n| 1 | One. | supported |",
         "Sentence | Claim | Verdict\n1 | One. | supported",
         "Sentence │ Claim │ Verdict\n─────────┼───────┼────────\n1 │ One. │ supported",
@@ -252,39 +252,20 @@ def test_wrong_input_is_refused(arguments: tuple[Any, Any, float], message: str)
         "+---+------+\n| 1 | One. | supported |\n+===+======+",
         "|||\n1 | One. | supported\n| | | |\n***\n—|—|—\n___",
         "•\n1 | One. | supported\n· · ·\n<|>",
-        "1: One. | supported",
-        "1: | One. | supported",
-        "1:\n- One. | supported",
-        "Sentence 1:\nOne. | supported",
+        *("1: One. | supported", "1: | One. | supported", "1:\n- One. | supported"),
         "**Sentence 1**\n- One. ###SUPPORTED###\n**Sentence 2**\nNo verifiable claim.",
-        "1: One is odd.\n- One. ###SUPPORTED###",
-        "Sentence 1 | One. | Supported.",
-        "[1] | One. | [supported]",
-        "1\tOne.\tsupported",
-        "1, One., supported",
-        "1 - One. - supported",
-        "1 | **One.** | `SUPPORTED`",
-        '1 | "One." | supported',
-        "1 | One. | ###SUPPORTED###",
-        "1 | One. ###SUPPORTED###",
-        "1 | One. | Verdict: supported",
-        "1 | One. | supported | 0.98",
-        "1 | One. | supported (95%)",
-        "1 | One. | ✅ supported",
-        "1 | One. -> supported",
-        "> 1 | One. | supported",
-        "`1 | One. | supported`",
-        "1 | Claim: One. | Verdict: supported",
-        "1｜One.｜supported",
-        "1 | One. | supported | a well known fact",
-        "1 | One. | supported - a well known fact",
+        *("Sentence 1:\nOne. | supported", "1: One is odd.\n- One. ###SUPPORTED###"),
+        *("Sentence 1 | One. | Supported.", "[1] | One. | [supported]", "1\tOne.\tsupported"),
+        *("1, One., supported", "1 - One. - supported", "1 | **One.** | `SUPPORTED`"),
+        *('1 | "One." | supported', "1 | One. | ###SUPPORTED###", "1 | One. ###SUPPORTED###"),
+        *("1 | One. | Verdict: supported", "1 | One. | supported | 0.98"),
+        *("1 | One. | supported (95%)", "1 | One. | ✅ supported", "1 | One. -> supported"),
+        *("> 1 | One. | supported", "`1 | One. | supported`", "1｜One.｜supported"),
+        *("1 | Claim: One. | Verdict: supported", "1 | One. | supported | a well known fact"),
         "1 | One. ###SUPPORTED### – a well known fact",
-        "1 | One. | supported ✓",
-        "1 | One. | supported ✔️.",
-        "\u200b1 | One.\u200b | sup\u200bported\ufeff",
-        "1 │ One. │ supported",
-        "1 ¦ One. ¦ supported",
-        "1 | One. | supported\n2 | none",
+        *("1 | One. | supported - a well known fact", "1 | One. | supported ✓"),
+        *("1 | One. | supported ✔️.", "\u200b1 | One.\u200b | sup\u200bported\ufeff"),
+        *("1 │ One. │ supported", "1 ¦ One. ¦ supported", "1 | One. | supported\n2 | none"),
         "1 | One. | supported\n2 | No verifiable claim. |",
         '[{"sentence": 1, "claim": "One.", "verdict": "supported"}]',
         '{"sentence": "1", "claim": "One.", "label": "Supported"}\n',
@@ -292,37 +273,28 @@ def test_wrong_input_is_refused(arguments: tuple[Any, Any, float], message: str)
     ],
 )
 def test_the_form_of_lines_does_not_matter_where_they_are_clear(text: str) -> None:
-    found = read_claims(Completion(text), CHUNK)
-    assert isinstance(found, ClaimLines), found
-    assert found.unread == ()
-    assert [(one.claim, one.sentence, str(one.label)) for one in found.claims] == [
-        ("One.", 1, "supported")
-    ]
+    found = read(text)
+    (one,) = found.claims
+    assert (one.claim, one.sentence, one.label, found.unread) == ("One.", 1, "supported", ())
 
 
 @pytest.mark.parametrize(
     ("words", "label"),
     [
-        ("not supported", PreLabel.NON_SUPPORTED),
-        ("unsupported", PreLabel.NON_SUPPORTED),
-        ("NON_SUPPORTED", PreLabel.NON_SUPPORTED),
-        ("###NON-SUPPORTED###", PreLabel.NON_SUPPORTED),
-        ("nonsupported", PreLabel.NON_SUPPORTED),
+        *((words, PreLabel.NON_SUPPORTED) for words in (
+            "not supported", "unsupported", "NON_SUPPORTED", "###NON-SUPPORTED###",
+            "nonsupported", "refuted", "non-supported ✗",
+        )),
         ("likely not supported", PreLabel.LIKELY_NON_SUPPORTED),
         ("###LIKELY NON-SUPPORTED###", PreLabel.LIKELY_NON_SUPPORTED),
         ("Likely supported", PreLabel.LIKELY_SUPPORTED),
-        ("refuted", PreLabel.NON_SUPPORTED),
-        ("not relevant", PreLabel.IRRELEVANT),
-        ("non-supported ✗", PreLabel.NON_SUPPORTED),
-        ("not sure", PreLabel.UNSURE),
+        *(("not relevant", PreLabel.IRRELEVANT), ("not sure", PreLabel.UNSURE)),
     ],
-)
+)  # fmt: skip
 def test_labels_are_known_by_other_words(words: str, label: PreLabel) -> None:
     tokens = (Token("1 | One. | ", 0.0), Token(words, math.log(0.5)))
-    found = read_claims(Completion(f"1 | One. | {words}", tokens), CHUNK)
-    assert isinstance(found, ClaimLines)
-    assert [one.label for one in found.claims] == [label]
-    assert [one.confidence for one in found.claims] == pytest.approx([0.5])
+    (found,) = read(f"1 | One. | {words}", CHUNK, tokens).claims
+    assert (found.label, found.confidence) == (label, pytest.approx(0.5))
 
 
 @pytest.mark.parametrize(
@@ -350,59 +322,50 @@ def test_labels_are_known_by_other_words(words: str, label: PreLabel) -> None:
 def test_what_is_clear_is_kept_and_what_is_not_is_counted(
     text: str, claims: list[str], unread: list[str]
 ) -> None:
-    found = read_claims(Completion(text), CHUNK)
-    assert isinstance(found, ClaimLines)
-    assert [one.claim for one in found.claims] == claims
+    found = read(text)
+    assert claims_of(found) == claims
     assert list(found.unread) == unread
 
 
 def test_a_list_does_not_number_sentences() -> None:
-    found = read_claims(Completion("1. One. (supported)\n2. Also one. (unsure)"), CHUNK)
-    assert isinstance(found, ClaimLines)
-    assert [(one.claim, one.sentence) for one in found.claims] == [
-        ("One.", None),
-        ("Also one.", None),
-    ]
-    alone = read_claims(Completion("1. Seven. (supported)"), Chunk(7, ("Seven is odd.",)))
-    assert isinstance(alone, ClaimLines)
+    found = read("1. One. (supported)\n2. Also one. (unsure)")
+    assert claims_of(found) == ["One.", "Also one."]
+    assert [one.sentence for one in found.claims] == [None, None]
+    alone = read("1. Seven. (supported)", Chunk(7, ("Seven is odd.",)))
     assert alone.claims[0].sentence == 7
 
 
 def test_a_number_may_begin_a_claim() -> None:
     text = "1890: the bridge opened. | supported\n- 2.5 million live there | unsure"
-    found = read_claims(Completion(text), Chunk(1, ("It opened in 1890, for 2.5 million.",)))
-    assert isinstance(found, ClaimLines)
-    assert [one.claim for one in found.claims] == [
-        "1890: the bridge opened.",
-        "2.5 million live there",
-    ]
+    found = read(text, Chunk(1, ("It opened in 1890, for 2.5 million.",)))
+    assert claims_of(found) == ["1890: the bridge opened.", "2.5 million live there"]
 
 
 @pytest.mark.parametrize("mark", ["|", " ", "#", "1 | ", "- ", "supported ", "(", "1"])
 def test_a_long_line_of_marks_is_no_work(mark: str) -> None:
     # A pattern that went back over it would take hours.
-    text = f"1 | One. | supported\n{mark * 50_000}x"
-    assert isinstance(read_claims(Completion(text), CHUNK), ClaimLines)
+    read(f"1 | One. | supported\n{mark * 50_000}x")
 
 
 def test_a_number_of_any_length_is_none_of_a_sentence() -> None:
     long = "1" * 5000
     text = f"1 | One. | supported\n{long} | Two. | supported"
-    found = read_claims(Completion(text), CHUNK)
-    assert isinstance(found, ClaimLines)
-    assert [one.claim for one in found.claims] == ["One."]
+    found = read(text)
+    assert claims_of(found) == ["One."]
     objects = f'[{{"claim": "One.", "verdict": "unsure", "sentence": "{long}"}}]'
     assert isinstance(read_claims(Completion(objects), CHUNK), Failure)
+
+
+HALF_CLEAR = "1 | One is odd. | unsure\n2 | Two is even. | true"
 
 
 def test_a_chunk_with_lines_that_are_not_clear_is_asked_about_once_more(
     server: ScriptedServer,
 ) -> None:
-    first = "1 | One is odd. | unsure\n2 | Two is even. | true"
     whole = "1 | One is odd. | unsure\n2 | Two is even. | unsure"
-    server.script = lambda _, number: Reply(whole if number else first)
+    server.script = lambda _, number: Reply(whole if number else HALF_CLEAR)
     found = extract("One is odd. Two is even.", model(server))
-    assert [one.claim for one in found.claims] == ["One is odd.", "Two is even."]
+    assert claims_of(found) == ["One is odd.", "Two is even."]
     assert (found.calls, len(server.requests), found.unread) == (2, 2, ())
     asked = server.requests[1]["messages"][-1]["content"]
     assert "1 line does not have the requested form, the first: '2 | Two is even. | true'" in asked
@@ -415,8 +378,7 @@ def test_a_chunk_with_lines_that_are_not_clear_is_asked_about_once_more(
 def test_a_second_answer_does_not_take_away_what_was_clear(
     server: ScriptedServer, second: str, unread: int
 ) -> None:
-    first = "1 | One is odd. | unsure\n2 | Two is even. | true"
-    server.script = lambda _, number: Reply(second if number else first)
+    server.script = lambda _, number: Reply(second if number else HALF_CLEAR)
     found = extract("One is odd. Two is even.", model(server))
     assert [one.sentence for one in found.claims] == [1]
     assert len(server.requests) == found.calls == 2
@@ -450,8 +412,3 @@ def test_verdicts_are_known_by_other_words(server: ScriptedServer, text: str, la
     graph = FactGraph("r", (Atom("a1", "One is odd."),))
     (found,) = assess(graph, "fastfact", model(server))
     assert (found.label, found.missing) == (label, "")
-
-
-def test_an_explicit_none_is_no_claim() -> None:
-    none = read_claims(Completion("There are no claims in these sentences."), CHUNK)
-    assert none == ClaimLines(())

@@ -45,7 +45,7 @@ from factormodels.extraction.stages.assessors import assess
 from tests.factormodels.extraction.conftest import KEY
 from tests.factormodels.extraction.provider_servers import PROVIDERS, ChatCompletions
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
-from tests.factormodels.extraction.web_server import Answer, Asked, web_server
+from tests.factormodels.extraction.web_server import Answer, Asked, WebServer, web_server
 from tests.refusals import refused
 
 pytestmark = pytest.mark.service
@@ -66,6 +66,41 @@ def complete(
     return run_until_done(model(server, **settings).complete(request))
 
 
+def answered(one: LitellmModel, request: Request = REQUEST) -> Completion:
+    answer = run_until_done(one.complete(request))
+    assert isinstance(answer, Completion), answer
+    return answer
+
+
+def completed(server: ScriptedServer, request: Request = REQUEST, **settings: Any) -> Completion:
+    return answered(model(server, **settings), request)
+
+
+def failed(server: ScriptedServer, **settings: Any) -> Failure:
+    answer = complete(server, **settings)
+    assert isinstance(answer, Failure), answer
+    return answer
+
+
+@contextmanager
+def saying(
+    body: dict[str, Any], status: int, provider: str, **settings: Any
+) -> Iterator[tuple[WebServer, LitellmModel]]:
+    """A server that says one thing to everything, and a provider's model there."""
+    answer = Answer(json.dumps(body).encode(), status, {"Content-Type": "application/json"})
+    with web_server(lambda *_: answer) as server:
+        asking = LitellmSettings(provider, api_base=server.url, longest_wait=0.05, **settings)
+        yield server, LitellmModel(asking)
+
+
+@pytest.fixture
+def every_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key of every provider."""
+    for names in KEYS.values():
+        for name in names:
+            monkeypatch.setenv(name, KEY)
+
+
 def in_turn(server: ScriptedServer, *replies: Reply) -> None:
     server.script = lambda _, number: replies[min(number, len(replies) - 1)]
 
@@ -74,8 +109,7 @@ def test_an_answer_with_its_probabilities_and_usage(server: ScriptedServer) -> N
     in_turn(server, label_reply("yes", 0.75, {"no": 0.25}))
     request = Request(REQUEST.messages, REQUEST.prompt, "s", temperature=0.3, max_tokens=5,
                       top_logprobs=2, seed=7, sample=2)  # fmt: skip
-    answer = complete(server, request)
-    assert isinstance(answer, Completion)
+    answer = completed(server, request)
     assert answer.text == "yes"
     assert [token.text for token in answer.tokens] == ["yes"]
     assert dict(answer.tokens[0].alternatives)["no"] == pytest.approx(-1.3862943611198906)
@@ -91,25 +125,23 @@ def test_an_answer_with_its_probabilities_and_usage(server: ScriptedServer) -> N
 
 
 def test_no_probabilities_are_asked_where_none_are_wanted(server: ScriptedServer) -> None:
-    answer = complete(server)
-    assert isinstance(answer, Completion)
-    assert answer.tokens == ()
+    in_turn(server, Reply("The passage", finish="length"))
+    answer = completed(server)
+    # That it was cut off is told with it.
+    assert (answer.tokens, answer.finish) == ((), "length")
     assert "logprobs" not in server.requests[0]
 
 
 @pytest.mark.parametrize(
     "first",
     [
-        Reply("slow down", status=429),
+        *(Reply("slow down", status=status) for status in (429, 500, 503)),
         Reply("slow down", status=429, headers={"Retry-After": "0.01"}),
-        Reply("oops", status=500),
-        Reply("gone for lunch", status=503),
     ],
 )
 def test_what_may_pass_is_tried_again(server: ScriptedServer, first: Reply) -> None:
     in_turn(server, first, first, Reply("fine"))
-    answer = complete(server)
-    assert isinstance(answer, Completion), answer
+    answer = completed(server)
     assert answer.text == "fine"
     assert len(server.requests) == 3
 
@@ -117,16 +149,15 @@ def test_what_may_pass_is_tried_again(server: ScriptedServer, first: Reply) -> N
 def test_the_server_says_how_long_to_wait(server: ScriptedServer) -> None:
     in_turn(server, Reply("slow", status=429, headers={"Retry-After": "0.4"}), Reply("fine"))
     start = time.monotonic()
-    assert isinstance(complete(server, longest_wait=5.0), Completion)
+    completed(server, longest_wait=5.0)
     assert time.monotonic() - start >= 0.4
 
 
 def test_a_timeout_is_tried_again_and_then_a_failure(server: ScriptedServer) -> None:
     in_turn(server, Reply("late", delay=1.5), Reply("fine"))
-    assert isinstance(complete(server, timeout=0.7), Completion)
+    completed(server, timeout=0.7)
     server.always(Reply("late", delay=1.0))
-    answer = complete(server, timeout=0.3, attempts=2)
-    assert isinstance(answer, Failure)
+    answer = failed(server, timeout=0.3, attempts=2)
     assert "imeout" in answer.reason
 
 
@@ -145,8 +176,7 @@ def test_a_timeout_is_tried_again_and_then_a_failure(server: ScriptedServer) -> 
 )
 def test_what_is_no_answer_is_a_failure(server: ScriptedServer, reply: Reply, reason: str) -> None:
     in_turn(server, reply)
-    answer = complete(server, attempts=2)
-    assert isinstance(answer, Failure)
+    answer = failed(server, attempts=2)
     assert answer.reason
     assert reason in answer.reason
 
@@ -164,6 +194,14 @@ def _error(message: str, code: str) -> dict[str, Any]:
     return {"error": {"message": message, "type": code, "param": None, "code": code}}
 
 
+def _short(message: str, code: int) -> dict[str, Any]:
+    return {"error": {"message": message, "code": code}}
+
+
+def _typed(kind: str, message: str) -> dict[str, Any]:
+    return {"type": "error", "error": {"type": kind, "message": message}}
+
+
 @pytest.mark.parametrize(
     ("provider", "status", "body"),
     [
@@ -173,42 +211,23 @@ def _error(message: str, code: str) -> dict[str, Any]:
         ("openai/test", 429, _error("Quota exhausted for this project.", "quota_exhausted")),
         ("openai/test", 429, _error("Billing hard limit has been reached", "billing_hard_limit")),
         ("deepseek/deepseek-chat", 402, _error("Insufficient Balance", "invalid_request_error")),
-        ("openrouter/some/model", 402, {"error": {"message": "Add more credits.", "code": 402}}),
-        (
-            "anthropic/claude-sonnet-4-5",
-            400,
-            {
-                "type": "error",
-                "error": {
-                    "type": "invalid_request_error",
-                    "message": "Your credit balance is too low to access the Anthropic API.",
-                },
-            },
-        ),
+        ("openrouter/some/model", 402, _short("Add more credits.", 402)),
+        ("anthropic/claude-sonnet-4-5", 400, _typed(
+            "invalid_request_error", "Your credit balance is too low to access the Anthropic API."
+        )),
         ("xai/grok-3", 403, {"code": "permission", "error": "Your team has no credits yet."}),
-        ("openrouter/some/model", 403, {"error": {"message": "Key limit exceeded.", "code": 403}}),
-        (
-            "anthropic/claude-sonnet-4-5",
-            400,
-            {
-                "type": "error",
-                "error": {
-                    "type": "invalid_request_error",
-                    "message": "You have reached your specified API usage limits.",
-                },
-            },
-        ),
+        ("openrouter/some/model", 403, _short("Key limit exceeded.", 403)),
+        ("anthropic/claude-sonnet-4-5", 400, _typed(
+            "invalid_request_error", "You have reached your specified API usage limits."
+        )),
         ("openai/test", 400, _error("Budget has been exceeded! Current cost: 5", "budget")),
     ],
-)
+)  # fmt: skip
+@pytest.mark.usefixtures("every_key")
 def test_an_exhausted_account_ends_the_run_and_is_asked_once(
-    provider: str, status: int, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    provider: str, status: int, body: dict[str, Any]
 ) -> None:
-    for name in ("OPENAI", "DEEPSEEK", "OPENROUTER", "ANTHROPIC", "XAI"):
-        monkeypatch.setenv(f"{name}_API_KEY", KEY)
-    answer = Answer(json.dumps(body).encode(), status, {"Content-Type": "application/json"})
-    with web_server(lambda *_: answer) as server:
-        one = LitellmModel(LitellmSettings(provider, api_base=server.url, longest_wait=0.05))
+    with saying(body, status, provider) as (server, one):
         for _ in range(2):
             with pytest.raises(LimitReachedError, match="has nothing left to spend") as caught:
                 run_until_done(one.complete(REQUEST))
@@ -237,67 +256,38 @@ _OF_ALL_MINUTES = "GenerateRequestsPerMinutePerProjectPerModel-FreeTier"
     ("provider", "body"),
     [
         ("gemini/gemini-2.5-flash", _google(f"{_EXCEEDED} Retry in 34.07s.", "34s", _OF_ALL_DAYS)),
-        (
-            "gemini/gemini-2.5-flash",
-            _google(_EXCEEDED, "34s", _OF_ALL_MINUTES, _OF_ALL_DAYS),
-        ),
-        *(
-            (provider, _error(message, "rate_limit_exceeded"))
-            for provider, message in [
-                (
-                    "openai/test",
-                    "Rate limit reached for gpt-4o in organization org-x on requests per day "
-                    "(RPD): Limit 200, Used 200, Requested 1. Please try again in 7m12s.",
-                ),
-                ("openai/test", "Rate limit reached. Limit: 200 / day. Please try again in 7m12s."),
-                (
-                    "groq/llama-3.3-70b-versatile",
-                    "Rate limit reached for model `llama-3.3-70b-versatile` on tokens per day "
-                    "(TPD): Limit 100000, Used 99336, Requested 1200. Try again in 7m43.104s.",
-                ),
-                ("openai/test", "Rate limit exceeded: limit_rpd/mistralai/ministral-8b"),
-                (
-                    "openai/test",
-                    "Rate limit of 50 per 86400s exceeded for UserByModelByDay. Please wait 55555 "
-                    "seconds before retrying.",
-                ),
-                ("openai/test", "Too many tokens per day, please wait before trying again."),
-                ("openai/test", "Your trial key is limited to 1000 API calls / month."),
-                ("openai/test", "Daily request limit of this key was hit, retry tomorrow."),
-                ("openai/test", "At most 100 requests in 24 hours."),
-                ("openai/test", "Your monthly quota has been exhausted."),
-            ]
-        ),
-        (
-            "openrouter/some/model",
-            {
-                "error": {
-                    "message": "Rate limit exceeded: free-models-per-day. Add 10 credits to unlock "
-                    "1000 free model requests per day",
-                    "code": 429,
-                }
-            },
-        ),
-        (
-            "anthropic/claude-sonnet-4-5",
-            {
-                "type": "error",
-                "error": {
-                    "type": "rate_limit_error",
-                    "message": "Number of request tokens has exceeded your daily rate limit.",
-                },
-            },
-        ),
+        ("gemini/gemini-2.5-flash", _google(_EXCEEDED, "34s", _OF_ALL_MINUTES, _OF_ALL_DAYS)),
+        ("groq/llama-3.3-70b-versatile", _error(
+            "Rate limit reached for model `llama-3.3-70b-versatile` on tokens per day (TPD): Limit "
+            "100000, Used 99336, Requested 1200. Try again in 7m43.104s.", "rate_limit_exceeded"
+        )),
+        *(("openai/test", _error(message, "rate_limit_exceeded")) for message in [
+            "Rate limit reached for gpt-4o in organization org-x on requests per day (RPD): "
+            "Limit 200, Used 200, Requested 1. Please try again in 7m12s.",
+            "Rate limit reached. Limit: 200 / day. Please try again in 7m12s.",
+            "Rate limit exceeded: limit_rpd/mistralai/ministral-8b",
+            "Rate limit of 50 per 86400s exceeded for UserByModelByDay. Please wait 55555 seconds "
+            "before retrying.",
+            "Too many tokens per day, please wait before trying again.",
+            "Your trial key is limited to 1000 API calls / month.",
+            "Daily request limit of this key was hit, retry tomorrow.",
+            "At most 100 requests in 24 hours.",
+            "Your monthly quota has been exhausted.",
+        ]),
+        ("openrouter/some/model", _short(
+            "Rate limit exceeded: free-models-per-day. Add 10 credits to unlock 1000 free model "
+            "requests per day", 429
+        )),
+        ("anthropic/claude-sonnet-4-5", _typed(
+            "rate_limit_error", "Number of request tokens has exceeded your daily rate limit."
+        )),
     ],
-)
+)  # fmt: skip
+@pytest.mark.usefixtures("every_key")
 def test_what_a_day_allows_is_used_up_whatever_wait_is_named(
-    provider: str, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    provider: str, body: dict[str, Any]
 ) -> None:
-    for name in ("OPENAI", "GEMINI", "GROQ", "OPENROUTER", "ANTHROPIC"):
-        monkeypatch.setenv(f"{name}_API_KEY", KEY)
-    answer = Answer(json.dumps(body).encode(), 429, {"Content-Type": "application/json"})
-    with web_server(lambda *_: answer) as server:
-        one = LitellmModel(LitellmSettings(provider, api_base=server.url, longest_wait=0.05))
+    with saying(body, 429, provider) as (server, one):
         with pytest.raises(LimitReachedError, match="may ask in a day or month") as caught:
             run_until_done(one.complete(REQUEST))
         assert len(server.asked) == 1
@@ -322,24 +312,15 @@ def test_a_refusal_that_quotes_what_was_asked_is_no_exhausted_day(server: Script
         ("gemini/gemini-2.5-flash", _google(_EXCEEDED, "1s", "TokensPerModelPerMinute-FreeTier")),
     ],
 )  # fmt: skip
+@pytest.mark.usefixtures("every_key")
 def test_a_limit_a_minute_passes_though_it_is_called_a_quota(
-    provider: str, body: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    provider: str, body: dict[str, Any]
 ) -> None:
-    monkeypatch.setenv("GEMINI_API_KEY", KEY)
-    answer = Answer(json.dumps(body).encode(), 429, {"Content-Type": "application/json"})
-    with web_server(lambda *_: answer) as server:
-        settings = LitellmSettings(provider, api_base=server.url, attempts=2, longest_wait=0.05)
-        found = run_until_done(LitellmModel(settings).complete(REQUEST))
+    with saying(body, 429, provider, attempts=2) as (server, one):
+        found = run_until_done(one.complete(REQUEST))
         assert len(server.asked) == 2
     assert isinstance(found, Failure)
     assert found.outage
-
-
-def test_a_cut_off_answer_says_so(server: ScriptedServer) -> None:
-    in_turn(server, Reply("The passage", finish="length"))
-    answer = complete(server)
-    assert isinstance(answer, Completion)
-    assert answer.finish == "length"
 
 
 def test_keys_go_nowhere(server: ScriptedServer, caplog: pytest.LogCaptureFixture) -> None:
@@ -355,7 +336,7 @@ def test_keys_go_nowhere(server: ScriptedServer, caplog: pytest.LogCaptureFixtur
 
 def test_a_missing_key_is_named(server: ScriptedServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
-    assert isinstance(complete(server, attempts=1), Completion)  # on this machine none is needed
+    completed(server, attempts=1)  # on this machine none is needed
     assert server.headers[0]["authorization"] == "Bearer none"
     elsewhere = LitellmModel(LitellmSettings("openai/test", attempts=1))
     refused(
@@ -426,7 +407,7 @@ def test_clients_of_servers_are_kept_for_as_long_as_the_process_lasts(
     with warnings.catch_warnings(record=True) as told, monkeypatch.context() as patch:
         warnings.simplefilter("always")
         patch.setattr(time, "time", lambda: now() + 86400.0)
-        assert isinstance(run_until_done(asking.complete(REQUEST)), Completion)
+        answered(asking, REQUEST)
         gc.collect()
     assert [str(warning.message) for warning in told if "nclosed" in str(warning.message)] == []
 
@@ -454,8 +435,7 @@ def test_what_cannot_be_read_is_asked_for_once_more_with_what_was_wrong(
     server: ScriptedServer,
 ) -> None:
     in_turn(server, Reply("Well..."), Reply("yes"))
-    answer = complete(server, STRICT)
-    assert isinstance(answer, Completion)
+    answer = completed(server, STRICT)
     assert answer.text == "yes"
     # Both were paid for.
     assert (answer.usage.prompt_tokens, answer.usage.completion_tokens) == (40, 4)
@@ -480,7 +460,7 @@ def test_what_cannot_be_read_twice_is_a_failure_that_was_paid_for(server: Script
 
 def test_an_answer_that_was_cut_off_gets_more_room(server: ScriptedServer) -> None:
     in_turn(server, Reply("Well", finish="length"), Reply("yes"))
-    assert isinstance(complete(server, STRICT), Completion)
+    completed(server, STRICT)
     assert [one["max_tokens"] for one in server.requests] == [1024, 2048]
 
 
@@ -504,13 +484,13 @@ def test_a_parameter_that_the_server_refuses_is_left_out_from_then_on(
     settings = LitellmSettings("openai/test", server.url, attempts=1)
     one = LitellmModel(settings, remember=found.append)
     for _ in range(2):
-        assert isinstance(run_until_done(one.complete(STRICT)), Completion)
+        answered(one, STRICT)
     assert [name in request for request in server.requests] == [True, False, False]
     assert found == [name]
     # The other name of the longest answer is taken, so that nothing is lost.
     assert ("refuses" in caplog.text) == (name != "max_tokens")
     again = LitellmModel(settings, refused=found)
-    assert isinstance(run_until_done(again.complete(STRICT)), Completion)
+    answered(again, STRICT)
     assert len(server.requests) == 4
 
 
@@ -522,7 +502,7 @@ def test_what_the_server_dislikes_is_not_a_parameter_whenever_it_names_one(
     assert isinstance(run_until_done(one.complete(STRICT)), Failure)
     assert one.lacking == frozenset()
     server.always(Reply("yes"))
-    assert isinstance(run_until_done(one.complete(STRICT)), Completion)
+    answered(one, STRICT)
     assert "temperature" in server.requests[-1]
 
 
@@ -536,7 +516,7 @@ def test_a_length_that_is_too_large_for_one_question_is_left_out_for_that_one(
     )
     one = model(server)
     for _ in range(2):
-        assert isinstance(run_until_done(one.complete(STRICT)), Completion)
+        answered(one, STRICT)
     assert ["max_tokens" in request for request in server.requests] == [True, False, True]
 
 
@@ -560,8 +540,7 @@ def test_this_machine_is_known_by_its_addresses(address: str, here: bool) -> Non
 
 def test_a_price_of_the_user_is_counted(server: ScriptedServer) -> None:
     server.always(Reply("yes"))
-    answer = complete(server, prices=Prices(1e-6, 2e-6))
-    assert isinstance(answer, Completion)
+    answer = completed(server, prices=Prices(1e-6, 2e-6))
     assert answer.usage.cost == pytest.approx(20e-6 + 4e-6)
 
 
@@ -588,27 +567,10 @@ def test_calls_side_by_side_fit_into_the_limit_at_their_longest(server: Scripted
         "openai/test", api_base=server.url, concurrency=10, prices=Prices(0.0, 1e-4)
     )
     budget = Budget(max_cost=0.35)
-    under_way, most = 0, 0
-    lock = threading.Lock()
-
-    def script(_: dict[str, Any], number: int) -> Reply:
-        nonlocal under_way, most
-        with lock:
-            under_way += 1
-            most = max(most, under_way)
-        time.sleep(0.05)
-        with lock:
-            under_way -= 1
-        return Reply(f"answer {number}")
-
-    server.script = script
-
-    async def ask() -> None:
-        asked = LitellmModel(settings, budget)
-        await each(lambda _: asked.complete(REQUEST), range(9))
-
-    run_until_done(ask())
-    assert most == 3
+    server.script = lambda _, number: Reply(f"answer {number}", delay=0.05)
+    asked = LitellmModel(settings, budget)
+    run_until_done(each(lambda _: asked.complete(REQUEST), range(9)))
+    assert server.most_at_once == 3
     assert budget.calls == 9
     assert budget.cost == pytest.approx(9 * 2e-4)
 
@@ -624,7 +586,7 @@ def test_tokens_of_reasoning_are_paced_before_any_is_seen(server: ScriptedServer
     correct = asked._pace.correct
     asked._pace.correct = lambda one, taken: (expected.append(one), correct(one, taken))[0]  # type: ignore[method-assign, assignment, func-returns-value]
     for _ in range(2):
-        assert isinstance(run_until_done(asked.complete(long)), Completion)
+        answered(asked, long)
     # The first may think as long as it has room for; the second as long as the first did.
     assert expected[0] > 25_000
     assert expected[1] == 2 + 10
@@ -633,19 +595,15 @@ def test_tokens_of_reasoning_are_paced_before_any_is_seen(server: ScriptedServer
 def test_a_pace_holds_for_every_attempt(server: ScriptedServer) -> None:
     in_turn(server, Reply("slow down", status=429, headers={"Retry-After": "0"}), Reply("fine"))
     start = time.monotonic()
-    assert isinstance(complete(server, requests_per_minute=300), Completion)
+    completed(server, requests_per_minute=300)
     assert time.monotonic() - start >= 0.2 - 0.002
 
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "openai/x",
-        "anthropic/claude-sonnet-4-5",
-        "ollama_chat/x",
-        "bedrock/converse/amazon.nova-lite-v1:0",
-    ],
-)
+    ["openai/x", "anthropic/claude-sonnet-4-5", "ollama_chat/x",
+     "bedrock/converse/amazon.nova-lite-v1:0"],
+)  # fmt: skip
 def test_as_many_calls_are_under_way_as_are_allowed(name: str) -> None:
     answers = {one.model.partition("/")[0]: one.answer for one in reversed(PROVIDERS)}
     answers["openai"] = ChatCompletions()
