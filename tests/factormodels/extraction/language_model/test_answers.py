@@ -10,6 +10,7 @@ import pytest
 from factormodels.extraction.language_model import Completion, Token
 from factormodels.extraction.language_model.answers import (
     SUREST,
+    Label,
     json_values,
     list_items,
     read_confidence,
@@ -36,6 +37,12 @@ def answer(*tokens: tuple[str, Mapping[str, float]]) -> Completion:
     )
 
 
+def label_of(text: str | Completion, labels: Sequence[str] = LABELS, **how: str) -> Label:
+    found = read_label(Completion(text) if isinstance(text, str) else text, labels, **how)
+    assert found is not None
+    return found
+
+
 @pytest.mark.parametrize(
     ("text", "label"),
     [
@@ -57,22 +64,15 @@ def answer(*tokens: tuple[str, Mapping[str, float]]) -> Completion:
         ("Entailment. There is no doubt.", "entailment"),
         ("I cannot tell.", None),
         # Reasoning first, as models write it; the answer is marked as one.
-        (
-            "analysis: The passage gives 1871. A contradiction? No, both hold.\n\n"
-            "**Final answer:** entailment",
-            "entailment",
-        ),
+        ("analysis: It gives 1871. A contradiction? No, both hold.\n\n**Final answer:** entailment",
+         "entailment"),
         ("Is it a contradiction? No.\n\nAnswer: **Neutral**.", "neutral"),
-        (
-            "It might be neutral, but 1912 is not 1921.\nFinal Answer: contradiction.",
-            "contradiction",
-        ),
+        ("It might be neutral, but 1912 is not 1921.\nFinal Answer: contradiction.",
+         "contradiction"),
         ("entailment or neutral? $\\boxed{\\text{neutral}}$", "neutral"),
         ("At first: contradiction? It does not follow. Thus **neutral**.", "neutral"),
-        (
-            "Answer: entailment?\nWait, the years differ.\nFinal answer: contradiction",
-            "contradiction",
-        ),
+        ("Answer: entailment?\nWait, the years differ.\nFinal answer: contradiction",
+         "contradiction"),
         ('contradiction and neutral differ.\n{"label": "neutral"}', "neutral"),
         ("The relationship is entailment, not contradiction.", "entailment"),
         # Nothing is marked, or two things are.
@@ -100,19 +100,43 @@ def answer(*tokens: tuple[str, Mapping[str, float]]) -> Completion:
         ("Contradiction? No.", None),
         ("No entailment? Yes.", None),
     ],
-)
+)  # fmt: skip
 def test_labels_are_found_in_any_wrapping(text: str, label: str | None) -> None:
     found = read_label(Completion(text), LABELS)
     assert (found.name if found else None) == label
     assert found is None or found.probability is None
 
 
-def test_the_probability_is_normalised_over_the_labels() -> None:
-    offered = {"entailment": 0.6, "contradiction": 0.1, "neutral": 0.1, "The": 0.2}
-    found = read_label(answer(("entailment", offered)), LABELS)
-    assert found is not None
-    assert found.probability == pytest.approx(0.75)
-    assert found.distribution == pytest.approx((0.75, 0.125, 0.125))
+@pytest.mark.parametrize(
+    ("labels", "tokens", "distribution"),
+    [
+        # Over the labels, whatever else was offered.
+        (LABELS,
+         [("entailment", {"entailment": 0.6, "contradiction": 0.1, "neutral": 0.1, "The": 0.2})],
+         (0.75, 0.125, 0.125)),
+        # Of the label that is marked.
+        (LABELS,
+         [("contradiction", {"contradiction": 0.9, "neutral": 0.1}),
+          ("?\n**Final answer:** ", {"?\n**Final answer:** ": 1.0}),
+          ("entail", {"entail": 0.6, "neutral": 0.2}), ("ment", {"ment": 1.0})],
+         (0.75, 0.0, 0.25)),
+        # A whole word is not taken for the beginning of another.
+        (("no", "yes", "none"), [("No", {"No": 0.6, "Yes": 0.3, "None": 0.1})], (0.6, 0.3, 0.1)),
+        # The first token that differs decides.
+        (("supported", "superseded", "refuted"),
+         [("sup", {"sup": 0.9, "ref": 0.1}), ("ported", {"ported": 0.7, "erseded": 0.3})],
+         (0.7, 0.3, 0.0)),
+    ],
+)  # fmt: skip
+def test_the_probability_is_that_of_the_label_among_those_offered(
+    labels: tuple[str, ...],
+    tokens: Sequence[tuple[str, Mapping[str, float]]],
+    distribution: tuple[float, ...],
+) -> None:
+    found = label_of(answer(*tokens), labels)
+    assert found.name == labels[0]
+    assert found.probability == pytest.approx(distribution[0])
+    assert found.distribution == pytest.approx(distribution, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -128,68 +152,18 @@ def test_the_probability_is_normalised_over_the_labels() -> None:
 def test_tokens_are_put_together_whatever_their_cuts(
     tokens: Sequence[tuple[str, Mapping[str, float]]],
 ) -> None:
-    found = read_label(answer(*tokens), LABELS)
-    assert found is not None
+    found = label_of(answer(*tokens))
     assert found.name == "entailment"
     # 0.6 of 0.6 + 0.2 + 0.05, and in the third case 0.5 + 0.1 of the same.
     assert found.distribution == pytest.approx((12 / 17, 4 / 17, 1 / 17))
 
 
-def test_the_probability_is_that_of_the_marked_label() -> None:
-    found = read_label(
-        answer(
-            ("contradiction", {"contradiction": 0.9, "neutral": 0.1}),
-            ("?\n**Final answer:** ", {"?\n**Final answer:** ": 1.0}),
-            ("entail", {"entail": 0.6, "neutral": 0.2}),
-            ("ment", {"ment": 1.0}),
-        ),
-        LABELS,
-    )
-    assert found is not None
-    assert found.name == "entailment"
-    assert found.probability == pytest.approx(0.75)
-
-
-def test_a_whole_word_is_not_taken_for_the_beginning_of_another() -> None:
-    found = read_label(answer(("No", {"No": 0.6, "Yes": 0.3, "None": 0.1})), ("yes", "no", "none"))
-    assert found is not None
-    assert found.distribution == pytest.approx((0.3, 0.6, 0.1))
-
-
-def test_the_first_token_that_differs_decides() -> None:
-    labels = ("supported", "superseded", "refuted")
-    tokens = [
-        ("sup", {"sup": 0.9, "ref": 0.1}),
-        ("ported", {"ported": 0.7, "erseded": 0.3}),
-    ]
-    found = read_label(answer(*tokens), labels)
-    assert found is not None
-    assert found.probability == pytest.approx(0.7)
-
-
 def test_certainty_is_never_quite_reached() -> None:
-    found = read_label(answer(("neutral", {"neutral": 1.0})), LABELS)
-    assert found is not None
+    found = label_of(answer(("neutral", {"neutral": 1.0})))
     assert found.probability == pytest.approx(SUREST, abs=1e-12)
     assert found.distribution is not None
     assert math.fsum(found.distribution) == pytest.approx(1.0, abs=1e-12)
     assert min(found.distribution) > 0.0
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ('{"a": 1}', {"a": 1}),
-        ('Here it is:\n```json\n[{"a": [1]}]\n```\nDone.', [{"a": [1]}]),
-        ('{broken {"a": 1}', {"a": 1}),
-        ("{'a': 1}", None),
-        ('{"a": ', None),
-        ("nothing", None),
-        ("[" * 5000, None),
-    ],
-)
-def test_json_is_found_in_prose(text: str, value: object) -> None:
-    assert next(json_values(text), None) == value
 
 
 @pytest.mark.parametrize(
@@ -210,6 +184,10 @@ def test_confidences_are_probabilities(stated: object, value: float | None) -> N
 @pytest.mark.parametrize(
     ("text", "values"),
     [
+        ('{"a": 1}', [{"a": 1}]),
+        ('Here it is:\n```json\n[{"a": [1]}]\n```\nDone.', [[{"a": [1]}]]),
+        ('{broken {"a": 1}', [{"a": 1}]),
+        *(("{'a': 1}", []), ('{"a": ', []), ("nothing", []), ("[" * 5000, [])),
         ('- {"a": 1}\n- {"a": 2}', [{"a": 1}, {"a": 2}]),
         ("Here:\n```json\n[]\n```", [[]]),
         ("[]", [[]]),
@@ -274,24 +252,20 @@ def test_a_sentence_about_claims_is_no_none(text: str) -> None:
     [
         ('{"relation": "Entailment", "confidence": "90%"}', ("entailment", 0.9)),
         ('So:\n```json\n{"relation": "neutral", "confidence": 0.5}\n```', ("neutral", 0.5)),
-        ('{"relation": "neutral", "confidence": 0.5} {"relation": "neutral", "confidence": 0.6}',
-         None),
-        ('{"relation": "neutral"}', None),
         ('{"Relation": "neutral", "CONFIDENCE": 0.5}', ("neutral", 0.5)),
-        ('{"relation": "neutral", "confidence": 0.5, "Confidence": 0.6}', None),
-        ('{"relation": "neutral", "confidence": "0,9"}', ("neutral", 0.9)),
-        ('{"relation": "neutral", "confidence": 0,9}', ("neutral", 0.9)),
-        ('{"relation": "neutral", "confidence": 90%}', ("neutral", 0.9)),
-        ('{"relation": "neutral", "confidence": 90}', None),
+        *((f'{{"relation": "neutral", "confidence": {written}}}', ("neutral", 0.9))
+          for written in ('"0,9"', "0,9", "90%")),
         ("So: {'relation': 'Neutral', 'confidence': 0.9,}", ("neutral", 0.9)),
-        ("{'relation': 'neutral', 'confidence': 90}", None),
-        ("{'relation': 'neutral', 'confidence': 0.9, 'confidence': 0.8}", None),
-        ("{'relation': 'neutral', 'confidence': 0.9} {'relation': 'neutral', 'confidence': 0.8}",
-         None),
-        ("{'relation': 'neutral' or 'entailment', 'confidence': 0.9}", None),
-        ("{'relation': '" * 20_000, None),
-        ("{'confidence': " + "1" * 50_000, None),
-        ("neutral, 0.5", None),
+        *((unclear, None) for unclear in (
+            '{"relation": "neutral", "confidence": 0.5} {"relation": "neutral", "confidence": 0.6}',
+            '{"relation": "neutral"}', '{"relation": "neutral", "confidence": 90}',
+            '{"relation": "neutral", "confidence": 0.5, "Confidence": 0.6}',
+            "{'relation': 'neutral', 'confidence': 90}",
+            "{'relation': 'neutral', 'confidence': 0.9, 'confidence': 0.8}",
+            "{'relation': 'neutral', 'confidence': 0.9} {'relation': 'neutral', 'confidence': 0.8}",
+            "{'relation': 'neutral' or 'entailment', 'confidence': 0.9}",
+            "{'relation': '" * 20_000, "{'confidence': " + "1" * 50_000, "neutral, 0.5",
+        )),
     ],
 )  # fmt: skip
 def test_a_stated_relation_is_read(text: str, stated: tuple[str, float] | None) -> None:
@@ -313,6 +287,5 @@ def test_a_verdict_stands_after_its_word_or_alone_at_the_end(text: str, label: s
 
 
 def test_a_token_without_alternatives_says_nothing_of_the_other_labels() -> None:
-    found = read_label(Completion("neutral", (Token("neutral", math.log(0.4)),)), LABELS)
-    assert found is not None
+    found = label_of(Completion("neutral", (Token("neutral", math.log(0.4)),)))
     assert found.probability is None

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from factormodels.errors import LimitReachedError
+from factormodels.extraction.concurrency import each
 from factormodels.extraction.language_model import (
     Completion,
     Failure,
@@ -62,45 +63,51 @@ class Fake:
         return self.answer
 
 
-def test_an_answer_comes_back_as_it_was(tmp_path: Path) -> None:
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "c.db"
+
+
+def asked(model: CachedModel, request: Request = REQUEST) -> Completion | Failure:
+    return asyncio.run(model.complete(request))
+
+
+def replay(path: Path) -> CachedModel:
+    return CachedModel(None, AnswerCache(path, read_only=True), name="fake")
+
+
+CACHED = replace(ANSWER, cached=True)
+
+
+def test_an_answer_comes_back_as_it_was(path: Path) -> None:
     fake = Fake()
-    model = CachedModel(fake, AnswerCache(tmp_path / "c.db"))
-    assert asyncio.run(model.complete(REQUEST)) == ANSWER
-    again = CachedModel(fake, AnswerCache(tmp_path / "c.db"))
-    assert asyncio.run(again.complete(REQUEST)) == replace(ANSWER, cached=True)
+    assert asked(CachedModel(fake, AnswerCache(path))) == ANSWER
+    assert asked(CachedModel(fake, AnswerCache(path))) == CACHED
     assert fake.calls == 1
 
 
-def test_failures_are_asked_again(tmp_path: Path) -> None:
+def test_failures_are_asked_again(path: Path) -> None:
     failed = Failure("busy", Usage(3, 1, 0.25), outage=True)
-    fake = Fake(failed)
-    cache = AnswerCache(tmp_path / "c.db")
+    fake, cache = Fake(failed), AnswerCache(path)
     model = CachedModel(fake, cache)
-    assert asyncio.run(model.complete(REQUEST)) == failed
+    assert asked(model) == failed
     assert len(cache) == 0
     # A replay fails where the run did.
-    replay = CachedModel(None, AnswerCache(tmp_path / "c.db", read_only=True), name="fake")
-    assert asyncio.run(replay.complete(REQUEST)) == replace(failed, cached=True)
+    again = replay(path)
+    assert asked(again) == replace(failed, cached=True)
     fake.answer = ANSWER
-    assert asyncio.run(model.complete(REQUEST)) == ANSWER
+    assert asked(model) == ANSWER
     assert fake.calls == 2
-    assert asyncio.run(replay.complete(REQUEST)) == replace(ANSWER, cached=True)
+    assert asked(again) == CACHED
     assert cache.failure(cache_key("fake", REQUEST)) is None
 
 
-def test_equal_requests_under_way_are_sent_once(tmp_path: Path) -> None:
+def test_equal_requests_under_way_are_sent_once(path: Path) -> None:
     fake = Fake(delay=0.01)
-    model = CachedModel(fake, AnswerCache(tmp_path / "c.db"))
-
-    async def many() -> list[Completion | Failure]:
-        return await asyncio.gather(*(model.complete(REQUEST) for _ in range(20)))
-
-    answers = asyncio.run(many())
+    answers = asyncio.run(each(CachedModel(fake, AnswerCache(path)).complete, [REQUEST] * 20, 20))
     assert fake.calls == 1
-    assert (
-        sorted(one.cached for one in answers if isinstance(one, Completion))
-        == [False] + [True] * 19
-    )
+    assert answers.count(ANSWER) == 1
+    assert answers.count(CACHED) == 19
 
 
 @pytest.mark.parametrize(
@@ -121,27 +128,29 @@ def test_whatever_an_answer_depends_on_is_in_the_key(change: dict[str, object]) 
     assert cache_key("m", REQUEST) != cache_key("m", replace(REQUEST, **change))  # type: ignore[arg-type]
 
 
-def test_the_stage_is_not_in_the_key_and_the_model_is() -> None:
-    assert cache_key("m", REQUEST) == cache_key("m", replace(REQUEST, stage="another"))
+def test_the_stage_and_the_reading_are_not_in_the_key_and_the_model_is() -> None:
     assert cache_key("m", REQUEST) != cache_key("n", REQUEST)
+    for change in ({"stage": "another"}, {"fault": unreadable}):
+        assert cache_key("m", REQUEST) == cache_key("m", replace(REQUEST, **change))  # type: ignore[arg-type]
+    # The value, so that a cache of before is of use.
+    assert cache_key("m", REQUEST).startswith("77bcfc4da64bc8bd")
 
 
-def test_a_replay_names_the_first_missing_request(tmp_path: Path) -> None:
-    path = tmp_path / "c.db"
+def test_a_replay_names_the_first_missing_request(path: Path) -> None:
     cache = AnswerCache(path)
-    asyncio.run(CachedModel(Fake(), cache).complete(REQUEST))
+    asked(CachedModel(Fake(), cache))
     cache.close()
-    replay = CachedModel(None, AnswerCache(path, read_only=True), name="fake")
-    assert asyncio.run(replay.complete(REQUEST)) == replace(ANSWER, cached=True)
+    again = replay(path)
+    assert asked(again) == CACHED
     unknown = replace(REQUEST, messages=(Message("user", "And who\nelse?"),))
     refused(
         r"no answer of 'fake' to prompt 'p' version 1, asked by stage "
         r"'stage' \(key \w{12}; 'And who else\?'\); run without replay",
-        asyncio.run,
-        replay.complete(unknown),
+        *(asked, again, unknown),
     )
-    refused("there is no such cache", AnswerCache, tmp_path / "absent.db", read_only=True)
-    assert not (tmp_path / "absent.db").exists()
+    absent = path.with_name("absent.db")
+    refused("there is no such cache", AnswerCache, absent, read_only=True)
+    assert not absent.exists()
 
 
 def test_files_that_are_no_cache_are_refused_and_left_alone(tmp_path: Path) -> None:
@@ -150,13 +159,18 @@ def test_files_that_are_no_cache_are_refused_and_left_alone(tmp_path: Path) -> N
     refused(r"notes.txt: this cannot be used as a cache", AnswerCache, text)
     assert text.read_text().startswith("These are my notes")
     other = tmp_path / "other.db"
-    with sqlite3.connect(other) as connection:
-        connection.execute("CREATE TABLE t (x)")
-    refused("this database is another program's, not a cache", AnswerCache, other)
+    for mode in ("delete", "wal"):
+        with closing(sqlite3.connect(other)) as connection:
+            connection.execute(f"PRAGMA journal_mode = {mode}")
+            connection.execute("CREATE TABLE IF NOT EXISTS t (x)")
+        refused("this database is another program's, not a cache", AnswerCache, other)
+        gc.collect()
+        # It stays in its mode.
+        with closing(sqlite3.connect(other)) as connection:
+            assert connection.execute("PRAGMA journal_mode").fetchone() == (mode,)
 
 
-def test_a_damaged_entry_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "c.db"
+def test_a_damaged_entry_is_named(path: Path) -> None:
     cache = AnswerCache(path)
     cache.put(cache_key("fake", REQUEST), "fake", REQUEST, ANSWER)
     with sqlite3.connect(path) as connection:
@@ -168,8 +182,7 @@ def files(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def test_a_closed_cache_is_one_file_that_can_be_copied(tmp_path: Path) -> None:
-    path = tmp_path / "c.db"
+def test_a_closed_cache_is_one_file_that_can_be_copied(tmp_path: Path, path: Path) -> None:
     first, second = AnswerCache(path), AnswerCache(path)
     first.put("one", "fake", REQUEST, ANSWER)
     second.put("two", "fake", REQUEST, ANSWER)
@@ -185,37 +198,23 @@ def test_a_closed_cache_is_one_file_that_can_be_copied(tmp_path: Path) -> None:
     # In the mode that needs nothing beside it, as in a folder that cannot be written to.
     with closing(sqlite3.connect(copied)) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
-    replay = AnswerCache(copied, read_only=True)
-    assert [replay.get(key) for key in ("one", "two", "three")] == [ANSWER] * 3
-    replay.close()
+    again = AnswerCache(copied, read_only=True)
+    assert [again.get(key) for key in ("one", "two", "three")] == [ANSWER] * 3
+    again.close()
     assert files(tmp_path) == {"c.db", "copied.db"}
 
 
-def test_a_cache_that_nobody_holds_is_closed(tmp_path: Path) -> None:
-    cache = AnswerCache(tmp_path / "c.db")
+def test_a_cache_in_use_is_a_whole_file_and_closed_when_nobody_holds_it(path: Path) -> None:
+    cache = AnswerCache(path)
     cache.put("one", "fake", REQUEST, ANSWER)
-    assert len(files(tmp_path)) > 1
-    del cache
-    assert files(tmp_path) == {"c.db"}
-
-
-def test_a_cache_in_use_is_a_whole_file_too(tmp_path: Path) -> None:
-    cache = AnswerCache(tmp_path / "c.db")
-    cache.put("one", "fake", REQUEST, ANSWER)
+    assert len(files(path.parent)) > 1
     # Without what is beside it, as a backup would take it: as it was within the last second.
-    (tmp_path / "copied.db").write_bytes((tmp_path / "c.db").read_bytes())
-    assert AnswerCache(tmp_path / "copied.db", read_only=True).get("one") == ANSWER
-
-
-def test_another_program_s_database_stays_in_its_mode(tmp_path: Path) -> None:
-    other = tmp_path / "other.db"
-    with closing(sqlite3.connect(other)) as connection:
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("CREATE TABLE t (x)")
-    refused("another program's", AnswerCache, other)
-    gc.collect()
-    with closing(sqlite3.connect(other)) as connection:
-        assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    copied = path.with_name("copied.db")
+    copied.write_bytes(path.read_bytes())
+    assert AnswerCache(copied, read_only=True).get("one") == ANSWER
+    copied.unlink()
+    del cache
+    assert files(path.parent) == {"c.db"}
 
 
 OPEN = """
@@ -234,18 +233,19 @@ for number in range(20):
 """
 
 
+def running_python(program: str, *arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OPENAI_API_KEY": "sk-not-a-real-key", "PYTHONPATH": str(ROOT)},
+    )
+
+
 def test_processes_may_open_a_new_cache_at_the_same_time(tmp_path: Path) -> None:
     start = str(time.time() + 3.0)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    running = [
-        subprocess.Popen(
-            [sys.executable, "-c", OPEN, str(tmp_path), start, name],
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment,
-        )
-        for name in "abcd"
-    ]
+    running = [running_python(OPEN, str(tmp_path), start, name) for name in "abcd"]
     for process in running:
         _, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors
@@ -270,26 +270,14 @@ print([one.text for one in answers])
 """
 
 
-def ask(url: str, path: Path) -> subprocess.Popen[str]:
-    environment = {**os.environ, "OPENAI_API_KEY": "sk-not-a-real-key", "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen(
-        [sys.executable, "-c", ASK, url, str(path)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    )
-
-
 @pytest.mark.kill
-def test_after_a_kill_no_finished_call_is_repeated(tmp_path: Path) -> None:
+def test_after_a_kill_no_finished_call_is_repeated(path: Path) -> None:
     def script(request: dict[str, object], _number: int) -> Reply:
         messages: list[dict[str, str]] = request["messages"]  # type: ignore[assignment]
         return Reply(f"answer to {messages[-1]['content']}", delay=0.002)
 
-    path = tmp_path / "c.db"
     with ScriptedServer(script) as server:
-        first = ask(server.url, path)
+        first = running_python(ASK, server.url, str(path))
         deadline = time.monotonic() + 60.0
         while len(server.requests) < 70 and time.monotonic() < deadline:
             time.sleep(0.005)
@@ -300,7 +288,7 @@ def test_after_a_kill_no_finished_call_is_repeated(tmp_path: Path) -> None:
         kept.close()
         asked = len(server.requests)
         assert 0 < finished < 200
-        second = ask(server.url, path)
+        second = running_python(ASK, server.url, str(path))
         output, errors = second.communicate(timeout=120)
         assert second.returncode == 0, errors
         # What was stored is not asked again; what was under way when it died, at most 8 calls, is.
@@ -308,69 +296,59 @@ def test_after_a_kill_no_finished_call_is_repeated(tmp_path: Path) -> None:
         assert asked - finished <= 8
     assert output.strip() == str([f"answer to question {n}" for n in range(200)])
     # Neither process closed its cache: one had no time, the other left it to the interpreter.
-    assert files(tmp_path) == {"c.db"}
+    assert files(path.parent) == {"c.db"}
 
 
 def unreadable(answer: Completion) -> str:
     return "" if answer.text == ANSWER.text else "it is not the word asked for"
 
 
-def test_what_cannot_be_read_is_neither_kept_nor_replayed(tmp_path: Path) -> None:
-    fake = Fake(replace(ANSWER, text="Well, let me think."))
-    cache = AnswerCache(tmp_path / "c.db")
+def test_what_cannot_be_read_is_neither_kept_nor_replayed(path: Path) -> None:
+    unread = replace(ANSWER, text="Well, let me think.")
+    fake, cache = Fake(unread), AnswerCache(path)
     model = CachedModel(fake, cache)
     strict = replace(REQUEST, fault=unreadable)
-    assert asyncio.run(model.complete(strict)) == fake.answer
+    assert asked(model, strict) == unread
     assert len(cache) == 0
     # An entry of a time when all was kept.
-    cache.put(cache_key("fake", REQUEST), "fake", REQUEST, fake.answer)  # type: ignore[arg-type]
-    replay = CachedModel(None, AnswerCache(tmp_path / "c.db", read_only=True), name="fake")
-    refused("the replay has no answer", asyncio.run, replay.complete(strict))
+    cache.put(cache_key("fake", REQUEST), "fake", REQUEST, unread)
+    refused("the replay has no answer", asked, replay(path), strict)
     fake.answer = ANSWER
-    assert asyncio.run(model.complete(strict)) == ANSWER
-    assert asyncio.run(model.complete(strict)) == replace(ANSWER, cached=True)
+    assert [asked(model, strict), asked(model, strict)] == [ANSWER, CACHED]
     assert fake.calls == 2
 
 
-def test_the_reading_of_an_answer_is_not_in_the_key() -> None:
-    # The value, so that a cache of before is of use.
-    assert cache_key("m", REQUEST) == cache_key("m", replace(REQUEST, fault=unreadable))
-    assert cache_key("m", REQUEST).startswith("77bcfc4da64bc8bd")
-
-
-def test_a_kept_answer_costs_what_it_took_at_the_prices_of_today(tmp_path: Path) -> None:
-    cache = AnswerCache(tmp_path / "c.db")
-    asyncio.run(CachedModel(Fake(), cache).complete(REQUEST))
-    dear = CachedModel(Fake(), cache, prices=Prices(1.0, 10.0))
+def test_a_kept_answer_costs_what_it_took_at_the_prices_of_today(path: Path) -> None:
+    cache = AnswerCache(path)
+    asked(CachedModel(Fake(), cache))
     ledger = Ledger()
-    asyncio.run(MeteredModel(dear, ledger).complete(REQUEST))
-    asyncio.run(MeteredModel(dear, ledger).complete(REQUEST))
+    dear = MeteredModel(CachedModel(Fake(), cache, prices=Prices(1.0, 10.0)), ledger)
+    for _ in range(2):
+        asyncio.run(dear.complete(REQUEST))
     total = ledger.total
     assert (total.calls, total.cached, total.cost) == (0, 2, 0.0)
     # Three tokens asked and one answered, twice.
     assert total.taken == Usage(6, 2, 26.0)
 
 
-def test_what_a_model_does_not_take_is_known_to_a_replay(tmp_path: Path) -> None:
-    cache = AnswerCache(tmp_path / "c.db")
+def test_what_a_model_does_not_take_is_known_to_a_replay(path: Path) -> None:
+    cache = AnswerCache(path)
     cache.note_lacking("fake", ["seed"], refused=False)
     cache.note_lacking("fake", ["logprobs"], refused=True)
-    assert cache.lacking("fake") == {"seed", "logprobs"}
+    assert cache.lacking("fake") == replay(path).lacking == {"seed", "logprobs"}
     assert cache.lacking("fake", refused=True) == {"logprobs"}
-    replay = CachedModel(None, AnswerCache(tmp_path / "c.db", read_only=True), name="fake")
-    assert replay.lacking == {"seed", "logprobs"}
-    with sqlite3.connect(tmp_path / "c.db") as connection:
+    with sqlite3.connect(path) as connection:
         connection.execute("DROP TABLE parameters")
-    assert AnswerCache(tmp_path / "c.db", read_only=True).lacking("fake") == frozenset()
+    assert AnswerCache(path, read_only=True).lacking("fake") == frozenset()
 
 
-def test_whoever_waits_for_a_call_that_ends_in_an_error_is_told_it(tmp_path: Path) -> None:
+def test_whoever_waits_for_a_call_that_ends_in_an_error_is_told_it(path: Path) -> None:
     class Limited(Fake):
         async def complete(self, _request: Request) -> Completion | Failure:
             await asyncio.sleep(0.01)
             raise LimitReachedError("enough")
 
-    model = CachedModel(Limited(), AnswerCache(tmp_path / "c.db"))
+    model = CachedModel(Limited(), AnswerCache(path))
 
     async def many() -> list[BaseException | Completion | Failure]:
         calls = (model.complete(REQUEST) for _ in range(5))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -9,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pypdf import PdfWriter
+from pypdf.generic import DictionaryObject, NameObject, StreamObject
 
-from factormodels import InputError
 from factormodels.errors import LimitReachedError
 from factormodels.extraction.language_model.cache import AnswerCache
 from factormodels.extraction.language_model.limits import Budget
@@ -25,6 +27,7 @@ from factormodels.extraction.retrieval.web import plain_query
 from factormodels.extraction.retrieval.web_cache import LASTING_FAILURES, PAGES, SEARCHES, WebStore
 from factormodels.extraction.retrieval.wikipedia import WikipediaRetriever
 from tests.factormodels.extraction.web_server import Answer, Asked, WebServer, web_server
+from tests.factormodels.refusals import assert_refused
 from tests.refusals import refused
 
 pytestmark = pytest.mark.service
@@ -124,11 +127,14 @@ PAGE = (
 )
 
 
-@pytest.fixture
-def key(monkeypatch: pytest.MonkeyPatch) -> str:
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
     """The key, in the environment."""
     monkeypatch.setenv(KEY_VARIABLE, KEY)
-    return KEY
+
+
+def searching(server: WebServer, **settings: Any) -> GoogleRetriever:
+    return GoogleRetriever(base_url=f"{server.url}/search", http=QUICK, **settings)
 
 
 SITE = {"/good": Answer(PAGE), "/gone": Answer(status=404), "/odd": Answer(b"\0\1\2")}
@@ -157,11 +163,9 @@ def google(
     """Search with a service that finds these pages for everything, and a local file."""
     local = {"title": "local", "link": "file:///etc/passwd", "snippet": "a local file"}
     with search_engine(site, local) as server:
-        retriever = GoogleRetriever(base_url=f"{server.url}/search", http=QUICK, **settings)
-        return retriever.retrieve(queries), server
+        return searching(server, **settings).retrieve(queries), server
 
 
-@pytest.mark.usefixtures("key")
 def test_google_reads_pages_and_falls_back_to_snippets() -> None:
     (found,), server = google(["the bridge"])
     assert [p.title for p in found.passages] == ["/good", "/gone", "/odd", "local"]
@@ -182,40 +186,28 @@ def test_google_reads_pages_and_falls_back_to_snippets() -> None:
 
 
 ODD_LINKS = (
-    *(
-        "http://xn--/",
-        "http://xn--a/",
-        "http://[",
-        "//\u2100/",
-        "http://a/\ud800",
-        "http://a:99999/",
-    ),
-    *("", "x", "http://0x/", "http://a..b/", "http://\0/", "mailto:a@b.example", "http://::1/"),
+    *("http://xn--/", "http://xn--a/", "http://[", "//\u2100/", "http://a/\ud800", "", "x"),
+    *("http://a:99999/", "http://0x/", "http://a..b/", "http://\0/", "mailto:a@b.example"),
+    "http://::1/",
 )
 
 
-@pytest.mark.usefixtures("key")
 def test_an_odd_link_is_the_failure_of_its_page(tmp_path: Path) -> None:
     odd = [{"title": f"t{i}", "link": link, "snippet": f"s{i}"} for i, link in enumerate(ODD_LINKS)]
-    site = {
-        "/moved": Answer(status=302, headers={"Location": "http://xn--/"}),
-        "/good": SITE["/good"],
-    }
+    moved = Answer(status=302, headers={"Location": "http://xn--/"})
+    site = {"/moved": moved, "/good": SITE["/good"]}
     with search_engine(site, *odd) as server, closing(AnswerCache(tmp_path / "a.sqlite")) as cache:
-        settings: dict[str, Any] = {"base_url": f"{server.url}/search", "http": QUICK, "top_k": 20}
-        (found,) = GoogleRetriever(**settings, store=WebStore(cache)).retrieve(
-            ["\ud800 the bridge"]
-        )
+        query = ["\ud800 the bridge"]
+        (found,) = searching(server, top_k=20, store=WebStore(cache)).retrieve(query)
         # What was found is kept, and read again as it was.
-        replay = GoogleRetriever(**settings, store=WebStore(cache, replay=True))
-        assert replay.retrieve(["\ud800 the bridge"]) == [found]
+        replay = searching(server, top_k=20, store=WebStore(cache, replay=True))
+        assert replay.retrieve(query) == [found]
     assert [p.title for p in found.passages] == ["/moved", "/good", *(one["title"] for one in odd)]
     assert found.passages[1].text.startswith("The bridge opened in 1890.")
     assert [p.text for p in found.passages[2:]] == [one["snippet"] for one in odd]
     assert len(found.failures) == 1 + len(odd)
 
 
-@pytest.mark.usefixtures("key")
 @pytest.mark.parametrize(("reading", "asked"), [("snippet", 1), ("chunks", 2)])
 def test_google_reads_as_it_is_told(reading: Reading, asked: int) -> None:
     (found,), server = google(["sentence 77"], reading=reading, top_k=2, pages=1)
@@ -228,7 +220,6 @@ def test_google_reads_as_it_is_told(reading: Reading, asked: int) -> None:
         assert found.passages[0].snippet == "snippet of /good"
 
 
-@pytest.mark.usefixtures("key")
 def test_every_query_has_its_answer_in_order() -> None:
     queries = [f"query {i}" for i in range(12)]
     found, server = google(queries, reading="snippet", top_k=1)
@@ -240,25 +231,19 @@ def test_without_a_key_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.delenv(KEY_VARIABLE, raising=False)
     refused("SERPER_API_KEY is not set", GoogleRetriever().retrieve, ["x"])
     monkeypatch.setenv(KEY_VARIABLE, "kéy")
-    with pytest.raises(InputError) as caught:
-        GoogleRetriever().retrieve(["x"])
-    assert "kéy" not in str(caught.value)
+    assert "kéy" not in assert_refused(lambda: GoogleRetriever().retrieve(["x"]), [])
 
 
-def test_a_refused_key_is_not_told(key: str) -> None:
-    with web_server(lambda *_: Answer(f"bad key {key}", status=403)) as server:
-        (found,) = GoogleRetriever(base_url=f"{server.url}/s", http=QUICK).retrieve(["x"])
+def test_a_refused_key_is_not_told() -> None:
+    with web_server(lambda *_: Answer(f"bad key {KEY}", status=403)) as server:
+        (found,) = searching(server).retrieve(["x"])
     assert "status 403" in found.failures[0]
-    assert key not in found.failures[0]
-    assert key not in repr(GoogleRetriever())
+    assert KEY not in found.failures[0] + repr(GoogleRetriever())
 
 
-def test_every_search_and_page_is_asked_for_once_and_can_be_replayed(
-    key: str, tmp_path: Path
-) -> None:
+def test_every_search_and_page_is_asked_for_once_and_can_be_replayed(tmp_path: Path) -> None:
     clock = [1_000.0]
-    site = {"/good": Answer(PAGE), "/gone": Answer(status=404), "/shut": Answer(status=503)}
-    site |= {"/odd": Answer(b"\0\1\2")}
+    site = {**SITE, "/shut": Answer(status=503)}
     queries = [f"query {i}" for i in range(10)]
 
     def script(asked: Asked, _: int) -> Answer:
@@ -273,10 +258,7 @@ def test_every_search_and_page_is_asked_for_once_and_can_be_replayed(
         cache = AnswerCache(tmp_path / "kept.sqlite", read_only=settings.get("replay", False))
         store = WebStore(cache, clock=lambda: clock[0], **settings)
         try:
-            retriever = GoogleRetriever(
-                base_url=f"{server.url}/search", http=QUICK, store=store, top_k=4
-            )
-            return retriever.retrieve(asked)
+            return searching(server, store=store, top_k=4).retrieve(asked)
         finally:
             counts.append(dict(store.asked))
             cache.close()
@@ -287,13 +269,9 @@ def test_every_search_and_page_is_asked_for_once_and_can_be_replayed(
         # However many queries found it, a page is fetched once; the one that may come back after
         # two attempts.
         assert counts == [{SEARCHES: 11, PAGES: 4}]
-        assert [server.paths().count(p) for p in ("/search", *site)] == [11, 1, 1, 2, 1]
+        assert [server.paths().count(p) for p in ("/search", *site)] == [11, 1, 1, 1, 2]
         assert len(first[0].failures) == 3
-        assert [passage.text[:8] for passage in first[0].passages][1:] == [
-            "of /gone",
-            "of /shut",
-            "of /odd",
-        ]
+        assert [one.text for one in first[0].passages][1:] == ["of /gone", "of /odd", "of /shut"]
         # Paid searches are not made again though pages failed; only what failed in passing is.
         assert found([*queries, "down"]) == first
         assert counts[1] == {SEARCHES: 1, PAGES: 1}
@@ -304,45 +282,33 @@ def test_every_search_and_page_is_asked_for_once_and_can_be_replayed(
         assert found([*queries, "down"], replay=True) == first
         refused("nothing of searches for 'unheard'", found, ["unheard"], replay=True)
         assert server.asked == []
-    assert key
 
 
-def test_a_page_is_fetched_once_in_a_run_without_a_cache(key: str) -> None:
-    assert key
+def test_a_page_is_fetched_once_in_a_run_without_a_cache() -> None:
     store = WebStore()
-    site = {"/good": Answer(PAGE), "/gone": Answer(status=404)}
-    with search_engine(site) as server:
+    with search_engine(SITE) as server:
         for response in ("one", "two"):
-            retriever = GoogleRetriever(base_url=f"{server.url}/search", http=QUICK, store=store)
-            retriever.checking(response).retrieve(["a", "b", "a"])
-    assert sorted(server.paths()) == ["/gone", "/good", "/search", "/search"]
+            searching(server, store=store).checking(response).retrieve(["a", "b", "a"])
+    assert sorted(server.paths()) == ["/gone", "/good", "/odd", "/search", "/search"]
 
 
-@pytest.mark.usefixtures("key")
 @pytest.mark.parametrize(
-    ("answer", "refused_for_good", "paid"),
-    [
-        (Answer(status=401), True, 0.0),
-        (Answer(status=403), True, 0.0),
-        (Answer(status=503), False, 0.001),
-    ],
+    ("status", "refused_for_good", "paid"), [(401, True, 0.0), (403, True, 0.0), (503, False, 1e-3)]
 )
 def test_a_refusal_that_lasts_is_no_outage_and_not_paid(
-    answer: Answer, refused_for_good: bool, paid: float
+    status: int, refused_for_good: bool, paid: float
 ) -> None:
-    with web_server(lambda *_: answer) as server:
+    with web_server(lambda *_: Answer(status=status)) as server:
         store = WebStore(budget=(budget := Budget(max_cost=1.0)), price=0.001)
-        retriever = GoogleRetriever(base_url=f"{server.url}/search", http=QUICK, store=store)
-        (found,) = retriever.retrieve(["a"])
+        (found,) = searching(server, store=store).retrieve(["a"])
     assert (found.searched, found.refused) == (False, refused_for_good)
     assert [store.paid, budget.cost] == [paid, paid]
 
 
-@pytest.mark.usefixtures("key")
 def test_searches_end_where_they_would_cost_too_much() -> None:
     with search_engine({}) as server:
         store = WebStore(budget=Budget(max_cost=0.0025), price=0.001)
-        retriever = GoogleRetriever(base_url=f"{server.url}/search", http=QUICK, store=store)
+        retriever = searching(server, store=store)
         retriever.retrieve(["a"])
         retriever.retrieve(["b", "a"])
         with pytest.raises(LimitReachedError, match=r"0\.002"):
@@ -361,18 +327,17 @@ USELESS = {
 }
 
 
-@pytest.mark.usefixtures("key")
+def pages_of(texts: Mapping[str, str]) -> dict[str, Answer]:
+    page = "<html><body><p>{}</p></body></html>"
+    return {path: Answer(page.format(text)) for path, text in texts.items()}
+
+
 def test_pages_that_are_no_evidence_are_left_out_for_good_ones_below() -> None:
-    site = {
-        path: Answer(f"<html><body><p>{text}</p></body></html>") for path, text in USELESS.items()
-    }
+    site = pages_of(USELESS)
     site |= {f"/good{i}": Answer(PAGE.replace("1890", str(1890 + i))) for i in range(3)}
     with search_engine(site) as server:
-        retriever = GoogleRetriever(base_url=f"{server.url}/search", http=QUICK, top_k=2)
-        (found,) = retriever.checking(COPY).retrieve(["the bridge"])
-        (other,) = GoogleRetriever(base_url=f"{server.url}/search", http=QUICK, top_k=2).retrieve(
-            ["x"]
-        )
+        (found,) = searching(server, top_k=2).checking(COPY).retrieve(["the bridge"])
+        (other,) = searching(server, top_k=2).retrieve(["x"])
     assert [passage.title for passage in found.passages] == ["/good0", "/good1"]
     assert found.failures == ()
     assert len(found.dropped) == 5
@@ -383,13 +348,9 @@ def test_pages_that_are_no_evidence_are_left_out_for_good_ones_below() -> None:
     assert [passage.title for passage in other.passages] == ["/copy", "/good0"]
 
 
-@pytest.mark.usefixtures("key")
 def test_a_copy_of_the_response_is_no_evidence_by_its_snippet_either() -> None:
-    texts = {"/copy": COPY, "/bars": "Access denied."}
-    site = {path: Answer(f"<html><body><p>{texts[path]}</p></body></html>") for path in texts}
-    with search_engine(site) as server:
-        retriever = GoogleRetriever(base_url=f"{server.url}/search", http=QUICK)
-        (found,) = retriever.checking(COPY).retrieve(["the bridge"])
+    with search_engine(pages_of({"/copy": COPY, "/bars": "Access denied."})) as server:
+        (found,) = searching(server).checking(COPY).retrieve(["the bridge"])
     assert [passage.text for passage in found.passages] == ["snippet of /bars"]
 
 
@@ -431,37 +392,21 @@ def test_a_claim_is_searched_for_its_words(text: str, plain: str) -> None:
 
 def made_pdf(*lines: str) -> bytes:
     """A PDF of one page per line."""
-    count = len(lines)
-    kids = " ".join(f"{3 + 2 * i} 0 R" for i in range(count))
-    font = 3 + 2 * count
-    objects = [
-        "<< /Type /Catalog /Pages 2 0 R >>",
-        f"<< /Type /Pages /Kids [{kids}] /Count {count} >>",
-    ]
-    for number, line in enumerate(lines):
-        drawn = f"BT /F1 12 Tf 10 10 Td ({line}) Tj ET"
-        objects.append(
-            f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 600 800] /Contents {4 + 2 * number} 0 R "
-            f"/Resources << /Font << /F1 {font} 0 R >> >> >>"
-        )
-        objects.append(f"<< /Length {len(drawn)} >>\nstream\n{drawn}\nendstream")
-    objects.append("<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>")
-    out, places = b"%PDF-1.4\n", []
-    for number, content in enumerate(objects, 1):
-        places.append(len(out))
-        out += f"{number} 0 obj\n{content}\nendobj\n".encode()
-    table = "".join(f"{place:010d} 00000 n \n" for place in places)
-    size = len(objects) + 1
-    return (
-        out
-        + (
-            f"xref\n0 {size}\n0000000000 65535 f \n{table}trailer\n"
-            f"<< /Size {size} /Root 1 0 R >>\nstartxref\n{len(out)}\n%%EOF\n"
-        ).encode()
-    )
+    writer = PdfWriter()
+    font = {"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica"}
+    named = DictionaryObject({NameObject(key): NameObject(value) for key, value in font.items()})
+    for line in lines:
+        page = writer.add_blank_page(600, 800)
+        fonts = DictionaryObject({NameObject("/F1"): named})
+        page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
+        drawn = StreamObject()
+        drawn.set_data(f"BT /F1 12 Tf 10 10 Td ({line}) Tj ET".encode())
+        page[NameObject("/Contents")] = drawn
+    out = io.BytesIO()
+    writer.write(out)
+    return out.getvalue()
 
 
-@pytest.mark.usefixtures("key")
 def test_a_pdf_is_read_and_a_damaged_one_is_a_failure() -> None:
     whole = made_pdf("The bridge opened in 1890.", "It is made of steel.")
     (found,), _ = google(["x"], {"/a.pdf": Answer(whole), "/b": Answer(b"%PDF-1.4 torn")})
@@ -493,7 +438,6 @@ def test_a_capped_text_is_a_beginning(text: str) -> None:
     assert len(found) == len(text) or len(found) >= 3990
 
 
-@pytest.mark.usefixtures("key")
 @pytest.mark.parametrize(
     ("encoding", "header"),
     [("utf-8", ""), ("latin-1", "text/html; charset=latin-1"), ("cp1252", "meta"), ("utf-8", "x")]
