@@ -20,8 +20,9 @@ from inference import (
     infer_settings,
 )
 from inference.exact.backend import Exact
-from inference.peers.jax_backends import _Model, bethe
-from tests.inference.answers import assert_agree
+from inference.messages.reduction import reduced
+from inference.peers.jax_backends import _laid_out, bethe
+from tests.inference.answers import assert_agree, given
 from tests.inference.graphs import forest, odd_graph
 
 pytestmark = pytest.mark.slow
@@ -33,12 +34,6 @@ SAME_STEPS = 1e-10
 def assert_same(one: Posterior, other: Posterior, where: str, allowed: float = SAME_STEPS) -> None:
     assert_agree(one, other, allowed, rel=allowed, where=where)
     assert one.status is other.status, where
-
-
-def bethe_of(graph: FactorGraph, row: Any, **settings: Any) -> tuple[Any, Any]:
-    with jax.enable_x64(True):
-        marginals, log_z = jax.jit(bethe(graph, **settings))(jnp.asarray(row))
-        return np.asarray(marginals), float(log_z)
 
 
 def test_on_odd_graphs_it_takes_the_steps_of_lbp() -> None:
@@ -82,7 +77,7 @@ def test_on_a_forest_the_gradient_of_log_z_is_the_factors_beliefs() -> None:
     function = bethe(graph)
     with jax.enable_x64(True):
         row = jnp.asarray(np.where(graph.log_values == -np.inf, 0.0, graph.log_values))
-        gradient = np.asarray(jax.jit(jax.grad(lambda values: function(values)[1]))(row))
+        gradient = np.asarray(jax.jit(jax.grad(function))(row))
     beliefs = Exact().calibrate(graph).factor_beliefs()
     # Messages on a forest are final to rounding.
     np.testing.assert_allclose(gradient, beliefs, atol=1e-9)
@@ -99,50 +94,39 @@ def loopy() -> FactorGraph:
     return graph.with_evidence({3: 1})
 
 
-def test_on_cycles_values_are_those_of_lbp_and_derivatives_are_differences() -> None:
+def test_on_cycles_the_value_is_that_of_lbp_and_the_gradient_that_of_differences() -> None:
     graph = loopy()
     possible = np.flatnonzero(graph.log_values > -np.inf)
     row = np.where(graph.log_values == -np.inf, 0.0, graph.log_values)
     settings: dict[str, Any] = {"schedule": "flooding", "tolerance": 1e-13}
     expected = infer(graph, "lbp", **settings)
-    marginals, log_z = bethe_of(graph, row, tolerance=1e-13)
-    np.testing.assert_allclose(marginals, expected.marginals.flat, atol=SAME_STEPS)
-    assert log_z == pytest.approx(expected.log_z, abs=SAME_STEPS)
-
-    function = bethe(graph, tolerance=1e-13)
     with jax.enable_x64(True):
-        jacobian = np.asarray(jax.jit(jax.jacrev(lambda v: function(v)[0]))(jnp.asarray(row)))
-        gradient = np.asarray(jax.jit(jax.grad(lambda v: function(v)[1]))(jnp.asarray(row)))
+        function = jax.jit(jax.value_and_grad(bethe(graph, tolerance=1e-13)))
+        log_z, gradient = map(np.asarray, function(jnp.asarray(row)))
+    assert log_z == pytest.approx(expected.log_z, abs=SAME_STEPS)
     step = 1e-5
     moved = np.tile(graph.log_values, (2, len(possible), 1))
     moved[0, np.arange(len(possible)), possible] += step
     moved[1, np.arange(len(possible)), possible] -= step
-    found = [infer_settings(graph, part, "lbp", **settings) for part in moved]
-    for number, (above, below) in enumerate(zip(*found, strict=True)):
-        entry = int(possible[number])
-        difference = (above.marginals.flat - below.marginals.flat) / (2.0 * step)
-        # Central differences: step**2 of truncation, 1e-13 / step of what messages leave.
-        np.testing.assert_allclose(jacobian[:, entry], difference, atol=1e-7)
-        assert above.log_z is not None
-        assert below.log_z is not None
-        slope = (above.log_z - below.log_z) / (2.0 * step)
-        assert gradient[entry] == pytest.approx(slope, abs=1e-7)
-    excluded = graph.log_values == -np.inf
-    assert not gradient[excluded].any()
-    assert not jacobian[:, excluded].any()
+    above, below = (
+        np.array([given(one) for one in infer_settings(graph, part, "lbp", **settings)])
+        for part in moved
+    )
+    # Central differences: step**2 of truncation, 1e-13 / step of what messages leave.
+    np.testing.assert_allclose(gradient[possible], (above - below) / (2.0 * step), atol=1e-7)
+    assert not gradient[graph.log_values == -np.inf].any()
 
 
 def test_derivatives_by_vmap_and_in_single_precision() -> None:
     graph = loopy()
     row = np.where(graph.log_values == -np.inf, 0.0, graph.log_values)
     with jax.enable_x64(True):
-        slope = jax.grad(lambda values: bethe(graph)(values)[1])
+        slope = jax.grad(bethe(graph))
         rows = jnp.stack([jnp.asarray(row), jnp.asarray(row) * 0.5])
         both = np.asarray(jax.jit(jax.vmap(slope))(rows))
         one = np.asarray(jax.jit(slope)(rows[1]))
     np.testing.assert_allclose(both[1], one, atol=1e-8)
-    coarse = bethe(graph, tolerance=1e-4)
-    rough = jax.jit(jax.grad(lambda values: coarse(values)[1]))(jnp.asarray(row, jnp.float32))
+    rough = jax.jit(jax.grad(bethe(graph, tolerance=1e-4)))(jnp.asarray(row, jnp.float32))
     assert rough.dtype == jnp.float32
     # The tolerance asked for.
     np.testing.assert_allclose(np.asarray(rough), both[0], atol=1e-3)
@@ -150,7 +134,7 @@ def test_derivatives_by_vmap_and_in_single_precision() -> None:
 
 def test_graphs_of_about_one_size_share_compiled_code() -> None:
     graphs = [fr2(31, 3, density=0.05, own=False, seed=seed) for seed in range(40)]
-    assert len({tuple(map(np.shape, _Model.of(graph).structure)) for graph in graphs}) <= 4
+    assert len({tuple(map(np.shape, _laid_out(graph, reduced(graph))[0])) for graph in graphs}) <= 4
 
 
 def test_the_constant_of_each_setting_is_its_own() -> None:
