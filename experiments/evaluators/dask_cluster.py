@@ -12,7 +12,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from factormodels.errors import FactormodelsError, InputError, MissingDependencyError
-from factormodels.extraction.pipeline import Stage, run_stages
 from factormodels.fact_graph import FactGraph
 from inference import Backend
 from inference.warm_up import warm_up
@@ -20,6 +19,7 @@ from inference.warm_up import warm_up
 if TYPE_CHECKING:
     from experiments.evaluators.batch import Elsewhere
     from experiments.evaluators.response import AssessmentView
+    from factormodels.extraction.pipeline import Stage
 
 _WORKERS_SECONDS = 60.0
 
@@ -98,6 +98,7 @@ def on_cluster(
     # Not where a study's units are computed alone.
     from experiments.evaluators.batch import Elsewhere
     from experiments.evaluators.response import assess_graph
+    from factormodels.extraction.pipeline import run_stages
 
     killed = import_distributed().scheduler.KilledWorker
     with dask_client(address, partial(warm_up, backend), "repeat the command") as client:

@@ -19,7 +19,6 @@ from experiments.evaluators.evidence import ContextEvidence, context_removals, e
 from experiments.evaluators.open_relations import ANYTHING, Range, open_measures, open_posteriors
 from experiments.findings.table import named
 from factormodels.errors import FactormodelsError, InputError
-from factormodels.extraction.pipeline import STAGE_KEYS
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.extraction.stages.duplicates import every_atom
 from factormodels.extraction.stages.relations import missing_relations, only_asked, unanswered_atoms
@@ -274,6 +273,8 @@ class AssessedResponse:
 
 def judged(graph: FactGraph) -> AssessedResponse:
     """What tables need of an assessed response."""
+    from factormodels.extraction.pipeline import STAGE_KEYS
+
     assessment = graph.metadata[METADATA_KEY]
     atoms = every_atom(graph)
     stages = [graph.metadata.get(key, {}) for key in STAGE_KEYS]

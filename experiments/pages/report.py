@@ -16,7 +16,6 @@ from experiments.findings.text import counted
 from experiments.progress import watcher
 from experiments.settings import SET, Option, Settings, Words, front_door
 from factormodels.errors import InputError
-from factormodels.io import read_many
 
 
 def _named(value: Any) -> Any:
@@ -85,6 +84,7 @@ def report(
     from experiments.pages.assessed import report_folder, report_of_graphs
     from experiments.pages.from_run_folder import make_report
     from experiments.study.files import MANIFEST
+    from factormodels.io import read_many
 
     source = Path(results)
     if not (source / MANIFEST).exists() and (source / GRAPHS).is_file():

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import mkdtemp
+from typing import TYPE_CHECKING
 
 from experiments.findings.page import page
-from experiments.pages.assessment_pages import Assessment
 from experiments.pages.index_page import index_page
 from experiments.pages.pages import ASSESSED, INDEX, RESPONSE, report_templates
 from experiments.pages.removals import REPORT_SECONDS, removals_of
@@ -21,6 +21,9 @@ from experiments.study.files import move_into_place
 from experiments.study.outputs import RunContents
 from factormodels.errors import InputError
 from factormodels.io.files import errors_naming
+
+if TYPE_CHECKING:
+    from experiments.pages.assessment_pages import Assessment
 
 
 def write_pages(

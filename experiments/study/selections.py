@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.asking.relation_models import content_hash, relation_model
-from experiments.evaluators.robustness import CoreChoices
 from experiments.findings.text import counted
 from experiments.study.config import EVERYTHING, SelectionChoice
 from experiments.study.data import StudyData
@@ -65,6 +64,8 @@ class SelectionSolver:
         Raises:
             InputError: if there are no bleached claims of its domain.
         """
+        from experiments.evaluators.robustness import CoreChoices
+
         choice = self.choice
         return CoreChoices(
             recorded_in_graphs([graph]) if self.model is None else self.model,
