@@ -11,8 +11,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import ClassVar
@@ -24,7 +23,7 @@ from numpy.typing import NDArray
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, InferenceError, TooLargeError, zero_partition
 from inference.memory import check_limit
-from inference.peers.tree_decomposition import Bag, Tree, elimination_order, tree_decomposition
+from inference.peers.limits import require_tables
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 
 with warnings.catch_warnings():
@@ -37,7 +36,6 @@ with warnings.catch_warnings():
     from pgmpy.inference import VariableElimination
     from pgmpy.models import DiscreteMarkovNetwork
 
-_BYTES_PER_ENTRY = 8
 _TABLES_AT_ONCE = 6
 """Copies of the largest table that pgmpy and numpy hold while it is multiplied and summed."""
 
@@ -56,7 +54,7 @@ class PgmpyVariableElimination(Backend):
         memory_limit: bytes that the tables of a query may take.
 
     Source: sum-product variable elimination, Koller & Friedman 2009, "Probabilistic Graphical
-    Models", algorithm 9.1, as pgmpy implements it; elimination orders by networkx.
+    Models", algorithm 9.1, as pgmpy implements it; the elimination order is that of 'exact'.
     """
 
     name: ClassVar[str] = "pgmpy"
@@ -79,35 +77,30 @@ class PgmpyVariableElimination(Backend):
         cardinalities = graph.cardinalities.tolist()
         vectors = [np.full(count, 1.0 / count) for count in cardinalities]
         factors, log_terms = _log_factors(graph)
-        bound: set[int] = set()
-        width, spread = 0, 0.0
         components = _connected(factors)
-        for component in components:
-            tree = _affordable_tree(component, cardinalities, self.memory_limit)
-            width = max(width, *(len(bag) - 1 for bag in tree))
-            elimination = _Elimination(component)
+        # What is asked for stays in every table of its query.
+        copies = _TABLES_AT_ONCE * max(cardinalities, default=1)
+        order, width = require_tables("pgmpy", graph, copies, self.memory_limit)
+        spread = 0.0
+        for component, own_factors in components:
+            own_order = [variable for variable in order if variable in component]
+            elimination = _Elimination(own_factors)
             log_zs = []
-            for bag in tree:
-                for variable in bag - bound:
-                    bound.add(variable)
-                    log_table = elimination.log_marginal(variable, tree, bag)
-                    log_z = float(np.logaddexp.reduce(log_table))
-                    if log_z == -np.inf:
-                        raise zero_partition()
-                    vectors[variable] = np.exp(log_table - log_z)
-                    log_zs.append(log_z)
+            for variable in own_order:
+                log_table = elimination.log_marginal(variable, own_order)
+                log_z = float(np.logaddexp.reduce(log_table))
+                if log_z == -np.inf:
+                    raise zero_partition()
+                vectors[variable] = np.exp(log_table - log_z)
+                log_zs.append(log_z)
             log_terms.append(log_zs[0])
             spread = max(spread, max(log_zs) - min(log_zs))
+        bound = {variable for component, _ in components for variable in component}
         log_terms += [math.log(n) for v, n in enumerate(cardinalities) if v not in bound]
         if -np.inf in log_terms:
             raise zero_partition()
         return Posterior(
-            marginals=Marginals(
-                graph.names,
-                graph.cardinalities,
-                np.concatenate([np.zeros(0), *vectors]),
-                graph.index,
-            ),
+            marginals=Marginals.of(graph, np.concatenate([np.zeros(0), *vectors])),
             log_z=math.fsum(log_terms),
             log_z_kind=LogZKind.EXACT,
             status=Status.EXACT,
@@ -176,14 +169,13 @@ class _Elimination(VariableElimination):  # type: ignore[misc]
         # would be walked, and sums rounded, in another order in each process.
         return {v: {(factor, -1) for factor in factors} for v, factors in self.factors.items()}
 
-    def log_marginal(self, target: int, tree: Tree, root: Bag) -> NDArray[np.float64]:
-        """Unnormalised log marginal of a variable; no table holds more than a bag of `tree`.
-
-        `root` holds the target.
-        """
-        order = [variable for variable in elimination_order(tree, root) if variable != target]
+    def log_marginal(self, target: int, order: Sequence[int]) -> NDArray[np.float64]:
+        """Unnormalised log marginal of a variable; all others are eliminated in `order`."""
         found: _LogFactor = self._variable_elimination(
-            [target], "marginalize", elimination_order=order, show_progress=False
+            [target],
+            "marginalize",
+            elimination_order=[variable for variable in order if variable != target],
+            show_progress=False,
         )
         result: NDArray[np.float64] = found.values
         return result
@@ -202,59 +194,27 @@ def _log_factors(graph: FactorGraph) -> tuple[list[_LogFactor], list[float]]:
     return factors, constants
 
 
-def _connected(factors: Sequence[_LogFactor]) -> list[list[_LogFactor]]:
-    """Factors of each connected component."""
+def _connected(factors: Sequence[_LogFactor]) -> list[tuple[set[int], list[_LogFactor]]]:
+    """Variables and factors of each connected component.
+
+    Raises:
+        TooLargeError: if one has too many variables.
+    """
     links = nx.Graph()
     for factor in factors:
         nx.add_path(links, factor.variables)
-    position = {v: at for at, part in enumerate(nx.connected_components(links)) for v in part}
-    parts: defaultdict[int, list[_LogFactor]] = defaultdict(list)
+    parts = [(part, []) for part in nx.connected_components(links)]
+    position = {variable: at for at, (part, _) in enumerate(parts) for variable in part}
     for factor in factors:
-        parts[position[factor.variables[0]]].append(factor)
-    return list(parts.values())
-
-
-def _affordable_tree(
-    factors: Sequence[_LogFactor], cardinalities: Sequence[int], memory_limit: int
-) -> Tree:
-    """Tree decomposition of a connected component.
-
-    Raises:
-        TooLargeError: if there are too many variables, or the tables do not fit the limit.
-    """
-    count = len({variable for factor in factors for variable in factor.variables})
+        parts[position[factor.variables[0]]][1].append(factor)
+    count = max((len(part) for part, _ in parts), default=0)
     if count > _MOST_VARIABLES:
         raise TooLargeError(
             f"'pgmpy' eliminates every variable anew for each query and takes {_MOST_VARIABLES} "
             f"variables that are connected at most, and this graph has {count:,}; use backend "
             "'exact', or 'lbp' for an estimate"
         )
-
-    def entries(bag: Iterable[int]) -> int:
-        return math.prod(cardinalities[variable] for variable in bag)
-
-    def admit(bag: Collection[int]) -> None:
-        _require_memory(_TABLES_AT_ONCE * entries(bag), len(bag), memory_limit)
-
-    tree = tree_decomposition([factor.variables for factor in factors], admit)
-    sizes = [entries(bag) for bag in tree]
-    # The sums of earlier eliminations stay alive; together they are smaller than the bags.
-    needed = sum(sizes) + _TABLES_AT_ONCE * max(sizes)
-    _require_memory(needed, max(map(len, tree)), memory_limit)
-    return tree
-
-
-def _require_memory(entries: int, variables: int, memory_limit: int) -> None:
-    if entries * _BYTES_PER_ENTRY <= memory_limit:
-        return
-    exponent = math.log2(entries * _BYTES_PER_ENTRY) - 30.0
-    size = f"{2.0**exponent:,.2g} GiB" if exponent < 20.0 else f"2^{exponent:.0f} GiB"
-    raise TooLargeError(
-        f"pgmpy's variable elimination meets a table over {variables} variables and would take "
-        f"about {size}, but {memory_limit / 2**30:,.2g} GiB are allowed; use backend 'exact', "
-        "which needs less, or 'lbp' for an estimate, observe variables, or raise memory_limit "
-        "(in bytes)"
-    )
+    return parts
 
 
 def _require_double_precision() -> None:

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, InferenceError, TooLargeError, zero_partition
-from inference.exact.backend import Exact
 from inference.memory import check_limit
 from inference.messages.kernels.division import divided_by_messages
 from inference.messages.kernels.reduction import Reduced
 from inference.messages.kernels.schedules import ZERO
 from inference.messages.reduction import reduced
+from inference.peers.limits import require_entries, require_tables
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 
 with warnings.catch_warnings():
@@ -36,12 +36,8 @@ with warnings.catch_warnings():
     pyagrum: Any = import_module("pyagrum")
     pyagrum.MarkovRandomField()
 
-_BYTES_PER_ENTRY = 8
 _TABLES_PER_CLIQUE = 3
 """A clique's table, a product on the way and what is sent: what is held at once."""
-
-_LOG2_SHOWN = 20.0
-"""From so many on, a number of GiB is told as a power of two."""
 
 _MOST_VARIABLES = 5000
 """The time for log Z grows with the square of the variables: some seconds at this size."""
@@ -85,7 +81,8 @@ class PyagrumJunctionTree(Backend):
                 f"the backend 'pyagrum' takes {_MOST_VARIABLES} variables at most, because its "
                 f"time grows with their square, and this graph has {count}; use backend 'exact'"
             )
-        self._check_prediction(graph)
+        # Before it triangulates: it fills memory with the tables as it does so.
+        require_tables("pyAgrum", graph, 1, self.memory_limit)
         network = _network(graph, model)
         engine = pyagrum.ShaferShenoyMRFInference(network)
         # More threads would sum in an order of their own.
@@ -106,10 +103,8 @@ class PyagrumJunctionTree(Backend):
             )
         for position, state in chosen.items():
             states[position] = states[position][state : state + 1]
-        log_z = (
-            _log_potential(model, np.array([row[0] for row in states], dtype=np.int64))
-            - log_probability
-        )
+        assignment = np.array([row[0] for row in states], dtype=np.int64)
+        log_z = graph.log_potential(assignment) - log_probability
         return Posterior(
             marginals=Marginals(graph.names, graph.cardinalities, marginals, graph.index),
             log_z=log_z,
@@ -121,35 +116,13 @@ class PyagrumJunctionTree(Backend):
             },
         )
 
-    def _check_prediction(self, graph: FactorGraph) -> None:
-        """Refuse before pyAgrum triangulates: it fills memory with the tables as it does so."""
-        predicted = Exact().predict(graph)
-        # Its own order is no better than the best of several, but may be as good.
-        log2_least = predicted.log2_largest_table + math.log2(_BYTES_PER_ENTRY)
-        if log2_least > math.log2(self.memory_limit):
-            digits = log2_least - 30.0
-            size = f"{2.0**digits:,.1f}" if digits < _LOG2_SHOWN else f"2^{digits:.0f}"
-            raise TooLargeError(
-                f"pyAgrum's junction tree would have a clique of about "
-                f"{predicted.induced_width + 1} variables, whose table alone takes about {size} "
-                f"GiB, but {self.memory_limit / 2**30:,.1f} GiB are allowed; use backend 'exact', "
-                "'wmb' for bounds or 'lbp' for an estimate, or raise memory_limit (in bytes)"
-            )
-
     def _check_memory(self, cliques: dict[int, set[int]], network: Any) -> None:
         entries = sum(
             math.prod(network.variable(node).domainSize() for node in clique)
             for clique in cliques.values()
         )
-        needed = entries * _BYTES_PER_ENTRY * _TABLES_PER_CLIQUE
-        if needed > self.memory_limit:
-            raise TooLargeError(
-                f"pyAgrum's junction tree has cliques of up to "
-                f"{max(map(len, cliques.values()))} variables, which take about "
-                f"{needed / 2**30:,.1f} GiB, but {self.memory_limit / 2**30:,.1f} GiB are allowed; "
-                "use backend 'exact', 'wmb' for bounds or 'lbp' for an estimate, or raise "
-                "memory_limit (in bytes)"
-            )
+        widest = max(map(len, cliques.values()), default=0)
+        require_entries("pyAgrum", _TABLES_PER_CLIQUE * entries, widest, self.memory_limit)
 
 
 def _possible_states(model: Reduced) -> list[NDArray[np.int64]]:
@@ -249,14 +222,3 @@ def _assignment(
                     seen.add(other)
                     pending.append(other)
     return chosen, log_probability
-
-
-def _log_potential(model: Reduced, states: NDArray[np.int64]) -> float:
-    terms = [model.constant, *model.unary[model.state_starts[:-1] + states]]
-    cardinalities = np.diff(model.state_starts)
-    for factor in range(len(model.scope_starts) - 1):
-        entry = 0
-        for v in model.scope_variables[model.scope_starts[factor] : model.scope_starts[factor + 1]]:
-            entry = entry * cardinalities[v] + states[v]
-        terms.append(model.log_values[model.table_starts[factor] + entry])
-    return math.fsum(terms)
