@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -27,7 +27,6 @@ from pgmax.utils import LOG_POTENTIAL_MAX_ABS
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, InferenceError, zero_partition
-from inference.messages.kernels.entries import Entries, possible_entries
 from inference.messages.kernels.readout import read_out
 from inference.messages.kernels.reduction import Reduced
 from inference.messages.kernels.state import initial_messages, refresh_beliefs
@@ -70,17 +69,20 @@ class PgmaxBeliefPropagation(Backend):
                 at which PGMax clips them.
         """
         model = reduced(graph)
-        entries = possible_entries(graph.cardinalities, model)
-        if len(entries.entries):
-            values, changes = self._run(model, entries)
-        else:
-            values, changes = np.zeros(0), [0.0]
-        marginals, log_z = _read_out(graph.cardinalities, model, entries, values)
+        messages = initial_messages(
+            graph.cardinalities, model, np.ones(len(model.table_starts) - 1)
+        )
+        possible = _possible_entries(graph.cardinalities, model)
+        changes = [0.0]
+        if len(possible):
+            changes = self._run(model, possible, messages)
+        refresh_beliefs(model, messages)
+        marginals, log_z = read_out(graph.cardinalities, model, messages)
         if log_z == -np.inf:
             raise zero_partition()
         return Posterior(
             marginals=Marginals(graph.names, graph.cardinalities, marginals, graph.index),
-            log_z=log_z,
+            log_z=float(log_z),
             log_z_kind=LogZKind.BETHE,
             status=Status.CONVERGED if changes[-1] <= self.tolerance else Status.NOT_CONVERGED,
             stats={
@@ -91,31 +93,37 @@ class PgmaxBeliefPropagation(Backend):
             },
         )
 
-    def _run(self, model: Reduced, entries: Entries) -> tuple[NDArray[np.float64], list[float]]:
-        """Last messages, laid out as `entries` says, and the changes on the way."""
-        tables = model.log_values[entries.entries]
-        per_factor = np.diff(entries.entry_starts)
-        largest = np.maximum.reduceat(tables, entries.entry_starts[:-1])
-        tables = tables - np.repeat(largest, per_factor)
-        if tables.min() < -LOG_POTENTIAL_MAX_ABS:
+    def _run(self, model: Reduced, possible: list[_Possible], messages: Any) -> list[float]:
+        """Write the last messages into `messages`; the changes on the way."""
+        spread = max(float(np.ptp(factor.log_values)) for factor in possible)
+        if spread > LOG_POTENTIAL_MAX_ABS:
             raise InferenceError(
-                f"potentials of one table differ by a factor of exp({-tables.min():.3g}), and "
+                f"potentials of one table differ by a factor of exp({spread:.3g}), and "
                 f"PGMax clips at exp({LOG_POTENTIAL_MAX_ABS:.0e}); use backend 'lbp'"
             )
-        groups = _groups(model, entries)
-        order = [factor for factors in groups for factor in factors]
-        slots = [
-            slot
-            for factor in order
-            for slot in range(model.scope_starts[factor], model.scope_starts[factor + 1])
+        groups = _groups(possible)
+        order = [factor for group in groups for factor in group]
+        alive = model.unary > -np.inf
+        states = [
+            np.flatnonzero(alive[start:stop])
+            for start, stop in zip(model.state_starts[:-1], model.state_starts[1:], strict=True)
         ]
-        place = _ranges(entries.message_starts, np.array(slots))
+        free = np.flatnonzero(model.fixed < 0).tolist()
+        # Where PGMax's messages, of the possible states of every place of a scope, stand in ours.
+        places = [
+            messages.slot_starts[factor.first_slot + axis] + states[variable]
+            for factor in order
+            for axis, variable in enumerate(factor.scope)
+        ]
+        tables = [factor.log_values - factor.log_values.max() for factor in order]
+        unary = [model.unary[model.state_starts[v] + states[v]] for v in free]
+        counts = np.array([len(states[v]) for v in free])
         with jax.enable_x64(True), _as_pgmax_expects():
-            inferer = infer.build_inferer(_factor_graph(model, entries, groups).bp_state, "bp")
+            inferer = infer.build_inferer(_factor_graph(free, counts, groups).bp_state, "bp")
             arrays = BPArrays(
-                log_potentials=jnp.asarray(tables[_ranges(entries.entry_starts, np.array(order))]),
-                ftov_msgs=jnp.zeros(len(place)),
-                evidence=jnp.asarray(model.unary[entries.states]),
+                log_potentials=jnp.asarray(np.concatenate(tables)),
+                ftov_msgs=jnp.zeros(sum(map(len, places))),
+                evidence=jnp.asarray(np.concatenate(unary)),
             )
             advance = jax.jit(
                 lambda state: inferer.run_with_diffs(
@@ -128,73 +136,72 @@ class PgmaxBeliefPropagation(Backend):
                 changes += (np.asarray(found) / (1.0 - self.damping)).tolist()
                 if changes[-1] <= self.tolerance:
                     break
-            values = np.empty(len(place))
-            values[place] = np.asarray(arrays.ftov_msgs)
-        return values, changes
+            messages.log_messages[:] = -np.inf
+            messages.log_messages[np.concatenate(places)] = np.asarray(arrays.ftov_msgs)
+        return changes
 
 
-def _groups(model: Reduced, entries: Entries) -> list[list[int]]:
+class _Possible(NamedTuple):
+    """What is possible in a factor of a reduced graph.
+
+    Attributes:
+        scope: its variables.
+        first_slot: where its scope begins among all scopes.
+        configurations: int64 (n_entries, n_variables), its possible entries as numbers of states
+            among those that are possible.
+        log_values: float64 (n_entries,), of these entries.
+    """
+
+    scope: list[int]
+    first_slot: int
+    configurations: NDArray[np.int64]
+    log_values: NDArray[np.float64]
+
+
+def _possible_entries(cardinalities: NDArray[np.int64], model: Reduced) -> list[_Possible]:
+    alive = model.unary > -np.inf
+    # The number of every state among the possible ones of its variable.
+    before = np.concatenate([[0], np.cumsum(alive)])
+    numbers = before[:-1] - np.repeat(before[model.state_starts[:-1]], cardinalities)
+    found = []
+    for factor in range(len(model.table_starts) - 1):
+        slots = slice(*model.scope_starts[factor : factor + 2])
+        scope = model.scope_variables[slots]
+        table = model.log_values[slice(*model.table_starts[factor : factor + 2])]
+        states = (
+            model.state_starts[scope] + np.indices(cardinalities[scope]).reshape(len(scope), -1).T
+        )
+        possible = (table > -np.inf) & alive[states].all(axis=1)
+        found.append(
+            _Possible(scope.tolist(), int(slots.start), numbers[states[possible]], table[possible])
+        )
+    return found
+
+
+def _groups(possible: list[_Possible]) -> list[list[_Possible]]:
     """Factors by their possible entries: PGMax's groups share these."""
-    starts = entries.message_starts
-    groups: dict[tuple[bytes, ...], list[int]] = {}
-    for factor in range(len(entries.entry_starts) - 1):
-        first = starts[model.scope_starts[factor]]
-        rows = entries.entry_messages[
-            entries.entry_starts[factor] : entries.entry_starts[factor + 1]
-        ]
-        states = np.diff(starts[model.scope_starts[factor] : model.scope_starts[factor + 1] + 1])
-        key = (states.tobytes(), (rows[:, : len(states)] - first).tobytes())
+    groups: dict[tuple[int, bytes], list[_Possible]] = {}
+    for factor in possible:
+        key = (len(factor.scope), factor.configurations.tobytes())
         groups.setdefault(key, []).append(factor)
     return list(groups.values())
 
 
-def _factor_graph(model: Reduced, entries: Entries, groups: list[list[int]]) -> Any:
-    variables, counts = np.unique(entries.state_variables, return_counts=True)
+def _factor_graph(
+    variables: list[int], counts: NDArray[np.int64], groups: list[list[_Possible]]
+) -> Any:
+    """PGMax's graph of variables with so many possible states."""
     array = vgroup.NDVarArray(num_states=counts, shape=counts.shape)
-    named = dict(zip(variables.tolist(), array[:], strict=True))
+    named = dict(zip(variables, array[:], strict=True))
     result = fgraph.FactorGraph(variable_groups=array)
     for factors in groups:
-        factor = factors[0]
-        slots = range(model.scope_starts[factor], model.scope_starts[factor + 1])
-        rows = entries.entry_messages[
-            entries.entry_starts[factor] : entries.entry_starts[factor + 1]
-        ]
-        configurations = rows[:, : len(slots)] - entries.message_starts[slots.start : slots.stop]
+        scopes = [[named[v] for v in factor.scope] for factor in factors]
         result.add_factors(
             fgroup.EnumFactorGroup(
-                variables_for_factors=[
-                    [named[v] for v in model.scope_variables[start:stop].tolist()]
-                    for start, stop in (model.scope_starts[f : f + 2] for f in factors)
-                ],
-                factor_configs=configurations,
+                variables_for_factors=scopes, factor_configs=factors[0].configurations
             )
         )
     return result
-
-
-def _ranges(starts: NDArray[np.int64], numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Positions of ranges ``starts[i]:starts[i + 1]``, one after another."""
-    lengths = starts[numbers + 1] - starts[numbers]
-    ends = np.cumsum(lengths)
-    return np.repeat(starts[numbers] - ends + lengths, lengths) + np.arange(lengths.sum())
-
-
-def _read_out(
-    cardinalities: NDArray[np.int64],
-    model: Reduced,
-    entries: Entries,
-    values: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], float]:
-    """Marginals and Bethe log Z of messages that are laid out as `entries` says."""
-    messages = initial_messages(cardinalities, model, np.ones(len(model.scope_starts) - 1))
-    messages.log_messages[:] = -np.inf
-    slots = np.repeat(np.arange(len(model.scope_variables)), np.diff(entries.message_starts))
-    states = entries.states[entries.message_states]
-    firsts = model.state_starts[model.scope_variables[slots]]
-    messages.log_messages[messages.slot_starts[slots] + states - firsts] = values
-    refresh_beliefs(model, messages)
-    marginals, log_z = read_out(cardinalities, model, messages)
-    return marginals, float(log_z)
 
 
 @contextmanager
