@@ -76,7 +76,7 @@ notebooks: install ## Execute every notebook into results/notebooks
 	$(VENV)/bin/python -m tests.execute_notebooks notebooks results/notebooks
 
 fuzz: install ## Try damaged inputs on every reader and command: MUTANTS of them (100000)
-	$(VENV)/bin/python -m tests.fuzz --mutants $(MUTANTS) --out results/fuzz
+	MUTANTS=$(MUTANTS) $(VENV)/bin/python -m pytest tests/fuzz -n $(WORKERS) --dist worksteal
 
 mutants: install ## Make changes that are wrong in copies, and show which of them no test notices
 	$(VENV)/bin/python -m tests.mutants --workers $(WORKERS)

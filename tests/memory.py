@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from tests.limited_process import status_bytes
+
 
 @contextmanager
 def at_most(allowed: int) -> Iterator[None]:
@@ -48,6 +50,15 @@ def bytes_read() -> int:
     """Bytes that this process has read so far, from wherever."""
     fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
     return int(fields["rchar"])
+
+
+def peak_anew() -> int:
+    """Have the peak of this process's memory counted from now on, and return its memory."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    except OSError:
+        return status_bytes("VmHWM") or 0
+    return status_bytes("VmRSS") or 0
 
 
 def held_by_arrow() -> int:

@@ -30,13 +30,12 @@ VALUES: tuple[Any, ...] = (
 )
 """What a mutant of a record gets in place of a value."""
 
-_MOST_CHANGES = 4
 _OF_BYTES = (
     *("flip", "flip", "flip", "byte", "number", "number", "number", "insert", "replace"),
     *("drop", "repeat", "cut", "splice"),
 )
 _OF_TEXT = (
-    *("flip", "byte", "insert", "replace", "drop", "repeat", "cut", "word", "swap", "splice"),
+    *("flip", "byte", "insert", "replace", "drop", "repeat", "cut", "word", "splice"),
     *("structure",) * 7,
 )
 
@@ -50,23 +49,19 @@ def mutant(seeds: Sequence[bytes], drawn: Random) -> bytes:
     """
     content = drawn.choice(seeds)
     # Most mutants are changed once: the rest of them is read as usual up to there.
-    for _ in range(1 + min(int(drawn.expovariate(1.0)), _MOST_CHANGES - 1)):
-        kind = drawn.choice(_OF_TEXT if _is_text(content) else _OF_BYTES)
-        if kind in ("word", "swap"):
-            content = _words(content, kind, drawn)
+    for _ in range(drawn.choice((*(1,) * 6, 2, 2, 3, 4))):
+        try:
+            content.decode()
+            kind = drawn.choice(_OF_TEXT)
+        except UnicodeDecodeError:
+            kind = drawn.choice(_OF_BYTES)
+        if kind == "word":
+            content = _words(content, drawn)
         elif kind == "structure":
             content = _structure(content, drawn)
         else:
             content = _edited(content, kind, drawn.choice(seeds), drawn)
     return content
-
-
-def _is_text(content: bytes) -> bool:
-    try:
-        content.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _span(content: bytes, drawn: Random) -> tuple[int, int]:
@@ -106,12 +101,11 @@ def _edited(content: bytes, kind: str, other: bytes, drawn: Random) -> bytes:
     return content[:start] + new + content[stop:]
 
 
-def _words(content: bytes, kind: str, drawn: Random) -> bytes:
+def _words(content: bytes, drawn: Random) -> bytes:
+    """Another word in place of one, which goes to the place of a third."""
     words = content.split(b" ")
     one, other = drawn.randrange(len(words)), drawn.randrange(len(words))
-    if kind == "word":
-        words[one] = drawn.choice(TOKENS)
-    words[one], words[other] = words[other], words[one]
+    words[one], words[other] = words[other], drawn.choice((words[one], *TOKENS))
     return b" ".join(words)
 
 
@@ -135,7 +129,7 @@ def _structure(content: bytes, drawn: Random) -> bytes:
             return yaml_text(_changed(value, drawn)).encode("utf-8", "surrogatepass")
     except ValueError:
         pass
-    return _words(content, "word", drawn)
+    return _words(content, drawn)
 
 
 def _changed(value: Any, drawn: Random) -> Any:

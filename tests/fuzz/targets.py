@@ -15,9 +15,9 @@ import pickle
 import shutil
 import socket
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import chdir, closing, suppress
-from functools import cache
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -78,26 +78,50 @@ from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.retrieval.test_chroma import DOCUMENTS, database
 from tests.factormodels.io.published import release_records
 from tests.factormodels.io.published import test_evaluation_logs as evaluation_logs
-from tests.fuzz.campaign import Run, Target
+
+Run = Callable[[Path], object]
+"""Tries the file at a path, in a folder of its own that it may fill.
+
+The folder lies in the one that `prepare` filled.
+"""
+
+
+@dataclass(frozen=True)
+class Target:
+    """Something that takes a file.
+
+    Attributes:
+        name: what a test is called by.
+        file: the name of the file.
+        seeds: whole inputs, or where in the folder that `prepare` filled they are.
+        run: tries a file.
+        share: how often it is tried beside the others.
+    """
+
+    name: str
+    file: str
+    seeds: tuple[bytes | str, ...]
+    run: Run
+    share: int = 10
+
+    def whole(self, begun: Path) -> list[bytes]:
+        """The whole inputs, given the folder that `prepare` filled."""
+        return [
+            seed if isinstance(seed, bytes) else (begun / seed).read_bytes() for seed in self.seeds
+        ]
 
 
 def prepare(folder: Path) -> None:
     """Fill a folder with what targets begin from: a finished run, a store, caches."""
-    if (folder / "prepared").exists():
-        return
-    folder.mkdir(parents=True, exist_ok=True)
     (folder / "graph.json").write_bytes(_json(GRAPH))
     (folder / "study.yaml").write_bytes(STUDY)
-    run_study(folder / "study.yaml", out=folder / "out", overwrite=True)
-    with open_store(folder / "kept.sqlite", "mend it", anew=True) as store:
+    run_study(folder / "study.yaml", out=folder / "out")
+    with open_store(folder / "kept.sqlite", "mend it") as store:
         for number in range(4):
             store.put("answers", f"key {number}", {"value": [number] * 4})
             store.append("units", bytes([number]) * 20)
+    answer = lm.Completion("yes", (lm.Token("yes", -0.1, (("no", -2.5),)),), lm.Usage(3, 1, 0.25))
     for name, answers in (("answers.sqlite", 0), ("filled.sqlite", 40)):
-        (folder / name).unlink(missing_ok=True)
-        answer = lm.Completion(
-            "yes", (lm.Token("yes", -0.1, (("no", -2.5),)),), lm.Usage(3, 1, 0.25)
-        )
         with closing(AnswerCache(folder / name)) as kept:
             for number in range(answers):
                 kept.put(f"{number:064x}", "m", _REQUEST, answer)
@@ -105,7 +129,6 @@ def prepare(folder: Path) -> None:
                 kept.note_lacking("m", ["seed"], refused=True)
     own = {name: (folder / "out" / name).read_bytes() for name in _RUN_FILES}
     (folder / "packed.json").write_bytes(_packed(own))
-    (folder / "prepared").touch()
 
 
 def _json(value: object) -> bytes:
@@ -116,25 +139,14 @@ def _json(value: object) -> bytes:
 
 _ATOM = {"type": "atom", "probability": 0.5}
 GRAPH: dict[str, Any] = {
-    "format": "factormodels/fact-graph",
-    "version": 1,
-    "id": "figure-1",
-    "query": "Who?",
-    "response": "A claim. Another one.",
-    "topic": "t",
+    **{"format": "factormodels/fact-graph", "version": 1, "id": "figure-1", "query": "Who?"},
+    **{"response": "A claim. Another one.", "topic": "t"},
     "metadata": {"sentences": 2, "k": [1, None, {"x": 0.5}]},
     "nodes": [
-        {
-            "id": f"a{n}",
-            "type": "atom",
-            "probability": 0.5,
-            "text": text,
-            "label": n > 1,
-            "sentence": n,
-        }
-        for n, text in ((1, "A claim."), (2, "B."))
-    ]
-    + [{"id": "c1", "type": "context", "probability": 0.99, "text": "For it.", "title": "T"}],
+        {"id": "a1", **_ATOM, "text": "A claim.", "label": False, "sentence": 1},
+        {"id": "a2", **_ATOM, "text": "B.", "label": True, "sentence": 2},
+        {"id": "c1", "type": "context", "probability": 0.99, "text": "For it.", "title": "T"},
+    ],
     "edges": [
         {"source": "c1", "target": "a1", "relation": "entailment", "probability": 0.8},
         {"from": "a1", "to": "a2", "relation": "contradiction", "probability": 0.9},
@@ -324,24 +336,6 @@ _REQUEST = lm.Request((lm.Message("user", "Who?"),), lm.PromptIdentity("p", 1, "
 # Readers.
 
 
-def _every(*readers: Run) -> Run:
-    """Reads with all of them; raises the first refusal, once all have been tried."""
-
-    def run(path: Path) -> object:
-        found: list[object] = []
-        refusal: FactormodelsError | None = None
-        for reader in readers:
-            try:
-                found.append(reader(path))
-            except FactormodelsError as error:
-                refusal = refusal or error
-        if refusal is not None:
-            raise refusal
-        return found
-
-    return run
-
-
 def _whichever(*readers: Run) -> Run:
     """Reads with all of them; raises a refusal if none takes the file."""
 
@@ -350,11 +344,11 @@ def _whichever(*readers: Run) -> Run:
         for reader in readers:
             try:
                 reader(path)
-            except InputError as error:
+            except FactormodelsError as error:
                 refusals.append(error)
         if len(refusals) == len(readers):
             raise refusals[-1]
-        return len(readers) - len(refusals)
+        return None
 
     return run
 
@@ -370,13 +364,8 @@ def _read(path: Path) -> object:
 
 def _validate(name: str, value: object) -> None:
     """What we accept is valid by its schema, as the command `schema` says."""
-    if not _validator(name).is_valid(value):
+    if not Draft202012Validator(schema(name)).is_valid(value):
         raise AssertionError(f"the schema of {name} refuses what was read")
-
-
-@cache
-def _validator(name: str) -> Any:
-    return Draft202012Validator(schema(name))
 
 
 def _names(path: Path) -> object:
@@ -632,7 +621,7 @@ TARGETS = (
         *(lambda path: read_manifest(path.parent), 30),
     ),
     Target("rows", "rows.parquet", ("out/rows.parquet",), _rows, 40),
-    Target("table of a run", "t.csv", ("out/summary.csv",), _every(read_csv, csv_records), 20),
+    Target("table of a run", "t.csv", ("out/summary.csv",), _whichever(read_csv, csv_records), 20),
     Target("store", STORE, ("kept.sqlite",), _store, 30),
     Target("cache", "answers.sqlite", ("answers.sqlite",), _cache, 20),
     Target("filled cache", "a.sqlite", ("filled.sqlite",), _cache, 30),
@@ -643,7 +632,9 @@ TARGETS = (
     Target("saved dataset", "set.json", (_packed(_SAVED_DATASET),), _files(read_table), 20),
     Target(
         *("files of a run", "set.json", ("packed.json",)),
-        _files(_every(read_manifest, read_rows, lambda folder: read_csv(folder / "summary.csv"))),
+        _files(
+            _whichever(read_manifest, read_rows, lambda folder: read_csv(folder / "summary.csv"))
+        ),
         15,
     ),
     Target(

@@ -1,23 +1,102 @@
-"""Every reader and command on damaged inputs, and that a campaign finds what is planted."""
+"""Every reader and command on damaged inputs; `make fuzz` tries MUTANTS of them."""
 
 from __future__ import annotations
 
-import json
+import faulthandler
+import os
+import resource
+import shutil
+import signal
+import tempfile
+import time
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz import campaign, planted, targets
-from tests.fuzz.campaign import Target
+from factormodels.errors import FactormodelsError, InputError
+from tests.fuzz import targets
 from tests.fuzz.mutations import mutant
+from tests.fuzz.targets import Target
+from tests.limited_process import limit_memory, status_bytes
+from tests.memory import peak_anew
 
-pytestmark = [pytest.mark.slow, pytest.mark.kill]
+pytestmark = [pytest.mark.slow]
+
+MUTANTS = int(os.environ.get("MUTANTS", "0"))
+"""How many are tried in all; without a number some of each target, always the same."""
 
 HEAVY = 3
 """A target whose share is at most this takes long, and is damaged once; the others more often."""
+
+ACCEPTED, REFUSED, TRACEBACK, HANG, GROWTH = "accepted", "refused", "traceback", "hang", "growth"
+
+MOST_SECONDS = 20.0
+"""Of processor time; a machine that is busy makes nothing a hang."""
+
+PATIENCE = 600.0
+"""Seconds by the clock, after which a process that waits, or cannot be interrupted, is ended."""
+
+MOST_GROWTH = 512 * 2**20
+"""Bytes that a process may grow by over one input; its limit lets it have twice as many."""
+
+
+class Overtime(BaseException):
+    """An input has taken all the time that it may; no reader catches this."""
+
+
+@contextmanager
+def limited() -> Iterator[None]:
+    """Bound the time and the memory of what is done within."""
+
+    def too_long(*_: object) -> None:
+        raise Overtime
+
+    space = resource.getrlimit(resource.RLIMIT_AS)
+    handler = signal.signal(signal.SIGPROF, too_long)
+    faulthandler.dump_traceback_later(PATIENCE, exit=True)
+    signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
+    limit_memory({}, 2 * MOST_GROWTH)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0.0)
+        faulthandler.cancel_dump_traceback_later()
+        resource.setrlimit(resource.RLIMIT_AS, space)
+        signal.signal(signal.SIGPROF, handler)
+
+
+def tried(target: Target, content: bytes, begun: Path) -> tuple[str, str]:
+    """How an input ended, and why it failed, if it did."""
+    folder = Path(tempfile.mkdtemp(dir=begun))
+    (folder / target.file).write_bytes(content)
+    before, since = peak_anew(), time.process_time()
+    end = ACCEPTED
+    try:
+        with limited():
+            target.run(folder / target.file)
+    except FactormodelsError as error:
+        # A sentence for the user: not empty, and not the whole of the input.
+        if not str(error).strip() or len(str(error)) > 20_000:
+            return TRACEBACK, f"no sentence: {str(error)[:200]!r}"
+        end = REFUSED
+    except Overtime:
+        return HANG, f"{time.process_time() - since:.0f} s"
+    except MemoryError:
+        return GROWTH, "MemoryError"
+    except Exception as error:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{Path(last.filename).name}:{last.lineno}"
+        return TRACEBACK, f"{type(error).__name__} at {place}: {error}"[:300]
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    growth = (status_bytes("VmHWM") or 0) - before
+    return (GROWTH, f"{growth >> 20} MiB") if growth > MOST_GROWTH else (end, "")
 
 
 @pytest.fixture(scope="module")
@@ -28,58 +107,69 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("target", targets.TARGETS, ids=lambda target: target.name)
+@pytest.fixture(scope="module", params=targets.TARGETS, ids=lambda target: target.name)
+def target(request: pytest.FixtureRequest) -> Target:
+    """Each target, one after another: what it imports is loaded when it gets damaged inputs."""
+    found: Target = request.param
+    return found
+
+
 def test_every_target_takes_a_whole_input(target: Target, begun: Path) -> None:
-    ends = [campaign.tried(target, whole, begun) for whole in target.whole(begun)]
-    assert (campaign.ACCEPTED, "") in ends
-    assert {end for end, _ in ends} <= {campaign.ACCEPTED, campaign.REFUSED}, ends
+    ends = [tried(target, whole, begun) for whole in target.whole(begun)]
+    assert (ACCEPTED, "") in ends
+    assert {end for end, _ in ends} <= {ACCEPTED, REFUSED}, ends
 
 
-@pytest.mark.parametrize("target", targets.TARGETS, ids=lambda target: target.name)
 def test_a_damaged_input_ends_in_a_result_or_a_sentence(target: Target, begun: Path) -> None:
-    @settings(max_examples=1 if target.share <= HEAVY else 5, deadline=None, derandomize=True)
-    @given(st.integers(min_value=0))
-    def holds(number: int) -> None:
-        damaged = mutant(target.whole(begun), Random(number))
-        end, reason = campaign.tried(target, damaged, begun)
-        assert end in (campaign.ACCEPTED, campaign.REFUSED), f"{reason}: {damaged[:2000]!r}"
+    few = 1 if target.share <= HEAVY else 5
+    share = target.share / sum(one.share for one in targets.TARGETS)
+    seeds = target.whole(begun)
+
+    @settings(
+        max_examples=max(few, round(MUTANTS * share)),
+        derandomize=not MUTANTS,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(st.randoms(use_true_random=False))
+    def holds(drawn: Random) -> None:
+        damaged = mutant(seeds, drawn)
+        end, reason = tried(target, damaged, begun)
+        assert end in (ACCEPTED, REFUSED), f"{end}, {reason}: {damaged[:2000]!r}"
 
     holds()
 
 
-def test_faults_are_found_kept_and_not_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def _spins(_: Path) -> object:
+    while True:
+        pass
+
+
+def _refuses_with_nothing(_: Path) -> object:
+    raise InputError(" ")
+
+
+@pytest.mark.parametrize(
+    ("run", "end"),
+    [
+        (Path.read_bytes, (ACCEPTED, "")),
+        (lambda path: {}[path.name], (TRACEBACK, "KeyError at test_fuzz.py:")),
+        (_refuses_with_nothing, (TRACEBACK, "no sentence")),
+        (_spins, (HANG, "")),
+        (lambda _: bytearray(48 * 2**20), (GROWTH, "4")),
+        (lambda _: bytearray(512 * 2**20), (GROWTH, "MemoryError")),
+    ],
+    ids=["sound", "broken", "silent", "slow", "greedy", "insatiable"],
+)
+def test_a_fault_of_each_kind_is_told(
+    run: targets.Run, end: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(campaign, "MOST_SECONDS", 0.5)
-    monkeypatch.setattr(campaign, "_SAVED_EVERY", 10)
-    first = campaign.run(tmp_path, 30, table=planted.__name__)
-    assert json.loads((tmp_path / "tally.json").read_text())["tried"] == 30
-    tally = campaign.run(tmp_path, 60, table=planted.__name__)
-    assert tally.tried == sum(sum(ends.values()) for ends in tally.by_target.values()) == 60
-    assert tally.failures[: len(first.failures)] == first.failures
-    found = {name: outcome for name, _, outcome, _ in tally.failures}
-    assert found == {"broken": "traceback", "slow": "hang", "greedy": "growth"}
-    for name, number, _, reason in tally.failures:
-        (kept,) = (tmp_path / "failures").glob(f"{number}-{name}-*")
-        drawn = Random(f"0 {number}")
-        (target,) = drawn.choices(planted.TARGETS, [one.share for one in planted.TARGETS])
-        assert (target.name, mutant(target.whole(tmp_path), drawn)) == (name, kept.read_bytes())
-        assert name != "broken" or "KeyError at planted.py" in reason
-    assert "| greedy |" in tally.text()
-    with pytest.raises(SystemExit, match="have the seed 0"):
-        campaign.run(tmp_path, 60, seed=1, table=planted.__name__)
+    monkeypatch.setitem(globals(), "MOST_SECONDS", 0.5)
+    monkeypatch.setitem(globals(), "MOST_GROWTH", 32 * 2**20)
+    kind, reason = tried(Target("planted", "f", (), run), b"x", tmp_path)
+    assert (kind, reason[: len(end[1])]) == end
 
 
-def test_a_campaign_does_not_begin_with_a_target_that_takes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(planted, "TARGETS", (planted.TARGETS[0], planted.DEAF))
-    assert campaign._deaf({}, planted.__name__, tmp_path) == ["deaf"]
-
-
-def test_a_mutant_is_told_by_its_seed() -> None:
+def test_mutants_differ_from_what_they_are_made_of_and_from_each_other() -> None:
     seeds = (b'{"a": [1, 2, {"b": "c"}]}', b"study: s\nseed: 1\n")
-    drawn = [mutant(seeds, Random(f"3 {number}")) for number in range(300)]
-    assert drawn == [mutant(seeds, Random(f"3 {number}")) for number in range(300)]
-    assert len(set(drawn)) > 250
-    assert drawn != [mutant(seeds, Random(f"4 {number}")) for number in range(300)]
+    assert len({mutant(seeds, Random(number)) for number in range(300)} - set(seeds)) > 250
