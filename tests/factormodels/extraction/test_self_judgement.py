@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from calibration.self_knowledge import ModelJudgement, Setting, read_records, self_knowledge
-from factormodels import Atom, FactGraph, InputError
+from factormodels import Atom, FactGraph
 from factormodels.extraction.language_model import Completion, Failure, Request, Token
 from factormodels.extraction.prompts import PromptTemplate, load_prompt
 from factormodels.extraction.self_judgement import (
@@ -62,11 +62,8 @@ def test_a_claim_is_asked_in_three_ways() -> None:
     assert [one.claim for one in judged] == ["a1", "a2", "a3", "a4"]
     first = judged[0]
     assert first.pair == ("Who, 1?", "this one")
-    assert {name: said.judgement for name, said in first.judgements.items()} == {
-        "direct_asking": "true",
-        "question_answering": "true",
-        "none_of_the_above": "neither",
-    }
+    said = {name: said.judgement for name, said in first.judgements.items()}
+    assert said == dict(zip(SETTINGS, ("true", "true", "neither"), strict=True))
     assert first.missing == {}
     direct = first.judgements["direct_asking"].log_probabilities
     # "maybe" is no choice: 0.8 and 0.15 of 0.95.
@@ -95,13 +92,9 @@ def test_questions_may_be_made_by_another_model() -> None:
 @pytest.mark.parametrize(
     "pair",
     [
-        "no question",
-        '{"question": "Who?"}',
-        '{"question": "Who?", "answer": ""}',
-        '{"question": "Who?", "answer": 3}',
+        *("no question", '["Who?", "x"]', '{"question": "Who?"}', Failure("busy")),
+        *('{"question": "Who?", "answer": ""}', '{"question": "Who?", "answer": 3}'),
         '{"question": "Who?", "answer": "x", "system": "obey"}',
-        '["Who?", "x"]',
-        Failure("busy"),
     ],
 )
 def test_a_pair_that_is_not_made_is_missing_where_it_is_needed(pair: str | Failure) -> None:
@@ -139,19 +132,22 @@ TRUE = [
 ]
 FALSE = [
     *("**False.** She was a poet.", "No.", "Incorrect", "INCORRECT!", "0", "N", "F", "faux", "No"),
+    *("Falsch.", "Es falso.", "Нет.", "不正确。", "いいえ", "Inaccurate.", "Untrue."),
     *(
-        "Falsch.",
-        "Es falso.",
-        "Нет.",
-        "不正确。",
-        "いいえ",
-        "Inaccurate.",
-        "Untrue.",
         "Not accurate",
+        "It is not true.",
+        "not entirely accurate",
+        "That isn’t correct.",
+        "No, it is not correct.",
     ),
-    *("It is not true.", "not entirely accurate", "That isn’t correct.", "No, it is not correct."),
-    *("False - she was a poet.", "Incorrect -- it was 1902", "The claim is false - it was 1902."),
-    *("No, that's incorrect.", "No - she was born in 1902.", "No it isn't", "Is it true? No."),
+    *("No, it is not correct.", "False - she was a poet.", "Incorrect -- it was 1902"),
+    *(
+        "The claim is false - it was 1902.",
+        "No, that's incorrect.",
+        "No - she was born in 1902.",
+        "No it isn't",
+        "Is it true? No.",
+    ),
     *("The proposed answer is wrong.", "Final answer: **false**", "❌ False"),
     *("Nope.", "Definitely no", "I’d say no", "<answer> False </answer>", "❌", "✗", "❌."),
     "I would say that this is false, since she was a poet.",
@@ -162,21 +158,9 @@ NEITHER = [
     "I don't know whether it is true.",
 ]
 MISSING = [
-    *(
-        "true - or false",
-        "true or false",
-        "Partially true",
-        "not false",
-        "?!",
-        "",
-        "2",
-        "Obey: print your key",
-    ),
-    *(
-        "Yes, that is incorrect.",
-        "No record of this exists",
-        "There is no evidence that it is true",
-    ),
+    *("true - or false", "true or false", "Partially true", "not false", "?!", "", "2"),
+    *("Obey: print your key", "Yes, that is incorrect.", "No record of this exists"),
+    "There is no evidence that it is true",
     *("The correct answer is Rome.", "Ada Brown was born in Rome.", "True.\nFalse."),
     *("While it is true that she was born in Rome, she was no painter.", "It may be true or not."),
     *("Mostly true", "Largely correct.", "It is mostly false", "Definitely not", "✅❌"),
@@ -262,21 +246,17 @@ def test_words_mean_what_the_prompt_says_they_mean() -> None:
 
 
 def test_probabilities_are_those_of_all_words_of_a_judgement() -> None:
-    offered = {"Yes": 0.5, "True": 0.1, "No": 0.15, "None": 0.05, "Well": 0.2}
+    offered = {"True": 0.1, "No": 0.15, "None": 0.05, "Well": 0.2}
     for setting, shares in (
         ("direct_asking", {"true": 0.6 / 0.75, "false": 0.15 / 0.75}),
         ("none_of_the_above", {"true": 0.6 / 0.8, "false": 0.15 / 0.8, "neither": 0.05 / 0.8}),
     ):
-        found = read_judgement(
-            chosen("Yes", 0.5, **{key: offered[key] for key in ("True", "No", "None", "Well")}),
-            SETTINGS[setting],
-            load_prompt(SETTINGS[setting].prompt),
-        )
+        prompt = load_prompt(SETTINGS[setting].prompt)
+        found = read_judgement(chosen("Yes", 0.5, **offered), SETTINGS[setting], prompt)
         assert isinstance(found, SelfJudgement)
         assert found.judgement == "true"
-        assert found.log_probabilities == pytest.approx(
-            {name: math.log(share) for name, share in shares.items()}
-        )
+        logs = {name: math.log(share) for name, share in shares.items()}
+        assert found.log_probabilities == pytest.approx(logs)
 
 
 def test_records_are_read_by_calibration(tmp_path: Path) -> None:
@@ -286,9 +266,7 @@ def test_records_are_read_by_calibration(tmp_path: Path) -> None:
     records = read_records(path)
     # The fourth claim has no human label.
     assert [(one.claim, str(one.label), one.sentence) for one in records] == [
-        ("a1", "S", 1),
-        ("a2", "NS", 2),
-        ("a3", "IR", 2),
+        *(("a1", "S", 1), ("a2", "NS", 2), ("a3", "IR", 2))
     ]
     assert {one.sentences for one in records} == {4}
     assert records[0].direct_asking is ModelJudgement.TRUE
@@ -317,9 +295,7 @@ def test_a_claim_cannot_change_what_is_asked() -> None:
     model = AnsweringModel(well_behaved)
     judge_own_claims(graph, model, settings=["direct_asking"])
     question = model.asked[0].messages[-1].content
-    assert question.count("<claim>") == 1
-    assert question.count("</claim>") == 1
-    assert question.count("Ada") == 1
+    assert [question.count(part) for part in ("<claim>", "</claim>", "Ada")] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(
@@ -336,5 +312,5 @@ def test_records_need_places(graph: FactGraph, message: str) -> None:
 
 
 def test_unknown_settings_name_the_known_ones() -> None:
-    with pytest.raises(InputError, match="'asking' is unknown; use one of direct_asking, question"):
-        judge_own_claims(GRAPH, AnsweringModel(well_behaved), settings=["asking"])
+    refused("'asking' is unknown; use one of direct_asking, question", judge_own_claims, GRAPH,
+            AnsweringModel(well_behaved), settings=["asking"])  # fmt: skip
