@@ -8,6 +8,7 @@ import pickle
 import random
 from collections.abc import Callable
 from dataclasses import FrozenInstanceError, fields, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factormodels import FactorGraph, InputError
+from factormodels import FactorGraph
 from factormodels.factor_graph import UNOBSERVED, default_names
 from factormodels.synthetic import random_graph
 from tests.factormodels.refusals import assert_refused
@@ -117,10 +118,7 @@ def test_evidence_conditions_the_distribution(pair: tuple[FactorGraph, dict[int,
     graph, states = pair
     before, after = oracle(graph), oracle(graph.with_evidence(states))
     event = {graph.names[v]: state for v, state in states.items()}
-    if before.log_z == -math.inf:
-        assert after.log_z == -math.inf
-        return
-    chance = before.probability(event)
+    chance = 0.0 if before.log_z == -math.inf else before.probability(event)
     if chance == 0.0:
         assert after.log_z == -math.inf
         return
@@ -150,18 +148,6 @@ def test_absorbing_evidence_keeps_log_z_and_the_distribution_of_the_rest(
     assert one.log_potentials == two.log_potentials
     # What was built without validation passes it.
     replace(absorbed)
-
-
-def test_absorbing_touches_only_the_tables_of_observed_variables() -> None:
-    graph = FactorGraph.from_factors(
-        [2, 3, 4], [((2, 0, 1), np.arange(1, 25)), ((0, 2), np.arange(1, 9)), ((1,), [1, 2, 3])]
-    )
-    absorbed = graph.with_evidence({2: 3}).absorb_evidence()
-    np.testing.assert_allclose(
-        np.exp(absorbed.log_table(0))[0], np.arange(1, 25).reshape(4, 2, 3)[3], rtol=1e-14
-    )
-    np.testing.assert_allclose(np.exp(absorbed.log_table(1))[:, 0], [4, 8], rtol=1e-14)
-    np.testing.assert_array_equal(absorbed.log_table(2), graph.log_table(2))
 
 
 @given(seed=st.integers(0, 10**6), data=st.data())
@@ -226,6 +212,7 @@ def flat(**changes: Any) -> FactorGraph:
 
 # What a caller without a type checker writes.
 FROM: Any = FactorGraph.from_factors
+LOGS: Any = partial(FactorGraph.from_factors, log=True)
 
 
 def observing(states: Any) -> FactorGraph:
@@ -242,28 +229,16 @@ def weighing(likelihoods: Any) -> FactorGraph:
         (lambda: FROM([2], [((1,), [1, 1])]), ["factor 0", "variable 1", "0 to 0"]),
         (lambda: FROM([2], [((), 1), ((-1,), [1, 1])]), ["factor 1", "variable -1", "0 to 0"]),
         (lambda: FROM([2, 2], [((1, 1), np.ones(4))]), ["factor 0", "'1' twice", "once"]),
-        (
-            lambda: FROM([2] * 3, [((0,), [1, 1]), ((0, 2, 0), np.ones(8))]),
-            ["factor 1", "'0' twice", "once"],
-        ),
+        (lambda: FROM([2] * 3, [((), 1), ((0, 2, 0), np.ones(8))]), ["factor 1", "'0' twice"]),
         (lambda: FROM([2], [((0,), [1, 1, 1])]), ["factor 0", "3 entries", "asks for 2"]),
         (lambda: FROM([2], [((), [])]), ["factor 0", "0 entries", "asks for 1"]),
-        (
-            lambda: FROM([2, 3], [((0, 1), np.ones((3, 2)))]),
-            ["factor 0", "shape (3, 2)", "asks for (2, 3)"],
-        ),
+        (lambda: FROM([2, 3], [((0, 1), np.ones((3, 2)))]), ["shape (3, 2)", "asks for (2, 3)"]),
         (lambda: FROM([2], [((0,), [[1, 1]])]), ["factor 0", "shape (1, 2)", "asks for (2,)"]),
         (lambda: FROM([2], [((), 1), ((0,), [1, -2])]), ["factor 1", "entry 1", "-2.0", "below 0"]),
         (lambda: FROM([2], [((0,), [math.nan, 1])]), ["factor 0", "entry 0", "nan", "finite"]),
         (lambda: FROM([2], [((0,), [1, math.inf])]), ["factor 0", "entry 1", "inf", "finite"]),
-        (
-            lambda: FROM([2], [((), 0), ((0,), [0, math.inf])], log=True),
-            ["factor 1", "entry 1", "inf", "a number or -inf"],
-        ),
-        (
-            lambda: FROM([2], [((0,), [math.nan, 0])], log=True),
-            ["factor 0", "entry 0", "nan", "a number or -inf"],
-        ),
+        (lambda: LOGS([2], [((), 0), ((0,), [0, math.inf])]), ["factor 1", "entry 1", "inf"]),
+        (lambda: LOGS([2], [((0,), [math.nan, 0])]), ["factor 0", "nan", "a number or -inf"]),
         (lambda: FROM([2], [((0,), ["x", 1])]), ["factor 0", "['x', 1]", "give one number"]),
         (lambda: FROM([2], [((0.5,), [1, 1])]), ["factor 0", "(0.5,)", "index of each variable"]),
         (lambda: FROM([2], [(("x",), [1, 1])]), ["factor 0", "('x',)", "index of each variable"]),
@@ -289,17 +264,11 @@ def weighing(likelihoods: Any) -> FactorGraph:
         (lambda: observing({"y": -1}), ["'y'", "state -1", "0 to 2"]),
         (lambda: observing({"y": 1.0}), ["'y'", "1.0", "give the number"]),
         (lambda: observing({"y": True}), ["'y'", "True", "give the number"]),
-        (
-            lambda: observing({"y": 1}).with_evidence({1: 2}),
-            ["'y'", "state 2", "state 1", "keep one"],
-        ),
+        (lambda: observing({"y": 1}).with_evidence({1: 2}), ["'y'", "state 2", "state 1", "keep"]),
         (lambda: weighing({"z": [1]}), ["'z'", "x, y"]),
         (lambda: weighing({"y": [1, 1]}), ["'y'", "2 values", "each of its 3"]),
         (lambda: weighing({"y": [1, -1, 1]}), ["'y'", "entry 1", "-1.0"]),
-        (
-            lambda: weighing({"x": [1, 1], "y": [1, 1, math.nan]}),
-            ["'y'", "entry 2", "nan"],
-        ),
+        (lambda: weighing({"x": [1, 1], "y": [1, 1, math.nan]}), ["'y'", "entry 2", "nan"]),
         (lambda: weighing({"x": "ab"}), ["'x'", "'ab'", "give one number"]),
     ],
 )
@@ -314,9 +283,8 @@ def test_an_unknown_name_in_a_large_graph_lists_only_some_names() -> None:
 
 
 def test_a_table_too_large_for_its_scope_to_count_is_refused_not_overflowed() -> None:
-    scope = range(70)
-    with pytest.raises(InputError, match=r"factor 0 has a table of 4 entries; .* asks for 11805"):
-        FROM([2] * 70, [(scope, np.ones(4))])
+    refused(r"factor 0 has a table of 4 entries; .* asks for 11805", FROM, [2] * 70,
+            [(range(70), np.ones(4))])  # fmt: skip
 
 
 def test_arrays_are_read_only_and_apart_from_the_callers() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from factormodels import Atom, Context, FactGraph, InputError, Relation, RelationKind
+from factormodels import Atom, Context, FactGraph, Relation, RelationKind
 from factormodels.io.fact_graph_json import (
     fact_graph_text,
     parse_fact_graph,
@@ -62,19 +63,17 @@ FULL = FactGraph(
 texts = st.text(max_size=12)
 ids = st.text(min_size=1, max_size=4)
 probabilities = st.floats(0.0, 1.0)
+# Without halves of characters.
+clean_texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 json_values = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(2**70), 2**70)
     | st.floats(allow_nan=False, allow_infinity=False)
-    | st.text(st.characters(exclude_categories=["Cs"]), max_size=8),
+    | clean_texts,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
     max_leaves=6,
 )
-
-
-def no_surrogates(alphabet_size: int) -> st.SearchStrategy[str]:
-    return st.text(st.characters(exclude_categories=["Cs"]), max_size=alphabet_size)
 
 
 @st.composite
@@ -108,17 +107,8 @@ def fact_graphs(draw: st.DrawFn) -> FactGraph:
         )
         for name in names[n_atoms:]
     )
-    pairs = draw(
-        st.lists(
-            st.tuples(st.sampled_from(names), st.sampled_from(names)).filter(
-                lambda pair: pair[0] != pair[1]
-            ),
-            unique=True,
-            max_size=6,
-        )
-        if len(names) > 1
-        else st.just([])
-    )
+    every = [*permutations(names, 2)]
+    pairs = draw(st.lists(st.sampled_from(every), unique=True, max_size=6)) if every else []
     relations = tuple(
         Relation(*pair, draw(st.sampled_from(list(RelationKind))), draw(probabilities))
         for pair in pairs
@@ -131,7 +121,7 @@ def fact_graphs(draw: st.DrawFn) -> FactGraph:
         query=draw(texts),
         response=draw(texts),
         topic=draw(texts),
-        metadata=draw(st.dictionaries(no_surrogates(3), json_values, max_size=3)),
+        metadata=draw(st.dictionaries(clean_texts, json_values, max_size=3)),
     )
 
 
@@ -154,21 +144,6 @@ def test_a_file_is_read_back_bit_for_bit(tmp_path: Path) -> None:
     write_fact_graph(again, second)
     assert second.read_bytes() == first.read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["one.json", "two.json"]
-
-
-def test_seeded_graphs_with_priors_of_all_digits_are_read_back(tmp_path: Path) -> None:
-    generator = np.random.default_rng(7)
-    for size in (1, 3, 30):
-        atoms = tuple(Atom(f"a{i}", prior=generator.random()) for i in range(size))
-        contexts = tuple(Context(f"c{i}", prior=generator.random()) for i in range(size))
-        relations = tuple(
-            Relation(f"c{i}", f"a{j}", kind, generator.uniform(0.5, 1.0))
-            for i in range(size)
-            for j, kind in enumerate(generator.choice(list(RelationKind), size))
-        )
-        graph = FactGraph("random", atoms, contexts, relations)
-        write_fact_graph(graph, tmp_path / "g.json")
-        assert read_fact_graph(tmp_path / "g.json") == graph
 
 
 def test_the_form_of_the_file() -> None:
@@ -240,8 +215,7 @@ def test_factreasoners_own_graph_file(shared_data: Path) -> None:
     assert graph.id == "fact_graph"
     assert [(atom.id, atom.prior) for atom in graph.atoms] == [("a1", 0.5)]
     assert [(context.id, context.prior) for context in graph.contexts] == [
-        ("c11", 0.99),
-        ("c12", 0.99),
+        *(("c11", 0.99), ("c12", 0.99))
     ]
     assert [(r.source, r.target, r.kind.value, r.probability) for r in graph.relations] == [
         ("c11", "a1", "entailment", 0.9),
@@ -255,23 +229,15 @@ BAD_VALUES = [
     ("missing edges", lambda o: o.pop("edges"), ["'edges' is missing"]),
     ("missing id", lambda o: o["nodes"][1].pop("id"), ["nodes[1]", "'id' is missing"]),
     ("missing type", lambda o: o["nodes"][0].pop("type"), ["nodes[0]", "'type' is missing"]),
-    (
-        "missing prior",
-        lambda o: o["nodes"][0].pop("probability"),
-        ["nodes[0]", "'probability' is missing"],
-    ),
+    ("missing prior", lambda o: o["nodes"][0].pop("probability"), ["nodes[0]", "'probability' is"]),
     ("missing end", lambda o: o["edges"][0].pop("from"), ["edges[0]", "'source' is missing"]),
     ("missing kind", lambda o: o["edges"][0].pop("relation"), ["edges[0]", "'relation'"]),
     (
-        "missing probability",
+        "no probability",
         lambda o: o["edges"][0].pop("probability"),
-        ["edges[0]", "'probability' is missing"],
+        ["edges[0]", "'probability' is"],
     ),
-    (
-        "probability above 1",
-        lambda o: o["edges"][0].update(probability=1.2),
-        ["edges[0]", "1.2", "between 0 and 1"],
-    ),
+    ("above 1", lambda o: o["edges"][0].update(probability=1.2), ["edges[0]", "1.2", "0 and 1"]),
     ("prior below 0", lambda o: o["nodes"][0].update(probability=-0.1), ["'a1'", "-0.1"]),
     ("prior as text", lambda o: o["nodes"][0].update(probability="0.5"), ["'a1'", "'0.5'"]),
     ("prior true", lambda o: o["nodes"][0].update(probability=True), ["'a1'", "True"]),
@@ -287,11 +253,7 @@ BAD_VALUES = [
     ("both ends", lambda o: o["edges"][0].update(source="c1"), ["'source' and 'from'"]),
     ("near node key", lambda o: o["nodes"][0].update(lable=True), ["'lable'", "'label'?"]),
     ("near graph key", lambda o: o.update(node=[]), ["'node'", "did you mean 'nodes'?"]),
-    (
-        "near edge key",
-        lambda o: o["edges"][0].update(probabilty=1),
-        ["did you mean 'probability'?"],
-    ),
+    ("near edge key", lambda o: o["edges"][0].update(probabilty=1), ["did you mean 'probability'"]),
     ("far key", lambda o: o["nodes"][0].update(zzz=1), ["'zzz'", "the keys are id, type"]),
     ("context key on atom", lambda o: o["nodes"][0].update(snippet=""), ["'snippet' is unknown"]),
     ("label as text", lambda o: o["nodes"][0].update(label="S"), ["'label'", "'S'"]),
@@ -320,14 +282,8 @@ def test_bad_values_are_told_in_one_sentence(spoil: Any, words: list[str], tmp_p
     spoil(obj)
     path = tmp_path / "bad.json"
     path.write_text(json.dumps(obj), encoding="utf-8")
-    with pytest.raises(InputError) as caught:
-        read_fact_graph(path)
-    message = str(caught.value)
-    assert message.startswith(f"{path}: ")
+    message = assert_refused(lambda: read_fact_graph(path), words, f"{path}: ")
     assert message.count("bad.json") == 1
-    assert "\n" not in message
-    for word in words:
-        assert word in message
 
 
 @pytest.mark.parametrize(
@@ -368,8 +324,8 @@ def test_metadata_that_json_would_change_are_not_written(
 ) -> None:
     path = tmp_path / "g.json"
     path.write_text("before", encoding="utf-8")
-    with pytest.raises(InputError, match="fact graph 'r'"):
-        write_fact_graph(FactGraph("r", (Atom("a"),), metadata=metadata), path)
+    graph = FactGraph("r", (Atom("a"),), metadata=metadata)
+    refused("fact graph 'r'", write_fact_graph, graph, path)
     assert path.read_text(encoding="utf-8") == "before"
     assert list(tmp_path.iterdir()) == [path]
 
@@ -385,8 +341,8 @@ def test_a_lone_surrogate_is_escaped_and_a_false_pair_refused() -> None:
     assert "half \\ud83d" in text
     assert parse_fact_graph(decode(text, "g"), "g") == graph
     # Two halves as two characters would be read back as one character.
-    with pytest.raises(InputError, match="read back as another"):
-        fact_graph_text(FactGraph("r", (Atom("a", text="\ud83d" + "\ude00"),)))
+    false = FactGraph("r", (Atom("a", text="\ud83d" + "\ude00"),))
+    refused("read back as another", fact_graph_text, false)
 
 
 def test_lines_of_many_graphs_refuse_a_repeated_id(tmp_path: Path) -> None:

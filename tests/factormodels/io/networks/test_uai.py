@@ -15,6 +15,7 @@ from factormodels import FactorGraph, InputError
 from factormodels.io.networks import uai, uai_results
 from factormodels.io.networks.cycles import find_cycle
 from factormodels.synthetic import random_graph
+from tests.factormodels.graphs import assert_same
 from tests.factormodels.refusals import assert_refused
 from tests.refusals import refused
 
@@ -56,10 +57,6 @@ BAYES = """BAYES
 """
 
 
-def assert_same(one: FactorGraph, other: FactorGraph) -> None:
-    assert one.names == other.names
-    for name in ("cardinalities", "scope_starts", "scope_variables", "table_starts", "log_values"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
 
 
 def test_values_by_hand() -> None:
