@@ -45,7 +45,6 @@ from factormodels.io.published.fastfact_annotations import (
     Stage,
     parse_annotations,
 )
-from factormodels.io.published.fastfact_bench import looks_like_fastfact
 from factormodels.io.published.formats import format_of
 from factormodels.io.reading import records_of
 from factormodels.io.records import strictly
@@ -154,10 +153,10 @@ def read_annotations(file: str | os.PathLike[str]) -> list[AnnotatedResponse]:
     """
     found: list[AnnotatedResponse] = []
     for record in strictly(records_of(read_text(file), file)):
-        if looks_like_fastfact(record.value):
+        form = format_of(record.value)
+        if form is not None and form.name == "fastfact-bench":
             found.append(parse_annotations(record.value, file, record.line))
             continue
-        form = format_of(record.value)
         graph = None if form is None else form.parse(record.value, file, record.line)
         judged = list(_recorded(graph)) if isinstance(graph, FactGraph) else []
         if not judged:

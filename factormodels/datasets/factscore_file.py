@@ -77,11 +77,6 @@ def record_line(graph: FactGraph) -> str:
     return json.dumps(obj, ensure_ascii=True, separators=(",", ":"))
 
 
-def looks_like_derived(obj: object) -> bool:
-    """Whether a JSON value has the keys of a biography of this form."""
-    return isinstance(obj, dict) and {"atoms", "passages", "evidence", "between"} <= obj.keys()
-
-
 def parse_derived(obj: Any, source: str | os.PathLike[str], line: int | None) -> FactGraph:
     """Fact graph of a decoded line of somebody's file.
 

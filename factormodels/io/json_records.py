@@ -53,6 +53,18 @@ def as_object(value: object, where: str) -> dict[str, Any]:
     return value
 
 
+def record_at(
+    value: object, source: str | os.PathLike[str], line: int | None = None
+) -> tuple[dict[str, Any], str]:
+    """The record of a file, or of a line of it, and its place as errors name it.
+
+    Raises:
+        InputError: if it is no JSON object.
+    """
+    where = location(source, line)
+    return as_object(value, where), where
+
+
 def as_text(value: object, where: str) -> str:
     """`value` if it is a text.
 
@@ -103,6 +115,22 @@ def list_field(
     if not isinstance(value, list):
         raise InputError(f"{where}: key {key!r}: {shown(value)} is not a list; give a list there")
     return value
+
+
+def objects_field(
+    record: Mapping[str, Any], key: str, where: str, default: list[Any] | None = None
+) -> list[tuple[dict[str, Any], str]]:
+    """Objects of the list at `key`, each with its place; `default` as for `list_field`.
+
+    Raises:
+        InputError: if it is not a list, one of its entries no object, or it is absent without a
+            default.
+    """
+    places = [
+        (value, f"{where}: {key}[{position}]")
+        for position, value in enumerate(list_field(record, key, where, default))
+    ]
+    return [(as_object(value, place), place) for value, place in places]
 
 
 def texts_field(record: Mapping[str, Any], key: str, where: str) -> list[str]:

@@ -75,11 +75,9 @@ class _Row:
         return "" if value is None else str(value).strip()
 
 
-def looks_like_relation_row(obj: object) -> bool:
+def looks_like_relation_row(record: Mapping[str, Any]) -> bool:
     """Whether a record has the columns of a relation between a passage and a claim."""
-    if not isinstance(obj, dict):
-        return False
-    found = _columns(obj)
+    found = _columns(record)
     judged = "relation" in found or found.keys() >= set(_SHARES)
     return judged and found.keys() >= {"response", "claim", "passage"}
 

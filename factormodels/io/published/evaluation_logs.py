@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from factormodels.errors import InputError
-from factormodels.io.json_records import as_object, list_field, location, shown
+from factormodels.io.json_records import as_object, location, objects_field, shown
 from factormodels.io.records import Source
 
 KEYS = ("response", "claim", "text", "model", "label")
@@ -53,9 +53,7 @@ def scored_rows(record: object, source: Source, line: int | None) -> list[dict[s
 
 def _inspect(log: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
     model = as_object(log["eval"], f"{where}: key 'eval'").get("model")
-    for number, value in enumerate(list_field(log, "samples", where)):
-        place = f"{where}: samples[{number}]"
-        sample = as_object(value, place)
+    for number, (sample, place) in enumerate(objects_field(log, "samples", where)):
         scores = as_object(sample.get("scores") or {}, f"{place}: key 'scores'")
         output = sample.get("output")
         yield {
@@ -69,8 +67,7 @@ def _inspect(log: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
 
 
 def _promptfoo(results: Mapping[str, Any], where: str) -> Iterator[dict[str, Any]]:
-    for number, value in enumerate(list_field(results, "results", where)):
-        result = as_object(value, f"{where}: results[{number}]")
+    for number, (result, _) in enumerate(objects_field(results, "results", where)):
         provider, answer = result.get("provider"), result.get("response")
         prompt, named = result.get("promptIdx", 0), result.get("namedScores")
         yield {

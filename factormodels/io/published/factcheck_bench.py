@@ -231,11 +231,6 @@ def read_factcheck_bench(
     return graphs
 
 
-def looks_like_factcheck(obj: object) -> bool:
-    """Whether a JSON value has the keys of a Factcheck-Bench record."""
-    return isinstance(obj, dict) and "sentences" in obj and "response" in obj
-
-
 def parse_factcheck_record(
     obj: object,
     source: str | os.PathLike[str],

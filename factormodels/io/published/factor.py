@@ -15,10 +15,9 @@ from factormodels.claims import Atom
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.json_records import (
-    as_object,
     filled_field,
     first_key,
-    location,
+    record_at,
     record_id,
     text_field,
 )
@@ -30,11 +29,6 @@ PREFIXES = ("turncated_prefixes", "full_prefix")
 _CONTRADICTION = re.compile(r"contradiction_\d+")
 
 
-def looks_like_factor(obj: object) -> bool:
-    """Whether a row or JSON value has the columns of FACTOR."""
-    return isinstance(obj, dict) and {"completion", "contradiction_0"} <= obj.keys()
-
-
 def parse_factor(obj: object, source: Source, line: int | None = None) -> FactGraph:
     """Fact graph of a row: the true continuation and the false ones are atoms.
 
@@ -43,8 +37,7 @@ def parse_factor(obj: object, source: Source, line: int | None = None) -> FactGr
     Raises:
         InputError: if the row lacks a column or a text.
     """
-    where = location(source, line)
-    record = as_object(obj, where)
+    record, where = record_at(obj, source, line)
     prefix = first_key(record, [key for key in PREFIXES if record.get(key)] or PREFIXES)
     query = filled_field(record, prefix, where)
     keys = ["completion", *(key for key in record if _CONTRADICTION.fullmatch(key))]

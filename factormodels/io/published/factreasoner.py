@@ -30,7 +30,8 @@ from factormodels.io.json_records import (
     as_text,
     list_field,
     located,
-    location,
+    objects_field,
+    record_at,
     record_id,
     shown,
     text_field,
@@ -71,23 +72,13 @@ UNNAMED = "recorded"
 """What an assessor is called whose name nothing says."""
 
 
-def looks_like_factreasoner(obj: object) -> bool:
-    """Whether a JSON value has the keys of a FactReasoner file."""
-    return isinstance(obj, dict) and "atoms" in obj and "contexts" in obj
-
-
-def looks_like_results(obj: object) -> bool:
-    """Whether a JSON value has the keys of results alone, without atoms and contexts.
+def looks_like_results(record: Mapping[str, Any]) -> bool:
+    """Whether a record has the keys of results alone, without atoms and contexts.
 
     An older version writes predictions only where there are labels to compare them with.
     """
     told = ("predictions", "factuality_score_per_atom", "marginals")
-    return isinstance(obj, dict) and "factuality_score" in obj and not obj.keys().isdisjoint(told)
-
-
-def looks_like_mined(obj: object) -> bool:
-    """Whether a JSON value has the keys of what the miner of relations between claims saves."""
-    return isinstance(obj, dict) and {"atoms", "relations", "fact_graph"} <= obj.keys()
+    return "factuality_score" in record and not record.keys().isdisjoint(told)
 
 
 def parse_mined(obj: object, source: str | os.PathLike[str], line: int | None = None) -> FactGraph:
@@ -104,16 +95,15 @@ def parse_mined(obj: object, source: str | os.PathLike[str], line: int | None = 
     Raises:
         InputError: if the record is malformed.
     """
-    where = location(source, line)
-    record = as_object(obj, where)
+    record, where = record_at(obj, source, line)
     texts = as_object(record.get("atoms"), f"{where}: key 'atoms'")
     graph = as_object(record.get("fact_graph"), f"{where}: key 'fact_graph'")
     nodes = [
         {**node, "text": texts.get(text_field(node, "id", place, ""))}
-        for node, place in _items(graph, "nodes", f"{where}: key 'fact_graph'")
+        for node, place in objects_field(graph, "nodes", f"{where}: key 'fact_graph'")
     ]
     senses: dict[str, str] = {}
-    for relation, place in _items(record, "relations", where):
+    for relation, place in objects_field(record, "relations", where):
         ends = (text_field(relation, key, place, "") for key in ("source_id", "target_id"))
         senses[" ".join(ends)] = text_field(relation, "level2_sense", place, "")
     metadata = {"senses": {pair: sense for pair, sense in senses.items() if sense}}
@@ -136,8 +126,7 @@ def parse_results(
     Raises:
         InputError: if the record is malformed.
     """
-    where = location(source, line)
-    record = as_object(obj, where)
+    record, where = record_at(obj, source, line)
     name, found = _verdicts(record, source, where)
     # Atoms have predictions; other variables, which some lists have too, have none.
     verdicts = {atom: one for atom, one in found.items() if one.label} or found
@@ -189,20 +178,19 @@ def parse_factreasoner(
     Raises:
         InputError: if the record is malformed.
     """
-    where = location(source, line)
-    record = as_object(obj, where)
+    record, where = record_at(obj, source, line)
     _refuse_relations(record, where)
     retrieved_for: dict[str, list[str]] = {}
     atoms: list[Atom] = []
     original: dict[str, str] = {}
     summaries: dict[str, str] = {}
     contexts: list[Context] = []
-    atom_items = _items(record, "atoms", where)
+    atom_items = objects_field(record, "atoms", where)
     # Some copies of the program write what they conclude beside the atoms.
     beside = record if looks_like_results(record) else {}
     results = as_object(record.get("results") or beside, f"{where}: key 'results'")
     references = _by_atom(results, "references", f"{where}: key 'results'")
-    for item, place in _items(record, "contexts", where):
+    for item, place in objects_field(record, "contexts", where):
         context = _context(item, place)
         retrieved_for.setdefault(context.id, [])
         contexts.append(context)
@@ -293,13 +281,13 @@ def _verdicts(
     """Whose results they are, and the verdict on each variable that they judge, in order."""
     posteriors: dict[str, float] = {}
     labels: dict[str, str] = {}
-    for item, place in _items(results, "factuality_score_per_atom", where, []):
+    for item, place in objects_field(results, "factuality_score_per_atom", where, []):
         for atom, value in item.items():
             scored = as_object(value, f"{place}: {atom!r}")
             with located(f"{place}: {atom!r}"):
                 posteriors[atom] = validated_probability(scored.get("score"), "score")
             labels[atom] = text_field(scored, "support", f"{place}: {atom!r}", "")
-    for item, place in _items(results, "marginals", where, []):
+    for item, place in objects_field(results, "marginals", where, []):
         pair = list_field(item, "probabilities", place)
         if len(pair) != 2:
             raise InputError(
@@ -349,16 +337,6 @@ def _refuse_relations(record: Mapping[str, Any], where: str) -> None:
                 "these would be lost; write a fact graph, with claims and passages as 'nodes' and "
                 "relations as 'edges'"
             )
-
-
-def _items(
-    record: Mapping[str, Any], key: str, where: str, default: list[Any] | None = None
-) -> list[tuple[dict[str, Any], str]]:
-    items = []
-    for position, value in enumerate(list_field(record, key, where, default)):
-        place = f"{where}: {key}[{position}]"
-        items.append((as_object(value, place), place))
-    return items
 
 
 def _atom(item: Mapping[str, Any], where: str) -> Atom:

@@ -19,7 +19,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io.json_records import (
     as_object,
     list_field,
-    location,
+    record_at,
     record_id,
     shown,
     text_field,
@@ -77,11 +77,6 @@ class AtomPassages:
     passages: tuple[tuple[str, str], ...]
 
 
-def looks_like_passages(obj: object) -> bool:
-    """Whether a JSON value has the keys of a line of passages."""
-    return isinstance(obj, dict) and {"sent", "passages"} <= obj.keys()
-
-
 def parse_passages(
     obj: object, source: str | os.PathLike[str], line: int | None = None
 ) -> AtomPassages:
@@ -90,8 +85,7 @@ def parse_passages(
     Raises:
         InputError: if the line is malformed.
     """
-    where = location(source, line)
-    record = as_object(obj, where)
+    record, where = record_at(obj, source, line)
     topic, atom = text_field(record, "name", where), text_field(record, "sent", where)
     passages = []
     for value in list_field(record, "passages", where):
@@ -112,11 +106,6 @@ def _with_contexts(
     return merge_duplicate_contexts(replace(graph, contexts=tuple(contexts), relations=()))
 
 
-def looks_like_factscore(obj: object) -> bool:
-    """Whether a JSON value has the keys of a FActScore record."""
-    return isinstance(obj, dict) and "annotations" in obj and "output" in obj
-
-
 def parse_factscore_record(obj: object, source: str | os.PathLike[str], line: int) -> FactGraph:
     """Fact graph of one labelled biography: atoms without contexts.
 
@@ -134,8 +123,7 @@ def parse_factscore_record(obj: object, source: str | os.PathLike[str], line: in
     Raises:
         InputError: if the record is malformed.
     """
-    where = location(source, line)
-    record = as_object(obj, where)
+    record, where = record_at(obj, source, line)
     if "annotations" not in record:
         raise InputError(
             f"{where}: the key 'annotations' is missing; add it, null where nobody annotated"

@@ -22,8 +22,8 @@ from typing import Any
 from factormodels.errors import InputError
 from factormodels.io.json_records import (
     as_object,
-    list_field,
-    location,
+    objects_field,
+    record_at,
     record_id,
     shown,
     text_field,
@@ -109,12 +109,8 @@ def parse_annotations(obj: object, source: Source, line: int | None = None) -> A
     Raises:
         InputError: if the record is malformed, or an action or label is unknown.
     """
-    where = location(source, line)
-    record = as_object(obj, where)
-    entries = [
-        (as_object(value, f"{where}: claims_lst[{place}]"), f"{where}: claims_lst[{place}]")
-        for place, value in enumerate(list_field(record, "claims_lst", where))
-    ]
+    record, where = record_at(obj, source, line)
+    entries = objects_field(record, "claims_lst", where)
     details = [_details(claim, place) for claim, place in entries]
     annotated = any(details) or any("revised_claim" in claim for claim, _ in entries)
     claims = [

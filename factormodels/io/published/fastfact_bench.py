@@ -21,8 +21,8 @@ from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.json_records import (
     as_object,
-    list_field,
-    location,
+    objects_field,
+    record_at,
     record_id,
     shown,
     text_field,
@@ -57,24 +57,13 @@ _EVIDENCE = re.compile(
 _METADATA = ("question_id", "prompt_source", "model", "cat")
 
 
-def looks_like_fastfact(obj: object) -> bool:
-    """Whether a JSON value has the keys of a response with its claims."""
-    return isinstance(obj, dict) and {"response", "claims_lst"} <= obj.keys()
-
-
-def looks_like_response(obj: object) -> bool:
-    """Whether a JSON value has the keys of a question with a response yet to be taken apart."""
-    return isinstance(obj, dict) and {"question", "response"} <= obj.keys()
-
-
 def parse_response(obj: object, source: Source, line: int | None = None) -> FactGraph:
     """Question and its response, without atoms, under the id that the record gives it.
 
     Raises:
         InputError: if the record is malformed.
     """
-    where = location(source, line)
-    record = as_object(obj, where)
+    record, where = record_at(obj, source, line)
     metadata = {key: record[key] for key in _METADATA if record.get(key) not in (None, "")}
     own = record.get("id")
     told = isinstance(own, str | int) and not isinstance(own, bool) and str(own).strip()
@@ -101,15 +90,12 @@ def parse_fastfact(obj: object, source: Source, line: int | None = None) -> Fact
         InputError: if the record is malformed or a label unknown.
     """
     response = parse_response(obj, source, line)
-    where = location(source, line)
-    record = as_object(obj, where)
+    record, where = record_at(obj, source, line)
     atoms: list[Atom] = []
     contexts: list[Context] = []
     verdicts: dict[str, dict[str, str]] = {"verifier": {}, "prelabel": {}}
     removed = 0
-    for position, value in enumerate(list_field(record, "claims_lst", where)):
-        place = f"{where}: claims_lst[{position}]"
-        claim = as_object(value, place)
+    for claim, place in objects_field(record, "claims_lst", where):
         details = as_object(
             claim.get("annotation_status_details") or {},
             f"{place}: key 'annotation_status_details'",

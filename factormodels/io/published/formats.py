@@ -6,24 +6,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from factormodels.datasets.factscore_file import looks_like_derived, parse_derived
+from factormodels.datasets.factscore_file import parse_derived
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
-from factormodels.io.claim_records import ClaimRecord, looks_like_record, parse_record
+from factormodels.io.claim_records import ClaimRecord, parse_record
 from factormodels.io.fact_graph_json import looks_like_fact_graph, parse_fact_graph
 from factormodels.io.json_records import location
 from factormodels.io.published.conflictbank import (
-    gather_conflictbank,
     looks_like_conflictbank,
-    looks_like_conflictbank_pair,
     parse_conflictbank,
-    parse_conflictbank_pair,
 )
-from factormodels.io.published.factcheck_bench import looks_like_factcheck, parse_factcheck_record
-from factormodels.io.published.factor import looks_like_factor, parse_factor
+from factormodels.io.published.factcheck_bench import parse_factcheck_record
+from factormodels.io.published.factor import parse_factor
 from factormodels.io.published.factreasoner import (
-    looks_like_factreasoner,
-    looks_like_mined,
     looks_like_results,
     parse_factreasoner,
     parse_mined,
@@ -31,14 +26,10 @@ from factormodels.io.published.factreasoner import (
 )
 from factormodels.io.published.factscore import (
     AtomPassages,
-    looks_like_factscore,
-    looks_like_passages,
     parse_factscore_record,
     parse_passages,
 )
 from factormodels.io.published.fastfact_bench import (
-    looks_like_fastfact,
-    looks_like_response,
     parse_fastfact,
     parse_response,
 )
@@ -50,7 +41,6 @@ from factormodels.io.published.prompts import (
 )
 from factormodels.io.published.self_judgements import (
     looks_like_self_judged,
-    looks_like_selfcheck,
     parse_self_judged,
     parse_selfcheck,
 )
@@ -58,10 +48,7 @@ from factormodels.io.published.tool_outputs import (
     gather_minicheck,
     gather_openfactcheck,
     gather_polygraph,
-    looks_like_factscore_output,
     looks_like_minicheck,
-    looks_like_openfactcheck,
-    looks_like_polygraph,
     looks_like_safe,
     looks_like_veriscore,
     parse_factscore_output,
@@ -92,13 +79,13 @@ class Format:
         title: the dataset.
         owner: where its owner publishes it.
         holds: what a file of it becomes.
-        keys: the keys that it is known by, for messages.
+        keys: the keys that it is known by.
         fields: the keys that a record has: ``a[].b`` is the key b of every entry of the list a,
             ``a{}.b`` of every value of the object a.
-        looks_like: whether a record is of it.
         parse: what a record becomes, given its file and line: an item, a list of items, or what
             `gather` takes.
         gather: what becomes of all records together, where that takes more than one.
+        looks_like: whether a record is of it, where its keys do not say that.
         companion: the format of the file that belongs beside it; empty where there is none.
     """
 
@@ -108,10 +95,16 @@ class Format:
     holds: Literal["responses", "prompts", "pairs", "passages", "claims"]
     keys: tuple[str, ...]
     fields: tuple[str, ...]
-    looks_like: Callable[[object], bool]
     parse: Parse
     gather: Callable[[Sequence[Any]], Sequence[Item]] | None = None
+    looks_like: Callable[[dict[str, Any]], bool] | None = None
     companion: str = ""
+
+    def fits(self, obj: object) -> bool:
+        """Whether a JSON value is a record of this format, by its keys."""
+        if not isinstance(obj, dict):
+            return False
+        return self.looks_like(obj) if self.looks_like else obj.keys() >= set(self.keys)
 
     def items(self, parsed: Sequence[Any]) -> list[Item]:
         """Items of parsed records, in order."""
@@ -131,8 +124,8 @@ FORMATS: tuple[Format, ...] = (
         "responses",
         ("nodes", "edges"),
         ("nodes[].type", "nodes[].text", "edges[].relation", "edges[].probability"),
-        looks_like_fact_graph,
         parse_fact_graph,
+        looks_like=looks_like_fact_graph,
     ),
     Format(
         "factreasoner",
@@ -144,7 +137,6 @@ FORMATS: tuple[Format, ...] = (
             *("input", "output", "topic", "atoms[].text", "atoms[].label", "atoms[].contexts"),
             *("contexts[].text", "contexts[].title", "contexts[].link"),
         ),
-        looks_like_factreasoner,
         parse_factreasoner,
     ),
     Format(
@@ -154,7 +146,6 @@ FORMATS: tuple[Format, ...] = (
         "responses",
         ("atoms", "relations", "fact_graph"),
         ("atoms", "relations[].level2_sense", "fact_graph"),
-        looks_like_mined,
         parse_mined,
     ),
     Format(
@@ -164,8 +155,8 @@ FORMATS: tuple[Format, ...] = (
         "responses",
         ("predictions", "factuality_score"),
         ("query", "response", "topic", "predictions"),
-        looks_like_results,
         parse_results,
+        looks_like=looks_like_results,
     ),
     Format(
         "factscore-output",
@@ -174,7 +165,6 @@ FORMATS: tuple[Format, ...] = (
         "responses",
         ("decisions", "score"),
         ("decisions",),
-        looks_like_factscore_output,
         parse_factscore_output,
     ),
     Format(
@@ -187,8 +177,8 @@ FORMATS: tuple[Format, ...] = (
             *("prompt", "response", "checked_statements[].annotation"),
             "checked_statements[].self_contained_atomic_fact",
         ),
-        looks_like_safe,
         parse_safe,
+        looks_like=looks_like_safe,
     ),
     Format(
         "openfactcheck-output",
@@ -197,7 +187,6 @@ FORMATS: tuple[Format, ...] = (
         "responses",
         ("solver", "state"),
         ("state",),
-        looks_like_openfactcheck,
         parse_openfactcheck,
         gather_openfactcheck,
     ),
@@ -208,7 +197,6 @@ FORMATS: tuple[Format, ...] = (
         "responses",
         ("uncertainty", "generation_text"),
         ("uncertainty", "generation_text", "input_text"),
-        looks_like_polygraph,
         parse_polygraph,
         gather_polygraph,
     ),
@@ -219,9 +207,9 @@ FORMATS: tuple[Format, ...] = (
         "responses",
         ("doc", "claim", "raw_prob"),
         ("doc", "claim", "raw_prob"),
-        looks_like_minicheck,
         parse_minicheck,
         gather_minicheck,
+        looks_like=looks_like_minicheck,
     ),
     Format(
         "veriscore-output",
@@ -230,8 +218,8 @@ FORMATS: tuple[Format, ...] = (
         "responses",
         ("verification_result",),
         (),
-        looks_like_veriscore,
         parse_veriscore,
+        looks_like=looks_like_veriscore,
     ),
     Format(
         "factscore",
@@ -243,7 +231,6 @@ FORMATS: tuple[Format, ...] = (
             *("input", "output", "topic", "cat", "annotations"),
             *("annotations[].is-relevant", "annotations[].human-atomic-facts"),
         ),
-        looks_like_factscore,
         lambda obj, source, line: parse_factscore_record(obj, source, line or 1),
         companion="factscore-passages",
     ),
@@ -254,7 +241,6 @@ FORMATS: tuple[Format, ...] = (
         "responses",
         ("atoms", "passages", "evidence", "between"),
         ("id", "categories", "sentences", "atoms", "passages", "evidence", "between", "texts"),
-        looks_like_derived,
         parse_derived,
     ),
     Format(
@@ -262,9 +248,8 @@ FORMATS: tuple[Format, ...] = (
         "passages for the atoms of FActScore",
         "as with_passages reads them",
         "passages",
-        ("name", "sent", "passages"),
+        ("sent", "passages"),
         ("name", "sent", "passages[].title", "passages[].text"),
-        looks_like_passages,
         parse_passages,
     ),
     Format(
@@ -274,7 +259,6 @@ FORMATS: tuple[Format, ...] = (
         "claims",
         ("response", "sentence", "claim", "label"),
         ("sentences", "judgements"),
-        looks_like_record,
         lambda obj, source, line: parse_record(obj, location(source, line)),
     ),
     Format(
@@ -284,9 +268,9 @@ FORMATS: tuple[Format, ...] = (
         "responses",
         ("response", "claim", "passage", "relation"),
         (),
-        looks_like_relation_row,
         parse_relation_row,
         gather_relations,
+        looks_like=looks_like_relation_row,
     ),
     Format(
         "factcheck-bench",
@@ -299,7 +283,6 @@ FORMATS: tuple[Format, ...] = (
             *("sentences{}.claims_factuality_label", "sentences{}.auto_evidence"),
             *("sentences{}.auto_evidence_url", "sentences{}.stance_claim_autoEvid"),
         ),
-        looks_like_factcheck,
         lambda obj, source, line: parse_factcheck_record(obj, source, line or 1),
     ),
     Format(
@@ -313,7 +296,6 @@ FORMATS: tuple[Format, ...] = (
             *("claims_lst[].annotator_label", "claims_lst[].annotation_status_details"),
             "claims_lst[].verification_result",
         ),
-        looks_like_fastfact,
         parse_fastfact,
     ),
     Format(
@@ -323,19 +305,8 @@ FORMATS: tuple[Format, ...] = (
         "responses",
         ("default_claim", "default_evidence"),
         ("subject", "relation", "object", "question"),
-        looks_like_conflictbank,
         parse_conflictbank,
-    ),
-    Format(
-        "conflictbank-pairs",
-        "ConflictBank, claims with evidence",
-        "zhaochen0110/conflictbank; Warrieryes/CB_claim_evidence",
-        "responses",
-        ("claim", "evidence", "category"),
-        ("id", "subject", "claim", "evidence"),
-        looks_like_conflictbank_pair,
-        parse_conflictbank_pair,
-        gather_conflictbank,
+        looks_like=looks_like_conflictbank,
     ),
     Format(
         "factor",
@@ -344,7 +315,6 @@ FORMATS: tuple[Format, ...] = (
         "responses",
         ("completion", "contradiction_0"),
         ("doc_id", "completion", "contradiction_0", "contradiction_1", "contradiction_2"),
-        looks_like_factor,
         parse_factor,
     ),
     Format(
@@ -354,7 +324,6 @@ FORMATS: tuple[Format, ...] = (
         "responses",
         ("main_sentences", "annotation", "responses"),
         ("wiki_bio_test_idx", "main_passage", "main_sentences", "annotation", "responses.prompt"),
-        looks_like_selfcheck,
         parse_selfcheck,
     ),
     Format(
@@ -364,8 +333,8 @@ FORMATS: tuple[Format, ...] = (
         "responses",
         ("original-output", "claims"),
         (),
-        looks_like_self_judged,
         parse_self_judged,
+        looks_like=looks_like_self_judged,
     ),
     Format(
         "unli",
@@ -374,8 +343,8 @@ FORMATS: tuple[Format, ...] = (
         "pairs",
         ("pre", "hyp", "unli"),
         (),
-        looks_like_unli,
         parse_unli,
+        looks_like=looks_like_unli,
     ),
     Format(
         "responses",
@@ -384,7 +353,6 @@ FORMATS: tuple[Format, ...] = (
         "responses",
         ("question", "response"),
         ("question", "response", "model", "prompt_source"),
-        looks_like_response,
         parse_response,
     ),
     Format(
@@ -394,8 +362,8 @@ FORMATS: tuple[Format, ...] = (
         "prompts",
         ("prompt", "canary"),
         ("prompt", "canary"),
-        looks_like_longfact,
         parse_prompt,
+        looks_like=looks_like_longfact,
     ),
     Format(
         "prompts",
@@ -404,8 +372,8 @@ FORMATS: tuple[Format, ...] = (
         "prompts",
         ("question",),
         (),
-        looks_like_prompt,
         parse_prompt,
+        looks_like=looks_like_prompt,
     ),
 )
 """Every format; of those that a record looks like, the first is meant."""
@@ -430,7 +398,7 @@ def format_named(name: str) -> Format:
 
 def format_of(obj: object) -> Format | None:
     """Format that a record looks like; None if it looks like none."""
-    return next((known for known in FORMATS if known.looks_like(obj)), None)
+    return next((known for known in FORMATS if known.fits(obj)), None)
 
 
 def record_format(obj: object, of_file: Format | None) -> Format | None:

@@ -14,14 +14,15 @@ responses in FactReasoner's format; their queries are the prompts.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from factormodels.errors import InputError
 from factormodels.io.json_records import (
-    as_object,
     filled_field,
-    location,
+    record_at,
     record_id,
     shown,
     text_field,
@@ -55,16 +56,14 @@ class Prompt:
             raise InputError(f"prompt {self.id!r}: its text is empty; give one")
 
 
-def looks_like_longfact(obj: object) -> bool:
-    """Whether a JSON value has the keys of LongFact."""
-    return isinstance(obj, dict) and "prompt" in obj and obj.keys() <= {"prompt", "canary"}
+def looks_like_longfact(record: Mapping[str, Any]) -> bool:
+    """Whether a record has the keys of LongFact."""
+    return "prompt" in record and record.keys() <= {"prompt", "canary"}
 
 
-def looks_like_prompt(obj: object) -> bool:
-    """Whether a JSON value has a key that holds a prompt."""
-    if not isinstance(obj, dict):
-        return False
-    return any(key in obj for key in _TEXTS[:3]) or {"q_id", "title"} <= obj.keys()
+def looks_like_prompt(record: Mapping[str, Any]) -> bool:
+    """Whether a record has a key that holds a prompt."""
+    return any(key in record for key in _TEXTS[:3]) or {"q_id", "title"} <= record.keys()
 
 
 def parse_prompt(obj: object, source: Source, line: int | None = None) -> Prompt:
@@ -75,8 +74,7 @@ def parse_prompt(obj: object, source: Source, line: int | None = None) -> Prompt
     Raises:
         InputError: if the record has no text.
     """
-    where = location(source, line)
-    record = as_object(obj, where)
+    record, where = record_at(obj, source, line)
     key = next((key for key in _TEXTS if key in record), None)
     if key is None:
         raise InputError(f"{where}: the key 'prompt' is missing; add it")

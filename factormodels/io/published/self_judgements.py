@@ -9,6 +9,7 @@ answers whose `claims` have `subclaim`, `gpt-score` and `annotation`).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,8 @@ from factormodels.io.json_records import (
     as_text,
     filled_field,
     list_field,
-    location,
+    objects_field,
+    record_at,
     record_id,
     shown,
     text_field,
@@ -43,17 +45,10 @@ _CLAIMS = (RIGHT, "N", "S", "U")
 _LETTERS = {"Yes": "Y", "No": "N"}
 
 
-def looks_like_selfcheck(obj: object) -> bool:
-    """Whether a JSON value has the keys of a passage with votes on its sentences."""
-    return isinstance(obj, dict) and {"main_sentences", "annotation", "responses"} <= obj.keys()
-
-
-def looks_like_self_judged(obj: object) -> bool:
-    """Whether a JSON value has the keys of answers whose claims have a confidence."""
-    if not isinstance(obj, dict):
-        return False
-    answers = obj.get("data")
-    one = answers[0] if isinstance(answers, list) and answers else obj
+def looks_like_self_judged(record: Mapping[str, Any]) -> bool:
+    """Whether a record has the keys of answers whose claims have a confidence."""
+    answers = record.get("data")
+    one = answers[0] if isinstance(answers, list) and answers else record
     return isinstance(one, dict) and {"original-output", "claims"} <= one.keys()
 
 
@@ -63,8 +58,7 @@ def parse_selfcheck(obj: object, source: Source, line: int | None = None) -> Fac
     Raises:
         InputError: if the record is malformed, or an annotation or answer unknown.
     """
-    where = location(source, line)
-    record = as_object(obj, where)
+    record, where = record_at(obj, source, line)
     sentences = texts_field(record, "main_sentences", where)
     labels = texts_field(record, "annotation", where)
     asked = as_object(record.get("responses"), f"{where}: key 'responses'")
@@ -101,22 +95,18 @@ def parse_self_judged(obj: object, source: Source, line: int | None = None) -> l
     Raises:
         InputError: if the record is malformed, an annotation unknown, or a confidence no share.
     """
-    where = location(source, line)
-    record = as_object(obj, where)
+    record, where = record_at(obj, source, line)
     if "data" not in record:
         return [_answer(record, where, record_id(source, line))]
     return [
-        _answer(as_object(one, place), place, f"{record_id(source, line)}-{number}")
-        for number, one in enumerate(list_field(record, "data", where), 1)
-        for place in [f"{where}: data[{number - 1}]"]
+        _answer(one, place, f"{record_id(source, line)}-{number}")
+        for number, (one, place) in enumerate(objects_field(record, "data", where), 1)
     ]
 
 
 def _answer(record: dict[str, Any], where: str, name: str) -> FactGraph:
     atoms, sure = [], {}
-    for number, one in enumerate(list_field(record, "claims", where), 1):
-        place = f"{where}: claims[{number - 1}]"
-        claim = as_object(one, place)
+    for number, (claim, place) in enumerate(objects_field(record, "claims", where), 1):
         label = as_text(claim.get("annotation"), f"{place}: key 'annotation'").strip()
         text = filled_field(claim, "subclaim", place)
         atoms.append(_atom(number, text, label, _CLAIMS, f"{place}: key 'annotation'"))

@@ -1,12 +1,11 @@
 """Stances: what an annotator said of a passage and a claim, and the relation it becomes.
 
-`Strengths` are for formats that say which relation holds and nothing of its probability.
+`SUPPORT` and `CONFLICT` are also for formats that say which relation holds and not how probably.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from factormodels.claims import Relation, RelationKind
@@ -16,14 +15,14 @@ from factormodels.validation import validated_probability
 StanceMapping = Mapping[str, tuple[str, float] | None]
 """Stance -> (kind of relation, its probability), or None for a stance that makes no relation."""
 
-_SUPPORT, _PARTIAL, _CONFLICT = 0.9, 0.7, 0.9
+SUPPORT, PARTIAL, CONFLICT = 0.9, 0.7, 0.9
 """A convention of this project and not a measurement: vary them, or fit them."""
 
 DEFAULT_STANCES: StanceMapping = MappingProxyType(
     {
-        "completely-support": (RelationKind.ENTAILMENT, _SUPPORT),
-        "partially-support": (RelationKind.ENTAILMENT, _PARTIAL),
-        "refute": (RelationKind.CONTRADICTION, _CONFLICT),
+        "completely-support": (RelationKind.ENTAILMENT, SUPPORT),
+        "partially-support": (RelationKind.ENTAILMENT, PARTIAL),
+        "refute": (RelationKind.CONTRADICTION, CONFLICT),
         "irrelevant": None,
     }
 )
@@ -96,29 +95,3 @@ def _validated(stance: str, relation: object) -> tuple[str, float]:
             f"use one of {', '.join(RelationKind)}"
         ) from None
     return validated_kind, validated_probability(probability, where)
-
-
-@dataclass(frozen=True, slots=True)
-class Strengths:
-    """Probabilities of relations that people or the makers of a dataset state.
-
-    They are those of Factcheck-Bench's stances: vary them, or fit them.
-
-    Attributes:
-        support: of an entailment where evidence fully supports a claim.
-        conflict: of a contradiction.
-
-    Raises:
-        InputError: if one is not between 0 and 1.
-    """
-
-    support: float = _SUPPORT
-    conflict: float = _CONFLICT
-
-    def __post_init__(self) -> None:
-        for name in ("support", "conflict"):
-            value = validated_probability(getattr(self, name), f"the strength {name!r}")
-            object.__setattr__(self, name, value)
-
-
-DEFAULT_STRENGTHS = Strengths()

@@ -37,7 +37,8 @@ from factormodels.io.json_records import (
     first_key,
     list_field,
     located,
-    location,
+    objects_field,
+    record_at,
     record_id,
     shown,
     text_field,
@@ -79,11 +80,6 @@ Judged = tuple[str, RecordedVerdict | None]
 """The text of a claim and the verdict on it; None where the tool gave none that can be read."""
 
 
-def looks_like_factscore_output(obj: object) -> bool:
-    """Whether a JSON value has the keys of what FActScore returns."""
-    return isinstance(obj, dict) and {"decisions", "score"} <= obj.keys()
-
-
 def parse_factscore_output(obj: object, source: Source, line: int | None = None) -> list[FactGraph]:
     """Fact graphs of FActScore's decisions, one for each response, numbered from 1.
 
@@ -92,9 +88,9 @@ def parse_factscore_output(obj: object, source: Source, line: int | None = None)
     Raises:
         InputError: if the record is malformed.
     """
-    where = location(source, line)
+    record, where = record_at(obj, source, line)
     graphs = []
-    decisions = list_field(as_object(obj, where), "decisions", where)
+    decisions = list_field(record, "decisions", where)
     for number, decided in enumerate(decisions, 1):
         place = f"{where}: decisions[{number - 1}]"
         facts = list_field({"facts": decided}, "facts", place, [])
@@ -114,13 +110,14 @@ def parse_factscore_output(obj: object, source: Source, line: int | None = None)
     return graphs
 
 
-def looks_like_veriscore(obj: object) -> bool:
-    """Whether a JSON value is a line of VeriScore's verification."""
-    if not isinstance(obj, dict) or not obj:
-        return False
-    if isinstance(obj.get(_VERIFIED), list) or {"abstained", "response"} <= obj.keys():
+def looks_like_veriscore(record: Mapping[str, Any]) -> bool:
+    """Whether a record is a line of VeriScore's verification."""
+    if isinstance(record.get(_VERIFIED), list) or {"abstained", "response"} <= record.keys():
         return True
-    return all(isinstance(value, dict) and "verification_result" in value for value in obj.values())
+    verdicts = record.values()
+    return bool(record) and all(
+        isinstance(v, dict) and "verification_result" in v for v in verdicts
+    )
 
 
 def parse_veriscore(obj: object, source: Source, line: int | None = None) -> FactGraph:
@@ -133,8 +130,7 @@ def parse_veriscore(obj: object, source: Source, line: int | None = None) -> Fac
     Raises:
         InputError: if the record is malformed.
     """
-    where = location(source, line)
-    record = as_object(obj, where)
+    record, where = record_at(obj, source, line)
     name = record_id(source, line)
     if not {_VERIFIED, "abstained"} & record.keys():
         if not all(claim.strip() for claim in record):
@@ -145,10 +141,8 @@ def parse_veriscore(obj: object, source: Source, line: int | None = None) -> Fac
         ]
         return _graph(name, by_claim, VERISCORE)
     judged: list[Judged] = []
-    for position, value in enumerate(list_field(record, _VERIFIED, where, [])):
-        place = f"{where}: {_VERIFIED}[{position}]"
-        claim = filled_field(as_object(value, place), "claim", place)
-        judged.append((claim, _veriscore(value, place)))
+    for value, place in objects_field(record, _VERIFIED, where, []):
+        judged.append((filled_field(value, "claim", place), _veriscore(value, place)))
     verified = {claim for claim, _ in judged}
     extracted = texts_field(record, _EXTRACTED, where)
     judged += [(claim, None) for claim in dict.fromkeys(extracted) if claim not in verified]
@@ -167,11 +161,9 @@ def _veriscore(value: object, where: str) -> RecordedVerdict | None:
     return _VERISCORE.get(text.strip().strip(".").casefold())
 
 
-def looks_like_safe(obj: object) -> bool:
-    """Whether a JSON value is a result of SAFE, or a file of them."""
-    if not isinstance(obj, dict):
-        return False
-    return "checked_statements" in obj or "per_prompt_data" in obj
+def looks_like_safe(record: Mapping[str, Any]) -> bool:
+    """Whether a record is a result of SAFE, or a file of them."""
+    return "checked_statements" in record or "per_prompt_data" in record
 
 
 def parse_safe(obj: object, source: Source, line: int | None = None) -> list[FactGraph]:
@@ -182,15 +174,13 @@ def parse_safe(obj: object, source: Source, line: int | None = None) -> list[Fac
     Raises:
         InputError: if the record is malformed.
     """
-    where = location(source, line)
-    record = as_object(obj, where)
+    record, where = record_at(obj, source, line)
     name = record_id(source, line)
     if "checked_statements" in record:
         return [_safe(record, where, name)]
     graphs = []
-    for number, value in enumerate(list_field(record, "per_prompt_data", where), 1):
-        place = f"{where}: per_prompt_data[{number - 1}]"
-        prompt = as_object(value, place)
+    prompts = objects_field(record, "per_prompt_data", where)
+    for number, (prompt, place) in enumerate(prompts, 1):
         for side, key in enumerate(_EVALUATIONS, 1):
             if prompt.get(key) is not None:
                 at = f"{place}: key {key!r}"
@@ -200,9 +190,7 @@ def parse_safe(obj: object, source: Source, line: int | None = None) -> list[Fac
 
 def _safe(record: Mapping[str, Any], where: str, name: str) -> FactGraph:
     judged = []
-    for position, value in enumerate(list_field(record, "checked_statements", where)):
-        place = f"{where}: checked_statements[{position}]"
-        statement = as_object(value, place)
+    for statement, place in objects_field(record, "checked_statements", where):
         key = "self_contained_atomic_fact"
         if not text_field(statement, key, place, "").strip():
             key = "atomic_fact"
@@ -215,11 +203,6 @@ def _safe(record: Mapping[str, Any], where: str, name: str) -> FactGraph:
         query=text_field(record, "prompt", where, ""),
         response=text_field(record, "response", where, ""),
     )
-
-
-def looks_like_openfactcheck(obj: object) -> bool:
-    """Whether a JSON value is the state of a response after one of OpenFactCheck's solvers."""
-    return isinstance(obj, dict) and {"solver", "state"} <= obj.keys()
 
 
 @dataclass(frozen=True)
@@ -247,22 +230,18 @@ def parse_openfactcheck(obj: object, source: Source, line: int | None = None) ->
     Raises:
         InputError: if the record is malformed.
     """
-    where = location(source, line)
+    record, where = record_at(obj, source, line)
     at = f"{where}: key 'state'"
-    state = as_object(as_object(obj, where).get("state"), at)
-    judged: list[Judged] | None = None
-    if state.get("detail") is not None:
-        judged = []
-        for position, value in enumerate(list_field(state, "detail", at)):
-            place = f"{at}, detail[{position}]"
-            claim = as_object(value, place)
-            said = claim.get("factuality")
-            judged.append((filled_field(claim, "claim", place), _factuality(said, place)))
+    state = as_object(record.get("state"), at)
+    judged = [
+        (filled_field(claim, "claim", place), _factuality(claim.get("factuality"), place))
+        for claim, place in objects_field(state, "detail", at, [])
+    ]
     return CheckedState(
         record_id(source, line),
         text_field(state, "question", at, ""),
         text_field(state, "response", at, ""),
-        None if judged is None else tuple(judged),
+        None if state.get("detail") is None else tuple(judged),
     )
 
 
@@ -298,11 +277,6 @@ def _factuality(said: object, where: str) -> RecordedVerdict | None:
     return verdict
 
 
-def looks_like_polygraph(obj: object) -> bool:
-    """Whether a JSON value has the fields of LM-Polygraph's output."""
-    return isinstance(obj, dict) and {"uncertainty", "generation_text"} <= obj.keys()
-
-
 @dataclass(frozen=True)
 class UncertainText:
     """A text with LM-Polygraph's uncertainty of it.
@@ -328,8 +302,7 @@ def parse_polygraph(obj: object, source: Source, line: int | None = None) -> Unc
     Raises:
         InputError: if the record is malformed.
     """
-    where = location(source, line)
-    record = as_object(obj, where)
+    record, where = record_at(obj, source, line)
     value = record.get("uncertainty")
     if isinstance(value, bool) or not isinstance(value, int | float) or not _finite(value):
         raise InputError(
@@ -383,13 +356,10 @@ def _map_of(values: Sequence[float]) -> Callable[[float], float]:
     return lambda u: 1.0 / (1.0 + math.exp(min(u, 700.0)))
 
 
-def looks_like_minicheck(obj: object) -> bool:
-    """Whether a JSON value is a pair of MiniCheck with its score."""
-    return (
-        isinstance(obj, dict)
-        and {"doc", "claim"} <= obj.keys()
-        and any(key in obj for key in (*_PROBABILITIES, "pred_label"))
-    )
+def looks_like_minicheck(record: Mapping[str, Any]) -> bool:
+    """Whether a record is a pair of MiniCheck with its score."""
+    scored = any(key in record for key in (*_PROBABILITIES, "pred_label"))
+    return scored and {"doc", "claim"} <= record.keys()
 
 
 @dataclass(frozen=True)
@@ -415,8 +385,7 @@ def parse_minicheck(obj: object, source: Source, line: int | None = None) -> Sco
     Raises:
         InputError: if the record is malformed.
     """
-    where = location(source, line)
-    record = as_object(obj, where)
+    record, where = record_at(obj, source, line)
     key = first_key(record, (*_PROBABILITIES, "pred_label"))
     value = record.get(key)
     if isinstance(value, str):

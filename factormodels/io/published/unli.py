@@ -8,14 +8,15 @@ Relied on: programs that read train.csv, dev.csv and test.csv of u-snli.zip by t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from factormodels.errors import InputError
 from factormodels.io.json_records import (
-    as_object,
     filled_field,
     first_key,
-    location,
+    record_at,
     record_id,
     shown,
 )
@@ -49,11 +50,9 @@ class JudgedPair:
         object.__setattr__(self, "probability", probability)
 
 
-def looks_like_unli(obj: object) -> bool:
-    """Whether a row or JSON value has the columns of UNLI."""
-    return isinstance(obj, dict) and all(
-        any(key in obj for key in keys) for keys in (_PREMISE, _HYPOTHESIS, _PROBABILITY)
-    )
+def looks_like_unli(record: Mapping[str, Any]) -> bool:
+    """Whether a record has the columns of UNLI."""
+    return all(any(key in record for key in keys) for keys in (_PREMISE, _HYPOTHESIS, _PROBABILITY))
 
 
 def parse_unli(obj: object, source: Source, line: int | None = None) -> JudgedPair:
@@ -62,8 +61,7 @@ def parse_unli(obj: object, source: Source, line: int | None = None) -> JudgedPa
     Raises:
         InputError: if a text is missing or the probability is none.
     """
-    where = location(source, line)
-    record = as_object(obj, where)
+    record, where = record_at(obj, source, line)
     key = first_key(record, _PROBABILITY)
     if key not in record:
         raise InputError(f"{where}: the key {key!r} is missing; add it")

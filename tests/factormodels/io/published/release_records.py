@@ -61,13 +61,6 @@ CONFLICTBANK: dict[str, Any] = {
     "semantic_conflict_claim": None,
     "semantic_conflict_evidence": "",
 }
-CONFLICTBANK_PAIR: dict[str, Any] = {
-    "id": 7,
-    "subject": "Ada Example",
-    "category": "default",
-    "claim": "Ada Example was born in Ulm.",
-    "evidence": "A register of Ulm names Ada Example.",
-}
 FACTOR: dict[str, Any] = {
     "": "0",
     "full_prefix": "A long beginning, then: The tower is old.",
@@ -244,7 +237,6 @@ DERIVED = {
 RECORDS: dict[str, dict[str, Any]] = {
     "fastfact-bench": FASTFACT,
     "conflictbank": CONFLICTBANK,
-    "conflictbank-pairs": CONFLICTBANK_PAIR,
     "factor": FACTOR,
     "unli": UNLI,
     "selfcheck": SELFCHECK,

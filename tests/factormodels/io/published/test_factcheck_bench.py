@@ -13,7 +13,6 @@ import pytest
 from factormodels.claims import Relation, RelationKind
 from factormodels.errors import InputError
 from factormodels.io.published.factcheck_bench import (
-    looks_like_factcheck,
     parse_factcheck_record,
     passage_key,
     read_factcheck_bench,
@@ -166,12 +165,6 @@ def test_columns_that_only_describe_may_be_absent() -> None:
     assert graph.relations == parse_factcheck_record(RECORD, "bench.jsonl", 5).relations
     assert {context.link for context in graph.contexts} == {""}
     assert not {"factual", "checkworthiness"} & set(graph.metadata)
-
-
-def test_the_format_is_told_by_its_keys() -> None:
-    assert looks_like_factcheck(RECORD)
-    assert not looks_like_factcheck({"response": "x"})
-    assert not looks_like_factcheck(None)
 
 
 def _with(value: Any, *path: Any) -> Any:

@@ -12,7 +12,6 @@ import pytest
 
 from factormodels.io import read_many
 from factormodels.io.published.factreasoner import (
-    looks_like_factreasoner,
     parse_factreasoner,
     parse_mined,
 )
@@ -100,12 +99,6 @@ def test_a_record_becomes_a_graph() -> None:
 def test_a_line_of_a_file_of_many_has_its_number_in_the_id() -> None:
     assert parse_factreasoner(RECORD, "data/nasa.jsonl", 7).id == "nasa-007"
     assert parse_factreasoner(RECORD, "data/nasa.jsonl.gz", 7).id == "nasa-007"
-
-
-def test_the_format_is_told_by_its_keys() -> None:
-    assert looks_like_factreasoner(RECORD)
-    assert not looks_like_factreasoner({"atoms": []})
-    assert not looks_like_factreasoner([RECORD])
 
 
 _with, _without = partial(replaced, RECORD), partial(removed, RECORD)

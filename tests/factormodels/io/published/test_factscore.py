@@ -12,7 +12,6 @@ import pytest
 
 from factormodels.io import read_many
 from factormodels.io.published.factscore import (
-    looks_like_factscore,
     parse_factscore_record,
     with_passages,
 )
@@ -74,13 +73,6 @@ def test_a_record_that_nobody_annotated_has_no_atoms() -> None:
     assert graph.atoms == ()
     assert graph.metadata == {"cat": ["rare", "Europe"], "annotated": False}
     assert graph.response == RECORD["output"]
-
-
-def test_the_format_is_told_by_its_keys() -> None:
-    assert looks_like_factscore(RECORD)
-    assert looks_like_factscore({**RECORD, "annotations": None})
-    assert not looks_like_factscore({"output": "x"})
-    assert not looks_like_factscore("annotations output")
 
 
 def _with_fact(fact: Any) -> dict[str, Any]:

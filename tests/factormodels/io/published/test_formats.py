@@ -16,17 +16,18 @@ from factormodels import FactGraph, InputError, RelationKind, read, read_many, v
 from factormodels.extraction.text_match import text_match
 from factormodels.io import read_judged_pairs, read_prompts
 from factormodels.io.claim_records import read_records
-from factormodels.io.published.conflictbank import conflict_graph, parse_conflictbank
+from factormodels.io.published.conflictbank import parse_conflictbank
 from factormodels.io.published.formats import FORMATS, format_named, format_of
 from factormodels.io.published.prompts import Prompt
-from factormodels.io.published.stances import Strengths
 from factormodels.io.published.unli import JudgedPair
 from tests.factormodels.io.published.release_records import (
     CONFLICTBANK,
-    CONFLICTBANK_PAIR,
     DERIVED,
     ELI5,
+    FACTCHECK,
     FACTOR,
+    FACTREASONER,
+    FACTSCORE,
     FASTFACT,
     LONGFACT,
     QUESTION,
@@ -67,13 +68,22 @@ def labels(graph: FactGraph) -> list[tuple[str, bool | None, str | None]]:
     return [(atom.text, atom.label, atom.annotation) for atom in graph.atoms]
 
 
-@pytest.mark.parametrize("name", RECORDS)
+KNOWN = {
+    "factcheck-bench": FACTCHECK,
+    "factreasoner": FACTREASONER,
+    "factscore": FACTSCORE,
+    **RECORDS,
+}
+
+
+@pytest.mark.parametrize("name", KNOWN)
 def test_a_record_is_known_by_its_keys_in_any_dress(name: str, tmp_path: Path) -> None:
-    record = RECORDS[name]
+    record = KNOWN[name]
     known = format_of(record)
     assert known is not None
     assert known.name == name
-    assert format_of({"something": 1, "else": 2}) is None
+    for other in ({"something": 1, "else": 2}, [record], None):
+        assert format_of(other) is None
     assert [form.name for form in FORMATS].count(name) == 1
     readers: dict[str, Any] = {
         "responses": read_many,
@@ -164,20 +174,20 @@ def test_questions_of_expertqa_are_prompts(tmp_path: Path) -> None:
 
 
 def test_claims_of_conflictbank_conflict() -> None:
-    graph = parse_conflictbank(CONFLICTBANK, "qa.jsonl", 1, Strengths(0.8, 0.6))
+    graph = parse_conflictbank(CONFLICTBANK, "qa.jsonl", 1)
     assert labels(graph) == [
         ("Ada Example was born in Ulm.", True, "default"),
         ("Ada Example was born in Bonn.", False, "misinformation_conflict"),
         ("Ada Example was born in Bonn in 2090.", False, "temporal_conflict"),
     ]
     assert related(graph) == [
-        ("c1", "a1", E, 0.8),
-        ("c1", "a2", C, 0.6),
-        ("c1", "a3", C, 0.6),
-        ("c2", "a1", C, 0.6),
-        ("c2", "a2", E, 0.8),
-        ("c3", "a1", C, 0.6),
-        ("c3", "a3", E, 0.8),
+        ("c1", "a1", E, 0.9),
+        ("c1", "a2", C, 0.9),
+        ("c1", "a3", C, 0.9),
+        ("c2", "a1", C, 0.9),
+        ("c2", "a2", E, 0.9),
+        ("c3", "a1", C, 0.9),
+        ("c3", "a3", E, 0.9),
     ]
     assert [context.note for context in graph.contexts][1] == "misinformation_conflict"
     assert graph.metadata == {"relation": "P19", "object": "Ulm", "replaced_object": "Bonn"}
@@ -196,25 +206,6 @@ def test_the_spelling_of_conflictbanks_own_scripts_is_read() -> None:
     assert known is format_named("conflictbank")
     graph = parse_conflictbank(record, "x.jsonl", 2)
     assert related(graph) == [("c1", "a1", E, 0.9), ("c2", "a1", C, 0.9)]
-
-
-def test_pairs_of_conflictbank_are_gathered_by_fact(tmp_path: Path) -> None:
-    conflict = {
-        **CONFLICTBANK_PAIR,
-        "category": "misinformation_conflict",
-        "claim": "Ada Example was born in Bonn.",
-        "evidence": "A paper says so.",
-    }
-    other = {**CONFLICTBANK_PAIR, "id": 8}
-    again = {**CONFLICTBANK_PAIR, "evidence": "Another register."}
-    graphs = read_many(written(tmp_path, lines(CONFLICTBANK_PAIR, other, conflict, again)))
-    assert [graph.id for graph in graphs] == ["7 Ada Example", "8 Ada Example"]
-    first = graphs[0]
-    assert [atom.label for atom in first.atoms] == [True, False]
-    assert len(first.contexts) == 3
-    assert related(first)[-2:] == [("c3", "a1", E, 0.9), ("c3", "a2", C, 0.9)]
-    assert conflict_graph("x", []).atoms == ()
-    refused("strength 'support': the probability 2 is not between", Strengths, support=2)
 
 
 def test_completions_of_factor_are_labelled(tmp_path: Path) -> None:
