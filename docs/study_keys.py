@@ -1,7 +1,7 @@
 """The keys of a study, in tables made from the models that a study is checked by.
 
-A key's meaning is what its model says of it under "Attributes"; its type, default and short forms
-are those of the model's field.
+A key's meaning is what its model says of it under "Attributes", or settings below the field; its
+type, default and short forms are those of the model's field.
 """
 
 from __future__ import annotations
@@ -10,16 +10,18 @@ import dataclasses
 import enum
 import inspect
 import re
-import sys
 import types
 import typing
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
 from annotated_types import Ge, Gt, Le, Lt
+from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from experiments.study.config import Known, Short, Study
+from experiments.study.errors import fields_of
 
 LONGEST = 8
 """Names that a cell of a table lists; of more it says what they are of."""
@@ -49,30 +51,31 @@ def keys_of(model: type, beneath: str = "") -> Iterator[StudyKey]:
     """The keys of a model, in its order, and not those of the mappings in them.
 
     Args:
-        model: a dataclass.
+        model: a dataclass, or settings.
         beneath: what every path begins with, as "datasets[].".
 
     Raises:
-        LookupError: if the docstring of the model does not say what a key means.
+        LookupError: if the model does not say what a key means.
     """
-    hints = _hints(model)
     said = meanings(model)
-    for field in _fields(model):
-        if field.name not in said:
-            raise LookupError(f"{model.__module__}.{model.__name__} does not say {field.name!r}")
-        hint = hints[field.name]
+    for name, field in _fields(model):
+        if name not in said:
+            raise LookupError(f"{model.__module__}.{model.__name__} does not say {name!r}")
+        hint: Any = field.annotation
+        if field.metadata:
+            hint = Annotated[(hint, *field.metadata)]
         short = next((one for one in _metadata(hint) if isinstance(one, Short)), Short())
         words = type_words(hint)
         if short.lone is not None:
             words += ", or one alone"
         if short.text is not None:
             words += f"; a text is short for `{{{short.text}: text}}`"
-        path = beneath + field.name
+        path = beneath + name
         yield StudyKey(
             path,
             words,
             _default(field, short),
-            said[field.name],
+            said[name],
             f"{path}{_entry(hint)}",
             _model_in(hint),
         )
@@ -84,7 +87,7 @@ def tables(
     """Markdown: a table of the keys of a model, and one for every mapping within it.
 
     Args:
-        model: a dataclass.
+        model: a dataclass, or settings.
         told: models that have a table, and where, which get no second one; those of `model` are
             added.
         beneath: what every path begins with.
@@ -134,8 +137,12 @@ def analysis_keys() -> str:
 
 
 def meanings(model: type) -> dict[str, str]:
-    """What the docstring of a model, or of one that it extends, says of its keys."""
-    found: dict[str, str] = {}
+    """What a model, or one that it extends, says of its keys."""
+    found = {
+        name: f"{words[0].lower() if words[1:2].islower() else words[0]}{words[1:]}"
+        for name, field in fields_of(model).items()
+        if (words := " ".join((field.description or "").split()).removesuffix("."))
+    }
     for one in reversed(model.__mro__):
         text = inspect.cleandoc(vars(one).get("__doc__") or "")
         _, _, section = text.partition("\nAttributes:\n")
@@ -164,11 +171,11 @@ def type_words(hint: Any) -> str:
         return f"mapping{values}"
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return _listed([one.value for one in kind])
-    if dataclasses.is_dataclass(kind):
+    if _is_model(kind):
         return "mapping"
     if kind in (int, float):
         return ("whole number" if kind is int else "number") + _limits(metadata)
-    return {str: "text", bool: "true or false"}.get(kind, "value")
+    return {str: "text", Path: "text", bool: "true or false"}.get(kind, "value")
 
 
 def _plural(hint: Any) -> str:
@@ -208,12 +215,10 @@ def _article(words: str) -> str:
     return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
 
 
-def _default(field: dataclasses.Field[Any], short: Short) -> str:
-    if field.default_factory is not dataclasses.MISSING:
-        return _value(field.default_factory(), short)
-    if field.default is dataclasses.MISSING:
+def _default(field: FieldInfo, short: Short) -> str:
+    if field.is_required():
         return "required"
-    return _value(field.default, short)
+    return _value(field.get_default(call_default_factory=True, validated_data={}), short)
 
 
 def _value(value: Any, short: Short) -> str:
@@ -223,11 +228,11 @@ def _value(value: Any, short: Short) -> str:
 
 def _written(value: Any, short: Short | None = None) -> str:
     """A value as YAML in one line, without what is a default in it."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+    if _is_model(type(value)):
         given = {
-            one.name: getattr(value, one.name)
-            for one in dataclasses.fields(value)
-            if getattr(value, one.name) not in (one.default, {})
+            name: getattr(value, name)
+            for name, field in fields_of(type(value)).items()
+            if getattr(value, name) not in (field.default, {})
         }
         if short is not None and short.text is not None and list(given) == [short.text]:
             return _written(given[short.text])
@@ -241,10 +246,16 @@ def _written(value: Any, short: Short | None = None) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value) or "''"
 
 
-def _fields(model: type) -> list[dataclasses.Field[Any]]:
-    """The fields of a model, its own before those of what it extends."""
+def _fields(model: type) -> list[tuple[str, FieldInfo]]:
+    """The fields of a model by name, its own before those of what it extends."""
     own = vars(model).get("__annotations__", {})
-    return sorted(dataclasses.fields(model), key=lambda field: field.name not in own)
+    return sorted(fields_of(model).items(), key=lambda field: field[0] not in own)
+
+
+def _is_model(kind: Any) -> bool:
+    return isinstance(kind, type) and (
+        dataclasses.is_dataclass(kind) or issubclass(kind, BaseModel)
+    )
 
 
 def _summary(model: type) -> str:
@@ -266,16 +277,12 @@ def _entry(hint: Any) -> str:
 
 def _model_in(hint: Any) -> type | None:
     kind = _bare(hint)
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
-        return kind
+    if _is_model(kind):
+        model: type = kind
+        return model
     if typing.get_origin(kind) is typing.Literal:
         return None
     return next((found for one in typing.get_args(kind) if (found := _model_in(one))), None)
-
-
-def _hints(model: type) -> dict[str, Any]:
-    # With the module's names as globals, else the functions in an annotation do not find them.
-    return typing.get_type_hints(model, vars(sys.modules[model.__module__]), include_extras=True)
 
 
 def _bare(hint: Any) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import os
 import re
 import subprocess
@@ -14,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from pydantic.dataclasses import dataclass
 
 from tests.pages import Block, blocks, faults, run_page
 
@@ -165,7 +165,7 @@ def test_a_key_is_told_with_its_type_default_and_meaning(helper: Any) -> None:
         "| `variants` | list of `given`, `FR1`, `FR2` or `FR3`, or one alone | `[FR2]` | views of",
         "| `backends[].backend` | name of a backend | required | its name, as",
         "| `priors[].learned.penalty` | number above 0 | none | standard deviation of",
-        "| `relation_models[].replay` | true or false | none | whether every answer",
+        "| `relation_models[].replay` | true or false | `false` | take every answer",
         "| `datasets[].subset` | mapping | `{}` | which of the responses |",
         "| `settings.datasets` | list of mappings, as `datasets[]` | required | ",
         "| `settings.i_bounds` | list of whole numbers from 1 to 26 | `[1, 2, 4, 6, 8, 10, 12]` |",
@@ -175,7 +175,7 @@ def test_a_key_is_told_with_its_type_default_and_meaning(helper: Any) -> None:
 
 
 def test_a_key_without_a_meaning_is_refused(helper: Any) -> None:
-    @dataclasses.dataclass
+    @dataclass
     class Untold:
         """Keys.
 

@@ -17,7 +17,8 @@ from experiments.analyses.published import STEM, compare_published, published_nu
 from experiments.analyses.registry import Analysis, analysis, names
 from experiments.findings.artefacts import Artefacts, Origin, write_artefacts
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
-from experiments.study.config import STRICT, Seed, VenueName, file_name, known, without_folders
+from experiments.settings.limits import Seed
+from experiments.study.config import STRICT, VenueName, file_name, known, without_folders
 from experiments.study.files import MANIFEST, publish, temporary_folder
 from experiments.study.manifest import manifest, manifest_text
 from experiments.study.reading import RawStudy, expand_shorthands, model_of

@@ -103,7 +103,7 @@ def asking(settings: AskingSettings) -> Iterator[Session]:
             of the provider is missing and no answer is known, or a price that is needed.
         MissingDependencyError: if litellm is not installed.
     """
-    ledger, budget = Ledger(), Budget(settings.max_calls, settings.max_cost)
+    ledger, budget = Ledger(), settings.budget
     session = Session(settings, ledger, budget, read_prompts(settings.prompts))
     # Before anything is done.
     _ = session.model

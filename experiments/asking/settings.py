@@ -8,6 +8,8 @@ from typing import Annotated, Any
 from pydantic import Field, PlainSerializer
 
 from experiments.settings import Option, Settings
+from experiments.settings.limits import Calls, Count, FilePath, Positive, Price
+from factormodels.extraction.language_model.limits import Budget
 from factormodels.extraction.language_model.litellm_model import LitellmSettings
 from factormodels.extraction.language_model.prices import Prices, prices_per_million
 from factormodels.extraction.retrieval.http import HttpSettings
@@ -28,58 +30,45 @@ methods of `LanguageModel`."""
 class AnswerSettings(Settings, together={"model": "*"}):
     """Answers of language models."""
 
-    api_base: Annotated[str | None, Option("URL")] = None
+    api_base: Annotated[str | None, Field(min_length=1), Option("URL")] = None
     """Address of a server with a compatible API."""
 
-    cache: Path = Path("answers.sqlite")
+    cache: FilePath = Path("answers.sqlite")
     """File that keeps answers and searches, so that none is repeated."""
 
     replay: bool = False
     """Take every answer from the cache; send nothing."""
 
-    prompts: Annotated[Path | None, Option("DIR")] = None
-    """Folder of prompts that replace ours by name; `factormodels list prompts` lists them."""
-
-    def litellm(self, name: str) -> LitellmSettings:
-        """How a model is called that is given by its name."""
-        return LitellmSettings(name, self.api_base)
-
-
-class AskingSettings(AnswerSettings, together={"model": "*", "": "dry_run"}):
-    """Language model."""
-
-    model: Model = None
-    """Language model as litellm spells it, such as openai/NAME; its key comes from the
-    environment."""
-
-    concurrency: Annotated[int, Field(ge=1)] = 16
+    concurrency: Count = 16
     """How many calls may be under way at once."""
 
-    requests_per_minute: Annotated[float | None, Option("N")] = None
+    requests_per_minute: Annotated[Positive | None, Option("N")] = None
     """Requests per minute at most, evenly spaced."""
 
-    tokens_per_minute: Annotated[float | None, Option("N")] = None
+    tokens_per_minute: Annotated[Positive | None, Option("N")] = None
     """Tokens per minute at most, in questions and answers together."""
 
-    price_in: Annotated[float | None, Option("USD")] = None
+    price_in: Annotated[Price | None, Option("USD")] = None
     """Price of a million input tokens; litellm's price if not given."""
 
-    price_out: Annotated[float | None, Option("USD")] = None
+    price_out: Annotated[Price | None, Option("USD")] = None
     """Price of a million output tokens."""
 
-    max_cost: Annotated[float | None, Field(ge=0), Option("USD")] = None
+    max_cost: Annotated[Price | None, Option("USD")] = None
     """Stop before the run costs more than this; you can continue it later."""
 
-    max_calls: Annotated[int | None, Field(ge=0)] = None
+    max_calls: Calls | None = None
     """Stop after this many calls; you can continue later."""
-
-    dry_run: bool = False
-    """Show what would be asked, by stage, without sending anything."""
 
     @property
     def prices(self) -> Prices | None:
         """What tokens cost; None: as litellm knows."""
         return prices_per_million(self.price_in, self.price_out)
+
+    @property
+    def budget(self) -> Budget:
+        """What may be asked and spent."""
+        return Budget(self.max_calls, self.max_cost)
 
     def litellm(self, name: str) -> LitellmSettings:
         """How a model is called that is given by its name."""
@@ -93,13 +82,27 @@ class AskingSettings(AnswerSettings, together={"model": "*", "": "dry_run"}):
         )
 
 
+class AskingSettings(AnswerSettings, together={"model": "*", "": "dry_run"}):
+    """Language model."""
+
+    model: Model = None
+    """Language model as litellm spells it, such as openai/NAME; its key comes from the
+    environment."""
+
+    prompts: Annotated[FilePath | None, Option("DIR")] = None
+    """Folder of prompts that replace ours by name; `factormodels list prompts` lists them."""
+
+    dry_run: bool = False
+    """Show what would be asked, by stage, without sending anything."""
+
+
 class WebSettings(Settings, together={"retriever": "*"}):
     """Requests to the web."""
 
     search_base: Annotated[str | None, Option("URL")] = None
     """Address of your own search server, with the same API as the service."""
 
-    price_search: Annotated[float | None, Field(ge=0), Option("USD")] = None
+    price_search: Annotated[Price | None, Option("USD")] = None
     """Price of one web search."""
 
     contact: str = ""

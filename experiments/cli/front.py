@@ -147,7 +147,7 @@ def command_of(function: Callable[..., Findings]) -> App:
             if option.name == SET or value is None:
                 continue
             given |= {option.head: value} if option.is_flag else option.fields(_as_typed(value))
-        settings = both.of({**fields_set(both, named.get(SET) or ()), **given})
+        settings = both.from_given({**fields_set(both, named.get(SET) or ()), **given})
         # Before anything is computed.
         venue_named(settings.venue)
         _check_places(settings.out, settings.report)

@@ -54,7 +54,7 @@ from experiments.findings.table import Table
 from experiments.findings.text import counted, in_sample_remark, interval
 from experiments.settings import SET, Option, Settings, Words, front_door
 from experiments.settings.backend_settings import AlgorithmSettings
-from experiments.settings.inputs import Encoding, Least
+from experiments.settings.limits import Encoding, Least
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.extraction.relation_models.prompted import STAGE
 from factormodels.extraction.retrieval.web import WebRetriever

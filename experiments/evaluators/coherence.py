@@ -25,7 +25,7 @@ from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import counted, with_interval
 from experiments.progress import tell
 from experiments.settings import SET, Option, Settings, front_door
-from experiments.settings.inputs import Encoding, Least
+from experiments.settings.limits import Encoding, Least
 from factormodels.claims import Atom
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError, unknown_name

@@ -25,6 +25,7 @@ from experiments.methods.fit import score_rows
 from experiments.progress import tell
 from experiments.settings import SET, Option, front_door
 from experiments.settings.inputs import graphs_of
+from experiments.settings.limits import Folds, Seed
 from factormodels.datasets import sampled_answers
 from factormodels.errors import InputError
 from factormodels.extraction.concurrency import each, run_until_done
@@ -85,10 +86,10 @@ class ConsensusSettings(AskingSettings, together={"": "save", SET: "*"}):
     penalty: Annotated[float, Field(ge=0), Option("X")] = 1.0
     """Weight of half the squared distance of the law from the votes as they are."""
 
-    folds: Annotated[int, Field(ge=2)] = 5
+    folds: Folds = 5
     """Folds of responses in which it is learned and scored."""
 
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Seed = 0
     """Seed of folds and bootstrap."""
 
     save: Annotated[Path | None, Option("FILE")] = None

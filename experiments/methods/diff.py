@@ -6,15 +6,14 @@ import math
 import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any
 
 from experiments.findings.diff import difference
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as, data_frame, text_columns
 from experiments.findings.text import ABSENT, counted, small
 from experiments.settings import SET, Settings, front_door
+from experiments.settings.limits import Seed
 from experiments.study.cell_names import CELL, cell_words
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ _MOST_VALUES = 6
 class DiffSettings(Settings, together={SET: "*"}):
     """How differences are estimated."""
 
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Seed = 0
     """Seed of the bootstrap."""
 
 

@@ -46,6 +46,7 @@ from experiments.methods.probability_table import (
 from experiments.progress import tell
 from experiments.settings import SET, Names, Numbers, Option, Words, front_door
 from experiments.settings.columns import LABEL, Columns
+from experiments.settings.limits import Seed
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.claim_records import ClaimLabel
 from factormodels.io.files import write_text
@@ -106,7 +107,7 @@ class EstimateSettings(
     sheet: Annotated[Path | None, Option("FILE")] = None
     """Write what --choose chooses to this CSV, to be filled in."""
 
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Seed = 0
     """Seed of the choice."""
 
 

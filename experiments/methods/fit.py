@@ -42,7 +42,8 @@ from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.findings.text import counted, interval, number
 from experiments.progress import tell
 from experiments.settings import SET, ColumnNames, Names, Option, Settings, front_door
-from experiments.settings.inputs import VariantName, graphs_of
+from experiments.settings.inputs import graphs_of
+from experiments.settings.limits import ObjectiveName, Seed, VariantName
 from factormodels.errors import InputError
 from factormodels.extraction.text_match import leaves_no_topic_out
 from factormodels.io.tables import read_table
@@ -136,7 +137,7 @@ class FitSettings(ColumnSettings, together={"": "save", SET: "*"}):
     potential: Literal["linear", "small"] = "linear"
     """Function from columns to log odds; small: eight tanh units beside the linear one."""
 
-    objective: Literal["log_loss", "likelihood", "brier"] = "log_loss"
+    objective: ObjectiveName = "log_loss"
     """What is made small: log loss or Brier score of each claim's posterior, or less the joint
     likelihood of all labels of a response."""
 
@@ -157,7 +158,7 @@ class FitSettings(ColumnSettings, together={"": "save", SET: "*"}):
     members: Annotated[int, Field(ge=1)] = 3
     """Seeds that are averaged, of a potential that is not linear."""
 
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Seed = 0
     """Seed of folds, members and bootstrap."""
 
     def families(self, graphs: Sequence[FactGraph]) -> tuple[str, ...]:
@@ -405,7 +406,7 @@ class ApplySettings(ColumnSettings, together={SET: "*"}):
     n_bootstrap: Annotated[int, Field(ge=1)] = 1000
     """Replicates of the check of shift."""
 
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Seed = 0
     """Seed of the replicates."""
 
 

@@ -25,6 +25,7 @@ from experiments.methods.probability_table import (
 from experiments.progress import tell
 from experiments.settings import SET, Option, front_door
 from experiments.settings.columns import Columns
+from experiments.settings.limits import Seed
 from factormodels.errors import InputError
 from factormodels.io.files import write_text
 from factormodels.io.tables import DataTable
@@ -66,7 +67,7 @@ class KeepSettings(
     splits: Annotated[int, Field(ge=1)] = 200
     """Random halves of the labelled responses on which the promise is tried."""
 
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Seed = 0
     """Seed of the halves."""
 
 

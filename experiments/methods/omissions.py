@@ -20,7 +20,7 @@ from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import counted, with_interval
 from experiments.progress import tell
 from experiments.settings import SET, Option, front_door
-from experiments.settings.inputs import Encoding, VariantName
+from experiments.settings.limits import Encoding, VariantName
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel

@@ -25,7 +25,7 @@ from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.findings.text import counted, with_interval
 from experiments.progress import tell
 from experiments.settings import SET, Option, front_door
-from experiments.settings.inputs import Encoding, Least, VariantName
+from experiments.settings.limits import Encoding, Least, VariantName
 from factormodels.claims import CONFLICTS, Atom, Relation, RelationKind
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError

@@ -32,6 +32,7 @@ from experiments.methods.probability_table import (
 from experiments.progress import tell
 from experiments.settings import SET, Files, Names, Option, front_door
 from experiments.settings.inputs import graphs_of
+from experiments.settings.limits import Folds, Seed
 from factormodels.aligned_claims import Alignment, with_verdicts_of
 from factormodels.errors import InputError
 from factormodels.extraction.language_model.accounting import total
@@ -261,7 +262,7 @@ class ScoreSettings(
     """Also recalibrate, learning from other responses: platt, temperature, beta, isotonic,
     histogram, venn-abers, best (chosen within the folds)."""
 
-    folds: Annotated[int, Field(ge=2)] = 5
+    folds: Folds = 5
     """Folds of responses for --recalibrate."""
 
     resamples: Annotated[int, Field(ge=1)] = 2000
@@ -270,7 +271,7 @@ class ScoreSettings(
     n_bootstrap: Annotated[int, Field(ge=1), Option("N", "bootstrap")] = 1000
     """Replicates of the bootstrap over responses."""
 
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Seed = 0
     """Seed of intervals, tests and folds."""
 
     @property

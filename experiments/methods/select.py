@@ -10,8 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
@@ -49,6 +48,8 @@ from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.findings.text import counted
 from experiments.progress import tell
 from experiments.settings import SET, Names, Option, Settings, front_door
+from experiments.settings.limits import Seed
+from experiments.settings.selection_rule import SelectionRule
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.safe import relevances
@@ -187,7 +188,10 @@ PEOPLE = "people"
 
 
 class SelectSettings(
-    PaddingSettings, AskingSettings, together={"relations": "labels", "": "model", SET: "*"}
+    PaddingSettings,
+    SelectionRule,
+    AskingSettings,
+    together={"relations": "labels", "": "model", SET: "*"},
 ):
     """How claims are selected."""
 
@@ -198,20 +202,8 @@ class SelectSettings(
     labels: Annotated[Names, Option("LABEL=RELATION,...")] = ()
     """What the labels of an NLI model mean, if their names do not say."""
 
-    weights: Literal["informativeness", "uniform"] = "informativeness"
-    """What a claim weighs."""
-
-    rule: Literal["either", "both"] = "either"
-    """Claims exclude each other if either entails the other, or both."""
-
     domain: Annotated[str | None, Option("NAME")] = None
     """Domain of the bleached claims; people by default, and with --append that of the response."""
-
-    templates: Path | None = None
-    """Bleached claims of your own, by domain (JSON)."""
-
-    share: Annotated[float | None, Field(ge=0, le=1)] = None
-    """Smallest share of claims that must be entailed by their sentence."""
 
     epsilon: Annotated[float, Field(ge=0)] = EPSILON
     """Amount subtracted from each informativeness."""
@@ -236,7 +228,7 @@ class SelectSettings(
     samples: Annotated[int, Field(ge=0)] = 0
     """Also select under uncertain redundancy, with this many sampled redundancy graphs."""
 
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    seed: Seed = 0
     """Seed of intervals, graphs and corrupted responses."""
 
     @property

@@ -71,6 +71,7 @@ from experiments.settings.judged_claims import (
     placed_claims,
 )
 from experiments.settings.labelled_claims import claims_of_graphs, load_claims
+from experiments.settings.limits import Seed
 from factormodels import datasets
 from factormodels.errors import InputError
 from factormodels.extraction.self_judgement import SETTINGS
@@ -160,7 +161,7 @@ class SelfKnowledgeSettings(ClaimColumns, AskSettings, together={SET: "*"}):
     bins: Annotated[int, Field(ge=1, le=20)] = 5
     """Bins of relative position."""
 
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    seed: Seed = 0
     """Seed of the bootstrap and of the splits."""
 
     n_bootstrap: Annotated[int, Field(ge=1), Option(command_line=False)] = 1000

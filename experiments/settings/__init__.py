@@ -63,7 +63,7 @@ class Settings(BaseModel):
         cls.together = together
 
     @classmethod
-    def of(cls, given: Mapping[str, Any]) -> Self:
+    def from_given(cls, given: Mapping[str, Any]) -> Self:
         """Settings with the values that are given, all others as they are by default.
 
         None stands for what is not given.
@@ -77,10 +77,6 @@ class Settings(BaseModel):
             return cls(**{name: value for name, value in given.items() if value is not None})
         except ValidationError as error:
             raise InputError(_sentence(cls, error)) from None
-
-    def given(self) -> dict[str, Any]:
-        """The fields that differ from their defaults, as JSON can hold them."""
-        return self.model_dump(mode="json", exclude_defaults=True)
 
 
 @cache
@@ -198,7 +194,7 @@ def front_door(function: Callable[..., Result]) -> Callable[..., Result]:
             {} if base is None else {name: getattr(base, name) for name in base.model_fields_set}
         )
         with options_as_arguments():
-            return found_by(function, kind.of({**given, **options}), **data)
+            return found_by(function, kind.from_given({**given, **options}), **data)
 
     return called
 

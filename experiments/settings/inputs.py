@@ -6,12 +6,11 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-from pydantic import Field
+from typing import Annotated, Any
 
 from experiments.settings import Option, Settings
-from factormodels.encodings import DEFAULT_ENCODING, ENCODINGS
+from experiments.settings.limits import EncodingName, VariantName
+from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import InputError, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.factor_graph import FactorGraph
@@ -20,28 +19,9 @@ from factormodels.io.fact_graph_json import DIALECT
 from factormodels.io.files import read_text
 from factormodels.io.guarded_opening import exists
 from factormodels.io.json_text import decode
-from factormodels.variants import VARIANTS
 from factormodels.variants import variant as variant_of
 
 DEFAULT_VARIANT = "given"
-
-if TYPE_CHECKING:
-    EncodingName = str
-    VariantName = str
-else:
-    # From the registries, so that one more name there is one more that may be given.
-    EncodingName = Literal[tuple(ENCODINGS)]
-    VariantName = Literal[tuple(VARIANTS)]
-
-Encoding = Annotated[EncodingName, Field(description="How relations become tables.")]
-"""Name of an encoding, with what it means."""
-
-Least = Annotated[
-    float,
-    Field(ge=0, le=1, description="Smallest probability at which a relation counts."),
-    Option("P"),
-]
-"""Least probability of a relation, with what it means."""
 
 _SHOWN = 60
 """Characters of a bad value that an error shows."""

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from factormodels.errors import unknown_name
+
 _NUMBER, _WHOLE = "give a number", "give a whole number"
 _MENDS: Mapping[str, str] = MappingProxyType(
     {
@@ -46,6 +48,8 @@ def value_words(value: Any, error: Mapping[str, Any], shown: str = "") -> str:
         return f"there is no value; {mend} or leave the key out"
     if error["type"] == "too_short" and not value:
         return "the list is empty; give at least one entry"
+    if isinstance(value, str) and (names := _names(error)):
+        return unknown_name(shown or repr(value), value, names)
     return f"{shown or repr(value)} does not fit: {mend}"
 
 
@@ -68,10 +72,19 @@ def _is_nan(value: Any) -> bool:
         return False
 
 
+def _names(error: Mapping[str, Any]) -> list[str]:
+    """The values there are, where an error is that a value is none of them."""
+    if error["type"] not in ("literal_error", "enum"):
+        return []
+    return [
+        name.strip("'") for name in str(error["ctx"]["expected"]).replace(" or ", ", ").split(", ")
+    ]
+
+
 def _mend(error: Mapping[str, Any]) -> str:
     if known := known_mend(error):
         return known
-    if error["type"] in ("literal_error", "enum"):
-        return f"use one of {error['ctx']['expected'].replace(' or ', ', ')}"
+    if names := _names(error):
+        return f"use one of {', '.join(names)}"
     reason = str(error["msg"])
     return f"{reason[0].lower()}{reason[1:]}"

@@ -14,9 +14,9 @@ import json
 import re
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, field, fields
+from dataclasses import asdict, field
 from pathlib import PurePath
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -27,20 +27,32 @@ from pydantic import (
     model_validator,
 )
 from pydantic.dataclasses import dataclass
-from pydantic_core import ArgsKwargs
 
 from calibration.scores.registry import DEFAULT_MEASURES, REGISTRY
 from calibration.significance.comparison import MEANS_OVER_RESPONSES
+from experiments.asking.settings import AnswerSettings
 from experiments.findings.venues import DEFAULT_VENUE, venue_named
+from experiments.settings import Settings
+from experiments.settings.limits import (
+    Count,
+    EncodingName,
+    Folds,
+    Least,
+    ObjectiveName,
+    Positive,
+    Probability,
+    Seed,
+    VariantName,
+)
+from experiments.settings.selection_rule import SelectionRule, Weights
 from experiments.study.cell_names import NO_GRAPH, RECORDED
 from factormodels import datasets
-from factormodels.encodings import DEFAULT_ENCODING, ENCODINGS
+from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.errors import unknown_name
 from factormodels.extraction.relation_models.prompted import Method
 from factormodels.extraction.stages.assessors import ASSESSORS
 from factormodels.extraction.stages.relations import LEAST_PROBABILITY
 from factormodels.io.plain_yaml import plain_hash
-from factormodels.variants import VARIANTS
 from inference.registry import entries
 
 STRICT = ConfigDict(extra="forbid")
@@ -161,46 +173,30 @@ WRITTEN_OUT = "written out"
 """Context of a validation whose data have every default written out, so that no key was given."""
 
 
-@dataclass(frozen=True, config=STRICT)
-class Keyed:
-    """A model that knows which of its keys were given, whatever their values."""
+class Keyed(Settings):
+    """Settings that stand in a study, where null is what an absent key has."""
 
     @model_validator(mode="wrap")
     @classmethod
-    def _remember_given(
-        cls, value: Any, handler: ModelWrapValidatorHandler[Keyed], info: ValidationInfo
-    ) -> Keyed:
+    def _forget_absent(
+        cls, value: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo
+    ) -> Self:
+        if isinstance(value, Mapping):
+            value = {name: said for name, said in value.items() if said is not None}
         made = handler(value)
-        named: Mapping[str, Any] = {}
-        if isinstance(value, ArgsKwargs):
-            positional = (one.name for one in fields(made) if not one.kw_only)
-            named = {**dict(zip(positional, value.args, strict=False)), **(value.kwargs or {})}
-        elif isinstance(value, Mapping) and not (info.context or {}).get(WRITTEN_OUT):
-            named = value
-        # Pydantic's dataclasses keep no record of their own. Null is what an absent key has.
-        given = frozenset(name for name, said in named.items() if said is not None)
-        object.__setattr__(made, "_given", given)
+        if (info.context or {}).get(WRITTEN_OUT):
+            made.model_fields_set.clear()
         return made
 
     def given(self, *names: str) -> list[str]:
-        """Those of some keys that were given, in order."""
-        told: frozenset[str] = self.__dict__["_given"]
-        return [name for name in names if name in told]
+        """Those of some keys that were given, in order, whatever their values."""
+        return [name for name in names if name in self.model_fields_set]
 
 
 Item = TypeVar("Item")
 Some = Annotated[tuple[Item, ...], Field(min_length=1)]
 Several = Annotated[tuple[Item, ...], Field(min_length=1), AfterValidator(distinct)]
 NonEmpty = Annotated[str, Field(min_length=1)]
-Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
-Strength = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Calls = Annotated[int, Field(ge=0)]
-# A seed is a column of 64-bit integers; more than ten million of anything is a slip.
-Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
-Count = Annotated[int, Field(ge=1, le=10_000_000)]
-Variant = Annotated[str, known(lambda: VARIANTS, "variant")]
-Encoding = Annotated[str, known(lambda: ENCODINGS, "encoding")]
 BackendName = Annotated[str, known(entries, "backend")]
 MeasureName = Annotated[str, known(lambda: REGISTRY, "measure")]
 VenueName = Annotated[str, AfterValidator(venue_name)]
@@ -250,7 +246,7 @@ class DatasetChoice:
     options: Mapping[str, Any] = field(default_factory=dict)
     subset: Subset = Subset()
     limit: Count | None = None
-    variants: Some[Variant] | None = None
+    variants: Some[VariantName] | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> DatasetChoice:
@@ -275,66 +271,22 @@ LOCAL_MODELS = ("nli", "minicheck", "alignscore")
 
 RELATION_MODELS = (RECORDED, "lexical", *LOCAL_MODELS, "prompted")
 
-ANSWERS, AT_A_TIME = "answers.sqlite", 16
-"""The file in which answers are kept and the calls under way, where nothing is said of them."""
-
-
-@dataclass(frozen=True, kw_only=True, config=STRICT)
-class Access(Keyed):
-    """How the answers of a language model are got.
-
-    What a relation model or assessor leaves out is as the study says.
-
-    Attributes:
-        api_base: address of a compatible server.
-        cache: file in which answers are kept, relative to the folder of the configuration;
-            answers.sqlite if absent.
-        replay: whether every answer is taken from there and nobody is asked.
-        concurrency: most calls under way at a time; 16 if absent.
-        requests_per_minute: most requests a minute, evenly spaced.
-        tokens_per_minute: most tokens a minute, of questions and answers.
-        price_in: US dollars for a million tokens asked; as litellm knows, if absent.
-        price_out: US dollars for a million tokens answered.
-        max_cost: US dollars after which the run ends; the same command goes on from there.
-        max_calls: calls after which it ends likewise.
-    """
-
-    api_base: NonEmpty | None = None
-    cache: NonEmpty | None = None
-    replay: bool | None = None
-    concurrency: Count | None = None
-    requests_per_minute: Strength | None = None
-    tokens_per_minute: Strength | None = None
-    price_in: Price | None = None
-    price_out: Price | None = None
-    max_cost: Price | None = None
-    max_calls: Calls | None = None
-
-
-ACCESS = tuple(one.name for one in fields(Access))
+ACCESS = tuple(AnswerSettings.model_fields)
 """Keys that say how answers are got: no number depends on them, and no file of results has them."""
 
 
-@dataclass(frozen=True, config=STRICT)
-class LanguageModelChoice(Access):
-    """A language model and how its answers are got.
-
-    Attributes:
-        model: its name as litellm spells it, such as openai/NAME; its key is in the environment.
-    """
+class LanguageModelChoice(AnswerSettings, Keyed):
+    """A language model and how its answers are got; a path starts in the configuration's folder."""
 
     model: NonEmpty
+    """Its name as litellm spells it, such as openai/NAME; its key is in the environment."""
 
 
-@dataclass(frozen=True, kw_only=True, config=STRICT)
-class Asking(Access):
-    """What a relation model or assessor says of its language model.
-
-    Attributes:
-        language_model: its name as litellm spells it; the study's if absent.
-    """
+class Asking(AnswerSettings, Keyed):
+    """What a relation model or assessor says of its language model."""
 
     language_model: NonEmpty | None = None
+    """Its name as litellm spells it; the study's if absent, as whatever else it leaves out."""
 
     def resolved(self, shared: LanguageModelChoice | None) -> LanguageModelChoice | None:
         """The language model with its access; None if neither names one.
@@ -347,38 +299,37 @@ class Asking(Access):
             return None
         # What it does not say itself is as the study says.
         said = {
-            name: value
+            name: getattr(one, name)
             for one in (shared, self)
-            for name in ACCESS
-            if (value := getattr(one, name, None)) is not None
+            if one is not None
+            for name in one.given(*ACCESS)
         }
-        return LanguageModelChoice(model, **said)
+        return LanguageModelChoice(model=model, **said)
 
 
-@dataclass(frozen=True, config=STRICT)
 class RelationModelChoice(Asking):
-    """A relation model of a study.
-
-    Attributes:
-        model: recorded (the data's own, as they are, or with `path` a file of judgements),
-            lexical (overlap of words), nli, minicheck or alignscore (a local model), or prompted
-            (a language model).
-        label: what tables call it; made from the other keys if absent.
-        path: folder of a local model, file of recorded judgements (JSON Lines), or of what
-            `factormodels consensus` has learned for a prompted model's consensus; relative to the
-            folder of the configuration that names it.
-        method: where the probabilities of a prompted model come from; automatic: log-probabilities
-            where the model gives them, otherwise what it states.
-        samples: its answers per pair, for the methods samples (5 if not given) and consensus (8).
-        least: the least probability of an entailment or contradiction that is kept.
-    """
+    """A relation model of a study."""
 
     model: Annotated[str, known(lambda: RELATION_MODELS, "relation model")]
+    """recorded (the data's own, as they are, or with `path` a file of judgements), lexical (overlap
+    of words), nli, minicheck or alignscore (a local model), or prompted (a language model)."""
+
     label: str = ""
+    """What tables call it; made from the other keys if absent."""
+
     path: NonEmpty | None = None
+    """Folder of a local model, file of recorded judgements (JSON Lines), or of what `factormodels
+    consensus` has learned for a prompted model's consensus; relative to the folder of the
+    configuration that names it."""
+
     method: Method = "automatic"
+    """Where the probabilities of a prompted model come from; automatic: log-probabilities where the
+    model gives them, otherwise what it states."""
+
     samples: Count | None = None
-    least: Probability = LEAST_PROBABILITY
+    """Its answers per pair, for the methods samples (5 if not given) and consensus (8)."""
+
+    least: Least = LEAST_PROBABILITY
 
     @model_validator(mode="after")
     def _consistent(self) -> RelationModelChoice:
@@ -426,24 +377,24 @@ class RelationModelChoice(Asking):
         return self.model
 
 
-@dataclass(frozen=True, config=STRICT)
 class AssessorChoice(Asking):
-    """A prompt-based assessor of a study, or one whose verdicts the data have.
-
-    Attributes:
-        assessor: the prompts, of `factormodels.extraction.stages.assessors.ASSESSORS`; or recorded:
-            the verdicts that the responses carry, such as those of FactReasoner's outputs.
-        of: whose verdicts recorded takes, by name; needed only where there are those of several.
-        label: what tables call it; the assessor's name if absent.
-        all_contexts: whether every atom is shown every context, in place of those retrieved for it.
-        expected: whether P(true) is averaged over the labels by their probabilities.
-    """
+    """A prompt-based assessor of a study, or one whose verdicts the data have."""
 
     assessor: Annotated[str, known(lambda: (*ASSESSORS, RECORDED), "assessor")]
+    """The prompts, of `factormodels.extraction.stages.assessors.ASSESSORS`; or recorded: the
+    verdicts that the responses carry, such as those of FactReasoner's outputs."""
+
     label: str = ""
+    """What tables call it; the assessor's name if absent."""
+
     all_contexts: bool = False
+    """Whether every atom is shown every context, in place of those retrieved for it."""
+
     expected: bool = False
+    """Whether P(true) is averaged over the labels by their probabilities."""
+
     of: NonEmpty | None = None
+    """Whose verdicts recorded takes, by name; needed only where there are those of several."""
 
     @model_validator(mode="after")
     def _consistent(self) -> AssessorChoice:
@@ -498,10 +449,10 @@ class Only:
     """
 
     datasets: tuple[str, ...] | None = None
-    variants: tuple[Variant, ...] | None = None
-    encodings: tuple[Encoding, ...] | None = None
+    variants: tuple[VariantName, ...] | None = None
+    encodings: tuple[EncodingName, ...] | None = None
     priors: tuple[str, ...] | None = None
-    strengths: tuple[Strength, ...] | None = None
+    strengths: tuple[Positive, ...] | None = None
     seeds: tuple[Seed, ...] | None = None
     relation_models: tuple[str, ...] | None = None
 
@@ -590,13 +541,13 @@ class Learned:
 
     parameters: Several[Parameter] = ("atom_prior", "temperature")
     by: Literal["kind", "stance"] | None = None
-    folds: Annotated[int, Field(ge=2)] = 5
+    folds: Folds = 5
     backend: BackendName = "auto"
     # Left out of the hash, since a dictionary has none: priors are keys of mappings, and equality
     # still compares the settings.
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    objective: Literal["likelihood", "log_loss", "brier"] = "likelihood"
-    penalty: Strength | None = None
+    objective: ObjectiveName = "likelihood"
+    penalty: Positive | None = None
     max_iterations: Count = 500
     judge: str = ""
 
@@ -698,41 +649,40 @@ SELECTIONS = (EVERYTHING, "core")
 """Which atoms count: all, or those that Core selects."""
 
 
-@dataclass(frozen=True, config=STRICT)
-class SelectionChoice(Keyed):
-    """Which atoms of a response count in measures and tests; posteriors do not depend on it.
-
-    Attributes:
-        selection: `all`, or `core`: as many as inform, of which none entails another.
-        name: what tables call it; that of the selection if absent.
-        weights: what an atom is worth: the same, or as much as it informs.
-        rule: which atoms exclude each other: if either entails the other, or both.
-        relations: who says which atom entails which: lexical (overlap of words), recorded (a file
-            of judgements, or the relations between atoms in the data) or nli (a local model).
-        path: the file of recorded judgements (absent: those of the data), or the model's folder.
-        domain: domain of the bleached claims of `informativeness`; that of each response if absent.
-        templates: file of bleached claims by domain.
-        share: least share of the selected atoms that their sentences entail.
-        time_limit: seconds for one response; after them the best set found is taken and said so.
-        branch_limit: branchings of the exact method.
-    """
+class SelectionChoice(SelectionRule, Keyed):
+    """Which atoms of a response count in measures and tests; posteriors do not depend on it."""
 
     selection: Annotated[str, known(lambda: SELECTIONS, "selection")]
+    """`all`, or `core`: as many as inform, of which none entails another."""
+
     name: Annotated[str, AfterValidator(column_name)] = ""
-    weights: Literal["uniform", "informativeness"] = "uniform"
-    rule: Literal["either", "both"] = "either"
+    """What tables call it; that of the selection if absent."""
+
+    weights: Weights = "uniform"
+
     relations: Literal["lexical", "recorded", "nli"] = "lexical"
+    """Who says which atom entails which: lexical (overlap of words), recorded (a file of
+    judgements, or the relations between atoms in the data) or nli (a local model)."""
+
     path: NonEmpty | None = None
+    """The file of recorded judgements (absent: those of the data), or the model's folder."""
+
     domain: str | None = None
-    templates: NonEmpty | None = None
-    share: Probability | None = None
-    time_limit: Strength = 3.0
+    """Domain of the bleached claims of `informativeness`; that of each response if absent."""
+
+    time_limit: Positive = 3.0
+    """Seconds for one response; after them the best set found is taken and said so."""
+
     branch_limit: Count = 5000
+    """Branchings of the exact method."""
 
     @model_validator(mode="after")
     def _consistent(self) -> SelectionChoice:
-        given = self.given(*(one.name for one in fields(self)))
-        given = [name for name in given if name not in ("selection", "name")]
+        given = [
+            name
+            for name in self.given(*type(self).model_fields)
+            if name not in ("selection", "name")
+        ]
         if self.selection == EVERYTHING and given:
             raise ValueError(f"{given[0]} has no part in the selection 'all'; leave it out")
         if self.relations == "lexical" and self.path is not None:
@@ -762,11 +712,11 @@ class Selector:
         selection: selection, by what tables call it; the sides are then each over their own atoms.
     """
 
-    variant: Variant | None = None
+    variant: VariantName | None = None
     relation_model: str | None = None
-    encoding: Encoding | None = None
+    encoding: EncodingName | None = None
     prior: str | None = None
-    strength: Strength | None = None
+    strength: Positive | None = None
     backend: str | None = None
     seed: Seed | None = None
     selection: str | None = None
@@ -898,21 +848,21 @@ class Study:
     study: Annotated[str, AfterValidator(file_name)]
     datasets: Annotated[Some[DatasetChoice], Short("text", "name")]
     description: str = ""
-    variants: Annotated[Several[Variant], Short("text")] = ("FR2",)
+    variants: Annotated[Several[VariantName], Short("text")] = ("FR2",)
     relation_models: Annotated[Some[RelationModelChoice], Short("text", "model")] = (
-        RelationModelChoice(RECORDED),
+        RelationModelChoice(model=RECORDED),
     )
     assessors: Annotated[tuple[AssessorChoice, ...], Short("text", "assessor")] = ()
     language_model: Annotated[LanguageModelChoice | None, Short(text="model")] = None
     prompts: NonEmpty | None = None
-    encodings: Annotated[Several[Encoding], Short("text")] = (DEFAULT_ENCODING,)
+    encodings: Annotated[Several[EncodingName], Short("text")] = (DEFAULT_ENCODING,)
     priors: Annotated[Some[Priors], Short("any")] = (Priors(),)
-    strengths: Annotated[Several[Strength], Short("any")] = (1.0,)
+    strengths: Annotated[Several[Positive], Short("any")] = (1.0,)
     backends: Annotated[Some[BackendChoice], Short("text", "backend")] = (BackendChoice("auto"),)
     seed: Seed = 0
     seeds: Annotated[tuple[Seed, ...], AfterValidator(distinct), Short("any")] = ()
     selections: Annotated[Some[SelectionChoice], Short("text", "selection")] = (
-        SelectionChoice(EVERYTHING),
+        SelectionChoice(selection=EVERYTHING),
     )
     unlabelled: Literal["exclude", "false", "true", "error"] = "exclude"
     k: Annotated[int | str, AfterValidator(k_policy)] = "median"
@@ -1058,7 +1008,7 @@ def as_plain(study: Study) -> dict[str, Any]:
     """
     # By way of JSON, so that it equals what a manifest gives when it is read back: tuples are
     # lists.
-    plain: dict[str, Any] = without_folders(json.loads(json.dumps(asdict(study))))
+    plain: dict[str, Any] = without_folders(json.loads(json.dumps(asdict(study), default=_plain)))
     for dataset in plain["datasets"]:
         # Hashes of studies that say nothing of it are what they were before there was the key.
         if dataset["variants"] is None:
@@ -1068,6 +1018,10 @@ def as_plain(study: Study) -> dict[str, Any]:
             del assessor["of"]
     without_access(plain)
     return plain
+
+
+def _plain(value: Settings) -> dict[str, Any]:
+    return value.model_dump(mode="json")
 
 
 def without_folders(plain: Any) -> Any:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import dataclasses
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from experiments.settings.mends import value_words
 from factormodels.errors import nearest
 
 Step = int | str
 """One step of a place: a key, or the number of an entry."""
+
+
+_UNKNOWN_KEY = ("unexpected_keyword_argument", "extra_forbidden")
+"""Types of pydantic's errors of a key that a dataclass or settings do not have."""
 
 
 class StudyError(ValueError):
@@ -44,7 +50,7 @@ def study_error(
         beneath: the place of `raw` in its file.
     """
     # An unknown key explains a missing one better than the other way round.
-    error = min(errors, key=lambda e: e["type"] != "unexpected_keyword_argument")
+    error = min(errors, key=lambda e: e["type"] not in _UNKNOWN_KEY)
     steps, value, holder = _locate(raw, error["loc"], model)
     steps = (*beneath, *steps)
     return StudyError(steps, _sentence(error, _place(steps), value, holder))
@@ -53,7 +59,7 @@ def study_error(
 def _sentence(error: Any, place: str, value: Any, holder: type) -> str:
     """One of pydantic's errors as a sentence in the user's terms."""
     match error["type"]:
-        case "unexpected_keyword_argument":
+        case kind if kind in _UNKNOWN_KEY:
             key = str(error["loc"][-1])
             return f"{place or key}: there is no such key; {_key_hint(key, holder)}"
         case "missing":
@@ -61,7 +67,7 @@ def _sentence(error: Any, place: str, value: Any, holder: type) -> str:
         case "value_error":
             reason = str(error["ctx"]["error"])
             return f"{place}: {_shown(value)}: {reason}" if place else reason
-        case "dataclass_type" | "dataclass_exact_type":
+        case "dataclass_type" | "dataclass_exact_type" | "model_type" | "dict_type":
             if value is None:
                 return (
                     f"{place}: there is no value; give a mapping, {{}} for the defaults, or leave "
@@ -94,7 +100,13 @@ def _keys(holder: type, location: Sequence[Any]) -> str:
 
 
 def _names(model: type) -> list[str]:
-    return [field.name for field in dataclasses.fields(model)]
+    return list(fields_of(model))
+
+
+def fields_of(model: type) -> Mapping[str, FieldInfo]:
+    """The keys of a dataclass or of settings that pydantic checks; of anything else none."""
+    found: Mapping[str, FieldInfo] = getattr(model, "__pydantic_fields__", {})
+    return found
 
 
 def _shown(value: Any) -> str:
@@ -144,12 +156,13 @@ def _locate(raw: Any, loc: Sequence[Any], root: type) -> tuple[tuple[Step, ...],
 
 
 def _type_of(model: type, name: str) -> Any:
-    return typing.get_type_hints(model, include_extras=False).get(name)
+    field = fields_of(model).get(name)
+    return None if field is None else field.annotation
 
 
 def _model_in(kind: Any) -> type | None:
     """The model that a type is, or has among its entries or alternatives."""
-    if isinstance(kind, type) and dataclasses.is_dataclass(kind):
+    if isinstance(kind, type) and (fields_of(kind) or issubclass(kind, BaseModel)):
         return kind
     if isinstance(kind, types.UnionType) or typing.get_origin(kind) is not None:
         # Annotated, tuples, optional types: whatever wraps it, the first model inside.

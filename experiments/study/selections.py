@@ -235,7 +235,12 @@ def remarks_of(records: Iterable[Mapping[Any, Any]]) -> dict[tuple[str, str], tu
 def _selection_solver(choice: SelectionChoice, folder: Path) -> SelectionSolver:
     """A selection with its model loaded, and an identity for what is kept of it."""
     # The name says nothing of the answer: it may change between a run and its resumption.
-    identity: dict[str, Any] = {**asdict(choice), "name": "", "path": "", "templates": ""}
+    identity: dict[str, Any] = {
+        **choice.model_dump(mode="json"),
+        "name": "",
+        "path": "",
+        "templates": "",
+    }
     templates = None if choice.templates is None else folder / choice.templates
     if templates is not None:
         # A file counts by its content: edited, it makes another selection; moved, it does not.

@@ -137,11 +137,11 @@ def _views(cells: pd.DataFrame) -> list[str]:
     names = [name for name in (*_VIEW, "selection") if name in cells and cells[name].nunique() > 1]
     # Exact inference draws nothing: a seed has a part where what it is asked was drawn with it.
     if "seed" in names:
-        others = ["dataset", *(name for name in names if name != "seed")]
-        by_view = exact.groupby(others, sort=False, dropna=False)["brier"]
+        kept = ["dataset", *(name for name in names if name != "seed")]
+        by_view = exact.groupby(kept, sort=False, dropna=False)["brier"]
         if (by_view.max() - by_view.min()).max() < _EQUAL:
             names.remove("seed")
-            exact = exact.drop_duplicates(others)
+            exact = exact.drop_duplicates(kept)
     ranges = []
     for dataset, group in exact[["dataset", "brier", *names]].groupby("dataset", sort=False):
         if len(group) > 1:

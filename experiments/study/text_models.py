@@ -21,11 +21,9 @@ from experiments.asking.relation_models import (
     build_relation_model,
     relation_model_facts,
 )
-from experiments.asking.session import language_model
+from experiments.asking.session import answering
 from experiments.study.cell_names import RECORDED
 from experiments.study.config import (
-    ANSWERS,
-    AT_A_TIME,
     AssessorChoice,
     LanguageModelChoice,
     RelationModelChoice,
@@ -39,9 +37,6 @@ from factormodels.claims import Relation, RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import lacking_parameters
 from factormodels.extraction.language_model.accounting import Consumption, Ledger, total
-from factormodels.extraction.language_model.limits import Budget
-from factormodels.extraction.language_model.litellm_model import LitellmSettings
-from factormodels.extraction.language_model.prices import prices_per_million
 from factormodels.extraction.prompts.replaced import Prompts, WithPrompts, read_prompts
 from factormodels.extraction.relation_models.base import (
     Judgement,
@@ -469,18 +464,9 @@ def content_hashes(answers: TextAnswers) -> dict[str, dict[str, dict[str, str]]]
 def _language_model(
     loaded: LoadedStudy, one: TextModel, access: LanguageModelChoice, ledger: Ledger
 ) -> Any:
+    there = access.model_copy(update={"cache": loaded.folder / access.cache})
     try:
-        settings = LitellmSettings(
-            access.model,
-            access.api_base,
-            access.concurrency or AT_A_TIME,
-            prices=prices_per_million(access.price_in, access.price_out),
-            requests_per_minute=access.requests_per_minute,
-            tokens_per_minute=access.tokens_per_minute,
-        )
-        cache = loaded.folder / (access.cache or ANSWERS)
-        budget = Budget(access.max_calls, access.max_cost)
-        return language_model(settings, cache, ledger, replay=bool(access.replay), budget=budget)
+        return answering(access.model, there, ledger, there.budget)
     except InputError as error:
         raise InputError(f"{loaded.blame(one.place)}: {error}") from None
 

@@ -106,8 +106,8 @@ def test_every_way_of_asking_gives_the_same_settings(capsys: pytest.CaptureFixtu
         "how": "sharp", "share": 1, "quick": True, "seed": 3,
     }  # fmt: skip
     assert measure("t.csv", **fields).settings == given
-    assert measure("t.csv", Measure.of(fields)).settings == given
-    changed = measure("t.csv", Measure.of(fields), seed=4).settings
+    assert measure("t.csv", Measure.from_given(fields)).settings == given
+    changed = measure("t.csv", Measure.from_given(fields), seed=4).settings
     assert changed == {**given, "seed": 4}
     assert asked_for(capsys=capsys) == Measure().model_dump(mode="json")
 
@@ -145,9 +145,8 @@ def test_keys_of_what_is_a_key_itself_are_keys_of_the_same_option() -> None:
 
 
 def test_only_what_is_given_is_given() -> None:
-    settings = Measure.of({"seed": 0, "column": None})
+    settings = Measure.from_given({"seed": 0, "column": None})
     assert settings.model_fields_set == {"seed"}
-    assert Measure.of({"seed": 2, "at": 0.25}).given() == {"seed": 2, "at": [0.25]}
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ from experiments.analyses.posteriors import built_backends
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import duration
-from experiments.study.config import STRICT, BackendChoice, Count, Strength
+from experiments.settings.limits import Count, Positive
+from experiments.study.config import STRICT, BackendChoice
 from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from factormodels.synthetic import grid
@@ -55,7 +56,7 @@ class Settings:
     against: str = ""
     reference: BackendChoice = field(default_factory=lambda: BackendChoice("exact"))
     rounds: Count = 7
-    budget: Strength = 1.0
+    budget: Positive = 1.0
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:

@@ -15,7 +15,8 @@ from experiments.analyses.interval_values import interval_text, means_of_cluster
 from experiments.analyses.ours.shared.graph_shapes import GraphShape, draw_graph
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Table, columns_as, data_frame
-from experiments.study.config import STRICT, Count
+from experiments.settings.limits import Count
+from experiments.study.config import STRICT
 from factormodels.factor_graph import FactorGraph
 from inference import infer
 from inference.mini_buckets.intervals import certified_intervals

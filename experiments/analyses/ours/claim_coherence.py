@@ -14,7 +14,8 @@ from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import line_figure
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, columns_as, data_frame
-from experiments.study.config import STRICT, Count, Probability
+from experiments.settings.limits import Count, Probability
+from experiments.study.config import STRICT
 from factormodels.synthetic import incoherent_response
 from factormodels.synthetic.incoherent import PLANTED_KEY
 from inference.tasks import coherence

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from calibration.folds import folds_of
@@ -21,6 +20,7 @@ from experiments.analyses.figures import estimate_figure
 from experiments.analyses.posteriors import labelled_atoms, score_change, scores_with_intervals
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Table, columns_as, data_frame, named
+from experiments.settings.limits import Folds
 from experiments.study.config import STRICT
 from factormodels import datasets
 from factormodels.claims import Context, Relation, RelationKind
@@ -43,7 +43,7 @@ class Settings:
     """
 
     data: tuple[Literal["factscore", "selfcheck"], ...] = ("factscore", "selfcheck")
-    folds: Annotated[int, Field(ge=2)] = 5
+    folds: Folds = 5
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:

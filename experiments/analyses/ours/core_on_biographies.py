@@ -26,7 +26,8 @@ from experiments.asking.relation_models import relation_model
 from experiments.evaluators.robustness import CoreChoices, by_labels, padded_scores, padding_gains
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Table, columns_as, data_frame, named
-from experiments.study.config import STRICT, Count
+from experiments.settings.limits import Count
+from experiments.study.config import STRICT
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.selection import select, subclaims_of

@@ -25,6 +25,7 @@ from experiments.analyses.ours.shared.recorded_calls import (
 )
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, columns_as, data_frame
+from experiments.settings.limits import Folds
 from experiments.study.config import STRICT, DatasetChoice
 from factormodels.extraction.relation_models.consensus import likeness_named
 
@@ -62,7 +63,7 @@ class Settings:
     datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
     shares: tuple[float, ...] = _SHARES
     risks_at: tuple[float, ...] = (0.1, 0.2, 0.3)
-    folds: Annotated[int, Field(ge=2)] = 5
+    folds: Folds = 5
     together: bool = False
     least: Annotated[float, Field(ge=0, le=1)] = 0.0
     likeness: str | None = None

@@ -15,6 +15,7 @@ from experiments.analyses.ours.shared.drawn_labels import Design, Sampling, cove
 from experiments.analyses.posteriors import labelled_atoms
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Table, columns_as, data_frame
+from experiments.settings.limits import Folds
 from experiments.study.config import STRICT, DatasetChoice
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Settings:
     designs: tuple[Design, ...] = ("responses", "claims", "chosen claims")
     quantities: tuple[Literal["share", "mean-share", "brier", "f1-at-k"], ...] = ("share", "brier")
     draws: Annotated[int, Field(ge=1)] = 500
-    folds: Annotated[int, Field(ge=2)] = 5
+    folds: Folds = 5
     method: str = "six classes"
 
 

@@ -23,7 +23,8 @@ from experiments.analyses.posteriors import (
 )
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Table, columns_as, data_frame, named
-from experiments.study.config import STRICT, BackendChoice, DatasetChoice, Encoding
+from experiments.settings.limits import EncodingName
+from experiments.study.config import STRICT, BackendChoice, DatasetChoice
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.fact_graph import FactGraph
 from inference import Backend
@@ -45,7 +46,7 @@ class Settings:
 
     datasets: Annotated[tuple[DatasetChoice, ...], Field(min_length=1)]
     backends: Annotated[tuple[BackendChoice, ...], Field(min_length=1)]
-    encoding: Encoding = DEFAULT_ENCODING
+    encoding: EncodingName = DEFAULT_ENCODING
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:

@@ -16,7 +16,8 @@ from experiments.analyses.figures import line_figure
 from experiments.analyses.posteriors import labelled_atoms
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Table, columns_as, data_frame
-from experiments.study.config import STRICT, Count, DatasetChoice
+from experiments.settings.limits import Count
+from experiments.study.config import STRICT, DatasetChoice
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import variant
 from inference.batch import claim_posteriors

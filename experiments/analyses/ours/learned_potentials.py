@@ -30,7 +30,8 @@ from experiments.analyses.ours.shared.cross_fit_rows import (
 from experiments.analyses.ours.shared.cross_fit_tables import TABLES, table_of
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import data_frame
-from experiments.study.config import STRICT, Count, DatasetChoice
+from experiments.settings.limits import Count, Folds
+from experiments.study.config import STRICT, DatasetChoice
 from factormodels.errors import unknown_name
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Settings:
     curve: tuple[str, ...] = ("Platt", "logistic regression", TREES, FIELD, RIVAL, TEXTS)
     sizes: tuple[Count, ...] = (5, 10, 20, 40, 80, 125)
     draws: Count = 3
-    folds: Annotated[int, Field(ge=2)] = 5
+    folds: Folds = 5
 
     def __post_init__(self) -> None:
         for name in (*self.methods, *self.less, *self.curve):

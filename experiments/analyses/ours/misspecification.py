@@ -16,7 +16,8 @@ from experiments.analyses.interval_values import difference_of_clusters
 from experiments.analyses.posteriors import labelled_atoms, scores_with_intervals
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Table, columns_as, data_frame, named
-from experiments.study.config import STRICT, DatasetChoice, Encoding, Probability
+from experiments.settings.limits import EncodingName, Probability
+from experiments.study.config import STRICT, DatasetChoice
 from experiments.study.data import StudyData
 from inference.batch import claim_posteriors
 
@@ -53,7 +54,7 @@ class Settings:
     factors: tuple[Factor, ...] = (0.5, 1.0, 2.0)
     noises: tuple[Factor, ...] = (0.0, 1.0, 2.0)
     copied: tuple[Probability, ...] = (0.0, 0.5, 1.0)
-    encoding: Encoding = "conditional"
+    encoding: EncodingName = "conditional"
 
 
 def run(settings: Settings, context: AnalysisContext) -> Artefacts:

@@ -28,7 +28,8 @@ from experiments.analyses.ours.shared.scored_views import (
 from experiments.analyses.posteriors import built_backends, labelled_atoms
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import data_frame
-from experiments.study.config import STRICT, BackendChoice, Count, DatasetChoice, Encoding
+from experiments.settings.limits import Count, EncodingName
+from experiments.study.config import STRICT, BackendChoice, DatasetChoice
 from factormodels.variants import variant
 from inference.batch import claim_posteriors
 
@@ -53,7 +54,7 @@ class ApproximatedView:
     """
 
     variant: str
-    encoding: Encoding
+    encoding: EncodingName
     backends: tuple[BackendChoice, ...] = ()
     learned: bool = False
 

@@ -17,7 +17,8 @@ from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import line_figure
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Table, columns_as, data_frame
-from experiments.study.config import STRICT, Count
+from experiments.settings.limits import Count
+from experiments.study.config import STRICT
 from factormodels.extraction.relation_models.consensus import (
     KINDS,
     ConsensusLaw,

@@ -20,7 +20,8 @@ from experiments.analyses.user_data import DATA_FILE, user_data
 from experiments.evaluators.relation_quality import LabelledPair, fit_lexical, labelled_pairs
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Table, columns_as, data_frame, interval_column, named
-from experiments.study.config import STRICT, Count
+from experiments.settings.limits import Count
+from experiments.study.config import STRICT
 from factormodels import datasets
 from factormodels.claims import RelationKind
 from factormodels.extraction.relation_models.lexical import KINDS, relation_distributions

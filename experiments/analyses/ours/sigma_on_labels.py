@@ -27,7 +27,8 @@ from experiments.analyses.ours.shared.sigma_tables import PREDICTORS, SHARES, si
 from experiments.analyses.user_data import DATA_FILE, user_data
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import data_frame, named
-from experiments.study.config import STRICT, Count, Probability
+from experiments.settings.limits import Count, Probability
+from experiments.study.config import STRICT
 
 if TYPE_CHECKING:
     import pandas as pd

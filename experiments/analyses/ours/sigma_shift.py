@@ -22,7 +22,8 @@ from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import line_figure
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, columns_as, data_frame
-from experiments.study.config import STRICT, Count, Probability
+from experiments.settings.limits import Count, Probability
+from experiments.study.config import STRICT
 
 ASKED = Setting.DIRECT_ASKING
 

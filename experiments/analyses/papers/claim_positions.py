@@ -12,7 +12,8 @@ from experiments.analyses.positions import position_table
 from experiments.analyses.user_data import SourceName, load
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.settings.labelled_claims import claims_of_graphs
-from experiments.study.config import STRICT, Count
+from experiments.settings.limits import Count
+from experiments.study.config import STRICT
 
 
 @dataclass(frozen=True, config=STRICT)

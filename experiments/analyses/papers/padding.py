@@ -23,7 +23,8 @@ from experiments.evaluators.robustness import (
 )
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import Column, Table, columns_as
-from experiments.study.config import STRICT, Count, Probability
+from experiments.settings.limits import Count, Probability
+from experiments.study.config import STRICT
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 

@@ -11,7 +11,8 @@ from calibration.scores.measures import entropy_measure, f1_at_k, factual_precis
 from experiments.analyses.context import AnalysisContext
 from experiments.findings.artefacts import Artefacts
 from experiments.findings.table import Table, columns_as, data_frame
-from experiments.study.config import STRICT, Encoding
+from experiments.settings.limits import EncodingName
+from experiments.study.config import STRICT
 from factormodels import datasets
 from factormodels.claims import Context, Relation, RelationKind
 from factormodels.fact_graph import FactGraph
@@ -29,7 +30,7 @@ class Settings:
         encoding: encoding of the relations of FactReasoner's example, the paper's.
     """
 
-    encoding: Encoding = "implication"
+    encoding: EncodingName = "implication"
 
 
 def run(settings: Settings, _context: AnalysisContext) -> Artefacts:

@@ -117,7 +117,9 @@ def test_without_labels_there_is_no_best(tmp_path: Path, labels: list[bool]) -> 
 
 def test_each_selection_has_its_own_best(tmp_path: Path, labels: list[bool]) -> None:
     good, poor = judged(labels, 1.0, 0.5, 0), judged(labels, -1.0, 0.5, 1)
-    study = replace(STUDY, selections=(SelectionChoice("all"), SelectionChoice("core")))
+    study = replace(
+        STUDY, selections=(SelectionChoice(selection="all"), SelectionChoice(selection="core"))
+    )
     methods = {
         "there": [g if at % 2 else p for at, (g, p) in enumerate(zip(good, poor, strict=True))],
         "elsewhere": [p if at % 2 else g for at, (g, p) in enumerate(zip(good, poor, strict=True))],

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from experiments.analyses.study import load_analysis
+from experiments.asking.settings import AskingSettings
+from experiments.methods.select import SelectSettings
+from experiments.settings import Settings, choices_of, declared_in
+from experiments.settings.inputs import ModelSettings
 from experiments.study.config import (
+    ACCESS,
+    AssessorChoice,
     BackendChoice,
     DatasetChoice,
+    LanguageModelChoice,
     Only,
     PriorSetting,
+    RelationModelChoice,
+    SelectionChoice,
     Study,
     as_plain,
     config_hash,
 )
+from experiments.study.errors import fields_of
 from experiments.study.reading import (
     embedded_studies,
     is_analysis,
@@ -50,6 +61,31 @@ def test_defaults_are_those_of_the_readme(tmp_path: Path) -> None:
     assert (study.seed, study.unlabelled, study.k) == (0, "exclude", "median")
     assert (study.reliability.bins, study.reliability.strategy) == (10, "uniform")
     assert study.outputs == ("csv", "latex", "markdown", "reliability")
+
+
+@pytest.mark.parametrize(
+    ("of_study", "of_command", "names"),
+    [
+        (LanguageModelChoice, AskingSettings, ACCESS),
+        (RelationModelChoice, AskingSettings, ACCESS),
+        (AssessorChoice, AskingSettings, ACCESS),
+        (SelectionChoice, SelectSettings, ("rule", "templates", "share")),
+    ],
+)
+def test_a_key_that_is_an_option_too_is_declared_once(
+    of_study: type[Settings], of_command: type[Settings], names: Sequence[str]
+) -> None:
+    assert len(names) > 2
+    for name in names:
+        assert declared_in(of_study, name) is declared_in(of_command, name)
+        assert of_study.model_fields[name].description == of_command.model_fields[name].description
+
+
+def test_encodings_and_variants_are_those_that_commands_take() -> None:
+    of_study = {name: field.annotation for name, field in fields_of(Study).items()}
+    for name in ("encoding", "variant"):
+        found = ModelSettings.model_fields[name].annotation
+        assert choices_of(of_study[f"{name}s"]) == choices_of(found) != ()
 
 
 def test_short_and_long_forms_mean_the_same(tmp_path: Path) -> None:

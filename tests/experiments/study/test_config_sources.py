@@ -66,7 +66,9 @@ def test_paths_start_in_the_folder_of_the_file_that_names_them(folder: Path) -> 
     loaded = load_study(str(study_file(folder / "mine", "base: ../shared/base.yaml\nstudy: t\n")))
     planned, study = design(loaded), loaded.study
     assert len(planned.data[0].graphs) == 14
-    assert study.language_model == LanguageModelChoice("openai/x", cache="../shared/a.sqlite")
+    assert study.language_model == LanguageModelChoice(
+        model="openai/x", cache=Path("../shared/a.sqlite")
+    )
     cache = folder / "mine" / str(study.relation_models[0].cache)
     assert cache.resolve() == Path("/b.sqlite")
     (solver,) = planned.selection_solvers

@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from experiments.study.config import ANSWERS, AT_A_TIME, LanguageModelChoice
+from experiments.study.config import LanguageModelChoice
 from experiments.study.reading import load_study
 from experiments.study.rows import read_rows
 from experiments.study.runner import StudyDesign, design, run_study
@@ -289,10 +289,12 @@ def test_defaults_are_those_of_the_readme(tmp_path: Path) -> None:
              "language_model=openai/x"]  # fmt: skip
     minimal = "study: s\ndatasets: [demonstration]\n"
     first, second = planned(tmp_path, minimal, *named).study.relation_models
-    shared = LanguageModelChoice("openai/x")
-    assert (ANSWERS, AT_A_TIME) == ("answers.sqlite", 16)
+    shared = LanguageModelChoice(model="openai/x")
+    assert (shared.cache, shared.concurrency) == (Path("answers.sqlite"), 16)
     assert first.resolved(shared) == shared
-    assert second.resolved(shared) == LanguageModelChoice("openai/x", cache="mine.sqlite")
+    assert second.resolved(shared) == LanguageModelChoice(
+        model="openai/x", cache=Path("mine.sqlite")
+    )
     assert (first.title(shared), second.title(shared)) == (
         "openai/x", "openai/x (samples)")  # fmt: skip
 

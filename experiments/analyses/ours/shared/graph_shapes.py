@@ -8,7 +8,8 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from experiments.study.config import STRICT, Count, Encoding, Probability, Strength
+from experiments.settings.limits import Count, EncodingName, Positive, Probability
+from experiments.study.config import STRICT
 from experiments.study.units import strengthened
 from factormodels.encodings import DEFAULT_ENCODING
 from factormodels.factor_graph import FactorGraph
@@ -36,10 +37,10 @@ class GraphShape:
     contexts: Annotated[int, Field(ge=0)] = 2
     density: Probability = 0.1
     context_density: Probability = 0.0
-    strength: Strength = 1.0
+    strength: Positive = 1.0
     contradictions: Probability = 0.25
     doubtful: Probability = 0.5
-    encoding: Encoding = DEFAULT_ENCODING
+    encoding: EncodingName = DEFAULT_ENCODING
 
 
 def draw_graph(shape: GraphShape, seed: tuple[int, ...]) -> FactorGraph:

@@ -23,7 +23,8 @@ from experiments.settings.judged_claims import (
     judged_claims,
     judged_graphs,
 )
-from experiments.study.config import STRICT, DatasetChoice, Probability
+from experiments.settings.limits import Probability
+from experiments.study.config import STRICT, DatasetChoice
 from factormodels import datasets
 from factormodels.io.tables import read_table
 from factormodels.variants import variant

@@ -1,0 +1,49 @@
+"""Numbers with limits and names out of registries, as fields of settings and keys of studies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field
+
+from experiments.settings import Option
+from factormodels.encodings import ENCODINGS
+from factormodels.variants import VARIANTS
+
+
+def _named_path(value: Any) -> Any:
+    """A path, which the empty text, that pathlib takes for the current folder, is not."""
+    if value == "":
+        raise ValueError("give a path that is not empty")
+    return value
+
+
+Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Calls = Annotated[int, Field(ge=0)]
+# A seed is a column of 64-bit integers; more than ten million of anything is a slip.
+Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
+Count = Annotated[int, Field(ge=1, le=10_000_000)]
+Folds = Annotated[int, Field(ge=2)]
+FilePath = Annotated[Path, BeforeValidator(_named_path)]
+ObjectiveName = Literal["log_loss", "likelihood", "brier"]
+
+if TYPE_CHECKING:
+    EncodingName = str
+    VariantName = str
+else:
+    # From the registries, so that one more name there is one more that may be given.
+    EncodingName = Literal[tuple(ENCODINGS)]
+    VariantName = Literal[tuple(VARIANTS)]
+
+Encoding = Annotated[EncodingName, Field(description="How relations become tables.")]
+"""Name of an encoding, with what it means."""
+
+Least = Annotated[
+    float,
+    Field(ge=0, le=1, description="Smallest probability at which a relation counts."),
+    Option("P"),
+]
+"""Least probability of a relation, with what it means."""

@@ -1,0 +1,31 @@
+"""How Core selects claims, as a command and a study say it."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from experiments.settings import SET, Settings
+from experiments.settings.limits import FilePath, Probability
+
+Weights = Annotated[
+    Literal["informativeness", "uniform"],
+    Field(description="What a claim weighs: as much as it informs, or each the same."),
+]
+"""Name of a way to weigh claims, with what it means."""
+
+
+class SelectionRule(Settings, together={SET: "*"}):
+    """Which claims exclude each other, and what they are worth."""
+
+    weights: Weights = "informativeness"
+
+    rule: Literal["either", "both"] = "either"
+    """Claims exclude each other if either entails the other, or both."""
+
+    templates: FilePath | None = None
+    """Bleached claims of your own, by domain (JSON)."""
+
+    share: Probability | None = None
+    """Smallest share of claims that must be entailed by their sentence."""
