@@ -13,55 +13,29 @@ from factormodels.io.labels import label_spelling
 from factormodels.truth_words import LETTERS, REPLIES, STATEMENTS, folded, truth_of
 from tests.refusals import refused
 
+T, F, NEITHER = ModelJudgement
+
 
 @pytest.mark.parametrize(
-    ("value", "truth"),
+    ("truth", "values"),
     [
-        (True, ModelJudgement.TRUE),
-        (np.False_, ModelJudgement.FALSE),
-        (1, ModelJudgement.TRUE),
-        (0.0, ModelJudgement.FALSE),
-        ("1.0", ModelJudgement.TRUE),
-        ("0,0", ModelJudgement.FALSE),
-        ("Yes.", ModelJudgement.TRUE),
-        ("**No**", ModelJudgement.FALSE),
-        ("`Correct`", ModelJudgement.TRUE),
-        ("INCORRECT!", ModelJudgement.FALSE),
-        ("vrai", ModelJudgement.TRUE),
-        ("Sí", ModelJudgement.TRUE),
-        ("«Falsch»", ModelJudgement.FALSE),
-        ("不正确。", ModelJudgement.FALSE),
-        ("not correct", ModelJudgement.FALSE),
-        ("non-factual", ModelJudgement.FALSE),
-        ("None of the above", ModelJudgement.NEITHER),
-        ("I don’t know.", ModelJudgement.NEITHER),
-        ("Nope", ModelJudgement.FALSE),
-        ("✔️", ModelJudgement.TRUE),
-        ("A", None),
-        ("perhaps", None),
-        ("2", None),
-        ("10.0", None),
-        (-1, None),
-        (-1.0, None),
-        ("-1.0", None),
-        ("", None),
-        (None, None),
-        (float("nan"), None),
+        (T, (True, 1, "1.0", "Yes.", "`Correct`", "vrai", "Sí", "✔️")),
+        (F, (np.False_, 0.0, "0,0", "**No**", "INCORRECT!", "«Falsch»", "不正确。", "Nope")),
+        (F, ("not correct", "non-factual")),
+        (NEITHER, ("None of the above", "I don’t know.")),
+        (None, ("A", "perhaps", "2", "10.0", -1, -1.0, "-1.0", "", None, float("nan"))),
     ],
 )
 def test_a_word_alone_is_read_in_any_case_and_markup(
-    value: Any, truth: ModelJudgement | None
+    truth: ModelJudgement | None, values: tuple[Any, ...]
 ) -> None:
-    assert truth_of(value) is truth
+    for value in values:
+        assert truth_of(value) is truth, value
 
 
 def test_letters_are_read_only_where_they_were_offered() -> None:
-    assert [truth_of(letter, letters=True) for letter in ("A", "(b)", "c.", "d")] == [
-        ModelJudgement.TRUE,
-        ModelJudgement.FALSE,
-        ModelJudgement.NEITHER,
-        None,
-    ]
+    letters = [truth_of(letter, letters=True) for letter in ("A", "(b)", "c.", "d")]
+    assert letters == [T, F, NEITHER, None]
     assert truth_of("b") is None
 
 

@@ -16,7 +16,6 @@ from calibration.self_knowledge import (
     read_records,
     write_records,
 )
-from factormodels.errors import InputError
 from tests.calibration.self_knowledge.claims import random_records
 from tests.refusals import refused
 
@@ -74,21 +73,15 @@ def test_a_line_is_read_as_documented(tmp_path: Path) -> None:
 )
 def test_a_malformed_line_is_named(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     refused(message, read_records, write_lines(tmp_path / "records.jsonl", {**LINE, **change}))
-
-
-@pytest.mark.parametrize("key", ["response", "sentence", "sentences", "claim", "label"])
-def test_a_missing_key_is_named(tmp_path: Path, key: str) -> None:
-    line = {name: value for name, value in LINE.items() if name != key}
-    with pytest.raises(InputError, match=f"the key '{key}' is missing"):
-        read_records(write_lines(tmp_path / "records.jsonl", line))
+    for key in ("response", "sentence", "sentences", "claim", "label"):
+        line = {name: value for name, value in LINE.items() if name != key}
+        path = write_lines(tmp_path / "records.jsonl", line)
+        refused(f"the key '{key}' is missing", read_records, path)
 
 
 def test_log_probabilities_survive_a_file(tmp_path: Path) -> None:
     logs = {"direct_asking": {"true": -0.25, "false": -3}}
-    path = write_lines(
-        tmp_path / "records.jsonl",
-        {**LINE, "log_probabilities": logs},
-    )
+    path = write_lines(tmp_path / "records.jsonl", {**LINE, "log_probabilities": logs})
     records = read_records(path)
     assert records[0].log_probabilities == {
         Setting.DIRECT_ASKING: {ModelJudgement.TRUE: -0.25, ModelJudgement.FALSE: -3.0}
@@ -98,20 +91,13 @@ def test_log_probabilities_survive_a_file(tmp_path: Path) -> None:
     assert json.loads(path.read_text())["log_probabilities"] == logs
 
 
-def test_a_claim_given_twice_is_refused(tmp_path: Path) -> None:
+def test_lines_that_do_not_fit_together_are_refused(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "records.jsonl", LINE, LINE)
     refused("line 2: response 'r1' has the claim 'a4' on line 1", read_records, path)
-
-
-def test_a_response_has_one_number_of_sentences(tmp_path: Path) -> None:
-    other = {**LINE, "claim": "a5", "sentences": 7}
-    path = write_lines(tmp_path / "records.jsonl", LINE, other)
+    write_lines(path, LINE, {**LINE, "claim": "a5", "sentences": 7})
     refused("has 7 sentences here and 6 on line 1", read_records, path)
-
-
-def test_an_empty_file_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "records.jsonl").write_text("\n")
-    refused("holds no record", read_records, tmp_path / "records.jsonl")
+    path.write_text("\n")
+    refused("holds no record", read_records, path)
     refused("there is no such file", read_records, tmp_path / "absent.jsonl")
 
 

@@ -46,15 +46,9 @@ def longest_common(first: list[str], second: list[str]) -> int:
 
 @pytest.mark.parametrize(
     ("first", "second"),
-    [
-        ("a b c d", "a c d"),
-        ("a b a b", "b a b a"),
-        ("a a b", "a b b"),
-        ("a b", "c d"),
-        ("a", "a"),
-        ("b c a a d c", "c a b a c"),
-    ],
-)
+    [("a b c d", "a c d"), ("a b a b", "b a b a"), ("a a b", "a b b"), ("a b", "c d"), ("a", "a"),
+     ("b c a a d c", "c a b a c")],
+)  # fmt: skip
 def test_likenesses_are_those_of_their_definitions(first: str, second: str) -> None:
     own, other = first.split(), second.split()
     longest = longest_common(own, other)
@@ -94,9 +88,8 @@ def test_meaning_is_the_cosine_of_a_local_models_vectors(
     module.SentenceTransformer = loaded  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "sentence_transformers", module)
     law = ConsensusLaw(likeness=f"meaning:{tmp_path}")
-    assert law.mean_likenesses(["one", "a one", "two", ""]).tolist() == pytest.approx(
-        [1 / 3, 1 / 3, 0.0, 0.0]
-    )
+    found = law.mean_likenesses(["one", "a one", "two", ""]).tolist()
+    assert found == pytest.approx([1 / 3, 1 / 3, 0.0, 0.0])
     law.mean_likenesses(["one", "two"])
     assert opened == [str(tmp_path)]
     absent = f"meaning:{tmp_path / 'none'}"

@@ -13,24 +13,8 @@ from factormodels.extraction.relation_models.base import TextPair
 
 transformers: Any = pytest.importorskip("transformers", reason="the extra nli is not installed")
 
-_WORDS = [
-    "the",
-    "bridge",
-    "opened",
-    "in",
-    "was",
-    "built",
-    "it",
-    "is",
-    "green",
-    "red",
-    "predict",
-    ":",
-    "1890",
-    "1891",
-    "0",
-    "1",
-]
+_WORDS = ["the", "bridge", "opened", "in", "was", "built", "it", "is", "green", "red"]
+_WORDS += ["predict", ":", "1890", "1891", "0", "1"]
 _SPECIAL: Mapping[str, int] = {"<pad>": 0, "</s>": 1, "<unk>": 2, "<s>": 3}
 
 PAIRS = [
@@ -52,13 +36,9 @@ def tokenizer(folder: Path) -> Any:
     made.post_processor = TemplateProcessing(
         single="<s> $A </s>", pair="<s> $A </s> $B </s>", special_tokens=[("<s>", 3), ("</s>", 1)]
     )
+    named = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>", "bos_token": "<s>"}
     wrapped = transformers.PreTrainedTokenizerFast(
-        tokenizer_object=made,
-        pad_token="<pad>",
-        eos_token="</s>",
-        unk_token="<unk>",
-        bos_token="<s>",
-        model_max_length=64,
+        tokenizer_object=made, **named, model_max_length=64
     )
     wrapped.save_pretrained(folder)
     return wrapped
