@@ -94,7 +94,10 @@ def module_name(path: Path) -> str:
 
 
 ENTRY = "factormodels/__main__.py"
-"""The command, which is called `python -m factormodels`: the one place that imports upwards."""
+"""The command, which is called `python -m factormodels`: the one place that imports upwards.
+
+An entry point looked up at run time would name the command without an import, and fail where what
+is installed is older than the source, or is another checkout."""
 
 
 def sources(*packages: str) -> list[Path]:
@@ -264,6 +267,16 @@ def test_a_circle_is_seen_through_a_folder(
     assert {*circle_of_files(tmp_path.rglob("*.py"))} == {"low", "room", "room.reader"}
     (tmp_path / "room/__init__.py").write_text("", encoding="utf-8")
     assert circle_of_files(tmp_path.rglob("*.py")) == []
+
+
+def test_the_command_alone_imports_upwards_and_nothing_imports_it() -> None:
+    upward = [fault.partition(" ")[2] for fault in upward_imports(ROOT / ENTRY)]
+    assert upward == ["imports experiments.cli.main"]
+    entry = module_name(ROOT / ENTRY)
+    importing = [
+        path for path in sources(*LAYERS) for name, _ in imported_names(path) if name == entry
+    ]
+    assert importing == []
 
 
 def test_experiments_has_rooms_alone() -> None:
