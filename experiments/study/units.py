@@ -11,7 +11,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,12 +56,13 @@ _MOST_IN_BATCH = 64
 
 @dataclass(frozen=True)
 class Task:
-    """Some responses of a dataset in some of its cells: every pair of them is a unit.
+    """Some units of a dataset.
 
     Attributes:
-        responses: positions of the responses in their dataset.
+        responses: positions of their responses in the dataset, ascending.
         graphs: these responses; packed where the dataset is.
-        cells: the cells, by position in the study.
+        cells: their cells, by position in the study.
+        units: int64 (n_units, 2), the positions here of each one's response and cell, in order.
         learned: priors that were learned for these responses.
         related: these responses with relations that were found anew, if the study asks for them.
         suspected: whether a process died over some of these units.
@@ -70,6 +71,7 @@ class Task:
     responses: tuple[int, ...]
     graphs: Sequence[FactGraph]
     cells: tuple[tuple[int, StudyCell], ...]
+    units: NDArray[np.int64]
     learned: tuple[CrossFittedPriors, ...] = ()
     related: tuple[Related, ...] = ()
     suspected: bool = False
@@ -77,7 +79,7 @@ class Task:
     @property
     def n_units(self) -> int:
         """Number of units."""
-        return len(self.responses) * len(self.cells)
+        return len(self.units)
 
 
 @dataclass(frozen=True)
@@ -137,43 +139,52 @@ class TaskQueue:
         self._data = data
         self._cells = cells
         self._units = _FIRST_UNITS
-        self._blocks: deque[_Block] = deque()
-        self._given: dict[int, tuple[_Block, float]] = {}
-        self.left = 0
-        chosen = set(wanted)
-        for number, dataset in enumerate(data):
-            own = sorted(i for i in chosen if cells[i].dataset == dataset.name)
-            everything = np.arange(len(dataset.graphs))
-            # Rows of `open_` are this dataset's wanted cells, columns its responses.
-            open_ = ~np.array([done[i] for i in own], np.bool_).reshape(len(own), len(everything))
-            self._blocks.extend(_blocks(number, everything, np.array(own, int), open_))
-            self.left += int(open_.sum())
+        chosen = sorted(set(wanted))
+        self._coming = self._open(chosen, done)
+        self._waiting: deque[_Units] = deque()
+        self._given: dict[int, tuple[_Units, float]] = {}
+        self.left = sum(int((~done[i]).sum()) for i in chosen)
+
+    def _open(self, wanted: Sequence[int], done: Sequence[NDArray[np.bool_]]) -> Iterator[_Units]:
+        """Yield the open units of some responses after the other."""
+        for number, dataset in enumerate(self._data):
+            own = np.array([i for i in wanted if self._cells[i].dataset == dataset.name], np.int64)
+            for start in range(0, len(dataset.graphs) if len(own) else 0, _MOST_UNITS):
+                # Rows are responses, columns the dataset's wanted cells.
+                open_ = ~np.stack([done[i][start : start + _MOST_UNITS] for i in own], axis=1)
+                responses, columns = np.nonzero(open_)
+                if len(responses):
+                    yield _Units(number, np.stack([start + responses, own[columns]], axis=1))
 
     def take(self) -> Task | None:
         """Take the next task; None if there is none at present."""
-        if not self._blocks:
+        waiting = self._waiting or deque(itertools.islice(self._coming, 1))
+        if not waiting:
             return None
-        block = self._blocks.popleft()
-        # A block that has cost a process is handed out one unit at a time, to find the culprit.
-        block, *rest = _cut(block, 1 if block.deaths else self._units)
-        # extendleft reverses what it is given; reversing it first keeps the study's order.
-        self._blocks.extendleft(reversed(rest))
-        name, graphs = self._data[block.dataset].name, self._data[block.dataset].graphs
-        related = self._data[block.dataset].related
-        responses = tuple(block.responses.tolist())
+        self._waiting, all_ = waiting, waiting.popleft()
+        # Units that have cost a process are handed out one at a time, to find the culprit.
+        size = 1 if all_.deaths else self._units
+        units, rest = (replace(all_, pairs=part) for part in np.split(all_.pairs, [size]))
+        if len(rest.pairs):
+            waiting.appendleft(rest)
+        dataset = self._data[units.dataset]
+        places, of_response = np.unique(units.pairs[:, 0], return_inverse=True)
+        cells, of_cell = np.unique(units.pairs[:, 1], return_inverse=True)
+        responses = tuple(places.tolist())
         task = Task(
             responses,
-            graphs.part(responses)
-            if isinstance(graphs, PackedGraphs)
-            else tuple(graphs[response] for response in responses),
-            tuple((cell, self._cells[cell]) for cell in block.cells),
-            tuple(one.of(responses) for one in self._learned if one.request.dataset == name),
-            tuple(related[response] for response in responses) if related else (),
-            suspected=block.deaths > 0,
+            dataset.graphs.part(responses)
+            if isinstance(dataset.graphs, PackedGraphs)
+            else tuple(dataset.graphs[response] for response in responses),
+            tuple((cell, self._cells[cell]) for cell in cells.tolist()),
+            np.stack([of_response, of_cell], axis=1),
+            tuple(o.of(responses) for o in self._learned if o.request.dataset == dataset.name),
+            tuple(dataset.related[r] for r in responses) if dataset.related else (),
+            suspected=units.deaths > 0,
         )
         # By identity, since hashing a task would hash all its graphs. Whoever took the task holds
         # on to it until it is settled, so the id stays its own.
-        self._given[id(task)] = (block, time.monotonic())
+        self._given[id(task)] = (units, time.monotonic())
         return task
 
     def settle(self, task: Task, done: ArrayLike) -> None:
@@ -183,20 +194,14 @@ class TaskQueue:
             task: the task.
             done: (n, 2), cell and response of the units that it finished.
         """
-        block, began = self._given.pop(id(task))
-        finished = np.asarray(done, dtype=np.int64).reshape(-1, 2)
-        cells = np.array(block.cells, dtype=np.int64)
-        # Rows are the cells of the block and columns its responses, both in ascending order.
-        open_ = np.ones((len(cells), len(block.responses)), dtype=np.bool_)
-        open_[
-            np.searchsorted(cells, finished[:, 0]),
-            np.searchsorted(block.responses, finished[:, 1]),
-        ] = False
-        remaining = int(open_.sum())
-        self.left -= task.n_units - remaining
-        if remaining:
-            left = list(_blocks(block.dataset, block.responses, cells, open_))
-            self._blocks.extendleft(reversed(left))
+        units, began = self._given.pop(id(task))
+        finished = np.asarray(done, dtype=np.int64).reshape(-1, 2)[:, ::-1]
+        # A number for each pair, in which pairs can be looked up together.
+        numbers = (pairs @ [len(self._cells), 1] for pairs in (units.pairs, finished))
+        left = replace(units, pairs=units.pairs[~np.isin(*numbers)])
+        self.left -= task.n_units - len(left.pairs)
+        if len(left.pairs):
+            self._waiting.appendleft(left)
             # It ran out of time before its units were done.
             self._units = max(1, self._units // 2)
         elif time.monotonic() - began < _QUICK_TASK:
@@ -208,16 +213,12 @@ class TaskQueue:
         The units are then tried one by one, so that one of them ends its process alone; a unit
         that did so twice is given up.
         """
-        block, _ = self._given.pop(id(task))
-        if task.n_units == 1 and block.deaths:
+        units, _ = self._given.pop(id(task))
+        if task.n_units == 1 and units.deaths:
             self.left -= 1
             return True
-        parts = _cut(block, 1)
-        self._blocks.extendleft(
-            # Every part carries the death, since which unit caused it is not known yet.
-            _Block(part.dataset, part.responses, part.cells, part.deaths + 1)
-            for part in reversed(parts)
-        )
+        # Every unit carries the death, since which of them caused it is not known yet.
+        self._waiting.appendleft(replace(units, deaths=units.deaths + 1))
         return False
 
 
@@ -234,7 +235,8 @@ def run_task(task: Task) -> bytes:
         # Graphs of so many responses are in memory at a time, however long the task is.
         responses = range(start, min(start + _RESPONSES_AT_ONCE, len(task.responses)))
         graphs = _Graphs(task, responses)
-        for batch in _batches(task, responses, sizes):
+        ends = np.searchsorted(task.units[:, 0], [responses.start, responses.stop])
+        for batch in _batches(task, task.units[slice(*ends)], sizes):
             results += _run_batch(task, batch, graphs)
             # Checked after the batch rather than before, so that even the slowest task makes
             # progress.
@@ -364,63 +366,18 @@ def sentence(error: Exception) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class _Block:
-    """Every pair of some responses of a dataset and some of its cells.
+class _Units:
+    """Some units of a dataset.
 
     Attributes:
         dataset: position of the dataset.
-        responses: int64 (n,), positions of the responses, ascending.
-        cells: positions of the cells, ascending.
+        pairs: int64 (n, 2), positions of the response and the cell of each, ascending.
         deaths: how many processes died over them.
     """
 
     dataset: int
-    responses: NDArray[np.int64]
-    cells: tuple[int, ...]
+    pairs: NDArray[np.int64]
     deaths: int = 0
-
-
-def _cut(block: _Block, units: int) -> list[_Block]:
-    """A block cut into a first part of at most so many units, and what is left of it."""
-    n_cells = len(block.cells)
-    if len(block.responses) * n_cells <= units:
-        return [block]
-    # Not even one response fits with all its cells, so its cells are divided.
-    if n_cells > units:
-        first, rest = block.responses[:1], block.responses[1:]
-        parts = [(first, block.cells[:units]), (first, block.cells[units:]), (rest, block.cells)]
-    else:
-        count = max(1, units // n_cells)
-        parts = [(block.responses[:count], block.cells), (block.responses[count:], block.cells)]
-    return [
-        _Block(block.dataset, responses, cells, block.deaths)
-        for responses, cells in parts
-        if len(responses) and cells
-    ]
-
-
-def _blocks(
-    dataset: int,
-    responses: NDArray[np.int64],
-    cells: NDArray[np.int64],
-    open_: NDArray[np.bool_],
-) -> Iterator[_Block]:
-    """Yield blocks that hold the open cells of every response.
-
-    Args:
-        dataset: position of the dataset.
-        responses: int64 (n,), positions of responses.
-        cells: int64 (m,), positions of cells.
-        open_: bool (m, n), which cells are open of each response.
-    """
-    some = open_.any(axis=0)
-    responses, open_ = responses[some], open_[:, some]
-    # Neighbouring responses with the same cells left share a block.
-    changes = np.flatnonzero((open_[:, 1:] != open_[:, :-1]).any(axis=0)) + 1
-    bounds = [0, *changes.tolist(), len(responses)]
-    for start, end in itertools.pairwise(bounds):
-        if start < end:
-            yield _Block(dataset, responses[start:end], tuple(cells[open_[:, start]].tolist()))
 
 
 _Unit = tuple[int, int]
@@ -473,23 +430,24 @@ class _Graphs:
         return self._factor_graphs[key]
 
 
-def _batches(task: Task, responses: range, sizes: dict[_Algorithm, int]) -> Iterator[list[_Unit]]:
+def _batches(
+    task: Task, chosen: NDArray[np.int64], sizes: dict[_Algorithm, int]
+) -> Iterator[list[_Unit]]:
     """Yield units of a task in batches of one algorithm, longer ones while they are quick.
 
     Settings of the same response follow each other, since their graphs have one structure.
 
     Args:
         task: the task.
-        responses: which of its responses, by position within the task.
+        chosen: which of its units, int64 (n, 2).
         sizes: units in the next batch of each algorithm that is known, kept up to date.
     """
     # Only graphs that one backend infers can share a batch.
-    by_algorithm: dict[_Algorithm, list[int]] = {}
-    for position, (_, cell) in enumerate(task.cells):
-        algorithm = cell.algorithm
-        by_algorithm.setdefault((algorithm.title, algorithm.seed), []).append(position)
-    for key, positions in by_algorithm.items():
-        units = [(r, position) for r in responses for position in positions]
+    by_algorithm: dict[_Algorithm, list[_Unit]] = {}
+    keys = [(cell.algorithm.title, cell.algorithm.seed) for _, cell in task.cells]
+    for response, position in chosen.tolist():
+        by_algorithm.setdefault(keys[position], []).append((response, position))
+    for key, units in by_algorithm.items():
         start = 0
         while start < len(units):
             # At first nothing is known of how slow the algorithm is on these graphs.

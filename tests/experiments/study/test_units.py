@@ -42,7 +42,8 @@ backends: [exact, {backend: lbp, only: {variants: [FR2]}}]
 
 
 def units_of(task: Task) -> list[tuple[str, int, int]]:
-    return [(cell.dataset, c, r) for c, cell in task.cells for r in task.responses]
+    pairs = [(task.cells[c], task.responses[r]) for r, c in task.units.tolist()]
+    return [(cell.dataset, c, r) for (c, cell), r in pairs]
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -11,6 +11,7 @@ from functools import partial
 from multiprocessing.connection import wait
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from experiments.evaluators.dask_cluster import WorkerError
@@ -138,7 +139,7 @@ class Failing:
 
 
 def test_a_process_that_cannot_start_ends_the_run() -> None:
-    tasks = iter([Task((0,), (), ())])
+    tasks = iter([Task((0,), (), (), np.zeros((1, 2), dtype=np.int64))])
     outcomes = in_processes(lambda: next(tasks, None), 2, [Failing()])  # type: ignore[list-item]
     with pytest.raises(WorkerError, match="ended before it could start; run with --workers 1"):
         list(outcomes)
