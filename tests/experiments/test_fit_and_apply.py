@@ -19,6 +19,7 @@ from factormodels.fact_graph import FactGraph
 from factormodels.io import read_many, write_many
 from factormodels.recorded_verdicts import recorded_verdicts
 from tests.commands import called
+from tests.refusals import refused
 
 pytest.importorskip("torch")
 
@@ -80,8 +81,7 @@ def test_evidence_made_otherwise_is_refused_unless_asked(tmp_path: Path) -> None
     judge = tmp_path / "judge.json"
     fit(made_by(biographies(0, 20), "lexical"), penalty=30.0, folds=0, save=judge)
     other = made_by(biographies(20, 30), "nli")
-    with pytest.raises(InputError, match="relation model nli, not lexical"):
-        apply(judge, other)
+    refused("relation model nli, not lexical", apply, judge, other)
     assert apply(judge, other, other_evidence=True, n_bootstrap=20)["responses"].shape[0] == 10
     same = made_by(biographies(20, 30), "lexical")
     assert apply(judge, same, n_bootstrap=20)["responses"].shape[0] == 10
@@ -240,8 +240,7 @@ def test_columns_of_which_nothing_is_recorded_are_refused(columns: str) -> None:
     graphs = biographies(0, 20)
     if columns != "passages":
         graphs = [replace(graph, relations=()) for graph in graphs]
-    with pytest.raises(InputError, match=f"which the columns '{columns}' read"):
-        fit(graphs, columns=(columns,), folds=0)
+    refused(f"which the columns '{columns}' read", fit, graphs, columns=(columns,), folds=0)
 
 
 def test_a_share_that_may_be_the_old_one_moves_nothing(tmp_path: Path) -> None:
@@ -292,10 +291,7 @@ def test_columns_of_ones_own(tmp_path: Path) -> None:
         graphs, penalty=30.0, folds=0, causes=("part", "response"), columns=(), save=judge, **mine
     )
     assert found["columns"]["column"].tolist() == ["chance"]
-    with pytest.raises(
-        InputError, match="the judge reads these columns of one's own: chance, part"
-    ):
-        apply(judge, graphs)
+    refused("the judge reads these columns of one's own: chance, part", apply, judge, graphs)
     assert apply(judge, graphs, n_bootstrap=20, **mine)["responses"].shape[0] == 20
     # A group that no cause joins is not asked for, and does no harm.
     fit(graphs, penalty=30.0, folds=0, causes=("response",), columns=(), save=judge, **mine)

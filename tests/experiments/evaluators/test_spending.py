@@ -15,10 +15,10 @@ from experiments.evaluators.spending import Limits, limits, near_duplicates_merg
 from experiments.findings.table import markdown
 from factormodels import datasets
 from factormodels.claims import Atom, Context, RelationKind
-from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.extraction.stages.relations import METADATA_KEY
 from factormodels.fact_graph import FactGraph
+from tests.refusals import refused
 
 
 @dataclass
@@ -104,8 +104,7 @@ def test_a_budget_is_shared_out_by_claims() -> None:
     [("much", "is no budget"), ("-3", "is no budget"), ("US$ 2", "price of a call is not known")],
 )
 def test_a_budget_that_cannot_be_read_is_refused(spend: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        limits([graph()], spend, None, None, 1.0)
+    refused(said, limits, [graph()], spend, None, None, 1.0)
 
 
 def test_passages_with_nearly_the_same_words_are_one() -> None:

@@ -21,11 +21,11 @@ from experiments.findings.table import Column, Table, blocks, data_frame, interv
 from experiments.findings.venues import POINTS, VENUES, fitted, venue_named
 from experiments.study.reading import embedded_studies
 from factormodels.datasets import load
-from factormodels.errors import InputError
 from factormodels.io.files import write_text
 from factormodels.synthetic import grid
 from tests.experiments.findings.study_tables import kept_tables, table_of
 from tests.experiments.findings.test_markup import HOSTILE, HOSTILE_IN_LATEX
+from tests.refusals import refused
 
 DOCUMENTS = {
     "article": r"\documentclass{article}",
@@ -122,10 +122,8 @@ def test_words_and_scores_of_a_table_are_chosen() -> None:
 def test_a_venue_is_a_name_or_widths() -> None:
     assert venue_named("219x455").page == 455.0
     assert venue_named("397.5").column == 397.5
-    with pytest.raises(InputError, match="did you mean 'icml'"):
-        venue_named("icmll")
-    with pytest.raises(InputError, match="its column is wider"):
-        venue_named("455x219")
+    refused("did you mean 'icml'", venue_named, "icmll")
+    refused("its column is wider", venue_named, "455x219")
 
 
 def test_tables_of_every_embedded_study_are_kept() -> None:

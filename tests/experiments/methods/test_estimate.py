@@ -17,6 +17,7 @@ from experiments.evaluators.response import METADATA_KEY
 from factormodels import Atom, FactGraph, write_many
 from factormodels.errors import InputError
 from tests.experiments.conftest import invoke
+from tests.refusals import refused
 
 
 def drawn(seed: int = 0, n_responses: int = 40, size: int = 6) -> Any:
@@ -70,19 +71,17 @@ def test_a_sheet_is_chosen_filled_in_and_read_back_with_its_weights(tmp_path: Pa
     truth.drop(columns="label").to_csv(data, index=False)
     first, second = tmp_path / "first.csv", tmp_path / "second.csv"
     result = invoke("estimate", str(data), "--choose", f"8,sheet={first}")
-    assert result.exit_code == 0, result.output
     rows = pd.read_csv(first)
     assert list(rows) == ["response", "claim", "text", "label", "probability", "batch"]
     assert rows["response"].nunique() == 8
     filled(first, truth)
     sheets = ["--labels", str(first)]
     more = ("--choose", "20,unit=claim", "--choose", f"sheet={second}")
-    assert invoke("estimate", str(data), *sheets, *more).exit_code == 0
+    invoke("estimate", str(data), *sheets, *more)
     rows = pd.read_csv(second)
     assert (len(rows), set(rows["batch"])) == (20, {2})
     filled(second, truth)
     result = invoke("estimate", str(data), *sheets, "--labels", str(second), "--json")
-    assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
     row = found["tables"]["estimates"][0]
     assert row["n_labelled"] == 8 * 6 + 20
@@ -176,18 +175,14 @@ def test_of_few_claims_there_is_a_sheet_and_no_plan() -> None:
 def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     table = drawn()
     bare = table.drop(columns="label")
-    with pytest.raises(InputError, match="no claim has a label; choose some"):
-        estimate(bare)
+    refused("no claim has a label; choose some", estimate, bare)
     with pytest.raises(InputError, match="no claim has a label that counts; choose some"):
         estimate(table.assign(label="irrelevant"))
-    with pytest.raises(InputError, match=r"choose` 400: .* has 40 responses without a label"):
-        estimate(bare, choose=400)
+    refused(r"choose` 400: .* has 40 responses without a label", estimate, bare, choose=400)
     with pytest.raises(InputError, match=r"choose` 1: .* has a label of every claim"):
         estimate(table.assign(label=1), choose=1, unit="claim")
-    with pytest.raises(InputError, match="mean-shares"):
-        estimate(table, quantities="mean-shares")
-    with pytest.raises(InputError, match="minutes` 1: give two numbers"):
-        estimate(bare, choose=3, minutes=[1.0])
+    refused("mean-shares", estimate, table, quantities="mean-shares")
+    refused("minutes` 1: give two numbers", estimate, bare, choose=3, minutes=[1.0])
     sheet = tmp_path / "sheet.csv"
     with pytest.raises(InputError, match="row 2: claim 'c1' of response 'r0' stands before"):
         estimate(bare.assign(claim="c1"), labels=[str(sheet)])
@@ -196,11 +191,9 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="line 2: the table has no claim 'c9' of response 'r1'"):
         estimate(bare, labels=[str(sheet)])
     pd.DataFrame({**rows, "claim": ["c1"]}).to_csv(sheet, index=False)
-    with pytest.raises(InputError, match="claim 'c1' of response 'r1' is labelled already"):
-        estimate(table, labels=[str(sheet)])
+    refused("claim 'c1' of response 'r1' is labelled already", estimate, table, labels=[str(sheet)])
     pd.DataFrame({**rows, "claim": ["c1"], "probability": [0.0]}).to_csv(sheet, index=False)
-    with pytest.raises(InputError, match="probability of being drawn is 0"):
-        estimate(bare, labels=[str(sheet)])
+    refused("probability of being drawn is 0", estimate, bare, labels=[str(sheet)])
     pd.DataFrame({**rows, "claim": ["c1"], "label": [""]}).to_csv(sheet, index=False)
     found = estimate(bare, labels=[str(sheet)], choose=2)
     assert any("no row has a label yet" in each for each in found.sentences)

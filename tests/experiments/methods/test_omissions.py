@@ -113,7 +113,6 @@ def test_a_response_that_says_all_has_more_recall(tmp_path: Path) -> None:
     path = tmp_path / "graphs.jsonl"
     write_fact_graphs([silent, full, FactGraph("bare", (Atom("a"),))], path)
     result = invoke("omissions", str(path), "--json")
-    assert result.exit_code == 0, result.output
     document = json.loads(result.stdout)
     rows = {row["response"]: row for row in document["tables"]["responses"]}
     assert rows["silent"]["recall"] < rows["full"]["recall"]

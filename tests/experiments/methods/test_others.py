@@ -403,7 +403,6 @@ def test_all_tools_are_in_one_table(tmp_path: Path) -> None:
         *(option for file in files for option in ("--with", str(file))),
         *("--set", "bootstrap=20,resamples=99", "--json"),
     )
-    assert result.exit_code == 0, result.output
     document = json.loads(result.stdout)
     rows = {row["model"]: row for row in document["tables"]["tools"]}
     assert list(rows)[:3] == ["factreasoner", "factreasoner-2", "factscore"]
@@ -461,7 +460,6 @@ def test_tools_are_scored_on_the_claims_that_all_judged(tmp_path: Path) -> None:
         *("score", str(tmp_path / "labelled.jsonl"), "--with", str(good), "--with", str(poor)),
         *("--set", "bootstrap=20,resamples=199", "--json"),
     )
-    assert result.exit_code == 0, result.output
     document = json.loads(result.stdout)
     rows = {row["model"]: row for row in document["tables"]["scores"]}
     assert set(rows) == {"factscore", "factscore-2"}
@@ -493,13 +491,11 @@ def test_tools_are_scored_on_the_claims_that_all_judged(tmp_path: Path) -> None:
 
 
 def test_a_table_of_numbers_has_no_claims_to_align(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="responses with claims"):
-        score([{"p": 0.5, "label": 1}], beside=["x.json"])
+    refused("responses with claims", score, [{"p": 0.5, "label": 1}], beside=["x.json"])
     path = tmp_path / "g.jsonl"
     write_fact_graphs(labelled(2), path)
     graph = FactGraph("r0", (Atom("a1", "It rains.", label=True),))
-    with pytest.raises(InputError, match="no verdicts"):
-        score([graph], beside=[path])
+    refused("no verdicts", score, [graph], beside=[path])
 
 
 def test_what_each_cost_is_told_where_a_file_says_it(tmp_path: Path) -> None:
