@@ -113,12 +113,9 @@ def load(name: str, **options: Any) -> Dataset:
     content = _content(name, ".jsonl")
     records = decode_lines(content.decode("utf-8"), f"dataset {name}")
     if name == "factcheck-bench":
-        from factormodels.datasets.factcheck_file import record_from_object
         from factormodels.io.published.factcheck_bench import graph_from_record
 
-        graphs = tuple(
-            graph_from_record(record_from_object(obj), options.get("stances")) for _, obj in records
-        )
+        graphs = tuple(graph_from_record(obj, options.get("stances")) for _, obj in records)
     elif name == "factscore":
         from factormodels.datasets.factscore_file import graph_from_object
 
@@ -137,7 +134,7 @@ CLAIM_WINDOW = 3
 def with_claim_relations(dataset: Dataset) -> tuple[FactGraph, ...]:
     """A dataset's responses with what the lexical model says of claims near each other.
 
-    Their texts are not embedded; `derive_claim_relations` made the relations of these. Neutral ones
+    Their texts are not embedded; `derive` made the relations of these. Neutral ones
     are left out.
 
     Raises:

@@ -35,7 +35,7 @@ from factormodels.io.published.factscore import LABELS
 _UNITS = 10_000
 
 _SOURCE = {"relation_model": "lexical", "retriever": "BM25 on Wikipedia", "top_k": 5}
-"""What made the evidence: `derive_factscore`, and the owner of the passages."""
+"""What made the evidence: `derive`, and the owner of the passages."""
 
 _KINDS = (RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL)
 
@@ -87,7 +87,7 @@ def parse_derived(obj: Any, source: str | os.PathLike[str], line: int | None) ->
         return graph_from_object(obj)
     except (IndexError, KeyError, TypeError, ValueError) as error:
         raise InputError(
-            f"{location(source, line)}: this is no biography as derive_factscore writes it "
+            f"{location(source, line)}: this is no biography as `derive factscore` writes it "
             f"({error!r}); derive it anew"
         ) from None
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from factormodels import datasets
-from factormodels.datasets.derive_claim_relations import derive, main
+from factormodels.datasets.derive import main
 from factormodels.extraction.relation_models.lexical import LexicalRelations
 from factormodels.extraction.stages.claim_relations import claim_pairs, with_judged_claims
 from factormodels.io.published.factscore import parse_factscore_record
@@ -45,7 +45,7 @@ def test_they_are_what_the_lexical_model_says_of_the_texts(tmp_path: Path) -> No
     path = tmp_path / "ChatGPT.jsonl"
     path.write_text(json.dumps(record) + "\n")
     out = tmp_path / "claims.jsonl"
-    assert main(["factscore", str(path), str(out)]) == 0
+    assert main(["factscore-claims", str(path), str(out)]) == 0
     graph = parse_factscore_record(record, path, 1)
     judged = with_judged_claims(graph, LexicalRelations(), claim_pairs(graph, 3))
     expected = [
@@ -59,7 +59,6 @@ def test_they_are_what_the_lexical_model_says_of_the_texts(tmp_path: Path) -> No
     assert "Ulm" not in out.read_text()
 
 
-def test_what_is_not_embedded_is_refused(tmp_path: Path) -> None:
+def test_what_is_not_embedded_is_refused() -> None:
     demonstration = datasets.load("demonstration")
     refused("not embedded.*factscore, selfcheck", datasets.with_claim_relations, demonstration)
-    refused("'x' is not one of", derive, "x", tmp_path / "a", tmp_path / "b")

@@ -17,8 +17,7 @@ import pytest
 
 from factormodels import datasets
 from factormodels.claims import Atom, Context, RelationKind
-from factormodels.datasets import derive_factscore, derive_selfcheck
-from factormodels.datasets.derive_factcheck_bench import derive, main
+from factormodels.datasets import derive
 from factormodels.encodings import ENCODINGS
 from factormodels.fact_graph import FactGraph
 from factormodels.io.fact_graph_json import fact_graph_text
@@ -195,7 +194,7 @@ def test_the_stances_of_factcheck_bench_are_an_option() -> None:
 
 def test_factcheck_bench_is_what_the_script_derives(shared_data: Path, tmp_path: Path) -> None:
     out = tmp_path / "derived.jsonl"
-    assert derive(raw_file(shared_data), out) == 94
+    assert derive.factcheck_bench(raw_file(shared_data), out) == 94
     assert out.read_bytes() == EMBEDDED.read_bytes()
 
 
@@ -213,7 +212,7 @@ def test_factscore_is_what_the_script_derives(shared_data: Path, tmp_path: Path)
     folder = shared_data / "factscore_chatgpt"
     passages, out = tmp_path / "passages.jsonl", tmp_path / "derived.jsonl"
     passages.write_bytes(gzip.decompress((folder / "passages_bm25.jsonl.gz").read_bytes()))
-    assert derive_factscore.derive(folder / "ChatGPT.jsonl", passages, out) == 157
+    assert derive.factscore(folder / "ChatGPT.jsonl", passages, out) == 157
     assert out.read_bytes() == (DATA / "factscore.jsonl").read_bytes()
 
 
@@ -242,7 +241,7 @@ def test_selfcheck_is_the_published_file_without_its_text(
 ) -> None:
     raw = shared_data / "selfcheck" / "selfcheck_wikibio.jsonl"
     out = tmp_path / "derived.jsonl"
-    assert derive_selfcheck.derive(raw, out) == 119
+    assert derive.selfcheck(raw, out) == 119
     assert out.read_bytes() == (DATA / "selfcheck.jsonl").read_bytes()
     records = [json.loads(line) for line in raw.read_text(encoding="utf-8").splitlines()]
     for graph, record in zip(datasets.load("selfcheck").graphs, records, strict=True):
@@ -268,19 +267,19 @@ def test_selfcheck_holds_labels_and_votes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("script", "n_raw", "record", "said"),
+    ("dataset", "n_raw", "record", "said"),
     [
-        (main, 1, '{"response": "x"}', "the key 'sentences' is missing"),
-        (derive_selfcheck.main, 1, '{"annotation": []}', "key 'responses': None is"),
-        (derive_factscore.main, 2, '{"output": "x"}', "the key 'annotations' is missing"),
+        ("factcheck-bench", 1, '{"response": "x"}', "the key 'sentences' is missing"),
+        ("selfcheck", 1, '{"annotation": []}', "key 'responses': None is"),
+        ("factscore", 2, '{"output": "x"}', "the key 'annotations' is missing"),
     ],
 )
 def test_no_script_writes_anything_from_a_bad_file(
-    script: Any, n_raw: int, record: str, said: str, tmp_path: Path, capsys: Any
+    dataset: str, n_raw: int, record: str, said: str, tmp_path: Path, capsys: Any
 ) -> None:
     raw, out = tmp_path / "raw.jsonl", tmp_path / "out.jsonl"
     raw.write_text(f"{record}\n", encoding="utf-8")
-    assert script([str(raw)] * n_raw + [str(out)]) == 2
+    assert derive.main([dataset, *[str(raw)] * n_raw, str(out)]) == 2
     assert f"raw.jsonl, line 1: {said}" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["raw.jsonl"]
 
@@ -290,7 +289,7 @@ def test_the_script_reports_what_it_wrote(
 ) -> None:
     raw, out = tmp_path / "raw.jsonl", tmp_path / "out.jsonl"
     raw.write_text('{"response": "x", "sentences": {}}\n', encoding="utf-8")
-    assert main([str(raw), str(out)]) == 0
+    assert derive.main(["factcheck-bench", str(raw), str(out)]) == 0
     assert capsys.readouterr().out == f"{out}: 1 responses\n"
     assert json.loads(out.read_text(encoding="utf-8"))["claims"] == []
 

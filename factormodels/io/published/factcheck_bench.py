@@ -14,8 +14,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Any
+from typing import Any, TypedDict
 
 from factormodels.claims import Atom, Context, Relation
 from factormodels.errors import InputError
@@ -24,7 +23,7 @@ from factormodels.io.json_records import (
     as_object,
     as_text,
     list_field,
-    location,
+    record_at,
     shown,
     text_field,
 )
@@ -37,49 +36,37 @@ from factormodels.io.published.stances import (
 )
 from factormodels.variants import normalised_text
 
-FACTUAL = "factual"
+_FACTUAL = "factual"
 """The check-worthiness of an ordinary claim; "opinion" and "not_a_claim" are the others."""
 
 _ANNOTATIONS = {True: "true", False: "false", None: "unknown"}
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedPassage:
-    """One passage as retrieved for one claim.
-
-    Attributes:
-        id: name of the evidence in its response: e1, e2, ...
-        passage: id of the passage, the context of the fact graph.
-        stance: what the annotator said of passage and claim; None where nobody judged them.
-    """
-
-    id: str
-    passage: str
-    stance: str | None
+class _CheckWorthiness(TypedDict, total=False):
+    checkworthiness: str
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class FactcheckClaim(_CheckWorthiness):
     """One claim of a response, without its text.
 
     Attributes:
         id: name of the claim in its response, the atom of the fact graph: a1, a2, ...
         sentence: index of its sentence in the response, from 1.
         label: the human judgement; None where it is "unknown".
-        checkworthiness: "factual", "opinion" or "not_a_claim".
-        evidence: what was retrieved for it, in order.
+        checkworthiness: "opinion" or "not_a_claim"; absent from ordinary, factual claims.
+        evidence: what was retrieved for it, in order: the evidence's name in its response (e1, e2,
+            ...), the id of the passage, and what the annotator said of passage and claim, None
+            where nobody judged them.
     """
 
     id: str
     sentence: int
     label: bool | None
-    checkworthiness: str
-    evidence: tuple[JudgedPassage, ...]
+    evidence: list[tuple[str, str, str | None]]
 
 
-@dataclass(frozen=True, slots=True)
-class FactcheckRecord:
-    """One response of Factcheck-Bench without any text.
+class FactcheckRecord(TypedDict):
+    """One response of Factcheck-Bench without any text, as the embedded file has it on a line.
 
     Attributes:
         id: name of the response: fcb-001, fcb-002, ... by line.
@@ -93,8 +80,8 @@ class FactcheckRecord:
     id: str
     factual: bool | None
     sentences: int
-    passages: Mapping[str, str | None]
-    claims: tuple[Claim, ...]
+    passages: dict[str, str | None]
+    claims: list[FactcheckClaim]
 
 
 @dataclass(frozen=True)
@@ -140,30 +127,30 @@ def graph_from_record(
     """
     relation_of = resolve_stances(mapping)
     texts = texts or FactcheckTexts()
-    retrieved_for: dict[str, list[str]] = {passage: [] for passage in record.passages}
+    retrieved_for: dict[str, list[str]] = {passage: [] for passage in record["passages"]}
     relations: list[Relation] = []
-    for claim in record.claims:
+    for claim in record["claims"]:
         stances: dict[str, list[str]] = {}
-        for evidence in claim.evidence:
-            if claim.id not in retrieved_for[evidence.passage]:
-                retrieved_for[evidence.passage].append(claim.id)
-            if evidence.stance is not None:
-                stances.setdefault(evidence.passage, []).append(evidence.stance)
+        for _, passage, stance in claim["evidence"]:
+            if claim["id"] not in retrieved_for[passage]:
+                retrieved_for[passage].append(claim["id"])
+            if stance is not None:
+                stances.setdefault(passage, []).append(stance)
         for passage, given in stances.items():
-            relation = relation_from_stances(passage, claim.id, given, relation_of)
+            relation = relation_from_stances(passage, claim["id"], given, relation_of)
             if relation is not None:
                 relations.append(relation)
     return FactGraph(
-        id=record.id,
+        id=record["id"],
         atoms=tuple(
             Atom(
-                id=claim.id,
-                text=texts.claims.get(claim.id, ""),
-                label=claim.label,
-                annotation=_ANNOTATIONS[claim.label],
-                sentence=claim.sentence,
+                id=claim["id"],
+                text=texts.claims.get(claim["id"], ""),
+                label=claim["label"],
+                annotation=_ANNOTATIONS[claim["label"]],
+                sentence=claim["sentence"],
             )
-            for claim in record.claims
+            for claim in record["claims"]
         ),
         contexts=tuple(
             Context(
@@ -173,7 +160,7 @@ def graph_from_record(
                 retrieved_for=tuple(retrieved_for[passage]),
                 key=key,
             )
-            for passage, key in record.passages.items()
+            for passage, key in record["passages"].items()
         ),
         relations=tuple(relations),
         query=texts.query,
@@ -183,24 +170,23 @@ def graph_from_record(
 
 
 def _metadata(record: FactcheckRecord) -> dict[str, Any]:
-    evidence = [item for claim in record.claims for item in claim.evidence]
+    claims = record["claims"]
+    stances = [stance for claim in claims for _, _, stance in claim["evidence"]]
     unjudged = [
-        claim.id
-        for claim in record.claims
-        if claim.evidence and all(item.stance is None for item in claim.evidence)
+        claim["id"]
+        for claim in claims
+        if claim["evidence"] and all(stance is None for _, _, stance in claim["evidence"])
     ]
     not_factual = {
-        claim.id: claim.checkworthiness
-        for claim in record.claims
-        if claim.checkworthiness != FACTUAL
+        claim["id"]: claim["checkworthiness"] for claim in claims if "checkworthiness" in claim
     }
     metadata: dict[str, Any] = {
-        "sentences": record.sentences,
-        "evidence": len(evidence),
-        "stances": sum(item.stance is not None for item in evidence),
+        "sentences": record["sentences"],
+        "evidence": len(stances),
+        "stances": sum(stance is not None for stance in stances),
     }
-    if record.factual is not None:
-        metadata["factual"] = record.factual
+    if record["factual"] is not None:
+        metadata["factual"] = record["factual"]
     if unjudged:
         metadata["claims_without_stances"] = unjudged
     if not_factual:
@@ -264,15 +250,14 @@ def split_record(
         InputError: if the line is malformed: a key missing or of another type, lists of unequal
             length in a sentence, an unknown label or stance.
     """
-    where = location(source, line)
-    value = as_object(obj, where)
+    value, where = record_at(obj, source, line)
     query = text_field(value, "prompt", where, "")
     response = text_field(value, "response", where)
     if "sentences" not in value:
         raise InputError(f"{where}: the key 'sentences' is missing; add it")
     sentences = as_object(value["sentences"], f"{where}: key 'sentences'")
     pool = _Passages()
-    claims: list[Claim] = []
+    claims: list[FactcheckClaim] = []
     claim_texts: dict[str, str] = {}
     for number, (name, sentence) in enumerate(sentences.items(), start=1):
         place = f"{where}: {name}"
@@ -285,8 +270,8 @@ def split_record(
         id=f"fcb-{line:03d}",
         factual=_verdict(value.get("response_factuality"), where),
         sentences=len(sentences),
-        passages=MappingProxyType(pool.keys),
-        claims=tuple(claims),
+        passages=pool.keys,
+        claims=claims,
     )
     return record, FactcheckTexts(query, response, claim_texts, pool.texts, pool.links)
 
@@ -369,7 +354,7 @@ def _rows(sentence: Mapping[str, Any], where: str) -> list[tuple[str, dict[str, 
 
 def _claim(
     claim_id: str, sentence: int, columns: Mapping[str, Any], where: str, pool: _Passages
-) -> Claim:
+) -> FactcheckClaim:
     label = columns["claims_factuality_label"]
     # 1 and 0 equal True and False, but the release writes only the latter.
     if not (isinstance(label, bool) or label == "unknown"):
@@ -386,7 +371,7 @@ def _claim(
                 f"{where}: key {key!r} has {len(column)} entries for {len(texts)} passages; "
                 "give one per passage, or none"
             )
-    evidence = []
+    evidence: list[tuple[str, str, str | None]] = []
     for text, stance, link in zip(texts, stances, links, strict=True):
         if stance is not None and (not isinstance(stance, str) or stance not in DEFAULT_STANCES):
             raise InputError(
@@ -395,11 +380,13 @@ def _claim(
             )
         passage_text = as_text(text, f"{where}: key 'auto_evidence'")
         address = as_text(link, f"{where}: key 'auto_evidence_url'") if link is not None else ""
-        evidence.append(JudgedPassage(*pool.add(passage_text, address), stance))
-    return Claim(
-        id=claim_id,
-        sentence=sentence,
-        label=label if isinstance(label, bool) else None,
-        checkworthiness=text_field(columns, "claim_checkworthiness", where, FACTUAL),
-        evidence=tuple(evidence),
-    )
+        evidence.append((*pool.add(passage_text, address), stance))
+    worth = text_field(columns, "claim_checkworthiness", where, _FACTUAL)
+    told: _CheckWorthiness = {} if worth == _FACTUAL else {"checkworthiness": worth}
+    return {
+        "id": claim_id,
+        "sentence": sentence,
+        "label": label if isinstance(label, bool) else None,
+        **told,
+        "evidence": evidence,
+    }

@@ -237,7 +237,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "factscore-derived",
         "FActScore's biographies with relations, without texts",
-        "factormodels.datasets.derive_factscore",
+        "factormodels.datasets.derive",
         "responses",
         ("atoms", "passages", "evidence", "between"),
         ("id", "categories", "sentences", "atoms", "passages", "evidence", "between", "texts"),

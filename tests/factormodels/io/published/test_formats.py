@@ -127,7 +127,7 @@ def test_biographies_that_were_derived_are_read_with_their_figures(tmp_path: Pat
     assert text_match(graph) is None
     for damage in ({"evidence": [[1]]}, {"atoms": [[1, "X"]]}, {"texts": [1, 2]}):
         path = written(tmp_path, lines(DERIVED | damage))
-        with pytest.raises(InputError, match="this is no biography as derive_factscore"):
+        with pytest.raises(InputError, match="this is no biography as `derive factscore`"):
             read_many(path)
 
 
