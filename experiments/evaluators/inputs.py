@@ -16,7 +16,8 @@ from experiments.settings.inputs import graphs_of, is_dataset, read_graphs
 from factormodels.errors import InputError, nearest, unknown_name
 from factormodels.fact_graph import FactGraph
 from factormodels.io.arrow_files import is_binary_table
-from factormodels.io.files import read_bytes, text_of
+from factormodels.io.files import read_text
+from factormodels.io.guarded_opening import decoded, read_whole
 from factormodels.io.json_records import record_id, shown
 from factormodels.io.published.formats import format_of
 from factormodels.io.reading import items_of
@@ -339,7 +340,7 @@ def _read(source: Path, columns: ResponseSettings) -> tuple[Sequence[FactGraph],
         return _without_columns(read_graphs(source), source, columns)
     if source.is_dir() and source != STANDARD_INPUT and not holds_binary_tables(source):
         return _without_columns(_texts_of_folder(source), source, columns)
-    content = b"" if source.is_dir() else read_bytes(source)
+    content = b"" if source.is_dir() else read_whole(source)
     name = "standard input" if source == STANDARD_INPUT else str(source)
     is_binary = is_binary_table(content) or is_workbook(content)
     if source == STANDARD_INPUT and is_binary:
@@ -348,7 +349,7 @@ def _read(source: Path, columns: ResponseSettings) -> tuple[Sequence[FactGraph],
         )
     if source.is_dir() or is_binary:
         return _of_table(read_table(source), columns)
-    text = text_of(content, name)
+    text = decoded(content, name)
     if not text.strip():
         raise InputError(f"{name}: it is empty; give the text of a response")
     plain = source.with_suffix("") if source.suffix == ".gz" else source
@@ -449,7 +450,7 @@ def _texts_of_folder(folder: Path) -> list[FactGraph]:
     )
     graphs = []
     for path in paths:
-        text = text_of(read_bytes(path), path).strip()
+        text = read_text(path).strip()
         if not text:
             raise InputError(f"{path}: it is empty; give the text of a response or drop the file")
         name = path.relative_to(folder).with_suffix("").as_posix()

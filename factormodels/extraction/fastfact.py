@@ -24,7 +24,7 @@ from factormodels.extraction.preverification import (
 from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.stages.asking import identity_of
-from factormodels.extraction.stages.assessors import Verdict, assess, get_assessor
+from factormodels.extraction.stages.assessors import Verdict, assess, assessor_facts, get_assessor
 from factormodels.extraction.stages.queries import build_query
 from factormodels.extraction.stages.retrieval import with_contexts
 from factormodels.fact_graph import FactGraph
@@ -256,20 +256,11 @@ def fastfact_stage(
             "failures": [list(failure) for failure in failures],
             "unread": [list(line) for line in found.extraction.unread],
         }
-        judged = {
-            "model": model.name,
-            "prompt": verifier,
-            "verdicts": {
-                atom: {
-                    "label": one["verdict"],
-                    "probability": one["confidence"],
-                    "p": found.p_true[atom],
-                }
-                for atom, one in claims.items()
-                if one["verdict"]
-            },
-            "missing": [[atom, one["missing"]] for atom, one in claims.items() if one["missing"]],
-        }
+        verdicts = [
+            Verdict(atom, one["verdict"], one["confidence"], found.p_true[atom], one["missing"])
+            for atom, one in claims.items()
+        ]
+        judged = assessor_facts(get_assessor(_ASSESSOR), model, verdicts)
         return replace(
             found.graph,
             metadata={

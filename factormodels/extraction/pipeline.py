@@ -14,7 +14,7 @@ from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.stages import atomizer, queries, reviser, summariser
 from factormodels.extraction.stages.asking import identity_of
-from factormodels.extraction.stages.assessors import assess, get_assessor
+from factormodels.extraction.stages.assessors import assess, assessor_facts, get_assessor
 from factormodels.extraction.stages.duplicates import METADATA_KEY as DUPLICATES_KEY
 from factormodels.extraction.stages.relations import LEAST_PROBABILITY, with_relations
 from factormodels.extraction.stages.relations import METADATA_KEY as RELATIONS_KEY
@@ -188,17 +188,7 @@ def assessor_stage(names: Sequence[str], model: LanguageModel) -> Stage:
     def stage(graph: FactGraph) -> FactGraph:
         facts = {}
         for assessor in assessors:
-            found = assess(graph, assessor, model)
-            facts[assessor.name] = {
-                "model": model.name,
-                "prompt": identity_of(assessor.prompt, prompts_of(model)),
-                "verdicts": {
-                    one.atom: {"label": one.label, "probability": one.probability, "p": one.p_true}
-                    for one in found
-                    if not one.missing
-                },
-                "missing": [[one.atom, one.missing] for one in found if one.missing],
-            }
+            facts[assessor.name] = assessor_facts(assessor, model, assess(graph, assessor, model))
         recorded = graph.metadata.get(ASSESSORS_KEY, {})
         return replace(graph, metadata={**graph.metadata, ASSESSORS_KEY: {**recorded, **facts}})
 

@@ -425,18 +425,19 @@ class Threshold:
     upper: float
 
 
+_LEVEL, _CANDIDATES = 0.95, 20
+"""Confidence that no more than the target is wrong, and how many thresholds are tried."""
+
+
 def choose_threshold(
     confidence: Sequence[float],
     correct: Sequence[bool],
     target_error: float,
-    *,
-    level: float = 0.95,
-    candidates: int = 20,
 ) -> Threshold:
     """Lowest threshold at which few of the skipped claims are wrong, for certain enough.
 
-    The bound is Clopper and Pearson's at level 1 - (1 - level) / candidates for each candidate, so
-    that it holds for the one that is chosen. Candidates are quantiles of the confidences. Claims
+    The bound is Clopper and Pearson's, at a level for each of the candidates at which it holds with
+    95 % for the one that is chosen. Candidates are 20 quantiles of the confidences. Claims
     are taken to be right or wrong independently of each other: claims of one response are not, so
     give claims of many responses, few of each.
 
@@ -444,8 +445,6 @@ def choose_threshold(
         confidence: of the definite labels of claims whose truth is known.
         correct: whether each label is right.
         target_error: largest share of wrong labels among skipped claims, in (0, 1).
-        level: confidence that the share is not above the target.
-        candidates: how many thresholds are tried.
 
     Raises:
         InputError: if lengths differ, a number is out of range, or there is nothing to learn from.
@@ -455,24 +454,21 @@ def choose_threshold(
             f"{len(confidence)} confidences and {len(correct)} labels were given; give as many of "
             "each, and at least one"
         )
-    for name, value in (("target_error", target_error), ("level", level)):
-        if not 0.0 < value < 1.0:
-            raise InputError(f"{name} is {value}; give a number between 0 and 1")
-    if candidates < 1:
-        raise InputError(f"{candidates} candidates were requested; give 1 or more")
+    if not 0.0 < target_error < 1.0:
+        raise InputError(f"target_error is {target_error}; give a number between 0 and 1")
     for value in confidence:
         if not 0.0 <= value <= 1.0:
             raise InputError(f"the confidence {value} is not between 0 and 1; correct it")
     from scipy.stats import beta
 
     ranked = sorted(confidence)
-    places = (math.ceil(len(ranked) * part / candidates) for part in range(candidates))
+    places = (math.ceil(len(ranked) * part / _CANDIDATES) for part in range(_CANDIDATES))
     # Just below a quantile, so that claims with that very confidence skip.
     tried = sorted({math.nextafter(ranked[place], -1.0) for place in places if place < len(ranked)})
     for value in tried:
         skipped = [right for c, right in zip(confidence, correct, strict=True) if c > value]
         wrong = len(skipped) - sum(skipped)
-        share = 1.0 - (1.0 - level) / len(tried)
+        share = 1.0 - (1.0 - _LEVEL) / len(tried)
         upper = (
             float(beta.ppf(share, wrong + 1, len(skipped) - wrong)) if wrong < len(skipped) else 1.0
         )
@@ -482,10 +478,7 @@ def choose_threshold(
 
 
 def _request(prompt: PromptTemplate, chunk: Chunk, query: str, response: str) -> Request:
-    listed = "\n".join(
-        f"{number}: {sentence}" for number, sentence in enumerate(chunk.sentences, chunk.first)
-    )
-    texts = {"question": query, "response": response, "sentences": listed}
+    texts = {"question": query, "response": response, "sentences": chunk.numbered}
     return Request(
         messages=prompt.render(**{name: texts[name] for name in prompt.slots}),
         prompt=prompt.identity,

@@ -18,7 +18,13 @@ from factormodels.extraction.prompts.replaced import prompts_of
 from factormodels.extraction.retrieval.base import Retriever
 from factormodels.extraction.retrieval.web import WebRetriever
 from factormodels.extraction.stages.asking import Question, ask_all, identity_of, text_at
-from factormodels.extraction.stages.assessors import Assessor, Verdict, assess, unsupported_as
+from factormodels.extraction.stages.assessors import (
+    Assessor,
+    Verdict,
+    assess,
+    assessor_facts,
+    unsupported_as,
+)
 from factormodels.fact_graph import FactGraph
 from factormodels.recorded_verdicts import ASSESSORS_KEY
 
@@ -192,21 +198,8 @@ def safe_stage(
         by_id = dict(zip(graph.atom_ids, found, strict=True))
         prompts = prompts_of(model)
         facts = {
-            "model": model.name,
-            "prompt": identity_of(VERDICT.prompt, prompts),
+            **assessor_facts(VERDICT, model, (one.verdict for one in found)),
             "prompts": [identity_of(name, prompts) for name in PROMPTS],
-            "verdicts": {
-                atom: {
-                    "label": one.verdict.label,
-                    "probability": one.verdict.probability,
-                    "p": one.verdict.p_true,
-                }
-                for atom, one in by_id.items()
-                if not one.verdict.missing
-            },
-            "missing": [
-                [atom, one.verdict.missing] for atom, one in by_id.items() if one.verdict.missing
-            ],
             "claims": {
                 atom: {"text": one.text, "queries": list(one.queries)}
                 for atom, one in by_id.items()

@@ -103,7 +103,6 @@ def judge_own_claims(
     graph: FactGraph,
     model: LanguageModel,
     *,
-    questioner: LanguageModel | None = None,
     settings: Sequence[str] = tuple(SETTINGS),
     top_logprobs: int = _TOP_LOGPROBS,
     concurrency: int = MOST_WAITING,
@@ -115,8 +114,7 @@ def judge_own_claims(
 
     Args:
         graph: the claims; its topic, or else its query, tells what they are about.
-        model: the model that wrote the response.
-        questioner: the model that makes questions and answers from claims; None: the same model.
+        model: the model that wrote the response; it makes the questions too.
         settings: names of `SETTINGS`.
         top_logprobs: alternatives per token that are asked for; 0 asks for no log-probabilities.
         concurrency: most calls that wait for the model at a time.
@@ -130,7 +128,7 @@ def judge_own_claims(
     topic = graph.topic or graph.query
     pairs: list[tuple[str, str] | Failure | None] = [None] * len(graph.atoms)
     if any(setting.needs_pair for setting in wanted):
-        pairs = [*_pairs(graph.atoms, topic, questioner or model)]
+        pairs = [*_pairs(graph.atoms, topic, model)]
     questions = [
         (setting, atom, pair)
         for atom, pair in zip(graph.atoms, pairs, strict=True)

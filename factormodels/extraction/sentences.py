@@ -32,6 +32,12 @@ class Chunk:
         return " ".join(self.sentences)
 
     @property
+    def numbered(self) -> str:
+        """The sentences, a line each, with their numbers in the response."""
+        numbers = enumerate(self.sentences, self.first)
+        return "\n".join(f"{number}: {sentence}" for number, sentence in numbers)
+
+    @property
     def can_be_halved(self) -> bool:
         """Whether it has more than one sentence."""
         return len(self.sentences) > 1

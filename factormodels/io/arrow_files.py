@@ -74,15 +74,12 @@ def undamaged(source: object, mend: str) -> Iterator[None]:
         raise InputError(f"{source}: it is damaged ({reason}); {mend}") from None
 
 
-def arrow_records(
-    content: bytes, source: Source, mend: str = "save it again"
-) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
+def arrow_records(content: bytes, source: Source) -> tuple[tuple[str, ...], list[dict[str, Any]]]:
     """The columns and the rows, of Python's own values, that the bytes of a file hold.
 
     Args:
         content: the bytes, of which `is_binary_table` is true.
         source: their file, for messages.
-        mend: what to do about a damaged one.
 
     Raises:
         InputError: if they are damaged, name two columns alike, unpack to more than is allowed, or
@@ -92,7 +89,7 @@ def arrow_records(
 
     rows: list[dict[str, Any]] = []
     taken = 0
-    with undamaged(source, mend):
+    with undamaged(source, "save it again"):
         schema, batches = _opened(pa.BufferReader(content), content)
         names = tuple(schema.names)
         for name, times in Counter(names).items():

@@ -12,8 +12,7 @@ from typing import Any
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
 from factormodels.io.claim_records import ClaimRecord, Setting
-from factormodels.io.files import read_bytes
-from factormodels.io.guarded_opening import exists
+from factormodels.io.guarded_opening import exists, read_whole
 from factormodels.io.json_records import location, shown
 from factormodels.io.json_text import element_line
 from factormodels.io.published.factscore import AtomPassages
@@ -126,7 +125,7 @@ def check_file(path: Path, known: Format | None = None) -> FileReport:
     content: Content
     text = ""
     try:
-        encoded = read_bytes(path)
+        encoded = read_whole(path)
         if is_binary(encoded):
             content = binary_records(encoded, path)
         else:

@@ -16,28 +16,9 @@ def read_text(path: str | os.PathLike[str]) -> str:
     """Text of a UTF-8 file, unpacked if it is compressed with gzip; `-` is standard input.
 
     Raises:
-        InputError: as `read_bytes` does, or if it is not UTF-8.
+        InputError: as `read_whole` does, or if it is not UTF-8.
     """
-    return text_of(read_bytes(path), path)
-
-
-def text_of(content: bytes, path: str | os.PathLike[str]) -> str:
-    """Text of the content of a UTF-8 file, without a byte order mark.
-
-    Raises:
-        InputError: if it is not UTF-8.
-    """
-    return decoded(content, path)
-
-
-def read_bytes(path: str | os.PathLike[str]) -> bytes:
-    """Content of a file, unpacked if it is compressed with gzip; `-` is standard input.
-
-    Raises:
-        InputError: if there is no such file, it is no regular one, it cannot be read or unpacked,
-            or is larger than `factormodels.io.guarded_opening.size_limit` allows.
-    """
-    return read_whole(path)
+    return decoded(read_whole(path), path)
 
 
 @contextmanager

@@ -49,13 +49,7 @@ def decode(text: str, source: str | os.PathLike[str], line: int | None = None) -
     if not text.strip():
         raise InputError(f"{where}: there is nothing in it; give a JSON object")
     try:
-        return json.loads(
-            text,
-            parse_constant=_refuse_constant,
-            parse_float=_finite,
-            parse_int=_whole,
-            object_pairs_hook=_without_repeats,
-        )
+        return _STRICT.decode(text)
     except json.JSONDecodeError as error:
         place = "" if line is not None else f"line {error.lineno}, "
         raise InputError(
@@ -105,12 +99,6 @@ def decode_elements(
     An element that is refused is passed over; where the text is not JSON at all, the rest cannot
     be told apart and the error is the last of what is yielded.
     """
-    strict = json.JSONDecoder(
-        parse_constant=_refuse_constant,
-        parse_float=_finite,
-        parse_int=_whole,
-        object_pairs_hook=_without_repeats,
-    )
     at, line, counted = _next_word(text, text.index("[") + 1), 1, 0
     while True:
         line, counted = line + text.count("\n", counted, at), at
@@ -120,7 +108,7 @@ def decode_elements(
                 yield line, _not_json(text, rest, source, "Extra data")
             return
         try:
-            value, end = strict.raw_decode(text, at)
+            value, end = _STRICT.raw_decode(text, at)
             yield line, value
         except (_Refused, _RefusedNumber) as error:
             yield line, InputError(f"{location(source, line)}: {error}")
@@ -277,3 +265,11 @@ def _place_of(digits: str, text: str, line: int | None) -> str:
             row = text.count("\n", 0, match.start()) + 1
             return f"column {column}: " if line is not None else f"line {row}, column {column}: "
     return ""
+
+
+_STRICT = json.JSONDecoder(
+    parse_constant=_refuse_constant,
+    parse_float=_finite,
+    parse_int=_whole,
+    object_pairs_hook=_without_repeats,
+)

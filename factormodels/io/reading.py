@@ -17,7 +17,7 @@ from factormodels.io.json_records import location, shown
 from factormodels.io.json_text import decode
 from factormodels.io.networks.bif import looks_like_bif, parse_bif
 from factormodels.io.networks.uai import KINDS, parse_uai, read_names
-from factormodels.io.published.formats import Format, Item, format_named, format_of, record_format
+from factormodels.io.published.formats import Format, Item, format_of, record_format
 from factormodels.io.published.prompts import Prompt
 from factormodels.io.published.unli import JudgedPair
 from factormodels.io.records import (
@@ -138,18 +138,17 @@ def graphs_of_lines(
     ]
 
 
-def read_prompts(path: Source, *, form: str | None = None) -> tuple[Prompt, ...]:
+def read_prompts(path: Source) -> tuple[Prompt, ...]:
     """Prompts of a file: LongFact's, questions, or the queries of responses.
 
     Args:
         path: JSON, JSON Lines or a table.
-        form: name of its format; None: its content tells.
 
     Raises:
         InputError: if the file cannot be read, is malformed, holds no prompts, or two have one id.
     """
     prompts: dict[str, Prompt] = {}
-    for item, line in _items(path, form):
+    for item, line in _items(path):
         if isinstance(item, FactGraph):
             if not item.query.strip():
                 raise InputError(
@@ -167,18 +166,17 @@ def read_prompts(path: Source, *, form: str | None = None) -> tuple[Prompt, ...]
     return tuple(prompts.values())
 
 
-def read_judged_pairs(path: Source, *, form: str | None = None) -> tuple[JudgedPair, ...]:
+def read_judged_pairs(path: Source) -> tuple[JudgedPair, ...]:
     """Pairs of texts of a file such as UNLI's, in order.
 
     Args:
         path: JSON, JSON Lines or a table.
-        form: name of its format; None: its content tells.
 
     Raises:
         InputError: if the file cannot be read, is malformed, or holds anything else.
     """
     pairs = []
-    for item, line in _items(path, form):
+    for item, line in _items(path):
         if not isinstance(item, JudgedPair):
             raise InputError(
                 f"{location(path, line)}: it holds no pair of texts with a probability; "
@@ -202,15 +200,12 @@ def records_of(content: Content, source: Source) -> Iterator[Record]:
     return table_records(content, source)
 
 
-def items_of(
-    content: Content, source: Source, known: Format | None = None
-) -> Iterator[tuple[Item, int | None]]:
+def items_of(content: Content, source: Source) -> Iterator[tuple[Item, int | None]]:
     """Yield the items of a file, each with the line of its record (the first, of several).
 
     Args:
         content: JSON, JSON Lines or a table.
         source: its file, for messages and ids.
-        known: the format of all records; each record's own keys tell if None.
 
     Raises:
         InputError: for the first record that is malformed or of no known format.
@@ -218,8 +213,8 @@ def items_of(
     gathered: dict[str, tuple[Format, int | None, list[object]]] = {}
     last: Format | None = None
     for record in strictly(records_of(content, source)):
-        last = form = known or record_format(record.value, last)
-        if form is None or (known is None and not isinstance(record.value, dict)):
+        last = form = record_format(record.value, last)
+        if form is None:
             raise InputError(_unknown_record(record, source))
         parsed = form.parse(record.value, source, record.line)
         if form.gather is None:
@@ -230,15 +225,14 @@ def items_of(
         yield from ((item, line) for item in form.items(values))
 
 
-def _items(path: Source, form: str | None) -> list[tuple[Item, int | None]]:
-    known = None if form is None else format_named(form)
+def _items(path: Source) -> list[tuple[Item, int | None]]:
     content = read_content(path, held=True)
-    if known is None and not is_dataset(content):
+    if not is_dataset(content):
         raise InputError(
             f"{path}: it is neither JSON nor a table of a known dataset; "
             "see `factormodels datasets`"
         )
-    found = list(items_of(content, path, known))
+    found = list(items_of(content, path))
     if not found:
         raise InputError(f"{path}: the file holds no record; name another")
     return found

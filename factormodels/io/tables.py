@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from factormodels.errors import InputError
 from factormodels.io.arrow_files import arrow_records, is_binary_table, is_parquet
-from factormodels.io.files import read_bytes, text_of
+from factormodels.io.files import read_text
+from factormodels.io.guarded_opening import decoded, read_whole
 from factormodels.io.json_records import location, shown
 from factormodels.io.json_text import decode
 from factormodels.io.records import (
@@ -87,13 +88,13 @@ def read_table(source: Source) -> DataTable:
     path = Path(source)
     if path.is_dir():
         return _read_folder(path)
-    content = read_bytes(path)
+    content = read_whole(path)
     if is_binary_table(content):
         return _of_arrow([(path, content)], str(path))
     if is_workbook(content):
         columns, rows, lines = workbook_rows(content, path)
         return _checked(DataTable(str(path), "Excel", columns, tuple(rows), tuple(lines)))
-    return parse_table(text_of(content, path), path)
+    return parse_table(decoded(content, path), path)
 
 
 def parse_table(text: str, source: Source) -> DataTable:
@@ -171,7 +172,7 @@ def _read_folder(folder: Path) -> DataTable:
         )
     if not files:
         raise InputError(f"{folder}: the folder holds no Parquet or Arrow file; name another")
-    return _of_arrow([(file, read_bytes(file)) for file in files], str(folder))
+    return _of_arrow([(file, read_whole(file)) for file in files], str(folder))
 
 
 def holds_binary_tables(folder: Path) -> bool:
@@ -183,7 +184,7 @@ def holds_binary_tables(folder: Path) -> bool:
 
 def _listed(path: Path, key: str, inner: str = "") -> list[Path]:
     """The places beside a file that its list `key` names; each under the key `inner`, if given."""
-    value = decode(text_of(read_bytes(path), path), path)
+    value = decode(read_text(path), path)
     listed = value.get(key) if isinstance(value, dict) else None
     if not isinstance(listed, list):
         raise InputError(f"{path}: the list {key!r} is missing; save the dataset again")

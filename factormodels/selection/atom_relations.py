@@ -34,16 +34,14 @@ class RelatedAtoms:
     missing: int
 
 
-def relate_atoms(
-    graph: FactGraph, relations: RelationModel, *, share_evidence: bool = True
-) -> RelatedAtoms:
+def relate_atoms(graph: FactGraph, relations: RelationModel) -> RelatedAtoms:
     """Graph with the entailments between its atoms.
 
     An atom that says the same as an earlier one (each entails the other) is joined to the first
     such by an equivalence, with the smaller of the two probabilities; its other relations to atoms
     are theirs. Between the rest, an entailment is a relation of its own.
 
-    With `share_evidence`, a passage that bears on an atom bears on its repetitions through it
+    A passage that bears on an atom bears on its repetitions through it
     alone: their own relations to that passage go. Otherwise each repetition would have the passage
     testify once more. A repetition is then a leaf with the prior 1/2, which adds a constant to the
     partition function and leaves every other posterior as it was.
@@ -51,7 +49,6 @@ def relate_atoms(
     Args:
         graph: the response, in the view that is to be inferred on.
         relations: says which atom entails which.
-        share_evidence: whether repeated evidence is dropped.
 
     Raises:
         InputError: if an atom has no text.
@@ -61,7 +58,7 @@ def relate_atoms(
     between = _between_atoms(graph, entailments, representative)
     joined = {frozenset((r.source, r.target)) for r in graph.relations}
     fresh = [r for r in between if frozenset((r.source, r.target)) not in joined]
-    kept = _without_repeated(graph, representative) if share_evidence else graph.relations
+    kept = _without_repeated(graph, representative)
     return RelatedAtoms(
         graph=replace(graph, relations=(*kept, *fresh)),
         representative=representative,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
-from typing import Any
+from typing import Any, Required, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -183,20 +183,27 @@ def draw_facts(
     )
 
 
+class DrawingSettings(TypedDict, total=False):
+    """How a response is drawn: what `draw_facts` takes by name."""
+
+    own: bool
+    reach: int | None
+    seed: Required[Seed]
+    laws: FactLaws
+
+
 def fr1_forest(
     n_atoms: int,
     contexts_per_atom: int | Sequence[int],
     *,
-    seed: Seed,
-    laws: FactLaws = DEFAULT_LAWS,
     encoding: str = DEFAULT_ENCODING,
+    **settings: Unpack[DrawingSettings],
 ) -> FactorGraph:
     """FR1 graph: every context is related to its own atom alone, so it is a forest.
 
     Arguments are those of `draw_facts`; `encoding` names the encoding of relations.
     """
-    facts = draw_facts(n_atoms, contexts_per_atom, seed=seed, laws=laws)
-    return facts.to_factor_graph(encoding)
+    return draw_facts(n_atoms, contexts_per_atom, **settings).to_factor_graph(encoding)
 
 
 def fr2(
@@ -204,20 +211,11 @@ def fr2(
     contexts_per_atom: int | Sequence[int],
     density: float | Densities,
     *,
-    own: bool = True,
-    reach: int | None = None,
-    seed: Seed,
-    laws: FactLaws = DEFAULT_LAWS,
     encoding: str = DEFAULT_ENCODING,
+    **settings: Unpack[DrawingSettings],
 ) -> FactorGraph:
-    """FR2 graph: any context may be related to any atom.
-
-    Arguments are those of `draw_facts`; `encoding` names the encoding of relations.
-    """
-    facts = draw_facts(
-        n_atoms, contexts_per_atom, density, own=own, reach=reach, seed=seed, laws=laws
-    )
-    return facts.to_factor_graph(encoding)
+    """FR2 graph: any context may be related to any atom; arguments as of `fr1_forest`."""
+    return draw_facts(n_atoms, contexts_per_atom, density, **settings).to_factor_graph(encoding)
 
 
 def fr3(
@@ -226,26 +224,11 @@ def fr3(
     density: float | Densities,
     context_density: float | Densities,
     *,
-    own: bool = True,
-    reach: int | None = None,
-    seed: Seed,
-    laws: FactLaws = DEFAULT_LAWS,
     encoding: str = DEFAULT_ENCODING,
+    **settings: Unpack[DrawingSettings],
 ) -> FactorGraph:
-    """FR3 graph: contexts may be related to any atom and to each other.
-
-    Arguments are those of `draw_facts`; `encoding` names the encoding of relations.
-    """
-    facts = draw_facts(
-        n_atoms,
-        contexts_per_atom,
-        density,
-        context_density,
-        own=own,
-        reach=reach,
-        seed=seed,
-        laws=laws,
-    )
+    """FR3 graph: contexts may be related to each other too; arguments as of `fr1_forest`."""
+    facts = draw_facts(n_atoms, contexts_per_atom, density, context_density, **settings)
     return facts.to_factor_graph(encoding)
 
 
@@ -254,28 +237,14 @@ def fact_graph(
     contexts_per_atom: int | Sequence[int],
     density: float | Densities = 0.0,
     context_density: float | Densities = 0.0,
-    *,
-    own: bool = True,
-    reach: int | None = None,
-    seed: Seed,
-    laws: FactLaws = DEFAULT_LAWS,
-    id: str = "synthetic",
+    **settings: Unpack[DrawingSettings],
 ) -> FactGraph:
     """Fact graph whose factor graph `fr1_forest`, `fr2` or `fr3` returns.
 
-    Arguments are those of `draw_facts`; `id` names the response.
+    Arguments are those of `draw_facts`.
     """
-    facts = draw_facts(
-        n_atoms,
-        contexts_per_atom,
-        density,
-        context_density,
-        own=own,
-        reach=reach,
-        seed=seed,
-        laws=laws,
-    )
-    return facts.to_fact_graph(id)
+    facts = draw_facts(n_atoms, contexts_per_atom, density, context_density, **settings)
+    return facts.to_fact_graph()
 
 
 def _rows(columns: Mapping[str, Sequence[Any]]) -> Iterator[dict[str, Any]]:

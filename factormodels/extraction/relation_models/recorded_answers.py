@@ -11,7 +11,14 @@ from factormodels.claims import RelationKind
 from factormodels.errors import InputError
 from factormodels.extraction.relation_models.base import Judgement, Origin, TextPair
 from factormodels.extraction.relation_models.consensus import KINDS, SampledAnswer
-from factormodels.io.json_records import as_object, list_field, located, location, shown, text_field
+from factormodels.io.json_records import (
+    as_object,
+    list_field,
+    located,
+    record_at,
+    shown,
+    text_field,
+)
 from factormodels.io.json_text import check_keys
 from factormodels.io.records import Record, json_records, read_content, strictly
 from factormodels.validation import validated_probability
@@ -93,8 +100,7 @@ def recorded_answers_of(
     by_texts: dict[Key, AnsweredPair] = {}
     by_ids: dict[Key, AnsweredPair] = {}
     for record in records:
-        where = location(source, record.line)
-        value = as_object(record.value, where)
+        value, where = record_at(record.value, source, record.line)
         check_keys(value, _KEYS, where)
         ids = tuple(text_field(value, name, where, "") for name in _KEYS[:3])
         texts = tuple(text_field(value, name, where, "") for name in _KEYS[3:5])

@@ -13,9 +13,9 @@ from factormodels.extraction.optional_libraries import optional_module
 from factormodels.extraction.retrieval.chroma import FILE, chroma_texts
 from factormodels.extraction.retrieval.pdf import pdf_text
 from factormodels.fact_graph import FactGraph
-from factormodels.io.files import read_bytes, read_text
-from factormodels.io.guarded_opening import exists
-from factormodels.io.json_records import as_object, location, text_field
+from factormodels.io.files import read_text
+from factormodels.io.guarded_opening import exists, read_whole
+from factormodels.io.json_records import record_at, text_field
 from factormodels.io.json_text import read_json_lines
 
 _DATABASE = Path(FILE).suffix
@@ -123,7 +123,7 @@ def _html_file(path: Path, link: str) -> list[Document]:
 
 def _pdf_file(path: Path, link: str) -> list[Document]:
     try:
-        return [Document(path.stem, link, pdf_text(read_bytes(path)))]
+        return [Document(path.stem, link, pdf_text(read_whole(path)))]
     except ValueError as error:
         raise InputError(f"{path}: {error}; mend the file or take it out of the folder") from None
 
@@ -131,8 +131,7 @@ def _pdf_file(path: Path, link: str) -> list[Document]:
 def _records_file(path: Path, link: str) -> list[Document]:
     documents = []
     for line, value in read_json_lines(path):
-        where = location(path, line)
-        record = as_object(value, where)
+        record, where = record_at(value, path, line)
         if "text" not in record:
             raise InputError(f"{where}: the key 'text' is missing; a document has {_RECORD_KEYS}")
         documents.append(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -82,6 +82,17 @@ def ask_all(
         return value if question.weighed is None else question.weighed(value, answer)
 
     return run_until_done(each(ask, questions))
+
+
+def ask_each(
+    model: LanguageModel, prompt: str, stage: str, questions: Mapping[str, Question[Value]]
+) -> tuple[dict[str, Value], tuple[tuple[str, str], ...]]:
+    """Readings of the answers to questions by id, and (id, reason) of those without one."""
+    found = ask_all(model, prompt, stage, list(questions.values()))
+    answers = dict(zip(questions, found, strict=True))
+    read = {id: answer for id, answer in answers.items() if not isinstance(answer, Failure)}
+    failed = {id: answer for id, answer in answers.items() if isinstance(answer, Failure)}
+    return read, tuple((id, failure.reason) for id, failure in failed.items())
 
 
 def ask_chunks(

@@ -7,9 +7,10 @@ for each atom, so that both stand in the same table.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Any
 
 from factormodels.claims import Atom
 from factormodels.errors import InputError
@@ -17,6 +18,7 @@ from factormodels.extraction.concurrency import MOST_WAITING, each, run_until_do
 from factormodels.extraction.language_model import Failure, LanguageModel, Request
 from factormodels.extraction.language_model.answers import unreadable
 from factormodels.extraction.prompts.replaced import prompts_of
+from factormodels.extraction.stages.asking import identity_of
 from factormodels.fact_graph import FactGraph
 
 _WORD_TOKENS = 16
@@ -190,6 +192,23 @@ def assess(
         return await _judge(graph, atom, known, model, all_contexts, expected)
 
     return tuple(run_until_done(each(judge, graph.atoms, concurrency)))
+
+
+def assessor_facts(
+    assessor: Assessor, model: LanguageModel, verdicts: Iterable[Verdict]
+) -> dict[str, Any]:
+    """What the metadata of a graph hold of an assessor: who said what of its atoms, by id."""
+    told = list(verdicts)
+    return {
+        "model": model.name,
+        "prompt": identity_of(assessor.prompt, prompts_of(model)),
+        "verdicts": {
+            one.atom: {"label": one.label, "probability": one.probability, "p": one.p_true}
+            for one in told
+            if not one.missing
+        },
+        "missing": [[one.atom, one.missing] for one in told if one.missing],
+    }
 
 
 def posteriors(verdicts: tuple[Verdict, ...]) -> dict[str, float]:

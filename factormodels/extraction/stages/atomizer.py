@@ -104,11 +104,8 @@ def atomize(
 
 
 def _question(chunk: Chunk, query: str, response: str) -> Question[_Claims]:
-    listed = "\n".join(
-        f"{number}: {sentence}" for number, sentence in enumerate(chunk.sentences, chunk.first)
-    )
     return Question(
-        {"question": query, "response": response, "sentences": listed},
+        {"question": query, "response": response, "sentences": chunk.numbered},
         lambda value: _claims(value, chunk),
         min(_MOST_TOKENS, _TOKENS_PER_SENTENCE * len(chunk.sentences)),
         lambda text: _listed_claims(text, chunk),

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from factormodels.claims import Atom, Relation, RelationKind
-from factormodels.extraction.language_model import Failure, LanguageModel
+from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.answers import plain_claim
 from factormodels.extraction.relation_models.base import Judgement, RelationModel, TextPair
-from factormodels.extraction.stages.asking import Question, ask_all
+from factormodels.extraction.stages.asking import Question, ask_each
 from factormodels.extraction.stages.relations import LEAST_PROBABILITY, ask, relation_of
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import normalised_text
@@ -74,10 +74,8 @@ def corrections(
         title = contexts[name].title
         return f"{title}\n{text}" if title else text
 
-    asked = [(atom, passages_against(graph, atom.id)) for atom in atoms]
-    asked = [(atom, names) for atom, names in asked if names]
-    questions = [
-        Question(
+    questions = {
+        atom.id: Question(
             {
                 "question": graph.query,
                 "passages": "\n\n".join(shown(atom.id, name) for name in names),
@@ -86,18 +84,18 @@ def corrections(
             _read,
             _TOKENS,
         )
-        for atom, names in asked
-    ]
-    texts: dict[str, str] = {}
-    failures: list[tuple[str, str]] = []
-    for (atom, _), answer in zip(asked, ask_all(model, PROMPT, STAGE, questions), strict=True):
-        if isinstance(answer, Failure):
-            failures.append((atom.id, answer.reason))
-            continue
-        text = plain_claim(answer, atom.text)
-        if text and normalised_text(text) != normalised_text(atom.text):
-            texts[atom.id] = text
-    return Corrections(texts, tuple(failures))
+        for atom in atoms
+        if (names := passages_against(graph, atom.id))
+    }
+    told, failures = ask_each(model, PROMPT, STAGE, questions)
+    before = {atom.id: atom.text for atom in atoms}
+    texts = {atom: plain_claim(text, before[atom]) for atom, text in told.items()}
+    changed = {
+        atom: text
+        for atom, text in texts.items()
+        if text and normalised_text(text) != normalised_text(before[atom])
+    }
+    return Corrections(changed, failures)
 
 
 def relations_to(

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from factormodels.claims import Atom
-from factormodels.extraction.language_model import Failure, LanguageModel
-from factormodels.extraction.stages.asking import Question, ask_all, text_at
+from factormodels.extraction.language_model import LanguageModel
+from factormodels.extraction.stages.asking import Question, ask_each, text_at
 
 STAGE = "queries"
 PROMPT = "search_query"
@@ -39,15 +39,9 @@ def build_query(atom: Atom, topic: str = "") -> str:
 
 def ask_queries(atoms: Sequence[Atom], model: LanguageModel, *, topic: str = "") -> Queries:
     """Searches that a language model would make, one call for each atom."""
-    questions = [
-        Question({"topic": topic, "claim": atom.text}, text_at("query"), _TOKENS) for atom in atoms
-    ]
-    texts: list[str] = []
-    failures: list[tuple[str, str]] = []
-    for atom, found in zip(atoms, ask_all(model, PROMPT, STAGE, questions), strict=True):
-        if isinstance(found, Failure):
-            failures.append((atom.id, found.reason))
-            texts.append(build_query(atom, topic))
-        else:
-            texts.append(found)
-    return Queries(tuple(texts), tuple(failures))
+    questions = {
+        atom.id: Question({"topic": topic, "claim": atom.text}, text_at("query"), _TOKENS)
+        for atom in atoms
+    }
+    told, failures = ask_each(model, PROMPT, STAGE, questions)
+    return Queries(tuple(told.get(atom.id) or build_query(atom, topic) for atom in atoms), failures)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from factormodels.claims import Atom
-from factormodels.extraction.language_model import Failure, LanguageModel
+from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.language_model.answers import plain_claim
-from factormodels.extraction.stages.asking import Question, ask_all, text_at
+from factormodels.extraction.stages.asking import Question, ask_each, text_at
 
 STAGE = "reviser"
 PROMPT = "reviser"
@@ -38,19 +38,16 @@ def revise(
 
     Source: FactReasoner, section 4 (the Reviser); SAFE's revision step.
     """
-    questions = [
-        Question(
+    questions = {
+        atom.id: Question(
             {"question": query, "response": response, "claim": atom.text}, text_at("claim"), _TOKENS
         )
         for atom in atoms
-    ]
-    revised: list[Atom] = []
-    failures: list[tuple[str, str]] = []
-    for atom, found in zip(atoms, ask_all(model, PROMPT, STAGE, questions), strict=True):
-        if isinstance(found, Failure):
-            failures.append((atom.id, found.reason))
-            revised.append(atom)
-        else:
-            revised.append(replace(atom, text=plain_claim(found, atom.text) or atom.text))
+    }
+    texts, failures = ask_each(model, PROMPT, STAGE, questions)
+    revised = tuple(
+        replace(atom, text=plain_claim(texts.get(atom.id, ""), atom.text) or atom.text)
+        for atom in atoms
+    )
     changed = sum(one.text != other.text for one, other in zip(atoms, revised, strict=True))
-    return Revised(tuple(revised), changed, tuple(failures))
+    return Revised(revised, changed, failures)

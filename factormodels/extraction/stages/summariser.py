@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from factormodels.claims import Context
-from factormodels.extraction.language_model import Completion, Failure, LanguageModel
+from factormodels.extraction.language_model import Completion, LanguageModel
 from factormodels.extraction.language_model.answers import read_confidence
-from factormodels.extraction.stages.asking import Question, ask_all
+from factormodels.extraction.stages.asking import Question, ask_each
 from factormodels.fact_graph import FactGraph
 from factormodels.variants import merge_duplicate_contexts
 
@@ -56,20 +56,15 @@ def summarise_contexts(
             answer's tokens, where the provider gives them; otherwise it is what the model states.
     """
     read = [context for context in graph.contexts if context.content.strip()]
-    questions = [_question(graph, context, log_probabilities) for context in read]
-    answers = dict(
-        zip((one.id for one in read), ask_all(model, PROMPT, STAGE, questions), strict=True)
-    )
+    questions = {context.id: _question(graph, context, log_probabilities) for context in read}
+    answers, failures = ask_each(model, PROMPT, STAGE, questions)
     kept: list[Context] = []
     confidence: dict[str, float] = {}
     passages: dict[str, str] = {}
-    failures: list[list[str]] = []
     dropped: list[str] = []
     for context in graph.contexts:
         answer = answers.get(context.id)
-        if isinstance(answer, Failure):
-            failures.append([context.id, answer.reason])
-        if not isinstance(answer, ContextSummary):
+        if answer is None:
             kept.append(context)
         elif not answer.text:
             dropped.append(context.id)
@@ -83,7 +78,7 @@ def summarise_contexts(
         "confidence": confidence,
         "passages": passages,
         "dropped": dropped,
-        "failures": failures,
+        "failures": [list(failure) for failure in failures],
     }
     merged = merge_duplicate_contexts(replace(graph, contexts=tuple(kept), relations=()))
     return replace(merged, metadata={**graph.metadata, METADATA_KEY: facts})

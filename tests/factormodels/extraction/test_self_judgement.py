@@ -79,11 +79,7 @@ def test_a_claim_is_asked_in_three_ways() -> None:
     )
 
 
-def test_questions_may_be_made_by_another_model() -> None:
-    own, other = AnsweringModel(well_behaved), AnsweringModel(well_behaved)
-    judge_own_claims(GRAPH, own, questioner=other, settings=["question_answering"])
-    assert {request.prompt.name for request in own.asked} == {"self_question"}
-    assert {request.prompt.name for request in other.asked} == {"question_answer_pair"}
+def test_no_question_is_made_where_none_is_needed() -> None:
     alone = AnsweringModel(well_behaved)
     judge_own_claims(GRAPH, alone, settings=["direct_asking"])
     assert {request.prompt.name for request in alone.asked} == {"self_direct"}

@@ -18,8 +18,14 @@ from factormodels.errors import InputError
 from factormodels.io import read_any, read_each, read_prompts
 from factormodels.io.fact_graph_json import read_fact_graph
 from factormodels.io.file_report import check_file
-from factormodels.io.files import read_bytes, read_text, write_text
-from factormodels.io.guarded_opening import parse_size, read_lines, size_limit, size_text
+from factormodels.io.files import read_text, write_text
+from factormodels.io.guarded_opening import (
+    parse_size,
+    read_lines,
+    read_whole,
+    size_limit,
+    size_text,
+)
 from factormodels.io.json_text import decode, read_json_lines
 from factormodels.io.networks.uai import read_uai
 from factormodels.io.networks.uai_results import read_evidence, read_marginals
@@ -27,7 +33,7 @@ from tests.memory import at_most, bytes_read, writing_at_most
 from tests.refusals import refused
 
 READERS: tuple[Callable[[Path], object], ...] = (
-    read_bytes,
+    read_whole,
     read_text,
     read,
     read_many,
@@ -103,10 +109,10 @@ def test_members_of_a_packed_file_are_joined_and_damage_is_told(tmp_path: Path) 
     path = tmp_path / "two.gz"
     packed = gzip.compress(b"one,") + gzip.compress(b"two")
     path.write_bytes(packed + bytes(512))
-    assert read_bytes(path) == b"one,two"
+    assert read_whole(path) == b"one,two"
     for damaged in (packed[:-5], packed[:30], packed + b"rest", b"\x1f\x8b"):
         path.write_bytes(damaged)
-        refused("gzip compression is damaged", read_bytes, path)
+        refused("gzip compression is damaged", read_whole, path)
 
 
 def test_the_place_of_what_is_no_text_is_its_place_in_the_file(tmp_path: Path) -> None:

@@ -46,16 +46,6 @@ def test_repetitions_move_no_posterior(view: str, repeats: int) -> None:
     assert related.representative == (0, 1, *(0,) * repeats)
 
 
-def test_a_passage_heard_once_per_repetition_would_be_believed_more() -> None:
-    heard = [
-        posterior(
-            relate_atoms(variant(response(n), "FR2"), RELATIONS, share_evidence=False).graph, "a"
-        )
-        for n in (0, 1, 5)
-    ]
-    assert heard[0] + 0.02 < heard[1] < heard[2]
-
-
 def test_relations_between_atoms_are_equivalences_to_the_first_and_entailments() -> None:
     related = relate_atoms(response(2), RELATIONS)
     between = [r for r in related.graph.relations if {r.source, r.target} <= {"a", "b", "r0", "r1"}]
