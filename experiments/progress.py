@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from factormodels.extraction.language_model.accounting import Ledger
+
+Response = TypeVar("Response")
 
 Finished = Callable[[Any], None]
 """Called with what is finished: a response, None for one that failed, or progress of units."""
@@ -60,6 +62,13 @@ def watcher() -> Watcher:
 def tell(text: str) -> None:
     """Say what is done next."""
     _WATCHER.get().step(text)
+
+
+def each_response(responses: Sequence[Response]) -> Iterator[Response]:
+    """Responses, one by one; whoever watches is told which is next."""
+    for place, response in enumerate(responses, 1):
+        tell(f"response {place} of {len(responses)}")
+        yield response
 
 
 @contextmanager

@@ -45,6 +45,11 @@ def ledger_table(ledger: Ledger) -> Table:
     return Table(frame, (Column("stage", "stage"), *columns))
 
 
+def cost_tables(ledger: Ledger) -> dict[str, Table]:
+    """The same among the tables of findings; none where there was nobody to ask."""
+    return {"cost": ledger_table(ledger)} if ledger.stages else {}
+
+
 def planned_findings(source: str, ledger: Ledger) -> Findings:
     """What a dry run would have asked, a row per stage: nobody answered it."""
     rows = [(stage, usage.failures) for stage, usage in ledger.stages.items()]

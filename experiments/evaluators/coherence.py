@@ -6,7 +6,6 @@ import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -14,7 +13,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from calibration.intervals import mean_interval
-from experiments.asking.ledger_table import ledger_table, planned_findings
+from experiments.asking.ledger_table import cost_tables, planned_findings
 from experiments.asking.relation_models import relation_model
 from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings, Model
@@ -23,7 +22,7 @@ from experiments.evaluators.inputs import load_responses
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import counted, with_interval
-from experiments.progress import tell
+from experiments.progress import each_response
 from experiments.settings import SET, Option, Settings, front_door
 from experiments.settings.limits import Encoding, Least
 from factormodels.claims import Atom
@@ -149,12 +148,12 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
         InputError: if the responses cannot be read, none has a claim, or an option does not fit.
         MissingDependencyError: if a relation model needs a library that is not installed.
     """
-    loaded = load_responses(Path(responses) if isinstance(responses, str) else responses)
-    graphs = tuple(graph for graph in loaded.graphs if graph.atoms)
-    if not graphs:
-        raise InputError(
-            "no response has claims; list them with `factormodels assess`, and give its graphs"
-        )
+    loaded = load_responses(responses).only(
+        lambda graph: graph.atoms,
+        "claims",
+        "no response has claims; list them with `factormodels assess`, and give its graphs",
+    )
+    graphs = loaded.graphs
     relations = settings.relations or _default_relations(graphs, settings)
     if relations != GIVEN and not any(
         atom.text.strip() for graph in graphs for atom in graph.atoms
@@ -166,8 +165,7 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
     found: list[_Found] = []
     with asking(settings) as session:
         relate = _relating(relations, session.model, settings)
-        for place, graph in enumerate(graphs, 1):
-            tell(f"response {place} of {len(graphs)}")
+        for graph in each_response(graphs):
             found.append(_readouts(relate(graph), settings))
     if settings.dry_run:
         return planned_findings(loaded.source, session.ledger)
@@ -175,12 +173,10 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
     tables = {"responses": _responses(found)}
     if len(conflicts.frame):
         tables["conflicts"] = conflicts
-    if session.ledger.stages:
-        tables["cost"] = ledger_table(session.ledger)
+    tables |= cost_tables(session.ledger)
     failed = [own.failure for own in found if own.failure]
     stateless = sum(own.readouts.log_z == -math.inf for own in found if own.readouts)
     missing = sum(len(own.graph.metadata.get(METADATA_KEY, {}).get("missing", ())) for own in found)
-    empty = len(loaded.graphs) - len(graphs)
     remarks = [*loaded.remarks, *failed]
     if stateless:
         remarks.append(
@@ -188,8 +184,6 @@ def coherence(responses: Responses, settings: CoherenceSettings) -> Findings:
             "claims: the agreement, the consistency and the costs still say how far they are at "
             "odds, the other readouts are undefined."
         )
-    if empty:
-        remarks.append(f"{counted(empty, 'response')} without claims: left out.")
     return Findings(
         source=loaded.source,
         sentences=(*_sentences(found, relations, missing), *dict.fromkeys(remarks)),

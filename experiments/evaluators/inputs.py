@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, cast
 
+from experiments.findings.text import counted
 from experiments.settings import ColumnName, Option, Settings, Words
 from experiments.settings.inputs import graphs_of, is_dataset, read_graphs
 from factormodels.errors import InputError, nearest, unknown_name
@@ -213,6 +214,27 @@ class LoadedResponses:
     graphs: tuple[FactGraph, ...]
     remarks: tuple[str, ...] = ()
     source: str = ""
+
+    def only(
+        self, wanted: Callable[[FactGraph], Any], without: str, refusal: str
+    ) -> LoadedResponses:
+        """Those that can be asked about, with a remark on how many cannot.
+
+        Args:
+            wanted: whether a response can be.
+            without: what the others are without, as the remark says it.
+            refusal: what is said where none can be.
+
+        Raises:
+            InputError: if none can be.
+        """
+        graphs = tuple(filter(wanted, self.graphs))
+        if not graphs:
+            raise InputError(refusal)
+        if not (left_out := len(self.graphs) - len(graphs)):
+            return self
+        remark = f"{counted(left_out, 'response')} without {without}: left out."
+        return replace(self, graphs=graphs, remarks=(*self.remarks, remark))
 
 
 class ResponseSettings(Settings, together={"response": "topic question id take passages"}):

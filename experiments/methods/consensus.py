@@ -13,7 +13,7 @@ from pydantic import Field
 
 from calibration.folds import response_folds
 from calibration.intervals import IntervalSettings
-from experiments.asking.ledger_table import ledger_table
+from experiments.asking.ledger_table import cost_tables
 from experiments.asking.relation_models import known_window
 from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings
@@ -255,8 +255,7 @@ def consensus(responses: Responses, settings: ConsensusSettings) -> Findings:
         saved.save(settings.save)
         sentences.append(f"The law is in {settings.save}.")
     tables = {"scores": _scores_table(rows), "law": _law_table(saved)}
-    if session.ledger.stages:
-        tables["cost"] = ledger_table(session.ledger)
+    tables |= cost_tables(session.ledger)
     return Findings(
         source=source,
         sentences=tuple(sentences),

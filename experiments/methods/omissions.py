@@ -6,11 +6,10 @@ import math
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from calibration.intervals import mean_interval
-from experiments.asking.ledger_table import ledger_table, planned_findings
+from experiments.asking.ledger_table import cost_tables, planned_findings
 from experiments.asking.relation_models import relation_model
 from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings, Model
@@ -18,11 +17,10 @@ from experiments.evaluators.inputs import load_responses
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame
 from experiments.findings.text import counted, with_interval
-from experiments.progress import tell
+from experiments.progress import each_response
 from experiments.settings import SET, Option, front_door
 from experiments.settings.limits import Encoding, VariantName
 from factormodels.encodings import DEFAULT_ENCODING
-from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
 from factormodels.extraction.relation_models.base import RelationModel
 from factormodels.extraction.safe import relevances
@@ -116,41 +114,31 @@ def omissions(responses: Responses, settings: OmissionSettings) -> Findings:
         InputError: if the responses cannot be read, or none has a text and passages.
         MissingDependencyError: if a relation model needs a library that is not installed.
     """
-    loaded = load_responses(Path(responses) if isinstance(responses, str) else responses)
-    graphs = tuple(
-        graph
-        for graph in loaded.graphs
-        if graph.response.strip() and any(context.text.strip() for context in graph.contexts)
+    loaded = load_responses(responses).only(
+        lambda one: one.response.strip() and any(each.text.strip() for each in one.contexts),
+        "a text or passages",
+        "no response has both its text and passages with texts, so nothing can be missed; give the "
+        "graphs of `factormodels assess`",
     )
-    if not graphs:
-        raise InputError(
-            "no response has both its text and passages with texts, so nothing can be missed; give "
-            "the graphs of `factormodels assess`"
-        )
     found = []
     with asking(settings) as session:
         model = session.model
         relations = settings.relations or ("lexical" if model is None else "model")
         judge, _ = relation_model(relations, model)
-        for place, graph in enumerate(graphs, 1):
-            tell(f"response {place} of {len(graphs)}")
+        for graph in each_response(loaded.graphs):
             found.append(_coverage(graph, settings, model, judge))
     if settings.dry_run:
         return planned_findings(loaded.source, session.ledger)
     tables = {"responses": _responses(found), "omitted": _facts(found)}
-    if session.ledger.stages:
-        tables["cost"] = ledger_table(session.ledger)
+    tables |= cost_tables(session.ledger)
     missing = sum(len(own.facts) - len(own.known) for own in found)
     failures = sum(len(own.failures) for own in found)
-    left_out = len(loaded.graphs) - len(graphs)
     remarks = list(loaded.remarks)
     if model is None:
         remarks.append(
             "Without --model every sentence of a passage is a fact, whether it bears on the "
             "question or not."
         )
-    if left_out:
-        remarks.append(f"{counted(left_out, 'response')} without a text or passages: left out.")
     if missing:
         remarks.append(f"{counted(missing, 'fact')} could not be compared: they do not count.")
     if failures:

@@ -7,14 +7,13 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from pydantic import Field
 
 from calibration.intervals import Scale, mean_interval
-from experiments.asking.ledger_table import ledger_table, planned_findings
+from experiments.asking.ledger_table import cost_tables, planned_findings
 from experiments.asking.relation_models import relation_model
 from experiments.asking.session import asking
 from experiments.asking.settings import AskingSettings, Model
@@ -23,7 +22,7 @@ from experiments.evaluators.marked_texts import deciding_excerpts
 from experiments.findings.findings import Findings
 from experiments.findings.table import Table, columns_as, data_frame, named
 from experiments.findings.text import counted, with_interval
-from experiments.progress import tell
+from experiments.progress import each_response
 from experiments.settings import SET, Option, front_door
 from experiments.settings.limits import Encoding, Least, VariantName
 from factormodels.claims import CONFLICTS, Atom, Relation, RelationKind
@@ -132,13 +131,13 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
         raise InputError(
             f"--drop {settings.drop:g} is more than --keep {settings.keep:g}; give less, or as much"
         )
-    loaded = load_responses(Path(responses) if isinstance(responses, str) else responses)
-    graphs = tuple(graph for graph in loaded.graphs if graph.atoms and graph.relations)
-    if not graphs:
-        raise InputError(
-            "no response has claims and relations, so nothing says which are doubtful; give the "
-            "graphs of `factormodels assess`"
-        )
+    loaded = load_responses(responses).only(
+        lambda graph: graph.atoms and graph.relations,
+        "claims or relations",
+        "no response has claims and relations, so nothing says which are doubtful; give the graphs "
+        "of `factormodels assess`",
+    )
+    graphs = loaded.graphs
     if settings.model is None and settings.relations is not None:
         raise InputError("--relations judges corrected claims; name who corrects with --model")
     changes: dict[str, list[Change]] = {}
@@ -147,8 +146,7 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
     with asking(settings) as session:
         model = session.model
         judge = None if model is None else relation_model(settings.relations or "model", model)[0]
-        for place, graph in enumerate(graphs, 1):
-            tell(f"response {place} of {len(graphs)}")
+        for graph in each_response(graphs):
             new, own, lost = revised_response(graph, settings, model, judge)
             changes[graph.id] = own
             revised.append(new)
@@ -158,12 +156,8 @@ def revise(responses: Responses, settings: ReviseSettings) -> Findings:
     tables = {"responses": _responses(changes), "changes": _changes(changes)}
     if any(atom.label is not None for graph in graphs for atom in graph.atoms):
         tables["labels"] = _labels(changes)
-    if session.ledger.stages:
-        tables["cost"] = ledger_table(session.ledger)
-    left_out = len(loaded.graphs) - len(graphs)
+    tables |= cost_tables(session.ledger)
     remarks = list(loaded.remarks)
-    if left_out:
-        remarks.append(f"{counted(left_out, 'response')} without claims or relations: left out.")
     if settings.variant not in (None, "given"):
         unused = sum(len(between_claims(graph)) for graph in graphs)
         if unused:

@@ -174,7 +174,7 @@ def _analysis(raw: RawStudy, settings: RunSettings) -> Findings:
 
 def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
     """What a study finds that compares backends, relation models or assessors."""
-    from experiments.asking.ledger_table import ledger_table
+    from experiments.asking.ledger_table import cost_tables
     from experiments.evaluators.dask_cluster import WorkerError
     from experiments.pages.writing import write_pages
     from experiments.study.files import study_folder
@@ -215,8 +215,7 @@ def _units(loaded: LoadedStudy, settings: RunSettings) -> Findings:
             raise
     failures = failures_of(planned, finished.table)
     tables = _tables(planned, results, settings)
-    if ledger.stages:
-        tables["cost"] = ledger_table(ledger)
+    tables |= cost_tables(ledger)
     bounded = (
         f"{where}: {counted(count, 'unit')} would take long to solve exactly: log Z is bounded, "
         "and posteriors are estimates; answered_by in the rows says whose"

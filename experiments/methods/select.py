@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from calibration.self_knowledge import IntervalSettings
-from experiments.asking.ledger_table import ledger_table, planned_findings
+from experiments.asking.ledger_table import cost_tables, planned_findings
 from experiments.asking.relation_models import relation_model
 from experiments.asking.session import Session, asking
 from experiments.asking.settings import AskingSettings, Model
@@ -46,7 +46,7 @@ from experiments.findings.artefacts import PaperFigure
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.findings.text import counted
-from experiments.progress import tell
+from experiments.progress import each_response, tell
 from experiments.settings import SET, Names, Option, Settings, front_door
 from experiments.settings.limits import Seed
 from experiments.settings.selection_rule import SelectionRule
@@ -345,8 +345,7 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
     split: set[str] = set()
     unjudged = 0
     found: list[tuple[FactGraph, Selection]] = []
-    for place, graph in enumerate(graphs, 1):
-        tell(f"response {place} of {len(graphs)}")
+    for graph in each_response(graphs):
         whole = graph
         if not graph.atoms and graph.response.strip():
             # Each of its sentences is taken for a claim.
@@ -391,8 +390,7 @@ def _selected(responses: Responses, settings: SelectSettings, session: Session) 
         drawings.append(partial(_padding_figures, curves))
     if settings.dry_run:
         return planned_findings(source, session.ledger)
-    if session.ledger.stages:
-        tables["cost"] = ledger_table(session.ledger)
+    tables |= cost_tables(session.ledger)
     return Findings(
         source=source,
         sentences=tuple(sentences),
