@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import re
 import subprocess
 import time
 from collections.abc import Iterator
@@ -12,9 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import psutil
-
-from tests.endurance.commands import begin, done
+from tests.endurance.commands import begin
 from tests.endurance.provider import Hostility, Provider
 
 Row = dict[str, object]
@@ -170,45 +167,3 @@ def hostile_day(
             **{"allowed": day.most_repeated, "seconds": day.seconds},
             "right": day.output == calm.output and day.repeated <= day.most_repeated,
         }
-
-
-def calls(responses: int = 200, latency: float = 1.0, concurrency: int = 64) -> Iterator[Row]:
-    """Calls that were asked beside those that the dry run predicts, and their time.
-
-    No assessment can take less than calls / concurrency times the latency; a tenth more is right.
-    """
-    for atoms in ("sentences", "model"):
-        for variant in ("FR1", "FR2"):
-            more = ("--variant", variant, "--atoms", atoms)
-            with TemporaryDirectory() as place, Provider(latency) as provider:
-                folder = Path(place)
-                write_batch(folder, responses)
-                arguments = command(provider.url, concurrency, *more)
-                expected = predicted = _predicted(folder, *arguments)
-                start, before = time.monotonic(), psutil.Process().cpu_times()
-                done(folder, *arguments, variables=_KEY)
-                wall, after = time.monotonic() - start, psutil.Process().cpu_times()
-                asked = list(provider.calls)
-                if atoms == "model":
-                    # Once the claims are known that the model listed.
-                    known = ["given" if word == "model" else word for word in arguments]
-                    known[known.index("batch.jsonl")] = "out/graphs.jsonl"
-                    known[known.index("out")] = "again"
-                    predicted = expected | _predicted(folder, *known, "--revise")
-            seconds = max(call.ended or 0.0 for call in asked) - min(call.began for call in asked)
-            least = len(asked) * latency / concurrency
-            counts = (len(asked), sum(predicted.values()), sum(expected.values()))
-            yield {
-                **{"variant": variant, "claims": atoms, "calls": counts[0]},
-                **{"predicted": counts[1], "before claims were known": counts[2]},
-                **{"seconds of calls": seconds, "least": least, "in all": wall},
-                "of the processor": after.children_user - before.children_user,
-                "right": seconds <= 1.1 * least and counts[0] == counts[1] <= counts[2],
-            }
-
-
-def _predicted(folder: Path, *arguments: str) -> dict[str, int]:
-    """Calls of the stages that are chosen, as a dry run tells them."""
-    said = done(folder, *arguments, "--dry-run", variables=_KEY)
-    rows = re.findall(r"^(atomizer|reviser|relations FR\d) +(?:about )?([\d,]+) ", said, re.M)
-    return {name: int(count.replace(",", "")) for name, count in rows}

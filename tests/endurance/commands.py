@@ -4,46 +4,32 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 from tests.experiments.conftest import environment
-
-_NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 def begin(
     folder: Path,
     *arguments: str,
-    variables: Mapping[str, str] = _NOTHING,
-    python: Sequence[str] = ("-m", "experiments"),
+    variables: Mapping[str, str] | None = None,
     told: int = subprocess.DEVNULL,
-    **options: Any,
 ) -> subprocess.Popen[str]:
     """Start a command in a folder."""
+    options: dict[str, Any] = {"stdout": told, "stderr": told, "text": True}
     return subprocess.Popen(
-        [sys.executable, *python, *arguments],
+        [sys.executable, "-m", "experiments", *arguments],
         cwd=folder,
-        env=environment() | {"PYTHONDONTWRITEBYTECODE": "1"} | dict(variables),
-        stdout=told,
-        stderr=told if told == subprocess.DEVNULL else subprocess.STDOUT,
-        text=True,
-        **options,
+        env=environment() | {"PYTHONDONTWRITEBYTECODE": "1", **(variables or {})},
+        **options | ({"stderr": subprocess.STDOUT} if told == subprocess.PIPE else {}),
     )
 
 
-def call(folder: Path, *arguments: str, **options: Any) -> tuple[int, str]:
-    """Run a command; its exit code and what it said."""
-    process = begin(folder, *arguments, told=subprocess.PIPE, **options)
+def done(folder: Path, *arguments: str) -> None:
+    """Run a command that must succeed."""
+    process = begin(folder, *arguments, told=subprocess.PIPE)
     said, _ = process.communicate()
-    return process.returncode, said
-
-
-def done(folder: Path, *arguments: str, **options: Any) -> str:
-    """Run a command that must succeed; what it said."""
-    code, said = call(folder, *arguments, **options)
-    if code:
-        raise RuntimeError(f"{' '.join(arguments)} ended with {code}: {said}")
-    return said
+    if process.returncode:
+        raise RuntimeError(f"{' '.join(arguments)} ended with {process.returncode}: {said}")

@@ -1,13 +1,10 @@
-"""Runs, reports and fits: killed, disturbed, and grown."""
+"""Runs, reports and fits: killed and grown."""
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import random
-import resource
-import shutil
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -27,22 +24,19 @@ from experiments.study.rows import read_rows
 from factormodels import write_many
 from factormodels.io.result_store import STORE
 from factormodels.synthetic import labelled_responses
-from tests.endurance.commands import begin, call, done
-from tests.experiments.killed_run import kept
+from tests.endurance.commands import begin, done
 
 Row = dict[str, object]
 
-_MADE = """
+_STUDY = """
 study: s
-datasets:
-  - name: made
-    synthetic: {{n_responses: {size}, n_atoms: [1, 4], contexts_per_atom: 2, density: 0.2}}
-backends: [exact, {{backend: gibbs, settings: {{draws: 2000}}}}]
-outputs: [csv, latex, markdown]
-"""
-_KILLED = """variants: [FR1, FR2]
+datasets: [{name: made, synthetic: {n_responses: RESPONSES, n_atoms: [1, 4],
+  contexts_per_atom: 2, density: 0.2}}]
+backends: [exact, {backend: gibbs, settings: {draws: 2000}}]
+variants: [FR1, FR2]
 priors: [{}, {learned: {folds: 3}}]
 significance: {pairs: [[exact, gibbs draws=2000]], measures: [brier], resamples: 2000}
+outputs: [csv, latex, markdown]
 """
 _RUN = ("run", "s.yaml", "--out", "made", "--workers")
 TRIALS: dict[str, tuple[tuple[str, ...], tuple[str, ...], float]] = {
@@ -50,7 +44,7 @@ TRIALS: dict[str, tuple[tuple[str, ...], tuple[str, ...], float]] = {
     "run with two workers": ((*_RUN, "2"), ("--resume",), 0.25),
     "run with Dask": ((*_RUN, "dask=ADDRESS"), ("--resume",), 0.2),
     "report": (("report", "made"), (), 0.15),
-    "fit": (("fit", "graphs.jsonl", "--folds", "0", "--save", "made/judge.json"), (), 0.15),
+    "fit": (("fit", "graphs.jsonl", "--set", "folds=0", "--save", "made/judge.json"), (), 0.15),
 }
 """Commands that are killed, what is added to go on, and the part of all kills that each gets."""
 
@@ -66,26 +60,25 @@ def kills(
 ) -> Iterator[Row]:
     """Kill -9 at random moments, over and over: the files at the end are those of a calm run."""
     generator = random.Random(seed)
+    graphs = labelled_responses(60, n_atoms=(1, 4), contexts_per_atom=2, density=0.2, seed=0)
     for name in only:
         arguments, again, share = TRIALS[name]
-        with TemporaryDirectory() as calm, TemporaryDirectory() as killed:
-            for folder in (Path(calm), Path(killed)):
-                (folder / "s.yaml").write_text(_MADE.format(size=responses) + _KILLED)
-                graphs = labelled_responses(
-                    60, n_atoms=(1, 4), contexts_per_atom=2, density=0.2, seed=0
-                )
+        with TemporaryDirectory() as one, TemporaryDirectory() as other:
+            calm, killed = Path(one), Path(other)
+            for folder in (calm, killed):
+                (folder / "s.yaml").write_text(_STUDY.replace("RESPONSES", str(responses)))
                 write_many(graphs, folder / "graphs.jsonl")
                 (folder / "made").mkdir()
                 if name == "report":
                     done(folder, *_RUN, "2", "--overwrite")
             begun = time.monotonic()
-            done(Path(calm), *(word.replace("dask=ADDRESS", "2") for word in arguments))
+            done(calm, *(word.replace("dask=ADDRESS", "2") for word in arguments))
             longest = min(max((time.monotonic() - begun) / 2, 2.0), _MOST_SECONDS)
             count, left = round(number * share), 0
             with _local_cluster(2 if "Dask" in name else 0) as address:
                 own = [word.replace("ADDRESS", address) for word in arguments]
                 for attempt in range(count):
-                    process = begin(Path(killed), *own, *(again if attempt else ()))
+                    process = begin(killed, *own, *(again if attempt else ()))
                     time.sleep(generator.uniform(0.3, longest))
                     with suppress(psutil.NoSuchProcess):
                         children = psutil.Process(process.pid).children(recursive=True)
@@ -98,8 +91,8 @@ def kills(
                     left += len(alive)
                     for child in alive:
                         child.kill()
-                done(Path(killed), *own, *(again if count else ()))
-            files, different = _compared(Path(calm) / "made", Path(killed) / "made")
+                done(killed, *own, *(again if count else ()))
+            files, different = _compared(calm / "made", killed / "made")
             yield {
                 **{"command": name, "kills": count, "files": files, "left behind": left},
                 **{"different": ", ".join(different), "right": not different and not left},
@@ -122,110 +115,10 @@ def _compared(first: Path, second: Path) -> tuple[int, list[str]]:
     return len(paths), different
 
 
-_JUMPING = """
-import sys, time
-true, calls = time.time, [0]
-def jumping():
-    # A year ahead and back, every few calls.
-    calls[0] += 1
-    return true() + (calls[0] // 3 % 3 - 1) * 31_536_000
-time.time = jumping
-from experiments.cli.main import main
-sys.argv = ["factormodels", *sys.argv[1:]]
-main()
-"""
-_CALM = "the tables of a calm run"
-
-
-def disturbances(responses: int = 300) -> Iterator[Row]:
-    """What else befalls a run: each ends in one sentence and code 2, or in a calm run's tables."""
-    with TemporaryDirectory() as name:
-        folder = Path(name)
-        folder.chmod(0o755)
-        (folder / "s.yaml").write_text(_MADE.format(size=responses))
-        done(folder, "run", "s.yaml", "--workers", "1", "--out", "calm")
-        for trial in (full_disk, closed_folder, jumping_clock, two_at_once, changed_code):
-            shutil.rmtree(folder / "made", ignore_errors=True)
-            told, right = trial(folder)
-            yield {"disturbance": trial.__doc__, "what came of it": told, "right": right}
-
-
-def full_disk(folder: Path) -> tuple[str, bool]:
-    """A disk that is full after so many bytes, then has room again."""
-    sentences, right = set(), True
-    for limit in (0, 100, 3_000, 20_000, 60_000):
-        shutil.rmtree(folder / "made", ignore_errors=True)
-
-        def full(limit: int = limit) -> None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-        said, refused = _refused(folder, preexec_fn=full)
-        sentences.add(said)
-        right &= refused and call(folder, *_RUN, "1", "--resume")[0] == 0 and _calm(folder)
-    return f"{'; '.join(sorted(sentences))}; then {_CALM}", right
-
-
-def closed_folder(folder: Path) -> tuple[str, bool]:
-    """A folder that may not be written."""
-    (folder / "made").mkdir(mode=0o555)
-
-    def without_privileges() -> None:
-        # Root may write everywhere by these two capabilities, which the command is not given.
-        drop_capability, overriding, searching = 24, 1, 2
-        for capability in (overriding, searching):
-            ctypes.CDLL(None).prctl(drop_capability, capability, 0, 0, 0)
-
-    return _refused(folder, preexec_fn=without_privileges)
-
-
-def jumping_clock(folder: Path) -> tuple[str, bool]:
-    """A clock that jumps a year ahead and back."""
-    code, said = call(folder, *_RUN, "1", python=("-c", _JUMPING))
-    right = code == 0 and _calm(folder)
-    return _CALM if right else said[-200:], right
-
-
-def two_at_once(folder: Path) -> tuple[str, bool]:
-    """Two runs into one folder."""
-    first = begin(folder, *_RUN, "1")
-    while not (folder / "made" / STORE).exists() and first.poll() is None:
-        time.sleep(0.01)
-    said, refused = _refused(folder, "--resume")
-    return said, first.wait() == 0 and refused and _calm(folder)
-
-
-def changed_code(folder: Path) -> tuple[str, bool]:
-    """Code that is another one when a killed run goes on."""
-    first = begin(folder, *_RUN, "1")
-    while not kept(folder / "made") and first.poll() is None:
-        time.sleep(0.01)
-    first.kill()
-    first.wait()
-    root = Path(__file__).resolve().parents[2]
-    for package in ("factormodels", "inference", "calibration", "experiments"):
-        # With what is compiled, which goes by the times of the files.
-        shutil.copytree(root / package, folder / "code" / package)
-    # Of no repository, so that it is told by its version alone.
-    code, _ = call(folder, *_RUN, "1", "--resume", variables={"PYTHONPATH": str(folder / "code")})
-    codes = len(json.loads((folder / "made" / "manifest.json").read_text())["code_of_units"])
-    right = code == 0 and codes == 2 and _calm(folder)
-    return f"{_CALM}; the manifest names {codes} versions of the code", right
-
-
-def _refused(folder: Path, *more: str, **options: Any) -> tuple[str, bool]:
-    """The last line that a run says, and whether it is a refusal."""
-    code, said = call(folder, *_RUN, "1", *more, **options)
-    return said.strip().splitlines()[-1], code == 2 and "Traceback" not in said
-
-
-def _calm(folder: Path) -> bool:
-    return not _compared(folder / "calm", folder / "made")[1]
-
-
 def _report(folder: Path, size: int) -> tuple[str, ...]:
     (folder / "s.yaml").write_text(_small(size, "exact"))
     done(folder, "run", "s.yaml", "--out", "made")
-    return ("report", "made", "--pages", str(size))
+    return ("report", "made", "--set", f"pages={size}")
 
 
 def _units(folder: Path, size: int) -> tuple[str, ...]:
@@ -245,8 +138,7 @@ def _contexts(folder: Path, size: int) -> tuple[str, ...]:
     nodes += [{"id": name, "type": "context", "probability": 0.9} for name in names]
     relation = {"to": "a", "relation": "entailment", "probability": 0.6}
     edges = [{"from": name, **relation} for name in names]
-    with (folder / "graph.json").open("w") as file:
-        json.dump({"id": "r", "nodes": nodes, "edges": edges}, file)
+    (folder / "graph.json").write_text(json.dumps({"id": "r", "nodes": nodes, "edges": edges}))
     return ("--max-size", "1G", "infer", "graph.json")
 
 
@@ -277,16 +169,16 @@ def sizes(only: tuple[str, ...] = tuple(SERIES), share: float = 1.0) -> Iterator
         own = [max(int(size * share), 1) for size in SERIES[name][0]]
         # Whatever is compiled once is not counted.
         _taken(name, own[0])
-        found = []
+        taken = []
         for size in own:
-            found.append(_taken(name, size))
-            seconds, mebibytes = found[-1]
-            row = {"what": name, "size": size, "seconds": seconds, "MiB": mebibytes}
-            offs = [_off(own, list(values)) for values in zip(*found, strict=True)]
-            last = size == own[-1]
-            shown = [f"{off:+.0%}" if last else "" for off in offs]
-            right = not last or max(offs) <= _MOST_OFF
-            yield {**row, "seconds off": shown[0], "MiB off": shown[1], "right": right}
+            taken.append(_taken(name, size))
+            yield {"what": name, "size": size, "seconds": taken[-1][0], "MiB": taken[-1][1]}
+        off = []
+        for values in zip(*taken, strict=True):
+            slope, start = np.polyfit(own[:-1], values[:-1], 1)
+            off.append(float(values[-1] / (max(slope, 0.0) * own[-1] + start) - 1.0))
+        shown = {"seconds": f"{off[0]:+.0%}", "MiB": f"{off[1]:+.0%}"}
+        yield {"what": name, "size": "off", **shown, "right": max(off) <= _MOST_OFF}
 
 
 def _taken(name: str, size: int) -> tuple[float, float]:
@@ -302,14 +194,6 @@ def _taken(name: str, size: int) -> tuple[float, float]:
         if process.returncode:
             raise RuntimeError(f"{name}, {size}: {' '.join(arguments)} failed")
         return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
-
-
-def _off(sizes: list[int], values: list[float]) -> float:
-    """How far the last value lies above the line through the others, as a share of the line."""
-    if len(values) < max(len(sizes), 3):
-        return 0.0
-    slope, start = np.polyfit(sizes[:-1], values[:-1], 1)
-    return float(values[-1] / (max(slope, 0.0) * sizes[-1] + start) - 1.0)
 
 
 _SCALE = """
@@ -329,12 +213,10 @@ def many_responses(
     found = [measure(size, workers, dask=dask) for size in responses]
     for what in dict.fromkeys(name for one in found for name in one):
         values = [one.get(what, 0.0) for one in found]
-        row: Row = {"": what}
-        row |= {f"{size:,} responses": value for size, value in zip(responses, values, strict=True)}
-        if len(responses) > 1:
-            slope = (values[-1] - values[0]) / (responses[-1] - responses[0])
-            row["a million more"] = 1e6 * slope
-        yield row
+        slope = (values[-1] - values[0]) / max(responses[-1] - responses[0], 1)
+        yield {"": what, **dict(zip(map(str, responses), values, strict=True))} | {
+            "a million more": 1e6 * slope
+        }
 
 
 def measure(responses: int, workers: int, *, dask: bool = False) -> dict[str, float]:
@@ -354,18 +236,17 @@ def measure(responses: int, workers: int, *, dask: bool = False) -> dict[str, fl
         while process.poll() is None:
             part = _part(folder)
             with suppress(psutil.NoSuchProcess):
-                memory, spent_so_far = first.memory_info(), _seconds(first)
-            now = time.monotonic()
-            taken[f"by the clock, {part}, s"] += now - last
-            taken[f"first process, {part}, s"] += spent_so_far - spent
-            last, spent = now, spent_so_far
-            for name, held in (
-                (f"first process, {part}, MiB", memory.rss),
-                (f"first process, {part}, anonymous, MiB", memory.rss - memory.shared),
-                ("temporary file of the responses, MiB", _deleted_bytes(first.pid)),
-            ):
-                taken[name] = max(taken[name], held / 2**20)
-            with suppress(psutil.NoSuchProcess):
+                memory, so_far = first.memory_info(), _seconds(first)
+                now = time.monotonic()
+                taken[f"by the clock, {part}, s"] += now - last
+                taken[f"first process, {part}, s"] += so_far - spent
+                last, spent = now, so_far
+                for name, held in (
+                    (f"first process, {part}, MiB", memory.rss),
+                    (f"first process, {part}, anonymous, MiB", memory.rss - memory.shared),
+                    ("temporary file of the responses, MiB", _deleted_bytes(first.pid)),
+                ):
+                    taken[name] = max(taken[name], held / 2**20)
                 for worker in set(elder.children(recursive=True)) - {first}:
                     seconds = _seconds(worker) - earlier.get(worker.pid, 0.0)
                     found[worker.pid] = max(seconds, found.get(worker.pid, 0.0))

@@ -27,7 +27,6 @@ from inference.exact.workspaces import SpareWorkspace, large_workspace
 from inference.memory import MemoryAllowance
 from inference.stacked_graphs import end_of_range
 from inference.thread_team import SECONDS_AT_MOST
-from tests.endurance.algorithms import measured, mixes
 from tests.inference.answers import assert_right
 from tests.inference.graphs import odd_graph
 
@@ -233,15 +232,6 @@ def test_a_workspace_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     spare.give(first)
     second = spare.take(plan.program, plan.table_starts)
     assert not np.shares_memory(first.tables, second.tables)
-
-
-@pytest.mark.slow
-def test_batches_beside_single_calls_are_measured() -> None:
-    made = list(mixes(6))
-    assert [len(graphs) for _, graphs in made] == [6, 6, 50, 6, 6]
-    found = measured(made[2][1][:10], "exact", threads=2, rounds=1)
-    assert len(found) == 3
-    assert min(found) > 0.0
 
 
 def test_graphs_are_told_apart_by_all_arrays_of_their_structure() -> None:

@@ -29,7 +29,7 @@ def test_a_hostile_day_ends_as_a_calm_one_and_nothing_is_asked_twice(keyed: Path
         RESPONSES,
         kills=2,
         concurrency=8,
-        hostility=Hostility(drip_seconds=0.5, pause_after=20, pause_seconds=2.0),
+        hostility=Hostility(late_seconds=0.5, pause_after=20, pause_seconds=2.0),
         latency=0.02,
     )
     assert hostile.kills == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import itertools
 import json
 import os
 import shutil
@@ -10,6 +11,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -138,6 +140,22 @@ def test_cells_chosen_one_after_the_other_give_the_same_files(
 def test_cells_that_are_not_there_are_refused(folder: Path, only: str, said: str) -> None:
     assert said in invoke("run", study_file(folder, STUDY), "--only", only, code=2).stderr
     assert [path.name for path in folder.iterdir()] == ["study.yaml"]
+
+
+def test_neither_other_code_nor_a_jumping_clock_changes_the_files(
+    undisturbed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true, years = time.time, itertools.cycle((0.0, 1.0, -1.0))
+    monkeypatch.setattr(time, "time", lambda: true() + 31_536_000 * next(years))
+    study, out = planned(tmp_path), tmp_path / "out"
+    with pytest.raises(KeyboardInterrupt):
+        run_study(study, out, workers=1, monitor=lambda *_: stopping(40))
+    monkeypatch.setattr("experiments.study.resumption.code_identity", lambda: "other code")
+    run_study(study, out, workers=1, resume=True)
+    assert_same_files(undisturbed, out)
+    code = json.loads((out / "manifest.json").read_text())["code_of_units"]
+    assert len(code) == 2
+    assert code[1] == "other code"
 
 
 def test_a_dry_run_counts_and_writes_nothing(folder: Path) -> None:

@@ -99,11 +99,12 @@ class ScriptedServer:
         finally:
             with self._lock:
                 self._at_once -= 1
-        body = reply.raw if reply.raw is not None else _body(reply, request)
+        body = reply.raw if reply.raw is not None else body_of(reply, request)
         return Answer(body, reply.status, {"Content-Type": "application/json", **reply.headers})
 
 
-def _body(reply: Reply, request: dict[str, Any]) -> bytes:
+def body_of(reply: Reply, request: dict[str, Any]) -> bytes:
+    """Return what is sent of a reply to a request."""
     if reply.status != 200:
         return json.dumps({"error": {"message": reply.text, "type": "scripted"}}).encode()
     listed = [
