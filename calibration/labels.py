@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Hashable
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import compress
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.grouping import Grouping, group_by_response, response_ids
+from calibration.grouping import Grouping, group_by_response
 from calibration.validation import (
     Floats,
     check_lengths,
@@ -44,14 +42,12 @@ class Labelled:
         p: float64 (n,), probabilities that the atoms are true. May be empty, if every atom was
             unlabelled and excluded.
         y: float64 (n,), labels: 1 true, 0 false.
-        responses: response ids (n,), or None if none were given.
         n_unlabelled: number of atoms that had no label before the policy.
         kept: bool (n_given,), which of the atoms that were given these are.
     """
 
     p: Floats
     y: Floats
-    responses: tuple[Hashable, ...] | None
     n_unlabelled: int
     kept: NDArray[np.bool_]
 
@@ -89,15 +85,12 @@ class Labelled:
         return own
 
 
-def apply_policy(
-    p: ArrayLike, y: Any, responses: Any = None, policy: str = LabelPolicy.EXCLUDE
-) -> Labelled:
+def apply_policy(p: ArrayLike, y: Any, policy: str = LabelPolicy.EXCLUDE) -> Labelled:
     """The atoms that scores are computed over, all of them labelled.
 
     Args:
         p: probabilities (n,) in [0, 1].
         y: labels (n,): True or False (1 or 0), and None or nan where unlabelled.
-        responses: response ids (n,), or None.
         policy: what unlabelled atoms count as: ``exclude`` leaves them out, ``false`` and
             ``true`` label them so, ``error`` refuses them.
 
@@ -108,10 +101,6 @@ def apply_policy(
     chosen = member_named(LabelPolicy, policy, "label policy")
     probabilities, labels = probability_array(p), label_array(y)
     check_lengths(p=probabilities.size, y=labels.size)
-    ids = None
-    if responses is not None:
-        ids = response_ids(responses)
-        check_lengths(p=probabilities.size, responses=len(ids))
     unlabelled = np.isnan(labels)
     n_unlabelled = int(unlabelled.sum())
     if n_unlabelled and chosen is LabelPolicy.ERROR:
@@ -131,13 +120,7 @@ def apply_policy(
             piecewise(lambda values, kept: values[kept], values, kept)
             for values in (probabilities, labels)
         )
-    return Labelled(
-        probabilities,
-        labels,
-        None if ids is None else tuple(compress(ids, kept.tolist())),
-        n_unlabelled,
-        kept,
-    )
+    return Labelled(probabilities, labels, n_unlabelled, kept)
 
 
 def labelled_atoms(p: ArrayLike, y: Any, unlabelled: str = LabelPolicy.EXCLUDE) -> Labelled:
@@ -151,7 +134,7 @@ def labelled_atoms(p: ArrayLike, y: Any, unlabelled: str = LabelPolicy.EXCLUDE) 
     Raises:
         InputError: as `apply_policy`, and if no atom has a label.
     """
-    found = apply_policy(p, y, policy=unlabelled)
+    found = apply_policy(p, y, unlabelled)
     remark_unlabelled(found.n_unlabelled, found.kept.size, unlabelled)
     if not found.p.size:
         raise InputError(

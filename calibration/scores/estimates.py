@@ -103,7 +103,7 @@ def labelled_claims(
         InputError: for an unknown policy, unlabelled claims where they are an error, or weights
             that are all zero.
     """
-    scored = apply_policy(every.p, every.y, policy=unlabelled)
+    scored = apply_policy(every.p, every.y, unlabelled)
     if not scored.p.size:
         return None
     grouping = every.grouping if scored.kept.all() else every.grouping.of(scored.kept)

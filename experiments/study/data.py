@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -130,10 +131,10 @@ def load_dataset(
         raise InputError(f"{where}: {error}") from None
     if not found.graphs:
         raise InputError(f"{where}: {choice.title!r} holds no response; name other data")
-    repeated = _repeated_id(found)
-    if repeated is not None:
+    ids = Counter(() if found.distinct else (graph.id for graph in found.graphs))
+    if repeated := [id for id, count in ids.items() if count > 1]:
         raise InputError(
-            f"{where}: {choice.title!r} has two responses {repeated!r}; give each its own id"
+            f"{where}: {choice.title!r} has two responses {repeated[0]!r}; give each its own id"
         )
     return StudyData(choice.title, found.graphs, found.sha256, known_claims=found.claims)
 
@@ -179,18 +180,6 @@ def _read_part(path: Path, part: tuple[int, Sequence[str]]) -> PackedPart:
     from factormodels.io.reading import graphs_of_lines
 
     return PackedPart.of(graphs_of_lines(*part, path))
-
-
-def _repeated_id(found: Responses) -> str | None:
-    """The first id that an earlier response has too."""
-    if found.distinct:
-        return None
-    seen: set[str] = set()
-    for graph in found.graphs:
-        if graph.id in seen:
-            return graph.id
-        seen.add(graph.id)
-    return None
 
 
 def _graphs(choice: DatasetChoice, folder: Path) -> Iterable[FactGraph]:

@@ -199,7 +199,7 @@ def _bins(curve: Curve, study: Study) -> ReliabilityBins:
     from calibration.curves.reliability_bins import reliability_bins
     from calibration.labels import apply_policy
 
-    scored = apply_policy(curve.p, curve.label, policy=study.unlabelled)
+    scored = apply_policy(curve.p, curve.label, study.unlabelled)
     return reliability_bins(
         scored.p,
         scored.y,

@@ -267,9 +267,9 @@ def _claims_of_each(first: Judgements, second: Judgements, policy: str) -> list[
         if not one.judged.any():
             return [(np.empty(0),) * 3] * 2
         names = np.array(one.responses, dtype=object)[one.index[one.judged]]
-        scored = apply_policy(one.p[one.judged], one.label[one.judged], names, policy)
+        scored = apply_policy(one.p[one.judged], one.label[one.judged], policy)
         # By name rather than number: two cells may number their responses differently.
-        sides.append((scored.p, scored.y, np.array(scored.responses, dtype=object)))
+        sides.append((scored.p, scored.y, names[scored.kept]))
     # The test pairs by response, so one that only a single side has is of no use.
     both = set(sides[0][2].tolist()) & set(sides[1][2].tolist())
     kept = [np.array([name in both for name in own.tolist()], dtype=bool) for *_, own in sides]
@@ -297,12 +297,9 @@ def labelled_pair(
         return (np.empty(0),) * 3 + (np.empty(0, dtype=np.int64),)
     # From here on position i is the same claim on both sides.
     mine, its = mine[both], its[both]
-    # Positions go through the policy in place of the responses, to learn which claims it keeps.
-    place = np.arange(len(mine))
-    # The policy decides by label alone, so that the positions it keeps are the same for both.
-    scored = apply_policy(first.p[mine], first.label[mine], place, policy)
-    kept = np.array(scored.responses, dtype=np.int64)
-    return scored.p, second.p[its][kept], scored.y, first.index[mine][kept]
+    # The policy decides by label alone, so that the claims it keeps are the same for both.
+    scored = apply_policy(first.p[mine], first.label[mine], policy)
+    return scored.p, second.p[its][scored.kept], scored.y, first.index[mine][scored.kept]
 
 
 def moved(first: RatioSums, second: RatioSums, seed: int) -> tuple[float, float, float, float]:

@@ -11,41 +11,38 @@ from factormodels.errors import InputError
 
 P = [0.9, 0.4, 0.7, 0.2]
 Y = [True, None, False, None]
-RESPONSES = ["r1", "r1", "r2", "r3"]
 
 
 def test_exclude_leaves_unlabelled_atoms_out() -> None:
-    labelled = apply_policy(P, Y, RESPONSES)
+    labelled = apply_policy(P, Y)
     assert labelled.p.tolist() == [0.9, 0.7]
     assert labelled.y.tolist() == [1.0, 0.0]
-    assert labelled.responses == ("r1", "r2")
+    assert labelled.kept.tolist() == [True, False, True, False]
     assert labelled.n_unlabelled == 2
 
 
 @pytest.mark.parametrize(("policy", "filled"), [("false", 0.0), ("true", 1.0)])
 def test_false_and_true_label_them(policy: str, filled: float) -> None:
-    labelled = apply_policy(P, Y, RESPONSES, policy)
+    labelled = apply_policy(P, Y, policy)
     assert labelled.p.tolist() == P
     assert labelled.y.tolist() == [1.0, filled, 0.0, filled]
-    assert labelled.responses == tuple(RESPONSES)
+    assert labelled.kept.all()
     assert labelled.n_unlabelled == 2
 
 
 def test_error_refuses_them_and_only_them() -> None:
     with pytest.raises(InputError, match=r"y\[1\] is unlabelled, as are 2 of 4 atoms"):
-        apply_policy(P, Y, RESPONSES, LabelPolicy.ERROR)
+        apply_policy(P, Y, LabelPolicy.ERROR)
     labelled = apply_policy([0.9, 0.1], [1, 0], policy="error")
     assert labelled.n_unlabelled == 0
-    assert labelled.responses is None
 
 
 def test_excluding_every_atom_leaves_none() -> None:
-    labelled = apply_policy([0.9, 0.1], [None, np.nan], [1, 2])
+    labelled = apply_policy([0.9, 0.1], [None, np.nan])
     assert labelled.p.size == labelled.y.size == 0
-    assert labelled.responses == ()
     assert labelled.n_unlabelled == 2
 
 
 def test_an_unknown_policy_is_named_with_the_known() -> None:
     with pytest.raises(InputError, match=r"'ignore'; choose one of exclude, false, true, error"):
-        apply_policy(P, Y, RESPONSES, "ignore")
+        apply_policy(P, Y, "ignore")

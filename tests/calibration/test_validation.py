@@ -284,7 +284,7 @@ def test_one_response_id_per_atom() -> None:
         lambda: score([0.2, 0.3], [1, 0], ["a"]),
         lambda: measure_responses([0.2, 0.3], ["a"]),
         lambda: reliability_bins([0.2, 0.3], [1, 0], responses=["a"]),
-        lambda: apply_policy([0.2, 0.3], [1, 0], ["a"]),
+        lambda: labelled_atoms([0.2, 0.3], [1, 0]).grouping(["a"]),
     ):
         refused(r"lengths differ: .*responses has 1", call)
 
