@@ -197,8 +197,8 @@ class TaskQueue:
         units, began = self._given.pop(id(task))
         finished = np.asarray(done, dtype=np.int64).reshape(-1, 2)[:, ::-1]
         # A number for each pair, in which pairs can be looked up together.
-        numbers = (pairs @ [len(self._cells), 1] for pairs in (units.pairs, finished))
-        left = replace(units, pairs=units.pairs[~np.isin(*numbers)])
+        given, told = (pairs @ [len(self._cells), 1] for pairs in (units.pairs, finished))
+        left = replace(units, pairs=units.pairs[~np.isin(given, told)])
         self.left -= task.n_units - len(left.pairs)
         if len(left.pairs):
             self._waiting.appendleft(left)

@@ -25,19 +25,19 @@ Differences are of these forecasts and of blurred ones, whose normal numbers hav
 from __future__ import annotations
 
 import argparse
-import csv
 import itertools
 import logging
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, fields
 from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from calibration import score
 from calibration.forecasts import Sample, forecasts
@@ -76,35 +76,29 @@ OWN, PERCENTILE, DIFFERENCE = "own", "percentile", "difference"
 """Kinds of intervals: that of the registry, percentiles of plain replicates, and that of the
 difference of two methods."""
 
+COLUMNS = ("interval", "score", "n_responses", "sizes", "correlation", "n", "held", "below")
+"""Columns of the file."""
+
 BLURRED = 0.8
 """Correlation of the normal numbers of two methods whose scores are compared."""
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class CoverageCell:
-    """How often the intervals of one score held the truth.
+class CoverageDesign(NamedTuple):
+    """What is simulated at once.
 
     Attributes:
-        interval: one of the kinds: ``own``, ``percentile`` or ``difference``.
-        score: name of the score.
+        interval: one of the kinds.
         n_responses: number of responses of each data set.
         sizes: ``equal`` or ``unequal``.
         correlation: intraclass correlation.
-        n: number of data sets with an interval.
-        held: share of them whose interval held the truth.
-        below: share of them whose interval was below the truth.
     """
 
     interval: str
-    score: str
     n_responses: int
     sizes: str
     correlation: float
-    n: int
-    held: float
-    below: float
 
 
 def true_probability(p: Floats) -> Floats:
@@ -184,85 +178,88 @@ def by_response(p: Floats, y: Floats, responses: Integers) -> dict[str, float]:
 
 
 def coverage(
+    design: CoverageDesign,
     n_simulations: int,
-    n_responses: int,
-    correlation: float,
-    sizes: str,
     *,
     n_bootstrap: int = 300,
     seed: int = 0,
     scores: Sequence[str] | None = None,
-) -> list[CoverageCell]:
-    """Return how often intervals over responses hold the truth.
+) -> pd.DataFrame:
+    """Return how often intervals over responses hold the truth, a row per score.
+
+    Columns are those of the design; `score`, its name; `n`, the number of data sets with an
+    interval; `held`, the share of them whose interval held the truth; and `below`, of those whose
+    interval was below the truth.
 
     Args:
+        design: of the data sets and intervals.
         n_simulations: number of simulated data sets.
-        n_responses: number of responses of each.
-        correlation: intraclass correlation.
-        sizes: ``equal`` or ``unequal``.
         n_bootstrap: number of replicates of the intervals that draw some.
         seed: seed of the data sets; the replicates of each have its number as seed.
-        scores: which scores; all of them if None.
+        scores: which scores; all that have such intervals if None.
     """
-    truth = truths(sizes, correlation)
-    outcomes: dict[str, list[tuple[bool, bool]]] = {}
-    for number in range(n_simulations):
-        # Correlation and sizes take part in the seed, lest all cells have the same luck.
-        key = [seed, number, n_responses, int(100 * correlation), SIZES.index(sizes)]
-        p, y, responses = draw(np.random.default_rng(key), n_responses, correlation, sizes)
-        names = (*SCORES, *BY_RESPONSE) if scores is None else scores
-        how = IntervalSettings(n_bootstrap=n_bootstrap, seed=number)
-        found = score(p, y, responses, scores=names, k=MEAN_SIZE, intervals=how)
-        for name in names:
-            lower, upper = found[name].interval
-            if not math.isnan(lower):
-                held = lower <= truth[name] <= upper, upper < truth[name]
-                outcomes.setdefault(name, []).append(held)
-    return _cells(OWN, outcomes, n_responses, sizes, correlation)
-
-
-def percentile_coverage(
-    n_simulations: int, n_responses: int, *, n_bootstrap: int = 200, seed: int = 0
-) -> list[CoverageCell]:
-    """Return how often percentiles of plain replicates hold the truth: what not to do, and why.
-
-    Arguments are those of `coverage`, of responses of equal size with a correlation of 0.1. Without
-    smooth ECE, of which a replicate takes long.
-    """
-    correlation, sizes = 0.1, "equal"
-    truth = truths(sizes, correlation)
-    names = [name for name in SCORES if name != "smooth_ece"]
+    intervals, names, truth = _PARTS[design.interval](design, scores)
     outcomes: dict[str, list[tuple[bool, bool]]] = {name: [] for name in names}
+    # Correlation and sizes take part in the seed, lest all cells have the same luck.
+    own = [design.n_responses, int(100 * design.correlation), SIZES.index(design.sizes)]
     for number in range(n_simulations):
-        key = [seed, number, n_responses, int(100 * correlation), SIZES.index(sizes)]
-        p, y, responses = draw(np.random.default_rng(key), n_responses, correlation, sizes)
-        points = forecasts(p, y, None, responses)
-
-        def values(sample: Sample) -> Floats:
-            return np.array(list(of_sample(sample, names).values()))
-
-        draws = response_weights(n_responses, n_bootstrap, number)
-        lower, upper = percentile_interval(replicates(of_samples(points, values), draws), 0.95)
-        for name, low, high in zip(names, lower.tolist(), upper.tolist(), strict=True):
-            if not math.isnan(low):
-                outcomes[name].append((low <= truth[name] <= high, high < truth[name]))
-    return _cells(PERCENTILE, outcomes, n_responses, sizes, correlation)
+        generator = np.random.default_rng([seed, number, *own])
+        how = IntervalSettings(n_bootstrap=n_bootstrap, seed=number)
+        for name, (lower, upper) in intervals(generator, how):
+            if not math.isnan(lower):
+                outcomes[name].append((lower <= truth[name] <= upper, upper < truth[name]))
+    found = {name: (len(each), *np.mean(each, axis=0).round(4).tolist())
+             for name, each in outcomes.items() if each}  # fmt: skip
+    rows = pd.DataFrame.from_dict(found, orient="index", columns=["n", "held", "below"])
+    return rows.rename_axis("score").reset_index().assign(**design._asdict())[[*COLUMNS]]
 
 
-def difference_coverage(
-    n_simulations: int,
-    n_responses: int,
-    correlation: float,
-    sizes: str,
-    *,
-    n_bootstrap: int = 300,
-    seed: int = 0,
-    scores: Sequence[str] | None = None,
-) -> list[CoverageCell]:
-    """Return how often intervals of the difference of two methods hold that of the truths.
+Ends = Iterator[tuple[str, tuple[float, float]]]
+"""Names of scores, and the ends of their intervals."""
 
-    Arguments are those of `coverage`. Of what labels alone decide, and of verdicts that neither
-    method leaves open, there is no difference.
+Intervals = Callable[[np.random.Generator, IntervalSettings], Ends]
+"""Yields the intervals of scores of data that are drawn."""
+
+Part = tuple[Intervals, Sequence[str], Mapping[str, float]]
+"""What makes intervals, of which scores, and what these are in the population."""
+
+
+def _own(design: CoverageDesign, scores: Sequence[str] | None) -> Part:
+    """Intervals of the registry."""
+    names = (*SCORES, *BY_RESPONSE) if scores is None else scores
+
+    def intervals(generator: np.random.Generator, how: IntervalSettings) -> Ends:
+        drawn = draw(generator, design.n_responses, design.correlation, design.sizes)
+        found = score(*drawn, scores=names, k=MEAN_SIZE, intervals=how)
+        yield from ((name, found[name].interval) for name in names)
+
+    return intervals, names, truths(design.sizes, design.correlation)
+
+
+def _percentile(design: CoverageDesign, scores: Sequence[str] | None) -> Part:
+    """Percentiles of plain replicates: what not to do, and why.
+
+    Without smooth ECE, of which a replicate takes long.
+    """
+    names = [name for name in SCORES if name != "smooth_ece"] if scores is None else scores
+
+    def values(sample: Sample) -> Floats:
+        return np.array(list(of_sample(sample, names).values()))
+
+    def intervals(generator: np.random.Generator, how: IntervalSettings) -> Ends:
+        p, y, ids = draw(generator, design.n_responses, design.correlation, design.sizes)
+        draws = response_weights(design.n_responses, how.n_bootstrap, how.seed)
+        statistic = of_samples(forecasts(p, y, None, ids), values)
+        ends = np.stack(percentile_interval(replicates(statistic, draws), 0.95), axis=1)
+        yield from zip(names, map(tuple, ends.tolist()), strict=True)
+
+    return intervals, names, truths(design.sizes, design.correlation)
+
+
+def _difference(design: CoverageDesign, scores: Sequence[str] | None) -> Part:
+    """Intervals of the difference of two methods.
+
+    Of what labels alone decide, and of verdicts that neither method leaves open, there is none.
     """
     names = [
         name
@@ -272,19 +269,18 @@ def difference_coverage(
     ]
     truth = difference_truths()
     if not truth.keys() >= set(names):
-        truth = truth | response_differences(sizes, correlation)
-    outcomes: dict[str, list[tuple[bool, bool]]] = {name: [] for name in names}
-    for number in range(n_simulations):
-        key = [seed, number, n_responses, int(100 * correlation), SIZES.index(sizes)]
-        drawn = draw_two(np.random.default_rng(key), n_responses, correlation, sizes)
+        truth = truth | response_differences(design.sizes, design.correlation)
+
+    def intervals(generator: np.random.Generator, how: IntervalSettings) -> Ends:
+        drawn = draw_two(generator, design.n_responses, design.correlation, design.sizes)
+        redrawn = {"n_bootstrap": how.n_bootstrap, "seed": how.seed}
         for name in names:
-            found = score_difference(
-                name, *drawn, k=MEAN_SIZE, n_bootstrap=n_bootstrap, seed=number
-            )
-            if not math.isnan(found.lower):
-                held = found.lower <= truth[name] <= found.upper, found.upper < truth[name]
-                outcomes[name].append(held)
-    return _cells(DIFFERENCE, outcomes, n_responses, sizes, correlation)
+            yield name, score_difference(name, *drawn, k=MEAN_SIZE, **redrawn).interval
+
+    return intervals, names, truth
+
+
+_PARTS = {OWN: _own, PERCENTILE: _percentile, DIFFERENCE: _difference}
 
 
 def draw_two(
@@ -328,143 +324,57 @@ def difference_truths() -> dict[str, float]:
     return {name: first[name] - second[name] for name in SCORES}
 
 
-def _cells(
-    interval: str,
-    outcomes: Mapping[str, Sequence[tuple[bool, bool]]],
-    n_responses: int,
-    sizes: str,
-    correlation: float,
-) -> list[CoverageCell]:
-    return [
-        CoverageCell(
-            interval,
-            name,
-            n_responses,
-            sizes,
-            correlation,
-            len(own),
-            *np.mean(own, axis=0).round(4).tolist(),
-        )
-        for name, own in outcomes.items()
-    ]
-
-
-def read_cells() -> list[CoverageCell]:
-    """Return the cells that were simulated."""
-    with FILE.open(encoding="utf-8", newline="") as lines:
-        return [
-            CoverageCell(
-                row["interval"],
-                row["score"],
-                int(row["n_responses"]),
-                row["sizes"],
-                float(row["correlation"]),
-                int(row["n"]),
-                float(row["held"]),
-                float(row["below"]),
-            )
-            for row in csv.DictReader(lines)
-        ]
-
-
-def write_cells(cells: Sequence[CoverageCell]) -> None:
-    """Write simulated cells to the file."""
-    with FILE.open("w", encoding="utf-8", newline="") as lines:
-        writer = csv.DictWriter(lines, [field.name for field in fields(CoverageCell)])
-        writer.writeheader()
-        writer.writerows(asdict(cell) for cell in cells)
-
-
-def covered(cells: Sequence[CoverageCell], interval: str, score: str, n_responses: int) -> float:
+def covered(cells: pd.DataFrame, interval: str, score: str, n_responses: int) -> float:
     """Return the coverage with so many responses that a warning is of.
 
     Of scores that with responses of equal sizes or of unequal ones, the farther from 95 %, each the
     mean over correlations, which a thousand data sets or so settle to within a hundredth. Of
     differences, of which there are fewer data sets, the mean over all designs.
     """
-    own = [
-        cell
-        for cell in cells
-        if (cell.interval, cell.score, cell.n_responses) == (interval, score, n_responses)
-    ]
-    groups = [own]
-    if interval == OWN:
-        groups = [[cell for cell in own if cell.sizes == sizes] for sizes in SIZES]
-    means: list[float] = [float(np.mean([each.held for each in own])) for own in groups if own]
-    return round(float(max(means, key=lambda held: float(abs(held - 0.95)))), 3)
+    asked = {"interval": interval, "score": score, "n_responses": n_responses}
+    own = cells[(cells[[*asked]] == pd.Series(asked)).all(axis=1)]
+    groups = own.groupby("sizes" if interval == OWN else "interval", sort=False)["held"]
+    means = [float(held.to_numpy().mean()) for _, held in groups]
+    return round(max(means, key=lambda held: abs(held - 0.95)), 3)
 
 
-def measured(cells: Sequence[CoverageCell], interval: str) -> dict[str, tuple[float, ...]]:
+def measured(cells: pd.DataFrame, interval: str) -> dict[str, tuple[float, ...]]:
     """What `MEASURED` of `scores.coverage` should be, or that of differences."""
-    names = dict.fromkeys(cell.score for cell in cells if cell.interval == interval)
     return {
         name: tuple(covered(cells, interval, name, n_responses) for n_responses in RESPONSES)
-        for name in sorted(names)
+        for name in sorted(cells.loc[cells["interval"] == interval, "score"].unique())
     }
 
 
-def guide_table(cells: Sequence[CoverageCell]) -> str:
+def guide_table(cells: pd.DataFrame) -> str:
     """Return the table of the guide: of every score the mean over cells, and the extreme ones."""
     heads = " | ".join(str(n_responses) for n_responses in RESPONSES)
-    kinds = [
-        kind
-        for kind in (OWN, PERCENTILE, DIFFERENCE)
-        if any(cell.interval == kind for cell in cells)
-    ]
+    kinds = [kind for kind in _PARTS if kind in set(cells["interval"])]
     lines = [
         f"| score | interval | {heads} | percentiles: {heads} |"
         + f" differences: {heads} |" * (DIFFERENCE in kinds),
         "| --- " * (2 + len(kinds) * len(RESPONSES)) + "|",
     ]
-    names = dict.fromkeys(cell.score for cell in cells)
-    for name in sorted(names, key=list(REGISTRY).index):
-        texts = [f"`{name}`", str(REGISTRY[name].interval).replace("_", " ")]
-        for interval in kinds:
-            for n_responses in RESPONSES:
-                held = [
-                    cell.held
-                    for cell in cells
-                    if (cell.interval, cell.score, cell.n_responses)
-                    == (interval, name, n_responses)
-                ]
-                texts.append(_cell_text(held))
-        lines.append(f"| {' | '.join(texts)} |")
+    texts = cells.groupby(["score", "interval", "n_responses"])["held"].agg(_cell_text)
+    for name in sorted(set(cells["score"]), key=list(REGISTRY).index):
+        own = (texts.get((name, kind, n), "--") for kind in kinds for n in RESPONSES)
+        method = str(REGISTRY[name].interval).replace("_", " ")
+        lines.append(f"| `{name}` | {method} | {' | '.join(own)} |")
     return "\n".join(lines)
 
 
-def _cell_text(held: Sequence[float]) -> str:
-    if not held:
-        return "--"
-    text = f"{np.mean(held):.2f}"
-    if len(held) > 1:
-        text += f" ({min(held):.2f} to {max(held):.2f})"
-    return text
+def _cell_text(held: pd.Series[float]) -> str:
+    text = f"{held.mean():.2f}"
+    return text if len(held) == 1 else f"{text} ({held.min():.2f} to {held.max():.2f})"
 
 
-@dataclass(frozen=True)
-class CoverageDesign:
-    """What is simulated at once: of the kind of interval, the design of the data sets.
-
-    Attributes:
-        interval: one of the kinds.
-        n_responses: number of responses of each data set.
-        sizes: ``equal`` or ``unequal``.
-        correlation: intraclass correlation.
-    """
-
-    interval: str
-    n_responses: int
-    sizes: str
-    correlation: float
-
-    def simulated(self) -> list[CoverageCell]:
-        """Return the cells of all scores."""
-        if self.interval == OWN:
-            return coverage(400, self.n_responses, self.correlation, self.sizes)
-        if self.interval == DIFFERENCE:
-            n = 120 if self.n_responses == 50 else 60
-            return difference_coverage(n, self.n_responses, self.correlation, self.sizes)
-        return percentile_coverage(200, self.n_responses)
+def simulated(design: CoverageDesign) -> pd.DataFrame:
+    """Return the coverage of all scores in a design, of as many data sets as time allows."""
+    if design.interval == OWN:
+        return coverage(design, 400)
+    if design.interval == DIFFERENCE:
+        return coverage(design, 120 if design.n_responses == 50 else 60)
+    return coverage(design, 200, n_bootstrap=200)
 
 
 def designs(n_responses: int) -> list[CoverageDesign]:
@@ -478,21 +388,24 @@ def designs(n_responses: int) -> list[CoverageDesign]:
 
 
 def simulate(wanted: Sequence[CoverageDesign], workers: int) -> None:
-    """Simulate designs in processes, and write the cells of each to the file as it ends."""
-    cells = read_cells() if FILE.exists() else []
-    numbers = {each.n_responses for each in cells} | {each.n_responses for each in wanted}
+    """Simulate designs in processes, and write the rows of each to the file as it ends."""
+    cells = pd.read_csv(FILE) if FILE.exists() else pd.DataFrame(columns=[*COLUMNS])
+    numbers = {*cells["n_responses"], *(each.n_responses for each in wanted)}
     order = [each for number in sorted(numbers) for each in designs(number)]
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        ends = {pool.submit(design.simulated): design for design in wanted}
+        ends = {pool.submit(simulated, design): design for design in wanted}
         for end in as_completed(ends):
-            cells = [cell for cell in cells if _design(cell) != ends[end]] + end.result()
-            cells.sort(key=lambda cell: order.index(_design(cell)))
-            write_cells(cells)
+            before = cells[[each != ends[end] for each in _designs(cells)]]
+            cells = pd.concat([before, end.result()])
+            places = [order.index(each) for each in _designs(cells)]
+            cells = cells.iloc[np.argsort(places, kind="stable")]
+            cells.to_csv(FILE, index=False)
             logger.info("%s", ends[end])
 
 
-def _design(cell: CoverageCell) -> CoverageDesign:
-    return CoverageDesign(cell.interval, cell.n_responses, cell.sizes, cell.correlation)
+def _designs(cells: pd.DataFrame) -> Iterator[CoverageDesign]:
+    """Yield the design of every row."""
+    return map(CoverageDesign._make, cells[[*CoverageDesign._fields]].itertuples(index=False))
 
 
 def main() -> None:
@@ -508,7 +421,7 @@ def main() -> None:
         wanted = [each for each in wanted if given.part in (None, each.interval)]
         simulate(wanted, given.workers)
         return
-    cells = read_cells()
+    cells = pd.read_csv(FILE)
     text = GUIDE.read_text(encoding="utf-8")
     before, _, rest = text.partition("| score |")
     after = rest[rest.index("\n\n") :]

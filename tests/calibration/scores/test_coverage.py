@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from calibration import score
@@ -21,15 +22,15 @@ from calibration.scores.coverage import (
 from calibration.significance import score_difference
 from tests.calibration.coverage_simulation import (
     DIFFERENCE,
+    FILE,
     GUIDE,
     OWN,
+    CoverageDesign,
     coverage,
-    difference_coverage,
     draw,
     draw_two,
     guide_table,
     measured,
-    read_cells,
 )
 from tests.calibration.scored import scored
 
@@ -42,21 +43,23 @@ SCORES = (
 @pytest.mark.slow
 def test_intervals_hold_the_truth() -> None:
     n = 50
-    for cell in coverage(n, 20, 0.1, "equal", n_bootstrap=200, scores=SCORES, seed=1):
+    design = CoverageDesign(OWN, 20, "equal", 0.1)
+    for cell in coverage(design, n, n_bootstrap=200, scores=SCORES, seed=1).to_dict("records"):
         # Four standard deviations of 50 simulations about 0.94 are 0.13. Percentiles of replicates
         # hold the ECE in none of them.
-        assert cell.n == n, cell
-        assert cell.held > 0.81, cell
+        assert cell["n"] == n, cell
+        assert cell["held"] > 0.81, cell
 
 
 @pytest.mark.slow
 def test_intervals_of_differences_hold_the_truth() -> None:
     n = 40
     names = ("brier", "ece", "e90", "corp_brier_miscalibration", "auroc")
-    for cell in difference_coverage(n, 20, 0.1, "equal", n_bootstrap=100, scores=names, seed=1):
+    design = CoverageDesign(DIFFERENCE, 20, "equal", 0.1)
+    for cell in coverage(design, n, n_bootstrap=100, scores=names, seed=1).to_dict("records"):
         # As above, of 40 simulations.
-        assert cell.n == n, cell
-        assert cell.held > 0.79, cell
+        assert cell["n"] == n, cell
+        assert cell["held"] > 0.79, cell
 
 
 @pytest.mark.slow
@@ -78,7 +81,7 @@ def test_calibrated_forecasts_may_be_calibrated() -> None:
 
 
 def test_the_guide_and_the_warnings_are_of_the_simulation() -> None:
-    cells = read_cells()
+    cells = pd.read_csv(FILE)
     assert guide_table(cells) in GUIDE.read_text(encoding="utf-8")
     assert measured(cells, OWN) == dict(MEASURED)
     assert measured(cells, DIFFERENCE) == dict(MEASURED_DIFFERENCES)
