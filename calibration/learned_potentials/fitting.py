@@ -25,7 +25,6 @@ from calibration.learned_potentials.modules import (
     potential_named,
 )
 from calibration.learned_potentials.objectives import Objective
-from calibration.learned_potentials.search import minimise
 from calibration.learned_potentials.trees import (
     Forest,
     forest_of,
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 PENALTIES = (3.0, 30.0, 300.0)
 """Penalties that inner folds choose among."""
 
-_INNER_FOLDS, _INNER_ITERATIONS = 3, 60
+_INNER_FOLDS, _INNER_ITERATIONS = 3, 100
 _COUPLING = 0.8
 """Where couplings begin: at 0 their cost is flat."""
 
@@ -51,8 +50,14 @@ _HELD = 60.0
 """Log odds that hold a claim at its label: its other state counts 1e-26."""
 
 _TOLERANCE = 1e-3
-"""Largest entry of a gradient at convergence, of a cost summed over claims: it leaves less than a
-thousandth of a standard error, whose gradient is of the order of the root of their number."""
+"""Largest entry of a gradient at convergence, along directions in which the curvature is about 1:
+it leaves about a thousandth of a standard error. Searches go on to a tenth of it."""
+
+_CURVATURE = 1 / 6
+"""How much a claim's log loss curves, p (1 - p), where claims are uncertain."""
+
+_MEMORY = 20
+"""Pairs of steps and changes of the gradient that searches keep."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,7 @@ class FieldSettings:
     penalty: float | None = None
     coupling_penalty: float = 10.0
     n_seeds: int = 3
-    max_iterations: int = 200
+    max_iterations: int = 300
     seed: int = 0
 
 
@@ -245,7 +250,7 @@ def fit_fields(
     ]
     values, gradients = problem.solved(rows)
     fields = []
-    for place, (part, penalty) in enumerate(zip(parts, penalties, strict=True)):
+    for place, penalty in enumerate(penalties):
         own = slice(place * n_seeds, (place + 1) * n_seeds)
         size, levels = problem.batch.size, len(problem.forest.parents)
         gradient = float(gradients[own].max())
@@ -265,7 +270,7 @@ def fit_fields(
                 covariance,
                 float(penalty or 0.0),
                 gradient,
-                gradient <= max(_TOLERANCE * len(part), 1.0) / 100,
+                gradient <= _TOLERANCE,
             )
         )
     return fields
@@ -347,43 +352,61 @@ class _Problem:
 
         return torch.from_numpy(np.where(self.table.labels == 1, 1.0, -1.0))
 
-    @cached_property
-    def _whitening(self) -> Tensor:
-        """Square matrix (k + 2 levels,) * 2 whose columns searches move along.
+    def _whitening(self, sizes: Tensor, penalties: Tensor) -> Tensor:
+        """Of each row a matrix (k + 2 levels,) * 2 whose columns the search moves along.
 
-        Of a linear potential, columns that say the same are moved together: without it, searches
-        take three times as long.
+        Of a linear potential the curvature is about that of logistic regression, so that columns
+        that say the same are moved together, and rows of any penalty are about as steep.
         """
         import torch
 
-        whole = np.eye(self.batch.size + 2 * len(self.forest.parents))
-        if self.batch.make is linear:
-            n, d = self.columns.shape
-            around = np.concatenate([self.columns, np.ones((n, 1))], axis=1)
-            products = around.T @ around / n + 1e-3 * np.eye(d + 1)
-            whole[: d + 1, : d + 1] = np.linalg.inv(np.linalg.cholesky(products)).T
-        return torch.from_numpy(whole)
+        whole = torch.eye(self.batch.size + 2 * len(self.forest.parents), dtype=torch.float64)
+        if self.batch.is_linear:
+            columns = torch.from_numpy(self.columns)
+            around = torch.cat([columns, torch.ones_like(columns[:, :1])], 1)
+            products = around.T @ around / len(around) + 1e-3 * torch.eye(around.shape[1])
+            curvature = _CURVATURE * sizes[:, None, None] * products
+            curvature = curvature + torch.diag_embed(penalties[:, None] * self.batch.penalised())
+            own = torch.linalg.inv(torch.linalg.cholesky(curvature)).mT
+            whole = whole.repeat(len(sizes), 1, 1) / sizes.sqrt()[:, None, None]
+            whole[:, : own.shape[1], : own.shape[1]] = own
+        return whole
 
     def solved(self, rows: Sequence[_Row]) -> tuple[Floats, Floats]:
-        """Parameters where the searches end, (b, k + 2 levels), and their gradients, (b,)."""
+        """Parameters where one search of all rows ends, (b, k + 2 levels), and gradients, (b,)."""
         import torch
 
         levels = len(self.forest.parents)
         start = self.batch.starts([row.seed for row in rows])
         rest = start.new_zeros(len(rows), 2 * levels)
         rest[:, :levels] = _COUPLING
+        start = torch.cat([start, rest], 1)
         signs = self._signs(rows)
         penalties = torch.tensor([row.penalty for row in rows], dtype=torch.float64)
+        sizes = (signs != 0).sum(1).double()
+        moved: Any = torch.zeros_like(start, requires_grad=True)
+        search = torch.optim.LBFGS(
+            [moved],
+            max_iter=self.max_iterations,
+            history_size=_MEMORY,
+            tolerance_grad=_TOLERANCE / 10,
+            tolerance_change=0.0,
+            line_search_fn="strong_wolfe",
+        )
         with _one_thread():
-            whitening = self._whitening
-            found, gradients = minimise(
-                lambda moved: self._cost(moved @ whitening.T, signs, penalties),
-                torch.linalg.solve(whitening, torch.cat([start, rest], 1).T).T,
-                max_iterations=self.max_iterations,
-                tolerance=_TOLERANCE * max(len(row.kept) for row in rows) / 100,
-            )
-            values: Floats = (found @ whitening.T).numpy()
-        return values, gradients.numpy()
+            whitening = self._whitening(sizes, penalties)
+
+            def cost() -> Tensor:
+                search.zero_grad()
+                found = self._cost(start + (whitening @ moved[..., None])[..., 0], signs, penalties)
+                found.sum().backward()
+                return found.detach().sum()
+
+            search.step(cost)
+            cost()
+            values = start + (whitening @ moved.detach()[..., None])[..., 0]
+            steepest = moved.grad.abs().amax(1)
+        return values.numpy(), steepest.numpy()
 
     def losses(self, values: Floats, held: Sequence[Integers]) -> Floats:
         """Log loss of each row on claims that it has not seen, summed, (b,)."""

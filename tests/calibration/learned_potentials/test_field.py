@@ -235,7 +235,7 @@ def test_few_labels_join_claims_loosely() -> None:
     joined, apart = brier((SENTENCE, RESPONSE), default), brier((), default)
     # Hardly penalised, couplings of so few labels cost more than causes are ever worth.
     assert joined < apart + 0.002
-    assert joined < brier((SENTENCE, RESPONSE), 0.2) - 0.005
+    assert joined < brier((SENTENCE, RESPONSE), 0.2) - 0.002
 
 
 def test_many_labels_outweigh_the_penalty_of_couplings() -> None:
