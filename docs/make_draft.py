@@ -24,7 +24,7 @@ from experiments.analyses.ours import (
     real_graphs,
 )
 from experiments.analyses.ours.shared import gains_of_padding
-from experiments.analyses.ours.shared.cross_fit_tables import table_of
+from experiments.analyses.ours.shared.cross_fit_rows import table_of
 from experiments.analyses.ours.shared.fifths import decline_figure
 from experiments.findings.artefacts import Artefacts, Origin, PaperFigure, write_artefacts
 from experiments.findings.paper import Paper, PaperSection, write_paper

@@ -42,7 +42,7 @@ from calibration.figures.shown_figure import ShownFigure
 from calibration.figures.style import COLOURS, paper_style
 from calibration.intervals import IntervalSettings
 from calibration.learned_potentials.graph_fitting import fit_potentials
-from calibration.learned_potentials.graph_folds import cross_fitting, cross_validate
+from calibration.learned_potentials.graph_folds import cross_fitting
 from calibration.learned_potentials.terms import Potentials, probability, stance_class
 from calibration.recalibration import PlattRecalibrator, cross_fit
 from calibration.scores.families.pointwise import LOSSES
@@ -52,13 +52,22 @@ from experiments.findings.notebook import fast, write_results
 from experiments.findings.table import Column, Table
 from factormodels import datasets
 from factormodels.variants import variant
+from inference.batch import claim_posteriors
+from inference.tasks import log_probability
 
 NOTEBOOK = "03_calibration"
 SEED = 0
 REPLICATES = 300 if fast() else 5000
 FOLDS = 10
 
-graphs = datasets.load("factcheck-bench").graphs
+
+def with_labels(dataset):
+    """The responses of a dataset with a labelled claim."""
+    graphs = datasets.load(dataset).graphs
+    return [graph for graph in graphs if any(atom.label is not None for atom in graph.atoms)]
+
+
+graphs = with_labels("factcheck-bench")
 potentials = {
     "prior": Potentials(relations=None),
     "prior, temperature": Potentials(),
@@ -84,14 +93,35 @@ values.round(3)
 # %% [markdown]
 # ## Scores on responses that were not seen
 
+
 # %%
-validated = {
-    name: cross_validate(cross_fitting(graphs, chosen, n_folds=FOLDS, seed=SEED))
+def of_labelled(graphs):
+    """Posterior, label and response of every labelled claim."""
+    rows = [(atom.label, graph.id) for graph in graphs for atom in graph.atoms]
+    kept = [place for place, (label, _) in enumerate(rows) if label is not None]
+    labels = np.array([int(rows[place][0]) for place in kept])
+    return claim_posteriors(graphs)[kept], labels, [rows[place][1] for place in kept]
+
+
+def log_likelihoods(graphs):
+    """Log probability of all labels of each response."""
+    found = []
+    for graph in graphs:
+        known = {atom.id: int(atom.label) for atom in graph.atoms if atom.label is not None}
+        found.append(log_probability(graph.to_factor_graph(), known).value)
+    return np.array(found)
+
+
+crossings = {
+    name: cross_fitting(graphs, chosen, n_folds=FOLDS, seed=SEED)
     for name, chosen in potentials.items()
 }
-reference = validated["prior"]
-posteriors = {"default": reference.default, **{name: v.p for name, v in validated.items()}}
-labels, responses = reference.labels, reference.responses
+taught = {name: crossing.learned() for name, crossing in crossings.items()}
+default, labels, responses = of_labelled(graphs)
+posteriors = {
+    "default": default,
+    **{name: of_labelled(applied)[0] for name, (_, applied) in taught.items()},
+}
 
 SCORES = (
     "brier",
@@ -129,19 +159,19 @@ def compared(loss, p, other):
 
 
 tests = {
-    (name, score): compared(score, each.p, each.default)
-    for name, each in validated.items()
+    (name, score): compared(score, posteriors[name], default)
+    for name in taught
     for score in ("brier", "log_loss")
 }
 tests |= {
     (name, "log_likelihood"): paired_bootstrap(
-        -each.log_likelihood,
-        -each.default_log_likelihood,
-        each.ids,
+        -log_likelihoods(applied),
+        -log_likelihoods(graphs),
+        [graph.id for graph in graphs],
         n_bootstrap=REPLICATES,
         seed=SEED,
     )
-    for name, each in validated.items()
+    for name, (_, applied) in taught.items()
 }
 differences = pd.DataFrame(
     [
@@ -192,9 +222,9 @@ summary.round(4)
 
 # %%
 GROUPS = ("below 0.5", "0.5", "to 0.75", "to 0.95", "to 1")
-group = np.array(GROUPS)[np.digitize(reference.default, [0.5 - 1e-9, 0.5 + 1e-9, 0.75, 0.95])]
+group = np.array(GROUPS)[np.digitize(default, [0.5 - 1e-9, 0.5 + 1e-9, 0.75, 0.95])]
 found = group_calibration(
-    reference.default,
+    default,
     labels,
     group,
     order=GROUPS,
@@ -222,9 +252,10 @@ gaps.round(3)
 
 # %%
 undecided = group == "0.5"
-folds = dict(zip(reference.ids, reference.fold, strict=True))
+in_fold = crossings["prior"].fold
+folds = {graph.id: number for graph, number in zip(graphs, in_fold, strict=True)}
 fold = np.array([folds[response] for response in responses])
-priors = [each.values["atom_prior"] for each in reference.fits]
+priors = [each.values["atom_prior"] for each in taught["prior"][0].values()]
 shares = [labels[undecided & (fold == number)].mean() for number in range(FOLDS)]
 correlation = np.corrcoef(priors, shares)[0, 1]
 print(f"correlation of a fold's prior with its share of true claims: {correlation:.2f}")
@@ -238,24 +269,25 @@ print(f"correlation of a fold's prior with its share of true claims: {correlatio
 # the default, and the share of true claims.
 
 # %%
-biographies = [variant(graph, "FR1") for graph in datasets.load("factscore").graphs]
+biographies = [variant(graph, "FR1") for graph in with_labels("factscore")]
 biographies = biographies[:30] if fast() else biographies
-weak = cross_validate(cross_fitting(biographies, Potentials(), n_folds=5, seed=SEED))
-labels, responses = weak.labels, weak.responses
-platt = cross_fit(PlattRecalibrator(), weak.default, labels, responses, n_folds=5, seed=SEED)
-in_fold = dict(zip(weak.ids, weak.fold, strict=True))
+weak = cross_fitting(biographies, Potentials(), n_folds=5, seed=SEED)
+learned_p, labels, responses = of_labelled(weak.learned()[1])
+weak_default = of_labelled(biographies)[0]
+platt = cross_fit(PlattRecalibrator(), weak_default, labels, responses, n_folds=5, seed=SEED)
+in_fold = dict(zip([graph.id for graph in biographies], weak.fold, strict=True))
 folds = np.array([in_fold[response] for response in responses])
 rate = np.array([labels[folds != one].mean() for one in range(5)])[folds]
 rivals = [
-    (name, p, compared("brier", weak.p, p))
-    for name, p in (("default", weak.default), ("platt", platt.p), ("base rate", rate))
+    (name, p, compared("brier", learned_p, p))
+    for name, p in (("default", weak_default), ("platt", platt.p), ("base rate", rate))
 ]
 weak_scores = pd.DataFrame(
     [
         {
             "rival": name,
-            "brier": np.mean((p - weak.labels) ** 2),
-            "learned": np.mean((weak.p - weak.labels) ** 2),
+            "brier": np.mean((p - labels) ** 2),
+            "learned": np.mean((learned_p - labels) ** 2),
             "difference": test.value,
             "lower": test.lower,
             "upper": test.upper,
@@ -305,7 +337,7 @@ with paper_style():
 
     axes = figure.add_subplot(panels[:, 2])
     kinds = [score for score in TITLES.values() if score != TITLES["log_likelihood"]]
-    names = list(validated)
+    names = list(taught)
     for at, score in enumerate(kinds):
         own = differences[differences.score == score].set_index("priors").loc[names]
         place = np.arange(len(names)) + 0.22 * (at - 0.5)

@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from calibration.validation import Floats, Integers
-from factormodels.claims import Relation, RelationKind
+from factormodels.claims import Atom, Relation, RelationKind
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.text_match import FIGURES, tells_match, text_match
 from factormodels.fact_graph import FactGraph
@@ -213,8 +214,7 @@ def claim_table(
     sizes = [len(graph.atoms) for graph in graphs]
     responses = np.repeat(np.arange(len(graphs)), sizes)
     atoms = [atom for graph in graphs for atom in graph.atoms]
-    groups = _groups(graphs, responses, ids, causes, own)
-    sentences = _groups(graphs, responses, ids, (SENTENCE,), None)[SENTENCE]
+    groups = _groups(ids, atoms, causes, own)
     evidence = np.concatenate([_evidence(variant(graph, view)) for graph in graphs])
     parts = {"evidence": evidence}
     if "position" in families:
@@ -225,7 +225,7 @@ def claim_table(
         means = [
             (np.bincount(group, values) / np.bincount(group))[group]
             for values in evidence[:, [list(EVIDENCE).index(n) for n in _OF_NEIGHBOURS]].T
-            for group in (sentences, responses)
+            for group in _groups(ids, atoms, (SENTENCE, RESPONSE), None).values()
         ]
         parts["neighbours"] = np.stack(means, axis=1)
     if "others" in families:
@@ -388,31 +388,29 @@ def _shared(asked: set[str], there: set[str]) -> float:
 
 
 def _groups(
-    graphs: Sequence[FactGraph],
-    responses: Integers,
     ids: Sequence[tuple[str, str]],
+    atoms: Sequence[Atom],
     causes: Sequence[str],
     own: UserColumns | None,
 ) -> dict[str, Integers]:
-    found: dict[str, Integers] = {}
-    atoms = [atom for graph in graphs for atom in graph.atoms]
+    """Of each level of causes the group of every claim, numbered as they come."""
     given = own.groups if own is not None else ()
+    members = own.members or {} if own is not None else {}
+    keys: dict[str, list[Any]] = {
+        **{name: [members[each][place] for each in ids] for place, name in enumerate(given)},
+        SENTENCE: [
+            (response, claim if atom.sentence is None else atom.sentence)
+            for (response, claim), atom in zip(ids, atoms, strict=True)
+        ],
+        RESPONSE: [response for response, _ in ids],
+    }
+    found: dict[str, Integers] = {}
     for name in causes:
-        if name == RESPONSE:
-            found[name] = responses
-            continue
-        if name == SENTENCE:
-            keys = [
-                (response, claim if atom.sentence is None else atom.sentence)
-                for (response, claim), atom in zip(ids, atoms, strict=True)
-            ]
-        elif own is not None and own.members is not None and name in given:
-            keys = [(own.members[each][given.index(name)], 0) for each in ids]
-        else:
+        if name not in keys:
             known = (SENTENCE, RESPONSE, *given)
             raise InputError(unknown_name(f"the cause {name!r}", name, known))
-        number = {key: place for place, key in enumerate(dict.fromkeys(keys))}
-        found[name] = np.array([number[key] for key in keys], np.int64)
+        number = {key: place for place, key in enumerate(dict.fromkeys(keys[name]))}
+        found[name] = np.array([number[key] for key in keys[name]], np.int64)
     return found
 
 

@@ -10,20 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calibration.folds import response_folds
 from calibration.learned_potentials.columns import ClaimTable
-from calibration.learned_potentials.modules import (
-    MakeModule,
-    PotentialBatch,
-    batch_of,
-    linear,
-    potential_named,
-)
+from calibration.learned_potentials.modules import MakeModule, PotentialBatch, batch_of
 from calibration.learned_potentials.objectives import Objective
 from calibration.learned_potentials.trees import (
     Forest,
@@ -177,13 +170,8 @@ class Field:
             return np.asarray(torch.sigmoid(found).mean(0))
 
 
-@dataclass(frozen=True, eq=False)
-class _Row:
-    """One search of a batch: what it learns from, and under which penalty and seed."""
-
-    kept: Integers
-    penalty: float
-    seed: int
+_Row = tuple[Integers, float, int]
+"""One search of a batch: the claims that it learns from, and under which penalty and seed."""
 
 
 def fit_field(table: ClaimTable, settings: FieldSettings | None = None) -> Field:
@@ -214,7 +202,7 @@ def fit_fields(
         InputError: as `fit_field` does of any part.
     """
     settings = FieldSettings() if settings is None else settings
-    objective = member_named(Objective, settings.objective, "objective")
+    member_named(Objective, settings.objective, "objective")
     whole_number(settings.max_iterations, "max_iterations", 1)
     n_seeds = whole_number(settings.n_seeds, "n_seeds", 1)
     if settings.penalty is not None and not (is_number(settings.penalty) and settings.penalty >= 0):
@@ -224,27 +212,26 @@ def fit_fields(
         raise InputError(f"coupling_penalty is {of_couplings!r}; give a number of 0 or more")
     for part in parts:
         _check(table, part)
-    given = settings.potential
-    make = potential_named(given) if isinstance(given, str) else given
-    if make is linear:
+    given, batch = settings.potential, batch_of(settings.potential, len(table.names))
+    if batch.is_linear:
         n_seeds = 1
     scale = _scale(table.values)
     problem = _Problem(
         table,
         forest_of(list(table.groups.items())),
         scale(table.values),
-        batch_of(make, len(table.names)),
-        objective,
-        of_couplings,
-        settings.max_iterations,
+        batch,
+        settings,
     )
-    penalties: list[float | None] = [settings.penalty] * len(parts)
     if settings.penalty is None:
         # Without causes: what columns are worth hardly depends on them, and the sums do.
-        alone = replace(problem, forest=Forest((), ()), max_iterations=_INNER_ITERATIONS)
-        penalties = _chosen_penalties(alone, parts, settings.seed)
+        inner = replace(settings, max_iterations=_INNER_ITERATIONS)
+        alone = replace(problem, forest=Forest((), ()), settings=inner)
+        penalties = _chosen_penalties(alone, parts)
+    else:
+        penalties = [float(settings.penalty)] * len(parts)
     rows = [
-        _Row(part, penalty or 0.0, settings.seed + member)
+        (part, penalty, settings.seed + member)
         for part, penalty in zip(parts, penalties, strict=True)
         for member in range(n_seeds)
     ]
@@ -252,7 +239,7 @@ def fit_fields(
     fields = []
     for place, penalty in enumerate(penalties):
         own = slice(place * n_seeds, (place + 1) * n_seeds)
-        size, levels = problem.batch.size, len(problem.forest.parents)
+        size, levels = batch.size, len(problem.forest.parents)
         gradient = float(gradients[own].max())
         covariance = None
         if with_errors and n_seeds == 1:
@@ -263,12 +250,12 @@ def fit_fields(
                 tuple(table.groups),
                 scale,
                 given if isinstance(given, str) else "custom",
-                problem.batch,
+                batch,
                 np.array(values[own, :size]),
                 np.array(values[own, size : size + levels]),
                 np.array(values[own, size + levels :]),
                 covariance,
-                float(penalty or 0.0),
+                penalty,
                 gradient,
                 gradient <= _TOLERANCE,
             )
@@ -300,11 +287,10 @@ def _scale(values: Floats) -> ColumnScale:
     )
 
 
-def _chosen_penalties(
-    problem: _Problem, parts: Sequence[Integers], seed: int
-) -> list[float | None]:
+def _chosen_penalties(problem: _Problem, parts: Sequence[Integers]) -> list[float]:
     """The penalty of each part whose log loss on inner folds of responses is least."""
     labels, rows, held, owners = problem.table.labels, [], [], []
+    seed = problem.settings.seed
     for place, part in enumerate(parts):
         responses = problem.table.responses[part]
         n_folds = min(_INNER_FOLDS, len(np.unique(responses)))
@@ -312,7 +298,7 @@ def _chosen_penalties(
         for one in range(n_folds if n_folds > 1 else 0):
             taught = part[inner != one]
             if labels[taught].min() != labels[taught].max():
-                rows += [_Row(taught, penalty, seed) for penalty in PENALTIES]
+                rows += [(taught, penalty, seed) for penalty in PENALTIES]
                 held += [part[inner == one]] * len(PENALTIES)
                 owners.append(place)
     # Where nothing can be held out, the field stays near the base rate.
@@ -333,24 +319,14 @@ class _Problem:
         forest: their causes.
         columns: standardised, (n, d).
         batch: the architecture of the potential.
-        objective: what is made small.
-        coupling_penalty: of couplings and biases.
-        max_iterations: after so many, searches end.
+        settings: how they are fitted.
     """
 
     table: ClaimTable
     forest: Forest
     columns: Floats
     batch: PotentialBatch
-    objective: Objective
-    coupling_penalty: float
-    max_iterations: int
-
-    @cached_property
-    def _truth(self) -> Tensor:
-        import torch
-
-        return torch.from_numpy(np.where(self.table.labels == 1, 1.0, -1.0))
+    settings: FieldSettings
 
     def _whitening(self, sizes: Tensor, penalties: Tensor) -> Tensor:
         """Of each row a matrix (k + 2 levels,) * 2 whose columns the search moves along.
@@ -377,17 +353,17 @@ class _Problem:
         import torch
 
         levels = len(self.forest.parents)
-        start = self.batch.starts([row.seed for row in rows])
+        start = self.batch.starts([seed for _, _, seed in rows])
         rest = start.new_zeros(len(rows), 2 * levels)
         rest[:, :levels] = _COUPLING
         start = torch.cat([start, rest], 1)
-        signs = self._signs(rows)
-        penalties = torch.tensor([row.penalty for row in rows], dtype=torch.float64)
+        signs = self._signs([part for part, _, _ in rows])
+        penalties = torch.tensor([penalty for _, penalty, _ in rows], dtype=torch.float64)
         sizes = (signs != 0).sum(1).double()
         moved: Any = torch.zeros_like(start, requires_grad=True)
         search = torch.optim.LBFGS(
             [moved],
-            max_iter=self.max_iterations,
+            max_iter=self.settings.max_iterations,
             history_size=_MEMORY,
             tolerance_grad=_TOLERANCE / 10,
             tolerance_change=0.0,
@@ -412,8 +388,8 @@ class _Problem:
         """Log loss of each row on claims that it has not seen, summed, (b,)."""
         import torch
 
-        signs = self._signs([_Row(part, 0.0, 0) for part in held])
-        judged = replace(self, objective=Objective.LOG_LOSS)
+        signs = self._signs(held)
+        judged = replace(self, settings=replace(self.settings, objective=Objective.LOG_LOSS))
         with torch.no_grad(), _one_thread():
             return np.asarray(judged._lost(torch.from_numpy(values), signs))
 
@@ -424,18 +400,18 @@ class _Problem:
         """
         import torch
 
-        signs = self._signs([row])
-        penalty = torch.tensor([row.penalty], dtype=torch.float64)
+        part, penalty, _ = row
+        signs, penalties = self._signs([part]), torch.tensor([penalty], dtype=torch.float64)
         at = torch.from_numpy(values)
 
         def cost(own: Tensor) -> Tensor:
-            return self._cost(own[None], signs, penalty).sum()
+            return self._cost(own[None], signs, penalties).sum()
 
         slopes = []
         with _one_thread():
             derivatives: Any = torch.autograd.functional
             curvature = derivatives.hessian(cost, at).numpy()
-            for response in np.unique(self.table.responses[row.kept]):
+            for response in np.unique(self.table.responses[part]):
                 # What is held of one response alone: log Z of all others cancels.
                 owned = torch.from_numpy(self.table.responses == response)
                 asked = at.clone().requires_grad_()
@@ -445,30 +421,27 @@ class _Problem:
             return None
         return sandwich(np.linalg.inv(curvature), np.array(slopes))
 
-    def _signs(self, rows: Sequence[_Row]) -> Tensor:
-        signs = self._truth.new_zeros(len(rows), len(self._truth))
-        for place, row in enumerate(rows):
-            signs[place, row.kept] = self._truth[row.kept]
-        return signs
-
-    def _parts(self, values: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _signs(self, parts: Sequence[Integers]) -> Tensor:
+        """Of each part 1 where a claim of it is true, -1 where it is false, 0 elsewhere, (b, n)."""
         import torch
 
-        size, levels = self.batch.size, len(self.forest.parents)
-        odds = self.batch(values[:, :size], torch.from_numpy(self.columns))
-        return odds, values[:, size : size + levels], values[:, size + levels :]
+        truth = np.where(self.table.labels == 1, 1.0, -1.0)
+        signs = np.zeros((len(parts), len(truth)))
+        for row, part in zip(signs, parts, strict=True):
+            row[part] = truth[part]
+        return torch.from_numpy(signs)
 
     def _lost(self, values: Tensor, signs: Tensor) -> Tensor:
         """What labels cost under each row, without penalties, (b,)."""
         import torch
 
-        odds, couplings, biases = self._parts(values)
-        if self.objective is Objective.LIKELIHOOD:
-            rest = couplings, biases, self.forest
+        odds = self.batch(values[:, : self.batch.size], torch.from_numpy(self.columns))
+        rest = (*values[:, self.batch.size :].chunk(2, dim=1), self.forest)
+        if self.settings.objective == Objective.LIKELIHOOD:
             held = log_partition(odds + _HELD * signs, *rest) - _HELD * (signs > 0).sum(1)
             return log_partition(odds, *rest) - held
-        odds = marginal_log_odds(odds, couplings, biases, self.forest)
-        if self.objective is Objective.BRIER:
+        odds = marginal_log_odds(odds, *rest)
+        if self.settings.objective == Objective.BRIER:
             # Twice, so that penalties weigh about as under the log loss.
             lost = 2.0 * torch.sigmoid(-signs * odds) ** 2
         else:
@@ -482,7 +455,7 @@ class _Problem:
         return (
             self._lost(values, signs)
             + penalties / 2 * squares
-            + self.coupling_penalty / 2 * couplings
+            + self.settings.coupling_penalty / 2 * couplings
         )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from calibration.learned_potentials.learned import FitStatus, LearnedPotentials
 from calibration.learned_potentials.objectives import LearningProblem, Objective, problem
 from calibration.learned_potentials.terms import Parameters, Potentials, resolve
-from calibration.learned_potentials.uncertainty import Uncertainty, uncertainty
+from calibration.learned_potentials.uncertainty import uncertainty
 from calibration.validation import Floats, is_number, member_named, whole_number
 from factormodels.errors import InputError
 from factormodels.evidence_source import evidence_sources
@@ -85,16 +85,16 @@ def fit_potentials(
     theta, gradient, iterations = _search(task, parameters, weight, max_iterations)
     bounds = _bounds(parameters)
     held = np.minimum(theta - bounds[:, 0], bounds[:, 1] - theta) <= _AT_BOUND
-    known = Uncertainty(np.full((len(theta),) * 2, np.nan), (), ())
+    covariance, untouched, confounded = np.full((len(theta),) * 2, np.nan), [], []
     if with_errors:
-        known = uncertainty(task, theta, held, np.full(len(theta), weight))
+        found = uncertainty(task, theta, held, np.full(len(theta), weight))
+        covariance, untouched, confounded = found
     names = tuple(item.name for item in parameters)
     labels = task.design.labels
     small = gradient <= _SMALL_GRADIENT[task.exact]
-    settled = task.posteriors(theta)[1]
     if labels.min() == labels.max():
         status = FitStatus.ONE_LABEL
-    elif not small or not (settled or not task.exact):
+    elif not small or (task.exact and not task.settled(theta)):
         status = FitStatus.NOT_CONVERGED
     else:
         status = FitStatus.BOUNDARY if held.any() else FitStatus.CONVERGED
@@ -102,7 +102,7 @@ def fit_potentials(
         potentials=potentials,
         parameters=parameters,
         theta=theta,
-        covariance=known.covariance,
+        covariance=covariance,
         objective=chosen,
         backend=task.algorithm,
         value=task.value(theta),
@@ -113,8 +113,8 @@ def fit_potentials(
         gradient=gradient,
         status=status,
         boundary=tuple(names[at] for at in np.flatnonzero(held)),
-        untouched=tuple(names[at] for at in known.untouched),
-        confounded=tuple(tuple(names[at] for at in part) for part in known.confounded),
+        untouched=tuple(names[at] for at in untouched),
+        confounded=tuple(tuple(names[at] for at in part) for part in confounded),
         penalty=penalty,
         sources=evidence_sources(graphs),
     )

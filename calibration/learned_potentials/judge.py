@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from calibration.learned_potentials.columns import (
     records_texts,
 )
 from calibration.learned_potentials.fitting import ColumnScale, Field, FieldSettings, fit_field
-from calibration.learned_potentials.modules import MakeModule, batch_of, potential_named
+from calibration.learned_potentials.modules import MakeModule, batch_of
 from calibration.learned_potentials.shift import LawOfEvidence, Shift, shift_of
 from calibration.validation import Floats
 from factormodels.errors import InputError
@@ -159,20 +160,14 @@ class Judge:
         What the other responses of a file lack changes nothing of a response. Unlike `table` it
         takes a response that records nothing of what columns read.
         """
-        reading = [self.reading([graph]) for graph in graphs]
-        owners = np.repeat(np.arange(len(graphs)), [len(graph.atoms) for graph in graphs])
-        found = np.empty(len(owners))
-        for judge in (self, self.without_texts):
-            places = [place for place, each in enumerate(reading) if each is judge]
-            of_judge = np.isin(owners, places)
-            # A response without claims is nobody's, and a table has at least one claim.
-            if judge is None or not of_judge.any():
-                continue
-            own_graphs = [graphs[place] for place in places]
+        parts = [np.empty(0)]
+        # A response without claims is nobody's, and a table has at least one claim.
+        asked = (graph for graph in graphs if graph.atoms)
+        for judge, group in groupby(asked, lambda graph: self.reading([graph])):
             causes = judge.field.causes
-            table = claim_table(own_graphs, judge.families, causes, view=judge.view, own=own)
-            found[of_judge] = judge.field.probabilities(table)
-        return found
+            table = claim_table(list(group), judge.families, causes, view=judge.view, own=own)
+            parts.append(judge.field.probabilities(table))
+        return np.concatenate(parts)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the judge as JSON.
@@ -374,7 +369,6 @@ def _from_plain(value: Mapping[str, Any], module: MakeModule | None) -> Judge:
             "the judge's potential is a module of one's own; read it in Python with "
             "read_judge(path, module=...)"
         )
-    make = module if potential == "custom" and module is not None else potential_named(potential)
     scale = ColumnScale(
         *(
             np.array([float(column[key]) for column in columns])
@@ -382,7 +376,7 @@ def _from_plain(value: Mapping[str, Any], module: MakeModule | None) -> Judge:
         )
     )
     parameters = np.array(value["parameters"], np.float64)
-    batch = batch_of(make, len(columns))
+    batch = batch_of(module if potential == "custom" and module else potential, len(columns))
     if parameters.ndim != 2 or parameters.shape[1] != batch.size:
         raise ValueError(f"{parameters.shape} parameters of {len(columns)} columns")
     members = len(parameters)

@@ -127,14 +127,18 @@ _INNER = 4.0
 """Penalties within a module count so many times those of a linear potential."""
 
 
-def batch_of(make: MakeModule, n_columns: int) -> PotentialBatch:
-    """The architecture of a potential of so many columns.
+def batch_of(potential: str | MakeModule, n_columns: int) -> PotentialBatch:
+    """The architecture of a potential of so many columns, by its name or by what makes a module.
 
     Raises:
-        InputError: if it makes something else than one number for each claim.
+        InputError: for an unknown name, or if it makes something else than one number for each
+            claim.
         MissingDependencyError: if PyTorch is not installed.
     """
+    if isinstance(potential, str) and potential not in POTENTIALS:
+        raise InputError(unknown_name(f"the potential {potential!r}", potential, POTENTIALS))
     torch = optional_module("torch", "learn")
+    make = POTENTIALS[potential] if isinstance(potential, str) else potential
     module = make(n_columns).double()
     tried = module(torch.zeros(2, n_columns, dtype=torch.float64))
     if tuple(tried.shape) != (2, 1):
@@ -143,14 +147,3 @@ def batch_of(make: MakeModule, n_columns: int) -> PotentialBatch:
             "(n, columns) to (n, 1)"
         )
     return PotentialBatch(make, n_columns, module)
-
-
-def potential_named(name: str) -> MakeModule:
-    """The potential of a name.
-
-    Raises:
-        InputError: if there is none.
-    """
-    if name not in POTENTIALS:
-        raise InputError(unknown_name(f"the potential {name!r}", name, POTENTIALS))
-    return POTENTIALS[name]

@@ -130,16 +130,8 @@ class LearningProblem:
 
     def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
         """Objective and its derivatives (k,)."""
-        if not self.has_beliefs:
-            return self.value(theta), differences(self.value, theta)
         value, scores = self.value_and_scores(theta)
         return value, scores.sum(axis=0)
-
-    def scores(self, theta: Floats) -> Floats:
-        """Derivatives of what each response adds to the objective, (r, k)."""
-        if self.has_beliefs:
-            return self.value_and_scores(theta)[1]
-        return np.array([differences(part.value, theta) for part in self._parts])
 
     def hessian(self, theta: Floats) -> Floats:
         """Second derivatives of the objective, (k, k), by differences of its gradient."""
@@ -154,14 +146,10 @@ class LearningProblem:
         ).reshape(len(theta), -1) / (2.0 * step)
         return np.asarray((found + found.T) / 2.0)
 
-    def losses(self, theta: Floats) -> Floats:
-        """What each response adds to the objective, (r,)."""
-        return np.array([part.value(theta) for part in self._parts])
-
-    def posteriors(self, theta: Floats) -> tuple[Floats, bool]:
-        """Probability of each variable of the design, (n,), and if all is settled."""
+    def settled(self, theta: Floats) -> bool:
+        """Whether the backend vouches for its beliefs at parameters (k,)."""
         found = self._solved(theta, self.design.log_values(theta))[0].posterior
-        return found.marginals.of_state(1), found.status in (Status.EXACT, Status.CONVERGED)
+        return found.status in (Status.EXACT, Status.CONVERGED)
 
     @cached_property
     def _parts(self) -> tuple[LearningProblem, ...]:
@@ -207,7 +195,10 @@ class LearningProblem:
         return np.where(self.design.labels == 1, true, 1.0 - true)
 
     def value_and_scores(self, theta: Floats) -> tuple[float, Floats]:
-        """Objective and the derivatives of what each response adds to it, (r, k), by beliefs."""
+        """Objective and the derivatives of what each response adds to it, (r, k)."""
+        if not self.has_beliefs:
+            scores = [differences(part.value, theta) for part in self._parts]
+            return self.value(theta), np.array(scores)
         log_values = self.design.log_values(theta)
         whole, held = self._solved(theta, log_values)
         value = self._value(whole, held)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,22 +21,6 @@ _UNTOUCHED = 1e-6
 """Curvatures by weights are about 0.1 for every label that bears on a parameter."""
 
 
-@dataclass(frozen=True, eq=False)
-class Uncertainty:
-    """What the labels say of the parameters at the optimum.
-
-    Attributes:
-        covariance: float64 (k, k) clustered by response; nan in rows
-            and columns of parameters at a bound, untouched or confounded.
-        untouched: positions of parameters on which no label bears.
-        confounded: positions of parameters that move together without the objective noticing.
-    """
-
-    covariance: Floats
-    untouched: tuple[int, ...]
-    confounded: tuple[tuple[int, ...], ...]
-
-
 def sandwich(bread: NDArray[Any], scores: Floats) -> Floats:
     """H^-1 (sum of s s^T) H^-1 R/(R - 1) of the inverse curvature (k, k) and R scores (R, k).
 
@@ -51,8 +34,12 @@ def sandwich(bread: NDArray[Any], scores: Floats) -> Floats:
 
 def uncertainty(
     problem: LearningProblem, theta: Floats, held: NDArray[np.bool_], penalty: Floats
-) -> Uncertainty:
-    """Covariance by `sandwich` clustered by response, and what it cannot give.
+) -> tuple[Floats, list[int], list[list[int]]]:
+    """Covariance (k, k) by `sandwich` clustered by response, and what it cannot give.
+
+    It is nan in rows and columns of parameters at a bound, of those on which no label bears, whose
+    positions come second, and of those that move together without the objective noticing, whose
+    positions come third, group by group.
 
     Args:
         problem: the objective.
@@ -69,9 +56,9 @@ def uncertainty(
     values, vectors = np.linalg.eigh(curvature[np.ix_(inside, inside)])
     flat = values < 1.0 / CONFOUNDED**2
     parts = [np.flatnonzero(np.abs(vectors[:, at]) >= _TAKES_PART) for at in np.flatnonzero(flat)]
-    confounded = tuple(tuple(int(inside[place]) for place in part) for part in parts)
+    confounded = [inside[part].tolist() for part in parts]
     if n_responses > 1 and len(inside):
-        scores = problem.scores(theta)[:, inside]
+        scores = problem.value_and_scores(theta)[1][:, inside]
         if penalty.any():
             bread = np.linalg.inv(curvature[np.ix_(inside, inside)] + np.diag(penalty[inside]))
         else:
@@ -80,4 +67,4 @@ def uncertainty(
         if not penalty.any():
             unknown = sorted({place for part in confounded for place in part})
             covariance[unknown, :] = covariance[:, unknown] = np.nan
-    return Uncertainty(covariance, tuple(untouched.tolist()), confounded)
+    return covariance, untouched.tolist(), confounded

@@ -9,11 +9,12 @@ from functools import cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from calibration.learned_potentials.graph_folds import WHOLE
 from experiments.evaluators.evidence import Removals, context_removals
 from experiments.study.cell_names import RECORDED
 from experiments.study.data import NoRelationsError, Related, related_graph
 from experiments.study.design import NO_VIEW, GraphView
-from experiments.study.learned_priors import WHOLE, CrossFittedPriors, Key
+from experiments.study.learned_priors import CrossFittedPriors, Key
 from experiments.study.units import factor_graph
 from factormodels.errors import FactormodelsError
 from factormodels.fact_graph import FactGraph

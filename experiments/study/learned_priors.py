@@ -14,15 +14,13 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from pydantic import TypeAdapter
 
-from calibration.folds import response_folds
 from calibration.learned_potentials import read_judge
-from calibration.learned_potentials.graph_folds import CrossFitting, cross_fitting
+from calibration.learned_potentials.graph_folds import WHOLE, CrossFitting, labelled_folds
 from calibration.learned_potentials.judge import judge_of, with_judged_priors
 from calibration.learned_potentials.learned import LearnedPotentials, apply
 from calibration.learned_potentials.terms import (
-    Parameter,
     Parameters,
     Potentials,
     level,
@@ -49,9 +47,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 logger = logging.getLogger(__name__)
-
-WHOLE = -1
-"""In place of a fold: responses without a label, for which all labelled ones are others."""
 
 COLUMNS = (
     *("dataset", "variant", "relation_model", "encoding", "prior", "fold", "parameter", "estimate"),
@@ -137,6 +132,18 @@ class FoldFit:
     def converged(self) -> bool:
         """Whether the search ended at an optimum, be it at the end of a range."""
         return self.status in ("converged", "boundary")
+
+    @classmethod
+    def of(cls, learned: LearnedPotentials) -> FoldFit:
+        """The fit of what was learned."""
+        table = tuple(asdict(value) for value in learned.table())
+        counts = learned.n_responses, learned.n_labelled
+        theta = learned.theta.tolist()
+        return cls(learned.parameters, theta, table, *counts, str(learned.status))
+
+
+_FITS = TypeAdapter(FoldFit)
+"""Reads fits that were kept as plain data."""
 
 
 @dataclass(frozen=True)
@@ -255,7 +262,10 @@ def fit_all(
                 "start anew with --overwrite"
             )
         dataset = by_name[request.dataset]
-        found.append(_fit(request, dataset, seed, kept, again, notice))
+        fold = _folds(request, dataset, seed)
+        found.append(
+            CrossFittedPriors(request, fold, _fits(request, dataset, fold, kept, again, notice))
+        )
     return tuple(found)
 
 
@@ -273,10 +283,11 @@ def kept_fits(
     by_name = {dataset.name: dataset for dataset in data}
     found = []
     for request in asked:
-        fold, needed = _folds(request, by_name[request.dataset], seed)
-        if all(request.key(number) in values for number in needed):
-            fits = {number: from_plain(values[request.key(number)]) for number in needed}
-            found.append(CrossFittedPriors(request, tuple(fold.tolist()), fits))
+        fold = _folds(request, by_name[request.dataset], seed)
+        keys = {number: request.key(number) for number in _numbers(fold)}
+        if all(key in values for key in keys.values()):
+            fits = {number: _FITS.validate_python(values[key]) for number, key in keys.items()}
+            found.append(CrossFittedPriors(request, fold, fits))
     return tuple(found)
 
 
@@ -328,27 +339,6 @@ def potentials_of(view: GraphView) -> Potentials:
     )
 
 
-def as_plain(learned: LearnedPotentials) -> dict[str, Any]:
-    """A fit as plain JSON data."""
-    return {
-        "error": "",
-        "parameters": [asdict(item) for item in learned.parameters],
-        "theta": learned.theta.tolist(),
-        "table": [asdict(value) for value in learned.table()],
-        "n_responses": learned.n_responses,
-        "n_labelled": learned.n_labelled,
-        "status": str(learned.status),
-    }
-
-
-def from_plain(value: Mapping[str, Any]) -> FoldFit:
-    """The fit that plain data stand for; that of an error alone has failed."""
-    parameters = tuple(Parameter(**item) for item in value.get("parameters", ()))
-    # That of a judge, which was learned elsewhere, tells no status.
-    status = FAILED if value["error"] else "converged"
-    return FoldFit(**{"status": status, **value, "parameters": parameters})
-
-
 _judge = cache(judge_of)
 """The judge of a file's text, made once in each process."""
 
@@ -365,7 +355,7 @@ def _judge_text(loaded: LoadedStudy, name: str, dataset: StudyData, place: str) 
 
 
 def _check_labels(dataset: StudyData, learned: Learned, place: str) -> None:
-    labelled = len(_labelled(dataset))
+    labelled = sum(any(a.label is not None for a in graph.atoms) for graph in dataset.graphs)
     if not labelled:
         raise InputError(
             f"{place}: no atom of {dataset.name!r} has a label to learn from; leave the dataset "
@@ -380,66 +370,43 @@ def _check_labels(dataset: StudyData, learned: Learned, place: str) -> None:
         )
 
 
-def _labelled(dataset: StudyData) -> list[int]:
-    """The positions of the responses with a labelled atom."""
-    return [
-        position
-        for position, graph in enumerate(dataset.graphs)
-        if any(atom.label is not None for atom in graph.atoms)
-    ]
-
-
-def _fit(
+def _fits(
     request: PriorRequest,
     dataset: StudyData,
-    seed: int,
+    fold: tuple[int, ...],
     kept: KeptValues,
     again: bool,
     notice: Callable[[str], None],
-) -> CrossFittedPriors:
+) -> dict[int, FoldFit]:
     """The fits of one request, those that are kept from the store; failures are kept as well."""
-    # Views and folds below are built on demand: a run that is resumed with all its fits needs
-    # neither.
-    fold, needed = _folds(request, dataset, seed)
+    needed = _numbers(fold)
 
+    # Built on demand: a run that is resumed with all its fits needs no view.
     @cache
-    def views() -> list[FactGraph]:
-        related = dataset.related or ({},) * len(dataset.graphs)
-        return [
-            related_graph(graph, own, request.view.relation_model, request.view.variant)
-            for graph, own in zip(dataset.graphs, related, strict=True)
-        ]
-
-    @cache
-    def cross_fitter() -> CrossFitting:
+    def crossing() -> CrossFitting:
         notice(f"learning {request.title}: {counted(len(needed), 'fit')}")
-        learned = request.learned
-        return cross_fitting(
-            views(),
-            potentials_of(request.view),
-            n_folds=learned.folds,
-            seed=seed,
-            objective=learned.objective,
-            backend=request.backend,
-            penalty=learned.penalty,
-            max_iterations=learned.max_iterations,
+        related, view = dataset.related or ({},) * len(dataset.graphs), request.view
+        views = tuple(
+            related_graph(graph, own, view.relation_model, view.variant)
+            for graph, own in zip(dataset.graphs, related, strict=True)
         )
+        own = ("objective", "penalty", "max_iterations")
+        settings = {name: getattr(request.learned, name) for name in own}
+        settings["backend"] = request.backend
+        return CrossFitting(views, np.array(fold), potentials_of(view), settings)
 
-    def fitted(number: int) -> dict[str, Any]:
+    def fitted(number: int) -> FoldFit:
         if request.judge:
-            return {"error": "", "judge": request.judge}
+            # What was learned elsewhere tells no status.
+            return FoldFit(status="converged", judge=request.judge)
         try:
-            if number == WHOLE:
-                # These may hold relations of a class that no labelled response has.
-                unseen = [views()[at] for at in np.flatnonzero(fold == WHOLE)]
-                return as_plain(cross_fitter().whole(unseen))
-            return as_plain(cross_fitter().without(number))
+            return FoldFit.of(crossing().without(number))
         except InputError as error:
             raise InputError(f"{request.place}: {request.title}: {error}") from None
         except Exception as error:
             # As with a unit, the rest of the study must not be lost to one fit.
             logger.debug("%s, fold %d: the fit failed", request.title, number, exc_info=error)
-            return {"error": sentence(error)}
+            return FoldFit(error=sentence(error))
 
     fits = {}
     # Every fit is in the store before the next begins, so a run that dies loses one at most.
@@ -447,22 +414,20 @@ def _fit(
         value = kept.get(request.key(number))
         # A failure is kept as well, or every resumption would try in vain again.
         if value is None or (again and value["error"]):
-            value = fitted(number)
+            value = asdict(fitted(number))
             kept.put(request.key(number), value)
-        fits[number] = from_plain(value)
-    return CrossFittedPriors(request, tuple(fold.tolist()), fits)
+        fits[number] = _FITS.validate_python(value)
+    return fits
 
 
-def _folds(
-    request: PriorRequest, dataset: StudyData, seed: int
-) -> tuple[NDArray[np.int64], list[int]]:
-    """The fold of every response, (n_responses,), and the folds without which is fitted."""
+def _folds(request: PriorRequest, dataset: StudyData, seed: int) -> tuple[int, ...]:
+    """The fold of every response."""
     # A judge was learned elsewhere: no response has a fold.
-    labelled = [] if request.judge else _labelled(dataset)
-    n_folds = 0 if request.judge else request.learned.folds
-    # Responses without a label keep this: nothing of theirs was used, so all others may teach them.
-    fold = np.full(len(dataset.graphs), WHOLE)
-    # Dealing out only the labelled responses keeps the folds even, however many have no label.
-    if labelled:
-        fold[labelled] = response_folds([dataset.graphs[at].id for at in labelled], n_folds, seed)
-    return fold, [*range(n_folds), *([WHOLE] if (fold == WHOLE).any() else [])]
+    if request.judge:
+        return (WHOLE,) * len(dataset.graphs)
+    return tuple(labelled_folds(dataset.graphs, request.learned.folds, seed).tolist())
+
+
+def _numbers(fold: Sequence[int]) -> list[int]:
+    """The folds without which is fitted, `WHOLE` last."""
+    return sorted(set(fold), key=lambda number: (number == WHOLE, number))

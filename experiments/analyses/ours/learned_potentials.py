@@ -14,20 +14,21 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from calibration.figures.claim_parts import claim_parts_figure
-from calibration.learned_potentials.field_parts import median_response
 from calibration.learned_potentials.methods import FIELDS, METHODS, cross_fit_task
 from experiments.analyses.context import AnalysisContext
 from experiments.analyses.figures import estimate_figure, line_figure
 from experiments.analyses.ours.shared.cross_fit_rows import (
+    TABLES,
     ablation_rows,
     curve_row,
     difference_rows,
     judged,
+    median_response,
     score_rows,
+    table_of,
     told,
     transfer_rows,
 )
-from experiments.analyses.ours.shared.cross_fit_tables import TABLES, table_of
 from experiments.findings.artefacts import Artefacts, PaperFigure
 from experiments.findings.table import data_frame
 from experiments.settings.limits import Count, Folds

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from calibration import brier, log_loss
 from calibration.learned_potentials.graph_fitting import fit_potentials as fit
-from calibration.learned_potentials.graph_folds import (
-    CrossValidation,
-    cross_fitting,
-    cross_validate,
-)
+from calibration.learned_potentials.graph_folds import WHOLE, CrossFitting, cross_fitting
 from calibration.learned_potentials.terms import Potentials, temperature
 from calibration.recalibration import PlattRecalibrator
 from factormodels import Atom, FactGraph, InputError, Relation, RelationKind, datasets
 from factormodels.variants import variant
 from inference import infer
+from inference.batch import claim_posteriors
 from inference.tasks import log_probability
 from tests.calibration.learned_potentials.data import GENERATOR, generated, overconfident
 from tests.refusals import refused
@@ -33,34 +30,27 @@ def data() -> list[FactGraph]:
     return generated(40, 4)[:39]
 
 
-@pytest.fixture(scope="module")
-def validated(data: list[FactGraph]) -> CrossValidation:
-    return cross_validate(cross_fitting(data, GENERATOR, n_folds=3))
-
-
-def test_each_response_is_judged_by_the_others(
-    data: list[FactGraph], validated: CrossValidation
-) -> None:
-    assert validated.ids == tuple(graph.id for graph in data)
-    position = {name: at for at, name in enumerate(validated.ids)}
-    for fold in range(3):
-        rest = [g for g in data if validated.fold[position[g.id]] != fold]
+def test_each_response_is_judged_by_the_others(data: list[FactGraph]) -> None:
+    bare = replace(data[0], id="bare", atoms=tuple(replace(a, label=None) for a in data[0].atoms))
+    data = [*data, bare]
+    crossing = cross_fitting(data, GENERATOR, n_folds=3)
+    assert np.flatnonzero(crossing.fold == WHOLE).tolist() == [len(data) - 1]
+    fits, applied = crossing.learned()
+    assert [graph.id for graph in applied] == [graph.id for graph in data]
+    for number in (0, 1, 2, WHOLE):
+        rest = [
+            graph
+            for graph, own in zip(data, crossing.fold, strict=True)
+            if own not in (number, WHOLE)
+        ]
         learned = fit(rest, GENERATOR)
-        np.testing.assert_allclose(learned.theta, validated.fits[fold].theta, atol=1e-6)
-        for graph in data:
-            if validated.fold[position[graph.id]] != fold:
-                continue
-            model = learned.apply(graph).to_factor_graph("conditional")
-            marginals = infer(model).marginals
-            mine = [at for at, name in enumerate(validated.responses) if name == graph.id]
-            expected = [marginals[validated.atoms[at]][1] for at in mine]
-            np.testing.assert_allclose(validated.p[mine], expected, atol=1e-6)
-            labels = {a.id: int(a.label) for a in graph.atoms if a.label is not None}
-            found = validated.log_likelihood[position[graph.id]]
-            assert found == pytest.approx(log_probability(model, labels).value, abs=1e-6)
-            as_given = graph.to_factor_graph("conditional")
-            found = validated.default_log_likelihood[position[graph.id]]
-            assert found == pytest.approx(log_probability(as_given, labels).value, abs=1e-9)
+        np.testing.assert_allclose(learned.theta, fits[number].theta, atol=1e-6)
+        for place in np.flatnonzero(crossing.fold == number):
+            expected, found = (
+                infer(graph.to_factor_graph("conditional")).marginals.flat
+                for graph in (learned.apply(data[place]), applied[place])
+            )
+            np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_of_stars_with_certain_contexts_a_prior_and_temperature_are_platt_scaling() -> None:
@@ -84,22 +74,39 @@ def test_of_stars_with_certain_contexts_a_prior_and_temperature_are_platt_scalin
     assert platt.slope_ == pytest.approx(learned.values["temperature"], abs=1e-4)
 
 
+def held_out(crossing: CrossFitting) -> dict[str, tuple[Any, ...]]:
+    """Brier score, log loss and mean log probability of labels, by name of the graphs."""
+    found, encoding = {}, crossing.potentials.encoding
+    for name, graphs in (("learned", crossing.learned()[1]), ("default", crossing.graphs)):
+        labels = {(g.id, a.id): a.label for g in graphs for a in g.atoms}
+        known = np.array([label is not None for label in labels.values()])
+        truth = np.array(list(labels.values()))[known].astype(int)
+        p = claim_posteriors(graphs, encoding)[known]
+        joint = [
+            log_probability(graph.to_factor_graph(encoding), told).value
+            for graph in graphs
+            if (told := {a.id: int(a.label) for a in graph.atoms if a.label is not None})
+        ]
+        found[name] = brier(p, truth), log_loss(p, truth), float(np.sum(joint)), len(p)
+    return found
+
+
 def test_what_was_generated_otherwise_than_stated_is_learned() -> None:
     # Relations state far too much, and contexts are less reliable than stated.
     graphs = [overconfident(graph, 0.6) for graph in generated(150, 8)]
-    found = cross_validate(cross_fitting(graphs, GENERATOR, with_errors=False))
-    for score in (brier, log_loss):
-        assert score(found.p, found.labels) < score(found.default, found.labels) - 0.005
-    assert found.log_likelihood.sum() > found.default_log_likelihood.sum() + 10
+    found = held_out(cross_fitting(graphs, GENERATOR, with_errors=False))
+    for learned, default in zip(found["learned"][:2], found["default"][:2], strict=True):
+        assert learned < default - 0.005
+    assert found["learned"][2] > found["default"][2] + 10
 
 
 def test_factcheck_bench_hardly_teaches_a_prior() -> None:
     # 92 responses with labels: a prior of claims alone does a little better than the default.
     graphs = datasets.load("factcheck-bench").graphs
     crossing = cross_fitting(graphs, Potentials(relations=None), n_folds=10, with_errors=False)
-    found = cross_validate(crossing)
-    assert found.labels.size == 631
-    scores = brier(found.p, found.labels), brier(found.default, found.labels)
+    found = held_out(crossing)
+    assert found["learned"][3] == 631
+    scores = found["learned"][0], found["default"][0]
     assert scores == pytest.approx((0.0959, 0.0967), abs=5e-5)
 
 
@@ -108,30 +115,25 @@ def test_a_parameter_that_other_folds_do_not_hold_stays_at_its_start(data: list[
     relation = Relation("c1", "c2", RelationKind.EQUIVALENCE, 0.8)
     graphs = [replace(odd, relations=(*odd.relations, relation)), *data[1:4]]
     chosen = Potentials(relations=temperature("kind"))
-    found = cross_validate(cross_fitting(graphs, chosen, n_folds=4))
-    number = int(found.fold[0])
-    assert found.fits[number].values["temperature[equivalence]"] == pytest.approx(1.0)
-    assert found.fits[number].untouched == ("temperature[equivalence]",)
-    assert all(math.isfinite(x) for x in found.p)
+    crossing = cross_fitting(graphs, chosen, n_folds=4)
+    fits, applied = crossing.learned()
+    number = int(crossing.fold[0])
+    assert fits[number].values["temperature[equivalence]"] == pytest.approx(1.0)
+    assert fits[number].untouched == ("temperature[equivalence]",)
+    assert np.isfinite(claim_posteriors(applied)).all()
 
 
 def test_bad_input_is_refused(data: list[FactGraph]) -> None:
     unlabelled = FactGraph("empty", (Atom("a"),))
     crossing = cross_fitting([*data[:6], unlabelled], GENERATOR, n_folds=6)
-    assert "empty" not in {graph.id for graph in crossing.graphs}
+    assert sorted(crossing.fold) == [WHOLE, *range(6)]
     with pytest.raises(InputError, match="n_folds is 7, but there are 6 responses"):
         cross_fitting([*data[:6], unlabelled], GENERATOR, n_folds=7)
     refused("no atom of any response has a label", cross_fitting, [unlabelled], GENERATOR)
 
 
-def test_crossing_fits_what_the_validation_does_fold_by_fold(
-    data: list[FactGraph], validated: CrossValidation
-) -> None:
-    crossing = cross_fitting(data, GENERATOR, n_folds=3)
-    assert crossing.n_folds == 3
-    assert np.array_equal(crossing.fold, validated.fold)
-    assert np.array_equal(crossing.without(1).theta, validated.fits[1].theta)
-    whole, fitted = crossing.whole(), fit(data, GENERATOR)
+def test_all_labelled_responses_teach_what_a_fit_to_them_does(data: list[FactGraph]) -> None:
+    whole, fitted = cross_fitting(data, GENERATOR, n_folds=3).without(WHOLE), fit(data, GENERATOR)
     assert np.array_equal(whole.theta, fitted.theta)
     assert np.array_equal(whole.covariance, fitted.covariance)
 
@@ -147,8 +149,9 @@ def test_unseen_responses_add_what_they_alone_hold(data: list[FactGraph]) -> Non
         RelationKind.CONTRADICTION,
     }
     chosen = Potentials(relations=temperature("kind"))
-    crossing = cross_fitting(kept, chosen, n_folds=2)
-    alone, together = crossing.whole(), crossing.whole(unseen)
+    alone, together = (
+        cross_fitting(graphs, chosen, n_folds=2).without(WHOLE) for graphs in (kept, kept + unseen)
+    )
     refused("nothing was learned", alone.apply, unseen[0])
     assert together.values["temperature[contradiction]"] == 1.0
     assert together.untouched == ("temperature[contradiction]",)

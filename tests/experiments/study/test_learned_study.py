@@ -16,9 +16,10 @@ import pytest
 
 from calibration.learned_potentials.graph_fitting import fit_potentials
 from calibration.learned_potentials.graph_folds import (
+    WHOLE,
     CrossFitting,
     cross_fitting,
-    cross_validate,
+    labelled_folds,
 )
 from calibration.learned_potentials.learned import LearnedPotentials
 from calibration.learned_potentials.terms import Potentials, probability, temperature
@@ -32,6 +33,7 @@ from factormodels.io.result_store import STORE
 from factormodels.synthetic import labelled_responses
 from factormodels.variants import variant
 from inference import infer
+from inference.batch import claim_posteriors
 from tests.experiments.conftest import invoke, study_file
 from tests.experiments.study.test_runner import assert_same_files
 
@@ -95,22 +97,24 @@ def viewed(name: str) -> list[FactGraph]:
 @pytest.mark.parametrize("encoding", ["implication", "conditional"])
 def test_the_numbers_are_those_of_cross_validation(run: Path, view: str, encoding: str) -> None:
     chosen = Potentials(relations=temperature("kind"), encoding=encoding)
-    validated = cross_validate(cross_fitting(viewed(view), chosen, n_folds=3, seed=4))
+    fits, applied = cross_fitting(viewed(view), chosen, n_folds=3, seed=4).learned()
     cell = {"variant": view, "encoding": encoding}
-    own = posteriors(run, prior="learned", **cell)
-    places = list(zip(validated.responses, validated.atoms, strict=True))
-    # There all responses are one graph, here each is its own: sums in another order.
-    assert own[places].to_numpy() == pytest.approx(validated.p, abs=1e-12)
-    assert posteriors(run, prior="default", **cell)[places].to_numpy() == pytest.approx(
-        validated.default, abs=1e-12
+    learned, default = (
+        claim_posteriors(graphs, encoding, "exact") for graphs in (applied, viewed(view))
     )
-    assert np.abs(validated.p - validated.default).max() > 0.01
+    places = [(graph.id, atom.id) for graph in applied for atom in graph.atoms]
+    # There all responses are one graph, here each is its own: sums in another order.
+    for prior, expected in (("learned", learned), ("default", default)):
+        own = posteriors(run, prior=prior, **cell)[places].to_numpy()
+        assert own == pytest.approx(expected, abs=1e-12)
+    assert np.abs(learned - default).max() > 0.01
     table = pd.read_csv(run / "priors.csv")
     table = table[(table.variant == view) & (table.encoding == encoding) & table.fold.notna()]
     expected = [
         (fold, row.name, row.estimate, row.standard_error, one.n_responses, one.status.value)
-        for fold, one in enumerate(validated.fits)
+        for fold, one in fits.items()
         for row in one.table()
+        if fold != WHOLE
     ]
     names = ["fold", "parameter", "estimate", "standard_error", "n_responses", "status"]
     found = list(table[names].itertuples(index=False, name=None))
@@ -171,8 +175,8 @@ def test_no_response_sees_its_own_labels(run: Path, tmp_path: Path) -> None:
         assert np.array_equal(before[turned.id], after[turned.id])
         others = [graph.id for graph in graphs if graph.id != turned.id]
         moved = {name for name in others if not np.array_equal(before[name], after[name])}
-        folds = cross_validate(cross_fitting(viewed(view), Potentials(), n_folds=3, seed=4))
-        own = dict(zip(folds.ids, folds.fold.tolist(), strict=True))
+        folds = labelled_folds(viewed(view), 3, seed=4).tolist()
+        own = dict(zip((graph.id for graph in graphs), folds, strict=True))
         same_fold = {name for name, fold in own.items() if fold == own[turned.id]}
         assert moved == set(others) - same_fold
 
@@ -221,9 +225,10 @@ def test_what_is_fixed_beside_what_is_learned(tmp_path: Path) -> None:
         tmp_path / "out", prior="learned atom=0.3", variant="FR1", encoding="implication"
     )
     chosen = Potentials(0.3, None, probability("kind"))
-    validated = cross_validate(cross_fitting(viewed("FR1"), chosen, n_folds=5, seed=4))
-    places = list(zip(validated.responses, validated.atoms, strict=True))
-    assert rows[places].to_numpy() == pytest.approx(validated.p, abs=1e-12)
+    applied = cross_fitting(viewed("FR1"), chosen, n_folds=5, seed=4).learned()[1]
+    places = [(graph.id, atom.id) for graph in applied for atom in graph.atoms]
+    expected = claim_posteriors(applied, backend="exact")
+    assert rows[places].to_numpy() == pytest.approx(expected, abs=1e-12)
 
 
 def assert_same_run(one: Path, other: Path) -> None:
@@ -251,7 +256,7 @@ def test_a_run_that_goes_on_fits_nothing_again(
     def dying(self: CrossFitting, number: int) -> LearnedPotentials:
         nonlocal count
         count += 1
-        if count == 4:
+        if count == 5:
             raise KeyboardInterrupt
         return fitted(self, number)
 
@@ -265,7 +270,6 @@ def test_a_run_that_goes_on_fits_nothing_again(
     # Of four views the first was done, the second not.
     assert len(told) == 3
     monkeypatch.setattr(CrossFitting, "without", None)
-    monkeypatch.setattr(CrossFitting, "whole", None)
     run_study(study, out, workers=1, resume=True)
     assert_same_run(run, out)
 

@@ -1,15 +1,15 @@
-"""Rows of what cross-fitted methods are worth: scores, differences, curves, ablations, transfer."""
+"""What cross-fitted methods are worth: scores, differences, curves, ablations, transfer, parts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from calibration.learned_potentials.columns import COLUMN_GROUPS
-from calibration.learned_potentials.fitting import FieldSettings
+from calibration.learned_potentials.columns import COLUMN_GROUPS, FAMILIES
+from calibration.learned_potentials.fitting import FieldSettings, fit_fields
 from calibration.learned_potentials.methods import (
     METHODS,
     ColumnMethod,
@@ -20,10 +20,56 @@ from calibration.learned_potentials.rivals import cross_fitted, field
 from calibration.validation import Floats
 from experiments.analyses.interval_values import mean_of_clusters
 from experiments.analyses.posteriors import LabelledAtoms, score_change, scores_with_intervals
-from experiments.findings.table import named
+from experiments.findings.table import Table, columns_as, named
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _PENALTY = 30.0
 _SCORES = ("brier", "log_loss", "auroc")
+
+_COLUMNS = "brier:4± Brier | log_loss:3± log loss | auroc:3± AUROC"
+TABLES: Mapping[str, tuple[str, str, str, str]] = {
+    "scores": (
+        f"method | {_COLUMNS} | slope:2± slope",
+        "Every method on responses it has not seen",
+        "data",
+        "Intervals: 95 % over responses. AUROC: of pairs within a fold. Slope: of calibration, 1 "
+        "where log odds are right.",
+    ),
+    "differences": (
+        f"method | other less | {_COLUMNS}",
+        "Every method less some others on the same responses",
+        "data",
+        "Intervals: 95 %, paired over responses. Below 0 the first is better, but for AUROC.",
+    ),
+    "across": (
+        f"method | {_COLUMNS} | trees:4± less trees with neighbours",
+        "What is learned on one dataset, used on another",
+        "where",
+        "Intervals: 95 % over responses of the second, whose labels serve to score alone.",
+    ),
+    "curve": (
+        "labelled:0 labelled responses | brier:4± Brier | spread:4 of draws",
+        "How many labelled responses",
+        "method",
+        "On responses of other folds; mean and standard deviation over draws of those learned "
+        "from. Intervals: 95 % over the former.",
+    ),
+    "ablations": (
+        "left_out left out | brier:4± Brier less the whole",
+        "What each cause, group of columns and column buys the linear field",
+        "kind",
+        "On responses not seen, everything learned anew; paired over responses.",
+    ),
+}
+"""Columns, caption, groups and note of each table."""
+
+
+def table_of(name: str, frame: pd.DataFrame) -> Table:
+    """A table by its name, of the rows below."""
+    columns, caption, group, note = TABLES[name]
+    return Table(frame, columns_as(columns), caption, group=group, note=note)
 
 
 def labelled(task: CrossFitTask) -> LabelledAtoms:
@@ -137,3 +183,44 @@ def transfer_rows(
             row |= named("trees", score_change("brier", p, found[less], atoms, seed))
         rows.append(row)
     return rows
+
+
+def median_response(task: CrossFitTask, method: ColumnMethod) -> list[dict[str, Any]]:
+    """Claims of the response whose Brier score a linear field moves by the median.
+
+    A row has the claim's place from 1 on, its label, its posterior before and after by a field of
+    the other folds, and by name of a family of columns, or "causes", what it adds to the posterior
+    log odds beyond those of a claim whose columns are all at their means.
+    """
+    table, fold = method.table(task), task.fold
+    labelled, labels, index = table.labelled, table.labels, table.responses
+    parts = [labelled[fold[labelled] != one] for one in range(task.n_folds)]
+    families = {
+        family: [place for place, name in enumerate(table.names) if name in names]
+        for family, names in FAMILIES.items()
+    }
+    families = {family: places for family, places in families.items() if places}
+    after = np.empty(len(fold))
+    log_odds = {name: np.empty(len(fold)) for name in (*families, "causes")}
+    for one, fitted in enumerate(fit_fields(table, parts)):
+        own = fold == one
+        p = fitted.probabilities(table)
+        after[own] = p[own]
+        weighed = fitted.scale(table.values) * fitted.parameters[0, :-1]
+        for family, places in families.items():
+            log_odds[family][own] = weighed[own][:, places].sum(axis=1)
+        moved = np.log(p) - np.log1p(-p) - fitted.log_odds(table)
+        log_odds["causes"][own] = moved[own]
+    gains = (task.default - labels) ** 2 - (after - labels) ** 2
+    means = np.bincount(index, np.nan_to_num(gains)) / np.bincount(index)
+    chosen = np.flatnonzero(index == int(np.argsort(means)[len(means) // 2]))
+    return [
+        {
+            "claim": place + 1,
+            "label": labels[at],
+            "before": task.default[at],
+            "after": after[at],
+            **{name: own[at] for name, own in log_odds.items()},
+        }
+        for place, at in enumerate(chosen.tolist())
+    ]
