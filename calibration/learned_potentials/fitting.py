@@ -7,15 +7,16 @@ cause. Every fold, penalty and seed is a row of one batch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from calibration.folds import response_folds
 from calibration.learned_potentials.columns import ClaimTable
+from calibration.learned_potentials.graph_fitting import sandwich
 from calibration.learned_potentials.modules import MakeModule, PotentialBatch, batch_of
 from calibration.learned_potentials.objectives import Objective
 from calibration.learned_potentials.trees import (
@@ -24,7 +25,6 @@ from calibration.learned_potentials.trees import (
     log_partition,
     marginal_log_odds,
 )
-from calibration.learned_potentials.uncertainty import sandwich
 from calibration.validation import Floats, Integers, is_number, member_named, whole_number
 from factormodels.errors import InputError
 
@@ -116,10 +116,9 @@ class Field:
         parameters: float64 (members, k), the numbers of the potential.
         couplings: float64 (members, levels).
         biases: float64 (members, levels).
-        covariance: float64 (k + 2 levels,) * 2, clustered by response; None of several members.
+        standard_errors: float64 (k + 2 levels,), clustered by response; None of several members.
         penalty: the penalty under which it was fitted.
-        gradient: the largest entry of a gradient at the end.
-        converged: whether it is as small as it should be.
+        converged: whether the gradient at the end is as small as it should be.
     """
 
     columns: tuple[str, ...]
@@ -130,18 +129,9 @@ class Field:
     parameters: Floats
     couplings: Floats
     biases: Floats
-    covariance: Floats | None
+    standard_errors: Floats | None
     penalty: float
-    gradient: float
     converged: bool
-
-    @property
-    def standard_errors(self) -> Floats | None:
-        """Root of the diagonal of the covariance; None without one."""
-        if self.covariance is None:
-            return None
-        # Of labels that are suited exactly, rounding alone is left.
-        return np.asarray(np.sqrt(np.maximum(np.diag(self.covariance), 0.0)))
 
     def log_odds(self, table: ClaimTable) -> Floats:
         """Log odds of each claim by its columns alone, averaged over members, (n,)."""
@@ -196,7 +186,7 @@ def fit_fields(
         table: the claims.
         parts: positions of the claims that each field learns from.
         settings: how each is fitted.
-        with_errors: whether fields of one member get their covariance.
+        with_errors: whether fields of one member get their standard errors.
 
     Raises:
         InputError: as `fit_field` does of any part.
@@ -240,10 +230,9 @@ def fit_fields(
     for place, penalty in enumerate(penalties):
         own = slice(place * n_seeds, (place + 1) * n_seeds)
         size, levels = batch.size, len(problem.forest.parents)
-        gradient = float(gradients[own].max())
-        covariance = None
+        errors = None
         if with_errors and n_seeds == 1:
-            covariance = problem.covariance(rows[own][0], values[own][0])
+            errors = problem.errors(rows[own][0], values[own][0])
         fields.append(
             Field(
                 table.names,
@@ -254,10 +243,9 @@ def fit_fields(
                 np.array(values[own, :size]),
                 np.array(values[own, size : size + levels]),
                 np.array(values[own, size + levels :]),
-                covariance,
+                errors,
                 penalty,
-                gradient,
-                gradient <= _TOLERANCE,
+                bool((gradients[own] <= _TOLERANCE).all()),
             )
         )
     return fields
@@ -369,7 +357,8 @@ class _Problem:
             tolerance_change=0.0,
             line_search_fn="strong_wolfe",
         )
-        with _one_thread():
+        # Operations on so few numbers lose more by sharing them among threads than they win.
+        with threadpool_limits(1):
             whitening = self._whitening(sizes, penalties)
 
             def cost() -> Tensor:
@@ -390,11 +379,11 @@ class _Problem:
 
         signs = self._signs(held)
         judged = replace(self, settings=replace(self.settings, objective=Objective.LOG_LOSS))
-        with torch.no_grad(), _one_thread():
+        with torch.no_grad(), threadpool_limits(1):
             return np.asarray(judged._lost(torch.from_numpy(values), signs))
 
-    def covariance(self, row: _Row, values: Floats) -> Floats | None:
-        """Covariance over responses of one row's parameters, (k + 2 levels,) * 2.
+    def errors(self, row: _Row, values: Floats) -> Floats | None:
+        """Standard errors over responses of one row's parameters, (k + 2 levels,).
 
         None where the cost has no curvature in some direction.
         """
@@ -408,7 +397,7 @@ class _Problem:
             return self._cost(own[None], signs, penalties).sum()
 
         slopes = []
-        with _one_thread():
+        with threadpool_limits(1):
             derivatives: Any = torch.autograd.functional
             curvature = derivatives.hessian(cost, at).numpy()
             for response in np.unique(self.table.responses[part]):
@@ -419,7 +408,9 @@ class _Problem:
                 slopes.append(torch.autograd.grad(lost, asked)[0].numpy())
         if np.linalg.eigvalsh((curvature + curvature.T) / 2).min() <= 1e-9:
             return None
-        return sandwich(np.linalg.inv(curvature), np.array(slopes))
+        variances = np.diag(sandwich(np.linalg.inv(curvature), np.array(slopes)))
+        # Of labels that are suited exactly, rounding alone is left.
+        return np.asarray(np.sqrt(np.maximum(variances, 0.0)))
 
     def _signs(self, parts: Sequence[Integers]) -> Tensor:
         """Of each part 1 where a claim of it is true, -1 where it is false, 0 elsewhere, (b, n)."""
@@ -457,16 +448,3 @@ class _Problem:
             + penalties / 2 * squares
             + self.settings.coupling_penalty / 2 * couplings
         )
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Operations on so few numbers lose more by sharing them among threads than they win."""
-    import torch
-
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)

@@ -334,11 +334,8 @@ def with_judged_priors(graph: FactGraph, judge: Judge, view: FactGraph) -> FactG
     priors = dict(zip(graph.atom_ids, judge.posteriors([graph]).tolist(), strict=True))
     # A view of stars has copies of contexts, under names of their own.
     contexts = set(view.context_ids)
-    return replace(
-        view,
-        atoms=tuple(replace(atom, prior=priors[atom.id]) for atom in view.atoms),
-        relations=tuple(r for r in view.relations if contexts.isdisjoint((r.source, r.target))),
-    )
+    kept = tuple(r for r in view.relations if contexts.isdisjoint((r.source, r.target)))
+    return replace(view.with_priors(atoms=priors), relations=kept)
 
 
 def judged(graphs: Sequence[FactGraph], p: Floats) -> tuple[FactGraph, ...]:
@@ -390,9 +387,8 @@ def _from_plain(value: Mapping[str, Any], module: MakeModule | None) -> Judge:
         parameters,
         np.array([cause["coupling"] for cause in causes], np.float64).reshape(-1, members).T,
         np.array([cause["bias"] for cause in causes], np.float64).reshape(-1, members).T,
-        None if None in errors else np.diag(np.square(np.array(errors, np.float64))),
+        None if None in errors else np.array(errors, np.float64),
         float(value["penalty"]),
-        0.0,
         bool(value["converged"]),
     )
     owners = np.array(law["response"], np.int64)
@@ -430,36 +426,30 @@ def _lines(value: Any, margin: str = "") -> str:
 
 def _law(field: Field, table: ClaimTable, kept: Any) -> LawOfEvidence:
     """Evidence of claims: their log odds by all columns, and columns of `_LAW`."""
-    names = [name for name in _LAW if name in table.names]
-    places = [table.names.index(name) for name in names]
     # Rounded, since equal evidence in two responses must not differ by the order of a sum.
-    values = np.column_stack([np.round(field.log_odds(table), 4), table.values[:, places]])[kept]
+    own = np.round(field.log_odds(table), 4)
+    values = np.column_stack([own, table.of(_LAW, ()).values])[kept]
     _, owners = np.unique(table.responses[kept], return_inverse=True)
     return LawOfEvidence(np.round(values, 4), owners.astype(np.int64), int(owners.max()) + 1)
-
-
-_READ = {
-    "evidence": "relation",
-    "neighbours": "relation",
-    "others": "relation with a passage that was retrieved for other claims",
-    "passages": "text of a passage",
-}
-"""What families of columns read, without which they would all say the same."""
 
 
 def _check_evidence(
     graphs: Sequence[FactGraph], families: Sequence[str], table: ClaimTable
 ) -> None:
-    """Refuse responses that record nothing of what columns read."""
-    others = table.values[:, [name == list(OTHERS)[-1] for name in table.names]]
+    """Refuse responses that record nothing of what columns read: these would all say the same."""
+    relations = any(graph.relations for graph in graphs)
+    others = table.of(list(OTHERS)[-1:], ()).values
+    texts = any(c.text or c.snippet for graph in graphs for c in graph.contexts)
     there = {
-        "relation": any(graph.relations for graph in graphs),
-        "relation with a passage that was retrieved for other claims": bool(others.any()),
-        "text of a passage": any(c.text or c.snippet for g in graphs for c in g.contexts),
+        "evidence": ("relation", relations),
+        "neighbours": ("relation", relations),
+        "others": ("relation with a passage that was retrieved for other claims", others.any()),
+        "passages": ("text of a passage", texts),
     }
     for family in families:
-        if not there.get(_READ.get(family, ""), True):
+        words, found = there.get(family, ("", True))
+        if not found:
             raise InputError(
-                f"no response has a {_READ[family]}, which the columns {family!r} read; make "
+                f"no response has a {words}, which the columns {family!r} read; make "
                 "graphs with factormodels assess, or fit a judge of other --columns"
             )

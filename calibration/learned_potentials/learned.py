@@ -185,19 +185,12 @@ def apply(
     priors = made.prior_values(theta).tolist()
     numbers = made.facts.relation_numbers.tolist()
     values = dict(zip(numbers, made.relation_values(theta).tolist(), strict=True))
+    relations = tuple(
+        replace(relation, probability=values[number]) if number in values else relation
+        for number, relation in enumerate(graph.relations)
+    )
     n_atoms = len(graph.atoms)
-    return replace(
-        graph,
-        atoms=tuple(
-            replace(atom, prior=prior)
-            for atom, prior in zip(graph.atoms, priors[:n_atoms], strict=True)
-        ),
-        contexts=tuple(
-            replace(context, prior=prior)
-            for context, prior in zip(graph.contexts, priors[n_atoms:], strict=True)
-        ),
-        relations=tuple(
-            replace(relation, probability=values[number]) if number in values else relation
-            for number, relation in enumerate(graph.relations)
-        ),
+    return replace(graph, relations=relations).with_priors(
+        atoms=dict(zip(graph.atom_ids, priors[:n_atoms], strict=True)),
+        contexts=dict(zip(graph.context_ids, priors[n_atoms:], strict=True)),
     )

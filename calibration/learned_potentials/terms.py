@@ -338,26 +338,19 @@ def stance_class(mapping: StanceMapping = DEFAULT_STANCES) -> RelationClass:
 
 
 def _by_class(by: KindOrClass | None, value: Callable[[FactGraph, Relation], float]) -> Columns:
-    """A column for each class of relations, which holds their values."""
-    class_of = _class_by(by)
-    return lambda graph: [{class_of(graph, r): value(graph, r)} for r in graph.relations]
-
-
-def _class_by(by: KindOrClass | None) -> RelationClass:
-    """What names the class of a relation, "" where there is one for all."""
-    if by is None:
-        return lambda graph, relation: ""  # noqa: ARG005
-    if by == "kind":
-        return lambda graph, relation: relation.kind.value  # noqa: ARG005
-    if not callable(by):
+    """A column for each class of relations, "" where there is one for all, with their values."""
+    if by not in (None, "kind") and not callable(by):
         raise InputError(f"the class {by!r} of relations is unknown; use 'kind' or a function")
 
-    def named(graph: FactGraph, relation: Relation) -> str:
-        name: object = by(graph, relation)
-        if not isinstance(name, str) or not name:
+    def name(graph: FactGraph, relation: Relation) -> str:
+        if not callable(by):
+            return "" if by is None else relation.kind.value
+        found: object = by(graph, relation)
+        if not isinstance(found, str) or not found:
             raise InputError(
-                f"fact graph {graph.id!r}: {name!r} is not a name of a class; return non-empty text"
+                f"fact graph {graph.id!r}: {found!r} is not a name of a class; return non-empty "
+                "text"
             )
-        return name
+        return found
 
-    return named
+    return lambda graph: [{name(graph, r): value(graph, r)} for r in graph.relations]

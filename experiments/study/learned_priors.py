@@ -310,12 +310,11 @@ def priors_table(fits: Sequence[CrossFittedPriors]) -> pd.DataFrame:
                 "converged": fit.converged,
                 "error": fit.error,
             }
-            # A failed fit still has its row, with the error.
+            # A failed fit still has its row, with the error. A parameter has a status of its own,
+            # which must not hide that of the fit.
             for value in fit.table or ({},):
-                # A parameter has a status of its own, which must not hide that of the fit.
-                own = {name: value.get(name) for name in COLUMNS if name in value}
-                own |= {"parameter": value.get("name"), "parameter_status": value.get("status")}
-                rows.append({**shared, **{k: v for k, v in own.items() if k not in shared}})
+                own = {"parameter": value.get("name"), "parameter_status": value.get("status")}
+                rows.append({**value, **own, **shared})
     return pd.DataFrame(rows, columns=list(COLUMNS)).astype({"fold": "Int64"})
 
 

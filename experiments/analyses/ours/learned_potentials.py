@@ -26,7 +26,6 @@ from experiments.analyses.ours.shared.cross_fit_rows import (
     median_response,
     score_rows,
     table_of,
-    told,
     transfer_rows,
 )
 from experiments.findings.artefacts import Artefacts, PaperFigure
@@ -86,9 +85,9 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
     with context.track("methods", len(names) * len(tasks) + len(points) + 1 + len(pairs)) as step:
         for data, task in tasks.items():
             found = judged(task, names, step)
-            rows["scores"] += told(score_rows(found, task, seed), data=data)
+            rows["scores"] += [{"data": data} | row for row in score_rows(found, task, seed)]
             changes = difference_rows(found, settings.less, task, seed)
-            rows["differences"] += told(changes, data=data)
+            rows["differences"] += [{"data": data} | row for row in changes]
         for name, size in points:
             rows["curve"].append(curve_row(name, size, first, settings.draws, seed))
             step()
@@ -96,7 +95,7 @@ def run(settings: Settings, context: AnalysisContext) -> Artefacts:
         step()
         for source, target in pairs:
             own = transfer_rows(tasks[source], tasks[target], names, TREES, seed)
-            rows["across"] += told(own, where=f"{source} to {target}")
+            rows["across"] += [{"where": f"{source} to {target}"} | row for row in own]
             step()
     frames = {name: data_frame(own) for name, own in rows.items() if own}
     curve, ladder = frames["curve"], frames["scores"].query(f"data == {loaded[0].name!r}")

@@ -128,9 +128,9 @@ def test_what_drew_the_labels_is_recovered() -> None:
     settings = replace(FREE, objective="likelihood")
     fitted = fit_field(_drawn(400, 0), settings)
     assert fitted.converged
-    assert fitted.covariance is not None
+    assert fitted.standard_errors is not None
     weights = fitted.parameters[0, :2] / fitted.scale.spread
-    errors = np.sqrt(np.diag(fitted.covariance))[:2] / fitted.scale.spread
+    errors = fitted.standard_errors[:2] / fitted.scale.spread
     # Four standard errors: it fails by chance once in ten thousand draws.
     assert np.all(np.abs(weights - [1.0, -0.5]) < 4 * errors)
     assert 0.4 < fitted.couplings[0, 0] < 2.0

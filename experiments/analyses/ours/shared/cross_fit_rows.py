@@ -89,11 +89,6 @@ def judged(task: CrossFitTask, names: Sequence[str], step: Callable[[], None]) -
     return found
 
 
-def told(rows: Sequence[Mapping[str, Any]], **of: str) -> list[dict[str, Any]]:
-    """Rows with what they are of before everything else."""
-    return [of | dict(row) for row in rows]
-
-
 def score_rows(found: Mapping[str, Floats], task: CrossFitTask, seed: int) -> list[dict[str, Any]]:
     """Scores of every method with intervals over responses, AUROC within folds."""
     atoms, rows = labelled(task), []
