@@ -10,7 +10,7 @@ from experiments.study.config import Study
 from experiments.study.diagrams import are_close
 from experiments.study.judgements import Judgements
 from experiments.study.rows import RowsFile
-from experiments.study.significance import Side, labelled_pair, sides_of
+from experiments.study.significance import Side, judged_claims, labelled_pair, sides_of
 from factormodels.io.long_columns import piecewise
 
 if TYPE_CHECKING:
@@ -106,17 +106,12 @@ def _p_value(study: Study, own: Judgements, other: Judgements, measure: str) -> 
     if len(np.unique(responses)) < 2:
         return 1.0
     from calibration.intervals import IntervalSettings
-    from calibration.scoring import score
+    from calibration.significance import compare_judged
 
-    table = score(
-        {"other": its, "own": p},
-        y,
-        responses,
-        scores=[measure],
-        correction=None,
-        k=study.k,
+    first, second = (judged_claims(each, y, responses, study.k) for each in (p, its))
+    (found,) = compare_judged(
+        *(first, second, [measure]),
         n_resamples=study.significance.resamples,
-        intervals=IntervalSettings(method="delta", seed=study.seed),
+        intervals=IntervalSettings(seed=study.seed),
     )
-    p_value = table.difference("own", measure).p_value
-    return 1.0 if np.isnan(p_value) else p_value
+    return 1.0 if np.isnan(found.p_value) else found.p_value

@@ -273,9 +273,11 @@ def _difference(design: CoverageDesign, scores: Sequence[str] | None) -> Part:
 
     def intervals(generator: np.random.Generator, how: IntervalSettings) -> Ends:
         drawn = draw_two(generator, design.n_responses, design.correlation, design.sizes)
-        redrawn = {"n_bootstrap": how.n_bootstrap, "seed": how.seed}
         for name in names:
-            yield name, score_difference(name, *drawn, k=MEAN_SIZE, **redrawn).interval
+            found = score_difference(
+                name, *drawn, k=MEAN_SIZE, n_bootstrap=how.n_bootstrap, seed=how.seed
+            )
+            yield name, found.interval
 
     return intervals, names, truth
 
@@ -335,7 +337,7 @@ def covered(cells: pd.DataFrame, interval: str, score: str, n_responses: int) ->
     own = cells[(cells[[*asked]] == pd.Series(asked)).all(axis=1)]
     groups = own.groupby("sizes" if interval == OWN else "interval", sort=False)["held"]
     means = [float(held.to_numpy().mean()) for _, held in groups]
-    return round(max(means, key=lambda held: abs(held - 0.95)), 3)
+    return round(float(max(means, key=lambda held: float(abs(held - 0.95)))), 3)
 
 
 def measured(cells: pd.DataFrame, interval: str) -> dict[str, tuple[float, ...]]:

@@ -57,14 +57,20 @@ def few(seed: int, n_responses: int = 5) -> tuple[Any, Any, Any, Any]:
     return methods["sharp"], methods["blunt"], given["y"], given["responses"]
 
 
+def of_all_swaps(score: Callable[[Any], float], p: Any, q: Any, responses: Any) -> list[float]:
+    """The difference of two methods in a score for every swap of responses, at first for none."""
+    differences = []
+    for swaps in itertools.product([False, True], repeat=responses.max() + 1):
+        swapped = np.array(swaps)[responses]
+        first, second = np.where(swapped, q, p), np.where(swapped, p, q)
+        differences.append(score(first) - score(second))
+    return differences
+
+
 @pytest.mark.parametrize("name", SCORES)
 def test_permutations_are_all_swaps_of_whole_responses(name: str) -> None:
     p, q, y, responses = few(0)
-    differences = []
-    for swaps in itertools.product([False, True], repeat=5):
-        swapped = np.array(swaps)[responses]
-        first, second = np.where(swapped, q, p), np.where(swapped, p, q)
-        differences.append(SCORES[name](first, y) - SCORES[name](second, y))
+    differences = of_all_swaps(lambda each: SCORES[name](each, y), p, q, responses)
     observed = differences[0]
     # A tie with the observed difference counts; it is the same number in another order of sums.
     sides = {
@@ -206,11 +212,7 @@ def test_auroc_within_folds_compares_claims_of_one_fold() -> None:
         judged(p, y, responses, folds), judged(q, y, responses, folds), ["auroc"],
         [Alternative.TWO_SIDED], n_permutations=512, seed=0,
     )  # fmt: skip
-    swaps = []
-    for swap in itertools.product([False, True], repeat=9):
-        swapped = np.array(swap)[responses]
-        first, second = np.where(swapped, q, p), np.where(swapped, p, q)
-        swaps.append(auroc(first, y, folds=folds) - auroc(second, y, folds=folds))
+    swaps = of_all_swaps(lambda each: auroc(each, y, folds=folds), p, q, responses)
     assert both[0] == pytest.approx(np.mean(np.abs(swaps) >= abs(swaps[0]) - 1e-9), abs=1e-12)
 
 
@@ -267,14 +269,7 @@ def test_every_measure_takes_as_many_resamples_as_were_asked_for(test: str) -> N
 
 
 def test_of_few_responses_all_swaps_are_taken_and_counted() -> None:
-    given = models(7)
-    few = np.isin(given["responses"], np.unique(given["responses"])[:5])
-    given = {
-        "methods": {name: p[few] for name, p in given["methods"].items()},
-        "y": given["y"][few],
-        "responses": given["responses"][few],
-    }
-    table = compared(**given, scores=["brier", "auroc"], n_resamples=100)
+    table = compared(**models(7, 5), scores=["brier", "auroc"], n_resamples=100)
     for name in table.tested:
         assert table.difference("sharp", name).n_resamples == 32
         counts = table.difference("sharp", name).p_value * 32
