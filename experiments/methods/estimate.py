@@ -46,7 +46,7 @@ from experiments.methods.probability_table import (
 from experiments.progress import tell
 from experiments.settings import SET, Names, Numbers, Option, Words, front_door
 from experiments.settings.columns import LABEL, Columns
-from experiments.settings.limits import Seed
+from experiments.settings.limits import KPolicy, Seed
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.claim_records import ClaimLabel
 from factormodels.io.files import write_text
@@ -79,8 +79,8 @@ class EstimateSettings(
     """What is estimated: share (of true claims, over all), mean-share (mean over responses), brier,
     f1-at-k."""
 
-    k: Annotated[str, Option("K")] = "median"
-    """K of F1@K: a number as fixed:INT, median or half."""
+    k: KPolicy = "median"
+    """K of F1@K: median (of the claims per response), half (of a response's), or a number."""
 
     reference: Annotated[str | None, Option("NAME")] = None
     """The model that the others are held against; the first if not given."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 
 from experiments.settings import Option
 from factormodels.encodings import ENCODINGS
@@ -19,6 +19,17 @@ def _named_path(value: Any) -> Any:
     return value
 
 
+def _k_policy(value: int | str) -> int | str:
+    """The way to choose K of F1@K; a text of a number is the number."""
+    # isdigit alone would let other scripts' digits through, hence isascii.
+    number = value.removeprefix("fixed:") if isinstance(value, str) else str(value)
+    if number.isascii() and number.isdigit() and int(number) > 0:
+        return value if str(value).startswith("fixed:") else int(number)
+    if value in ("median", "half"):
+        return value
+    raise ValueError("use median, half, or a whole number above 0")
+
+
 Probability = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Price = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -27,6 +38,7 @@ Calls = Annotated[int, Field(ge=0)]
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Count = Annotated[int, Field(ge=1, le=10_000_000)]
 Folds = Annotated[int, Field(ge=2)]
+KPolicy = Annotated[int | str, AfterValidator(_k_policy), Option("K")]
 FilePath = Annotated[Path, BeforeValidator(_named_path)]
 ObjectiveName = Literal["log_loss", "likelihood", "brier"]
 

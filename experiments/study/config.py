@@ -37,6 +37,7 @@ from experiments.settings.limits import (
     Count,
     EncodingName,
     Folds,
+    KPolicy,
     Least,
     ObjectiveName,
     Positive,
@@ -130,19 +131,6 @@ def column_name(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9._-]*", name):
         raise ValueError("names stand side by side in a column; use letters, digits, '.', '_', '-'")
     return name
-
-
-def k_policy(value: int | str) -> int | str:
-    """The way to choose K of F1@K: median, half, fixed:N, or a whole number.
-
-    Raises:
-        ValueError: if it is none of them.
-    """
-    # isdigit alone would let other scripts' digits through, hence isascii.
-    number = value.removeprefix("fixed:") if isinstance(value, str) else str(value)
-    if value in ("median", "half") or (number.isascii() and number.isdigit() and int(number) > 0):
-        return value
-    raise ValueError("use median, half, or a whole number above 0")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -865,7 +853,7 @@ class Study:
         SelectionChoice(selection=EVERYTHING),
     )
     unlabelled: Literal["exclude", "false", "true", "error"] = "exclude"
-    k: Annotated[int | str, AfterValidator(k_policy)] = "median"
+    k: KPolicy = "median"
     measures: Annotated[Several[MeasureName], Short("text")] = DEFAULT_MEASURES
     significance: Significance = field(default_factory=Significance)
     reliability: Reliability = field(default_factory=Reliability)

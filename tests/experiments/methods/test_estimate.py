@@ -50,6 +50,16 @@ def row_of(found: Any, name: str) -> Any:
     return frame[frame["quantity"] == name].iloc[0]
 
 
+def test_k_is_said_as_in_a_study() -> None:
+    by_k = {
+        str(k): row_of(estimate(drawn(), quantities="f1-at-k", k=k), "f1-at-k")["value"]
+        for k in (3, "3", "fixed:3", "half", "median")
+    }
+    # Six claims a response: half of them are 3.
+    assert by_k["3"] == by_k["fixed:3"] == by_k["half"] != by_k["median"]
+    refused("use median, half, or a whole number above 0", estimate, drawn(), k="low")
+
+
 def test_labels_of_some_responses_are_a_random_sample() -> None:
     table = drawn()
     few = table.assign(

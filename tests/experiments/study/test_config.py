@@ -142,6 +142,10 @@ def test_policies_of_k(tmp_path: Path, k: str | int) -> None:
     assert load(tmp_path, f"{MINIMAL}k: {k}\n").k == k
 
 
+def test_a_number_that_is_written_as_a_text_is_the_number(tmp_path: Path) -> None:
+    assert load(tmp_path, f"{MINIMAL}k: '5'\n").k == 5
+
+
 @pytest.mark.parametrize(
     ("extra", "said"),
     [
