@@ -182,17 +182,16 @@ ABSENCE_IN_ANSWERS = [
     "Nothing comes close to its speed. It holds the record.",
     "It isn't one I know by heart, the singer said of the anthem.",
     "There isn't a person in the painting.",
+    "There is not much information about his childhood, but he studied law.",
+    "While I cannot say when she was born, she painted from 1890 on.",
+    "I don't know whether he married; he had two sons.",
+    "I could not find her birthplace. She became a judge in 1931.",
 ]
 
 
 @pytest.mark.parametrize("text", IGNORANCE_AND_ABSENCE)
 def test_who_does_not_know_and_who_denies_that_there_is_such_a_one_declines(text: str) -> None:
     assert declining_clauses(text)
-
-
-@pytest.mark.parametrize("text", ABSENCE_IN_ANSWERS)
-def test_what_there_was_not_then_and_what_others_did_not_know_is_an_answer(text: str) -> None:
-    assert declining_clauses(text) == ()
 
 
 @pytest.mark.parametrize("text", [text for texts in REFUSALS.values() for text in texts])
@@ -203,20 +202,13 @@ def test_a_sentence_that_declines_does_so_in_any_case_and_place(text: str) -> No
     assert not declining_clauses(f"Ada Quill was born in 1951. {text} She lives in Oslo.")
 
 
-@pytest.mark.parametrize("text", ANSWERS)
+# What there was not then, what others did not know, and what is said beside what is not known.
+@pytest.mark.parametrize("text", [*ANSWERS, *ABSENCE_IN_ANSWERS])
 def test_answers_are_not(text: str) -> None:
     assert declining_clauses(text) == ()
 
 
-def test_what_is_said_beside_what_is_not_known_is_an_answer() -> None:
-    answers = (
-        "There is not much information about his childhood, but he studied law.",
-        "While I cannot say when she was born, she painted from 1890 on.",
-        "I don't know whether he married; he had two sons.",
-        "I could not find her birthplace. She became a judge in 1931.",
-    )
-    for text in answers:
-        assert declining_clauses(text) == (), text
+def test_one_clause_may_say_why_a_request_is_turned_down() -> None:
     assert declining_clauses("I can't help with that. Such things hurt people.")
     assert not declining_clauses("I can't help with that. Water boils at 100. Ice melts at 0.")
 

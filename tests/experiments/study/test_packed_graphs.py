@@ -216,6 +216,16 @@ def test_lines_that_are_read_in_parts_are_the_same(
         assert len(each.given) == n_parts
 
 
+def assert_told_alike(folder: Path, text: str, words: str) -> None:
+    """Assert that data that are refused are so in one sentence, whole or in parts."""
+    loaded, told = load_study(str(study_file(folder, text))), set()
+    for each in (None, map):
+        with pytest.raises(InputError, match=words) as caught:
+            load_data(loaded, each)
+        told.add(str(caught.value))
+    assert len(told) == 1
+
+
 @pytest.mark.usefixtures("few_held")
 @pytest.mark.parametrize(
     ("wrong", "words"),
@@ -237,13 +247,7 @@ def test_what_is_wrong_with_a_part_is_told_as_of_the_whole(
     lines[13], lines[18] = wrong, "nonsense"
     text = "\n".join(lines)
     (tmp_path / "data.jsonl").write_bytes(text.encode("utf-8", "surrogateescape"))
-    loaded = load_study(str(study_file(tmp_path, "study: s\ndatasets: [{path: data.jsonl}]\n")))
-    told = []
-    for each in (None, map):
-        with pytest.raises(InputError, match=words) as caught:
-            load_data(loaded, each)
-        told.append(str(caught.value))
-    assert told[0] == told[1]
+    assert_told_alike(tmp_path, "study: s\ndatasets: [{path: data.jsonl}]\n", words)
 
 
 @pytest.mark.usefixtures("few_held")
@@ -261,13 +265,7 @@ def test_what_is_wrong_with_a_part_is_told_as_of_the_whole(
 )
 def test_wrong_arguments_are_told_as_of_the_whole(tmp_path: Path, arguments: str) -> None:
     text = f"study: s\ndatasets: [{{name: d, synthetic: {{n_responses: 40, {arguments}}}}}]\n"
-    loaded = load_study(str(study_file(tmp_path, text)))
-    told = []
-    for each in (None, map):
-        with pytest.raises(InputError) as caught:
-            load_data(loaded, each)
-        told.append(str(caught.value))
-    assert told[0] == told[1]
+    assert_told_alike(tmp_path, text, r"datasets\[0\]: ")
 
 
 @pytest.mark.usefixtures("few_held")

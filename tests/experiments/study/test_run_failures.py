@@ -138,7 +138,7 @@ def test_cells_that_agree_are_one_row_where_a_library_is_absent_too(folder: Path
     assert shown.count("(absent)") == 1
     assert told.startswith("the backend 'absent' needs no_such_library")
     short = (folder / "results" / "s" / "short.md").read_text()
-    assert "gone (absent) |" in short
+    assert "gone (absent): no posterior |" in short
     assert "exact = lbp |" in short
 
 
