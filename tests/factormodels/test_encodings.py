@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from factormodels import Atom, Context, FactGraph, Relation, RelationKind
-from factormodels.claims import SYMMETRIC
 from factormodels.encodings import (
     DEFAULT_ENCODING,
     ENCODINGS,
@@ -135,13 +134,6 @@ def test_a_contradiction_is_an_entailment_of_the_negated_target(p: float, prior:
     # 1 - (1 - prior) may differ from prior by an ulp, so the prior is negated exactly here.
     halves = conditional(CONTRADICTION, p, 0.5), conditional(ENTAILMENT, p, 0.5)[:, ::-1]
     np.testing.assert_array_equal(*halves)
-
-
-@given(p=UNIT)
-def test_symmetric_relations_have_symmetric_tables(p: float) -> None:
-    for kind in SYMMETRIC - {NEUTRAL}:
-        table = implication(kind, p, 0.5)
-        np.testing.assert_array_equal(table, table.T)
 
 
 @pytest.mark.parametrize("name", ENCODINGS)

@@ -75,11 +75,7 @@ def test_factors_are_the_priors_then_the_relations_that_are_not_neutral(encoding
         np.testing.assert_allclose(
             np.exp(graph.log_table(variable)), [1 - prior, prior], rtol=1e-15
         )
-    tables = [
-        (ENTAILMENT, 0.8, 0.4),
-        (EQUIVALENCE, 1.0, 1.0),
-        (CONTRADICTION, 0.6, 0.0),
-    ]
+    tables = [(ENTAILMENT, 0.8, 0.4), (EQUIVALENCE, 1.0, 1.0), (CONTRADICTION, 0.6, 0.0)]
     for factor, relation in enumerate(tables, start=4):
         expected = get_encoding(encoding)(*relation)
         np.testing.assert_allclose(graph.log_table(factor), expected, rtol=1e-15)
@@ -92,13 +88,7 @@ def test_a_graph_may_lack_relations_contexts_and_even_atoms() -> None:
 
 
 def test_both_orders_of_a_pair_may_be_recorded() -> None:
-    graph = FactGraph(
-        "r",
-        (Atom("a"),),
-        (Context("c"),),
-        (Relation("c", "a", ENTAILMENT, 0.8), Relation("a", "c", ENTAILMENT, 0.7)),
-    )
-    assert graph.to_factor_graph().n_factors == 4
+    assert related("c1 a1", "a1 c1").to_factor_graph().n_factors == 4
 
 
 def test_ids_are_listed_in_order() -> None:
@@ -113,6 +103,11 @@ unchecked: Any = FactGraph
 ATOMS, CONTEXTS = (Atom("a1"),), (Context("c1"),)
 
 
+def related(*pairs: str) -> FactGraph:
+    relations = (Relation(*pair.split(), ENTAILMENT, 0.8) for pair in pairs)
+    return FactGraph("r", ATOMS, CONTEXTS, tuple(relations))
+
+
 @pytest.mark.parametrize(
     ("build", "words"),
     [
@@ -120,38 +115,20 @@ ATOMS, CONTEXTS = (Atom("a1"),), (Context("c1"),)
         (lambda: unchecked(None, ATOMS), ["None", "a fact graph", "name it"]),
         (lambda: FactGraph("r", ATOMS * 2), ["'r'", "'a1'", "twice", "unique"]),
         (lambda: FactGraph("r", ATOMS, (Context("a1"),)), ["'r'", "'a1'", "twice", "unique"]),
-        (
-            lambda: FactGraph("r", ATOMS, (Context("c1", retrieved_for=("a2",)),)),
-            ["'r'", "'c1'", "'a2'", "add the atom or drop the reference"],
-        ),
-        (
-            lambda: FactGraph("r", ATOMS, (*CONTEXTS, Context("c2", retrieved_for=("c1",)))),
-            ["'r'", "'c2'", "'c1'", "not an atom"],
-        ),
-        (
-            lambda: FactGraph("r", ATOMS, CONTEXTS, (Relation("c1", "a7", ENTAILMENT, 0.8),)),
-            ["'r'", "'c1' -> 'a7'", "neither an atom nor a context", "drop the relation"],
-        ),
-        (
-            lambda: FactGraph("r", ATOMS, CONTEXTS, (Relation("c9", "a1", ENTAILMENT, 0.8),)),
-            ["'r'", "'c9' -> 'a1'", "refers to 'c9'"],
-        ),
-        (
-            lambda: FactGraph(
-                "r",
-                ATOMS,
-                CONTEXTS,
-                (Relation("c1", "a1", ENTAILMENT, 0.8), Relation("c1", "a1", NEUTRAL, 0.5)),
-            ),
-            ["'r'", "'c1' -> 'a1'", "keep one"],
-        ),
+        (lambda: FactGraph("r", ATOMS, (Context("c1", retrieved_for=("a2",)),)),
+         ["'r'", "'c1'", "'a2'", "add the atom or drop the reference"]),
+        (lambda: FactGraph("r", ATOMS, (*CONTEXTS, Context("c2", retrieved_for=("c1",)))),
+         ["'r'", "'c2'", "'c1'", "not an atom"]),
+        (lambda: related("c1 a7"), ["'r'", "'c1' -> 'a7'", "neither an atom nor", "drop the rel"]),
+        (lambda: related("c9 a1"), ["'r'", "'c9' -> 'a1'", "refers to 'c9'"]),
+        (lambda: related("c1 a1", "c1 a1"), ["'r'", "'c1' -> 'a1'", "keep one"]),
         (lambda: GRAPH.with_priors(atoms=1.5), ["prior of atom 'a1'", "1.5", "correct it"]),
         (lambda: GRAPH.with_priors(contexts={"c2": -1}), ["context 'c2'", "-1", "correct it"]),
         (lambda: GRAPH.with_priors(atoms={"c1": 0.5}), ["atom 'c1'", "not exist", "leave it out"]),
         (lambda: GRAPH.with_priors(contexts={"x": 0.5}), ["context 'x'", "not exist", "leave it"]),
         (lambda: GRAPH.to_factor_graph("odds"), ["'odds'", "implication, conditional"]),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_refused_in_one_sentence(
     build: Callable[[], object], words: list[str]
 ) -> None:

@@ -34,12 +34,8 @@ GRAPH = FactGraph(
 
 
 def test_every_embedded_graph_comes_back() -> None:
-    for graph in (
-        GRAPH,
-        FactGraph("empty", atoms=()),
-        *load("demonstration").graphs,
-        *load("worked-examples").graphs,
-    ):
+    embedded = (*load("demonstration").graphs, *load("worked-examples").graphs)
+    for graph in (GRAPH, FactGraph("empty", atoms=()), *embedded):
         texts = {name: getattr(graph, name) for name in ("query", "response", "topic", "metadata")}
         assert from_frames(graph.id, *to_frames(graph), **texts) == graph
         assert from_networkx(to_networkx(graph)) == graph
@@ -73,10 +69,7 @@ def test_a_frame_from_a_spreadsheet_needs_few_columns() -> None:
 @pytest.mark.parametrize(
     ("atoms", "message"),
     [
-        (
-            {"id": ["a"], "belief": [0.1]},
-            "atoms, row 0: there is no field 'belief'; use annotation",
-        ),
+        ({"id": ["a"], "belief": [0.1]}, "atoms, row 0: there is no field 'belief'; use anno"),
         ({"text": ["a"]}, "atoms, row 0: 'id' is missing; add it"),
         ({"id": ["a", "b"], "prior": [0.5, 1.2]}, "atoms, row 1: prior of atom 'b': the prob"),
         ({"id": ["a", "a"]}, "the id 'a' is given twice"),

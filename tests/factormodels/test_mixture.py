@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from itertools import product
+from itertools import permutations, product
 from typing import Any
 
 import numpy as np
@@ -50,14 +50,8 @@ def graphs(draw: st.DrawFn) -> FactGraph:
     atoms = tuple(Atom(f"a{i}", prior=draw(priors)) for i in range(draw(st.integers(1, 3))))
     contexts = tuple(Context(f"c{i}", prior=draw(priors)) for i in range(draw(st.integers(1, 2))))
     names = [*(atom.id for atom in atoms), *(context.id for context in contexts)]
-    pairs = draw(
-        st.lists(
-            st.sampled_from([pair for pair in product(names, names) if pair[0] != pair[1]]),
-            min_size=1,
-            max_size=4,
-            unique=True,
-        )
-    )
+    every = [*permutations(names, 2)]
+    pairs = draw(st.lists(st.sampled_from(every), min_size=1, max_size=4, unique=True))
     relations = []
     for source, target in pairs:
         shares = draw(distributions())
@@ -65,6 +59,12 @@ def graphs(draw: st.DrawFn) -> FactGraph:
         place = list(RelationKind).index(kind)
         relations.append(Relation(source, target, kind, shares[place], shares))
     return FactGraph("g", atoms, contexts, tuple(relations))
+
+
+def judged(*relation: Any, prior: float = 0.5, trust: float = 0.99) -> FactGraph:
+    """Return a claim and a passage with a relation: its kind, probability and distribution."""
+    related = (Relation("c", "a", *relation),)
+    return FactGraph("g", (Atom("a", prior=prior),), (Context("c", prior=trust),), related)
 
 
 def over_kinds(graph: FactGraph) -> dict[str, list[float]] | None:
@@ -114,12 +114,7 @@ def test_evidence_is_never_of_the_wrong_sign(
     for_, against, equates, neutral, excludes, needed = shares
     shares = (for_ + equates, against + excludes, 0.0, neutral + needed, 0.0, 0.0)
     p = shares[list(RelationKind).index(kind)]
-    graph = FactGraph(
-        "g",
-        (Atom("a", prior=prior),),
-        (Context("c", prior=trust),),
-        (Relation("c", "a", kind, p, shares),),
-    )
+    graph = judged(kind, p, shares, prior=prior, trust=trust)
     found = oracle(graph.to_factor_graph("mixture")).marginals["a"][1]
     expected = np.sign(round(shares[0] - shares[1], 12))
     assert np.sign(round(found - prior, 12)) in (expected, 0.0)
@@ -145,12 +140,7 @@ def test_tables_by_hand() -> None:
 
 
 def test_a_half_neutral_entailment_is_weak_evidence_for_where_table_1_has_it_against() -> None:
-    graph = FactGraph(
-        "g",
-        (Atom("a"),),
-        (Context("c", prior=1.0),),
-        (Relation("c", "a", ENTAILMENT, 0.4, (0.4, 0.1, 0.0, 0.5)),),
-    )
+    graph = judged(ENTAILMENT, 0.4, (0.4, 0.1, 0.0, 0.5), trust=1.0)
     p = {name: oracle(graph.to_factor_graph(name)).marginals["a"][1] for name in ENCODINGS}
     assert p["implication"] == pytest.approx(0.4)
     assert p["mixture"] == pytest.approx(0.65)
@@ -185,15 +175,11 @@ def test_a_neutral_relation_has_a_factor_where_its_distribution_tells_something(
 
 
 def test_another_probability_leaves_the_other_kinds_their_proportions() -> None:
-    relation = Relation("c", "a", ENTAILMENT, 0.4, (0.4, 0.1, 0.0, 0.5))
-    graph = FactGraph("g", (Atom("a"),), (Context("c"),), (replace(relation, probability=0.7),))
-    stated = (Relation("c", "a", ENTAILMENT, 0.7, (0.7, 0.05, 0.0, 0.25)),)
-    np.testing.assert_allclose(
-        graph.to_factor_graph("mixture").log_values,
-        replace(graph, relations=stated).to_factor_graph("mixture").log_values,
-        rtol=1e-15,
-        atol=1e-15,
-    )
+    graph = judged(ENTAILMENT, 0.4, (0.4, 0.1, 0.0, 0.5))
+    changed = replace(graph, relations=(replace(graph.relations[0], probability=0.7),))
+    stated = judged(ENTAILMENT, 0.7, (0.7, 0.05, 0.0, 0.25))
+    tables = [one.to_factor_graph("mixture").log_values for one in (changed, stated)]
+    np.testing.assert_allclose(*tables, rtol=1e-15, atol=1e-15)
 
 
 def test_a_compiled_form_without_the_neutral_ones_does_not_pass_for_the_whole() -> None:
@@ -253,5 +239,5 @@ def test_every_kind_with_a_factor_has_its_number() -> None:
 
 
 def test_a_graph_offers_mixture_where_an_encoding_is_unknown() -> None:
-    graph = FactGraph("r", (Atom("a"),), (Context("c"),), (Relation("c", "a", ENTAILMENT, 0.9),))
+    graph = judged(ENTAILMENT, 0.9)
     refused(r"did you mean 'mixture'\?.*conditional, mixture", graph.to_factor_graph, "mixtur")

@@ -94,11 +94,6 @@ def test_both_forms_are_the_same_graph(encoding: str) -> None:
         assert_same(flat, facts.to_factor_graph(encoding))
 
 
-def test_variables_are_atoms_then_contexts_by_number() -> None:
-    graph = fr1_forest(11, 1, seed=0)
-    assert graph.names[8:14] == ("a9", "a10", "a11", "c1", "c2", "c3")
-
-
 @settings(max_examples=40)
 @given(
     n=st.integers(0, 7),

@@ -40,11 +40,11 @@ def said(question: str) -> Said:
             for n, _ in sentences_of(question)
         ]
         return Said(f"Here are the claims:\n```json\n{json.dumps(claims)}\n```")
-    if "<premise>" in question and "confidence" in question:
-        return Said('{"relation": "entailment", "confidence": 0.8}')
-    if "<premise>" in question and "Relation:" in question:
-        return Said("It has arches.\nRelation: entailment")
     if "<premise>" in question:
+        if "confidence" in question:
+            return Said('{"relation": "entailment", "confidence": 0.8}')
+        if "Relation:" in question:
+            return Said("It has arches.\nRelation: entailment")
         return Said("entailment", {"entailment": 0.75, "contradiction": 0.15, "neutral": 0.1})
     if "<response>" in question:
         return Said(json.dumps({"claim": claim_of(question)}))

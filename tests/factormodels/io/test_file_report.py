@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import copy
-import csv
 import gzip
-import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from factormodels import InputError, read_many
+from factormodels import read_many
 from factormodels.io import read_judged_pairs, read_prompts
 from factormodels.io.claim_records import read_records
 from factormodels.io.file_report import FileReport, check_file, check_paths
@@ -31,9 +29,13 @@ from tests.factormodels.io.published.release_records import (
     RECORDS,
     RESPONSE,
     UNLI,
+    lines,
     places,
     replaced,
+    table,
+    written,
 )
+from tests.refusals import refused
 
 FACT_GRAPH = {
     "nodes": [
@@ -63,20 +65,7 @@ def numbered(record: dict[str, Any], number: int) -> dict[str, Any]:
 
 
 def lines_file(folder: Path, records: list[Any], name: str = "data.jsonl") -> Path:
-    path = folder / name
-    # Numbers that JSON cannot hold are written as Python writes them, to be refused.
-    path.write_text("\n".join(json.dumps(record) for record in records) + "\n", encoding="utf-8")
-    return path
-
-
-def table_file(folder: Path, records: list[dict[str, Any]], name: str = "data.csv") -> Path:
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, list(records[0]))
-    writer.writeheader()
-    writer.writerows(records)
-    path = folder / name
-    path.write_text(text.getvalue(), encoding="utf-8", newline="")
-    return path
+    return written(folder, lines(*records), name)
 
 
 def wrong_lines(report: FileReport) -> list[int | None]:
@@ -99,7 +88,7 @@ def test_a_clean_file_of_every_format(name: str, tmp_path: Path) -> None:
 def test_any_damage_to_a_line_is_told_of_that_line_alone(name: str, tmp_path: Path) -> None:
     record = ALL_RECORDS[name]
     damages = [(place, junk) for place in places(record) for junk in JUNK if place]
-    refused = 0
+    n_refused = 0
     for place, junk in damages:
         records = [numbered(record, number) for number in range(4)]
         damaged = replaced(records[2], junk, *place)
@@ -108,13 +97,13 @@ def test_any_damage_to_a_line_is_told_of_that_line_alone(name: str, tmp_path: Pa
         report = check_file(path)
         assert report.format is format_named(name), (place, junk)
         assert set(wrong_lines(report)) <= {3}, (place, junk)
-        refused += bool(report.problems)
+        n_refused += bool(report.problems)
         for problem in report.problems:
             assert problem.message, place
             assert "\n" not in problem.message
             assert str(path) not in problem.message
     # Most damage cannot pass for data: a reader that accepted nearly all of it would be deaf.
-    assert refused >= len(damages) / 2
+    assert n_refused >= len(damages) / 2
 
 
 @pytest.mark.parametrize("name", [name for name in ALL_RECORDS if name != "factscore-passages"])
@@ -135,8 +124,7 @@ def test_reading_and_checking_agree_on_the_first_wrong_line(name: str, tmp_path:
     report = check_file(path)
     assert wrong_lines(report) == [2, 4]
     assert report.records == 4
-    with pytest.raises(InputError, match="line 2: "):
-        reader(path)
+    refused("line 2: ", reader, path)
 
 
 @pytest.mark.parametrize("cut", range(2, 30, 3))
@@ -167,7 +155,7 @@ def test_every_line_in_another_encoding_is_told(tmp_path: Path) -> None:
 def test_every_wrong_row_of_a_table_is_told(tmp_path: Path) -> None:
     rows = [numbered(UNLI, number) for number in range(6)]
     rows[1]["unli"], rows[3]["hyp"], rows[4]["pre"] = "NaN", " ", "Two\nlines."
-    report = check_file(table_file(tmp_path, rows))
+    report = check_file(written(tmp_path, table(*rows), "data.csv"))
     assert wrong_lines(report) == [3, 5]
     assert report.problems[0].message.startswith("key 'unli': the probability nan is not between")
     assert report.counts == {"pairs": 4}
@@ -254,8 +242,7 @@ def test_a_format_can_be_forced(tmp_path: Path) -> None:
         "the key 'claims_lst' is missing; add it",
         "the key 'response' is missing; add it",
     ]
-    with pytest.raises(InputError, match="the format 'fastfact' is unknown"):
-        check_paths([path], "fastfact")
+    refused("the format 'fastfact' is unknown", check_paths, [path], "fastfact")
 
 
 @pytest.mark.parametrize("text", ["pre,hyp,unli\n", "no table at all"])
@@ -270,15 +257,14 @@ def test_folders_are_looked_through(tmp_path: Path) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()
     (inner / "LICENSE").write_text("x", encoding="utf-8")
-    with pytest.raises(InputError, match="the folder holds no file of data"):
-        check_paths([tmp_path])
-    (inner / "b.csv.gz").write_bytes(gzip.compress(table_file(tmp_path, [FACTOR]).read_bytes()))
+    refused("the folder holds no file of data", check_paths, [tmp_path])
+    whole = written(tmp_path, table(FACTOR), "data.csv").read_bytes()
+    (inner / "b.csv.gz").write_bytes(gzip.compress(whole))
     reports, passed = check_paths([tmp_path, tmp_path / "data.csv"])
     assert [report.path.name for report in reports] == ["data.csv", "b.csv.gz"]
     assert {report.format for report in reports} == {format_named("factor")}
     assert [path.name for path in passed] == ["LICENSE"]
-    with pytest.raises(InputError, match="there is no such file"):
-        check_paths([tmp_path / "absent.json"])
+    refused("there is no such file", check_paths, [tmp_path / "absent.json"])
 
 
 def test_errors_in_one_json_value_have_its_line(tmp_path: Path) -> None:

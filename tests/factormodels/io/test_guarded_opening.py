@@ -33,18 +33,9 @@ from tests.memory import at_most, bytes_read, writing_at_most
 from tests.refusals import refused
 
 READERS: tuple[Callable[[Path], object], ...] = (
-    read_whole,
-    read_text,
-    read,
-    read_many,
-    lambda path: list(read_each(path)),
-    read_any,
-    read_prompts,
-    read_fact_graph,
+    *(read_whole, read_text, read, read_many, read_any, read_prompts, read_fact_graph, read_uai),
+    *(read_evidence, read_marginals, lambda path: list(read_each(path))),
     lambda path: list(read_json_lines(path)),
-    read_uai,
-    read_evidence,
-    read_marginals,
 )
 LINE = '{"id": "r%d", "nodes": [{"id": "a", "type": "atom", "probability": 0.5}], "edges": []}\n'
 

@@ -47,19 +47,11 @@ def test_what_is_no_number_is_refused(value: str) -> None:
 
 
 def test_shares_are_from_0_to_1_or_missing() -> None:
-    assert [cell_share(v, "x", "a share")[0] for v in (None, "", "NA", "nan", float("nan"))] == [
-        None
-    ] * 5
-    refused(
-        "x: '75' is not a share; give a number from 0 to 1, or per cent",
-        cell_share,
-        "75",
-        "x",
-        "a share",
-    )
-    refused("x: '120 %' is not a share", cell_share, "120 %", "x", "a share")
-    refused("x: 'inf' is not a share", cell_share, "inf", "x", "a share")
-    refused("x: 'much' is not a share", cell_share, "much", "x", "a share")
+    for missing in (None, "", "NA", "nan", float("nan")):
+        assert cell_share(missing, "x", "a share")[0] is None
+    for wrong in ("75", "120 %", "inf", "much"):
+        said = f"x: '{wrong}' is not a share; give a number from 0 to 1, or per cent"
+        refused(said, cell_share, wrong, "x", "a share")
 
 
 def test_the_remark_counts_each_notation() -> None:

@@ -14,7 +14,6 @@ import pyarrow.parquet as parquet
 import pytest
 
 from factormodels.io.tables import (
-    DataTable,
     holds_binary_tables,
     looks_like_table,
     parse_table,
@@ -53,42 +52,6 @@ def saved_dataset(folder: Path, parts: list[pa.Table]) -> Path:
     return folder
 
 
-def as_csv(path: Path) -> None:
-    FRAME.to_csv(path, index=False)
-
-
-def as_excel_csv(path: Path) -> None:
-    FRAME.to_csv(path, index=False, encoding="utf-8-sig", lineterminator="\r\n", sep=";")
-
-
-def as_csv_with_an_index(path: Path) -> None:
-    FRAME.to_csv(path)
-
-
-def as_gzipped_csv(path: Path) -> None:
-    path.write_bytes(gzip.compress(FRAME.to_csv(index=False).encode()))
-
-
-def as_tabs(path: Path) -> None:
-    FRAME.to_csv(path, index=False, sep="\t")
-
-
-def as_lines(path: Path) -> None:
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in ROWS))
-
-
-def as_list(path: Path) -> None:
-    path.write_text(json.dumps(ROWS, indent=2))
-
-
-def as_parquet(path: Path) -> None:
-    parquet.write_table(pa.Table.from_pylist(ROWS), path)
-
-
-def as_arrow_file(path: Path) -> None:
-    arrow_file(pa.Table.from_pylist(ROWS), path)
-
-
 def as_parquet_folder(path: Path) -> None:
     (path / "data").mkdir(parents=True)
     for number, row in enumerate(ROWS):
@@ -105,16 +68,21 @@ def as_saved_split(path: Path) -> None:
     (path / "dataset_dict.json").write_text('{"splits": ["train"]}')
 
 
-WRITERS: dict[str, tuple[Callable[[Path], None], str]] = {
-    "comma": (as_csv, "CSV"),
-    "excel": (as_excel_csv, "CSV"),
-    "index": (as_csv_with_an_index, "CSV"),
-    "gzip": (as_gzipped_csv, "CSV"),
-    "tabs": (as_tabs, "TSV"),
-    "lines": (as_lines, "JSON Lines"),
-    "list": (as_list, "JSON"),
-    "parquet": (as_parquet, "Parquet"),
-    "arrow": (as_arrow_file, "Arrow"),
+WRITERS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "comma": (lambda path: FRAME.to_csv(path, index=False), "CSV"),
+    "excel": (
+        lambda path: FRAME.to_csv(
+            path, index=False, encoding="utf-8-sig", lineterminator="\r\n", sep=";"
+        ),
+        "CSV",
+    ),
+    "index": (FRAME.to_csv, "CSV"),
+    "gzip": (lambda path: path.write_bytes(gzip.compress(FRAME.to_csv().encode())), "CSV"),
+    "tabs": (lambda path: FRAME.to_csv(path, index=False, sep="\t"), "TSV"),
+    "lines": (lambda path: path.write_text("\n".join(map(json.dumps, ROWS))), "JSON Lines"),
+    "list": (lambda path: path.write_text(json.dumps(ROWS, indent=2)), "JSON"),
+    "parquet": (lambda path: parquet.write_table(pa.Table.from_pylist(ROWS), path), "Parquet"),
+    "arrow": (lambda path: arrow_file(pa.Table.from_pylist(ROWS), path), "Arrow"),
     "parquet folder": (as_parquet_folder, "Parquet"),
     "saved": (as_saved_dataset, "Arrow"),
     "split": (as_saved_split, "Arrow"),
@@ -131,12 +99,12 @@ def test_every_form_gives_the_same_records(name: str, tmp_path: Path) -> None:
 
 
 def test_a_row_is_placed_by_its_line_or_its_number(tmp_path: Path) -> None:
-    as_csv(tmp_path / "t.csv")
+    FRAME.to_csv(tmp_path / "t.csv", index=False)
     # The first row runs over two lines, so the second begins on line 4.
     assert read_table(tmp_path / "t.csv").place(1, "answer") == (
         f"{tmp_path / 't.csv'}, line 4, column 'answer'"
     )
-    as_parquet(tmp_path / "t.parquet")
+    FRAME.to_parquet(tmp_path / "t.parquet")
     assert read_table(tmp_path / "t.parquet").place(1) == f"{tmp_path / 't.parquet'}, row 2"
 
 
@@ -228,8 +196,3 @@ def test_folders_that_are_not_one_table_are_refused(tmp_path: Path) -> None:
 )
 def test_a_table_is_told_from_prose(text: str, expected: bool) -> None:
     assert looks_like_table(text) is expected
-
-
-def test_a_table_is_what_it_says() -> None:
-    table = DataTable("x", "CSV", ("a",), ({"a": "1"},), (2,))
-    assert table.place(0) == "x, line 2"

@@ -259,6 +259,7 @@ def test_a_sentence_about_claims_is_no_none(text: str) -> None:
         *((unclear, None) for unclear in (
             '{"relation": "neutral", "confidence": 0.5} {"relation": "neutral", "confidence": 0.6}',
             '{"relation": "neutral"}', '{"relation": "neutral", "confidence": 90}',
+            '{"relation": "supports", "confidence": 0.9}', '["neutral", 0.9]',
             '{"relation": "neutral", "confidence": 0.5, "Confidence": 0.6}',
             "{'relation': 'neutral', 'confidence': 90}",
             "{'relation': 'neutral', 'confidence': 0.9, 'confidence': 0.8}",

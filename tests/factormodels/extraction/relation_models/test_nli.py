@@ -154,49 +154,39 @@ def test_a_long_premise_is_read_to_its_end_in_windows(tokenizer: Tokenizer, tmp_
     assert {word for part in parts for word in part.split()} == set(premise.split())
 
 
+SILENT = {0: "LABEL_0", 1: "LABEL_1", 2: "LABEL_2"}
+TOLD = {"LABEL_0": "contradiction", "LABEL_1": "entailment", "LABEL_2": "neutral"}
+
+
 @pytest.mark.parametrize(
     ("names", "labels", "expected"),
     [
         (LABELS, None, (2, 0, 1)),
         ({0: "entailment", 1: "neutral", 2: "contradiction"}, None, (0, 2, 1)),
-        (
-            {0: "LABEL_0", 1: "LABEL_1", 2: "LABEL_2"},
-            {"LABEL_0": "contradiction", "LABEL_1": "entailment", "LABEL_2": "neutral"},
-            (1, 0, 2),
-        ),
+        (SILENT, TOLD, (1, 0, 2)),
+        # Models of one and of two labels say entailment alone.
+        ({0: "entailment", 1: "not_entailment"}, None, (0, None, None)),
+        ({0: "LABEL_0", 1: "LABEL_1"}, {"LABEL_1": "entailment"}, (1, None, None)),
+        ({0: "LABEL_0"}, None, (0, None, None)),
     ],
 )
 def test_labels_are_read_by_name(
-    names: dict[int, str], labels: dict[str, str] | None, expected: tuple[int, int, int]
+    names: dict[int, str], labels: dict[str, str] | None, expected: Any
 ) -> None:
     assert label_columns(names, "m", labels) == expected
+    refused("no label 'LABEL_9'", label_columns, {**names, 7: "x"}, "m", {"LABEL_9": "neutral"})
 
 
 @pytest.mark.parametrize(
     "names",
     [
-        {0: "LABEL_0", 1: "LABEL_1", 2: "LABEL_2"},
+        SILENT,
         {0: "LABEL_0", 1: "LABEL_1"},
         {0: "entailment", 1: "entailment", 2: "neutral", 3: "contradiction"},
     ],
 )
 def test_labels_that_do_not_tell_are_refused(names: dict[int, str]) -> None:
     refused("labels", label_columns, names, "m")
-
-
-@pytest.mark.parametrize(
-    ("names", "labels", "expected"),
-    [
-        ({0: "entailment", 1: "not_entailment"}, None, (0, None, None)),
-        ({0: "LABEL_0", 1: "LABEL_1"}, {"LABEL_1": "entailment"}, (1, None, None)),
-        ({0: "LABEL_0"}, None, (0, None, None)),
-    ],
-)
-def test_models_of_one_and_two_labels_say_entailment_alone(
-    names: dict[int, str], labels: dict[str, str] | None, expected: Any
-) -> None:
-    assert label_columns(names, "m", labels) == expected
-    refused("no label 'LABEL_9'", label_columns, {**names, 7: "x"}, "m", {"LABEL_9": "neutral"})
 
 
 @pytest.mark.parametrize(

@@ -65,19 +65,14 @@ def test_a_folder_is_read_file_by_file(tmp_path: Path) -> None:
         ("x.jsonl", '{"title": "no text"}', "line 1: the key 'text' is missing"),
         ("x.jsonl", "{", "line 1"),
         ("x.txt", "", "it holds no text"),
+        ("x.doc", "x", "documents are"),
+        ("x.pdf", "%PDF", "PDF cannot be read"),
     ],
 )
 def test_bad_documents_are_refused(tmp_path: Path, name: str, content: str, message: str) -> None:
     (tmp_path / name).write_text(content)
-    refused(message, read_documents, tmp_path)
-
-
-def test_what_is_no_collection_is_refused(tmp_path: Path) -> None:
+    refused(message, read_documents, tmp_path / name)
     refused("no such folder", read_documents, tmp_path / "absent")
-    (tmp_path / "x.doc").write_bytes(b"x")
-    refused("documents are", read_documents, tmp_path / "x.doc")
-    (tmp_path / "x.pdf").write_bytes(b"%PDF")
-    refused("PDF cannot be read", read_documents, tmp_path / "x.pdf")
     refused("holds no text", build_collection, [])
 
 
@@ -101,20 +96,16 @@ def test_chunks_cover_the_document_and_keep_to_their_length(
     # Put together without what neighbours share, the chunks are the document.
     whole: list[str] = []
     for chunk in chunks:
-        shared = max(
-            k
-            for k in range(min(overlap, len(chunk), len(whole)) + 1)
-            if k == 0 or whole[-k:] == chunk[:k]
-        )
         # Words repeat, so the longest common border may be more than what was shared.
-        options = [
-            whole + chunk[k:]
-            for k in range(shared + 1)
-            if (k == 0 or whole[-k:] == chunk[:k])
-            and text.split()[: len(whole) + len(chunk) - k] == whole + chunk[k:]
-        ]
-        assert options
-        whole = max(options, key=len)
+        whole = max(
+            (
+                whole + chunk[k:]
+                for k in range(min(overlap, len(chunk), len(whole)) + 1)
+                if whole[len(whole) - k :] == chunk[:k]
+                and text.split()[: len(whole) + len(chunk) - k] == whole + chunk[k:]
+            ),
+            key=len,
+        )
     assert whole == text.split()
 
 

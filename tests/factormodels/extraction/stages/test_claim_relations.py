@@ -83,10 +83,7 @@ def test_both_orders_make_one_relation() -> None:
     assert found.metadata["kept"] == 1
     told = found.metadata[METADATA_KEY]
     assert (told["model"], told["asked"], told["equivalence"]) == ("scripted", 5, 1)
-    assert told["missing"] == [
-        ["a2", "a4", "the provider was down"],
-        ["a3", "a4", "the provider was down"],
-    ]
+    assert told["missing"] == [[one, "a4", "the provider was down"] for one in ("a2", "a3")]
     # Relations with passages stay; asked again, those between claims are replaced.
     assert found.relations[0] == graph().relations[0]
     again = with_judged_claims(found, Scripted(lambda _: NEUTRAL), claim_pairs(found, 1))
@@ -139,12 +136,9 @@ def test_senses_become_relations_and_an_order_none() -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        "contrast",
-        '{"relation": "contrast"}',
-        '{"relation": "contrast", "confidence": true}',
+        *("contrast", '{"relation": "contrast"}', '["contrast", 0.5]'),
+        *('{"relation": "contrast", "confidence": true}', '{"relation": 3, "confidence": 0.5}'),
         '{"relation": "contrast", "confidence": 2}',
-        '{"relation": 3, "confidence": 0.5}',
-        '["contrast", 0.5]',
     ],
 )
 def test_what_is_no_answer_is_missing(answer: str) -> None:

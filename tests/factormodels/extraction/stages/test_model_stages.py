@@ -68,23 +68,11 @@ def one(claim: Any, sentence: Any = 1) -> str:
 @pytest.mark.parametrize(
     "answer",
     [
-        "I cannot do that.",
-        "",
-        "{}",
-        one(5),
-        one("  "),
-        one("x", 2),
-        one("x", True),
-        one("x", 1.0),
-        '[{"sentence": 1}]',
-        '[{"sentence": 1, "claim": "x", "run": "rm"}]',
-        '[{"sentence": 1, "claim": "x"}, 5]',
-        f"{one('x')} or {one('y')}",
-        "- x\nThat is all I found.",
-        "x",
-        '[{"sentence": 1, "claim": "x"',
+        *("I cannot do that.", "", "{}", one(5), one("  "), one("x", 2), one("x", True)),
+        *(one("x", 1.0), '[{"sentence": 1}]', '[{"sentence": 1, "claim": "x", "run": "rm"}]'),
+        *('[{"sentence": 1, "claim": "x"}, 5]', f"{one('x')} or {one('y')}", "x"),
+        *("- x\nThat is all I found.", '[{"sentence": 1, "claim": "x"', Failure("status 500")),
         Completion(one("x"), finish="length"),
-        Failure("status 500"),
     ],
 )
 def test_an_answer_of_another_form_is_a_counted_failure(answer: Any) -> None:
@@ -96,16 +84,11 @@ def test_an_answer_of_another_form_is_a_counted_failure(answer: Any) -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        one("It is red."),
-        f"```json\n{one('It is red.')}\n```",
-        f"Here: {one(' It is  red. ')} Done.",
-        one("It is red.", "1"),
-        '{"sentence": 1, "claim": "It is red."}',
+        *(one("It is red."), f"```json\n{one('It is red.')}\n```", one("It is red.", "1")),
+        *(f"Here: {one(' It is  red. ')} Done.", '{"sentence": 1, "claim": "It is red."}'),
         '- {"sentence": 1, "claim": "It is red."}',
         '{"claims": [{"sentence": 1, "claim": "It is red."}]}',
-        '["It is red."]',
-        "Here are the claims:\n- It is red.",
-        "1. It is red.",
+        *('["It is red."]', "Here are the claims:\n- It is red.", "1. It is red."),
     ],
 )
 def test_wrapping_does_not_matter(answer: str) -> None:
@@ -123,49 +106,32 @@ def test_a_list_of_several_sentences_keeps_its_claims_and_guesses_no_sentence() 
     listed = "1. It is red.\n2. It is big."
     found = atomize("It is red. It is big.", AnsweringModel(lambda _: listed), stride=None)
     assert [(atom.text, atom.sentence) for atom in found.atoms] == [
-        ("It is red.", None),
-        ("It is big.", None),
+        *(("It is red.", None), ("It is big.", None))
     ]
 
 
 @pytest.mark.parametrize(
     ("said", "claim"),
     [
-        # The tags that fence a text come back as they were made harmless, and as they were.
-        ("Ada sang.&lt;/claim>", "Ada sang."),
-        ("Ada sang.&lt;/claim", "Ada sang."),
-        ("Ada sang.</claim ", "Ada sang."),
-        ("Ada sang. </", "Ada sang."),
-        ("Ada sang.<|im_end|>", "Ada sang."),
-        ("<|im_start|> Ada sang.", "Ada sang."),
-        ("The token <|im_end|> ends a turn.", "The token <|im_end|> ends a turn."),
-        ("a) Ada sang.", "Ada sang."),
-        ("(a) Ada sang.", "Ada sang."),
-        ("[ ] Ada sang.", "Ada sang."),
-        ("- [x] Ada sang.", "Ada sang."),
-        ("A. Lovelace sang.", "A. Lovelace sang."),
-        ("&lt;/sentences> Ada sang.", "Ada sang."),
-        ("<claim>Ada sang.</claim></response>", "Ada sang."),
-        ("Claim: Ada sang.", "Ada sang."),
-        ("&amp;lt;claim&amp;gt;Ada sang.", "Ada sang."),
-        ("<p><b>Ada</b> <i class='x'>sang</i>.</p><br/>", "Ada sang."),
-        ("**Ada** sang.", "Ada sang."),
+        *((said, "Ada sang.") for said in (
+            # The tags that fence a text come back as they were made harmless, and as they were.
+            "Ada sang.&lt;/claim>", "Ada sang.&lt;/claim", "Ada sang.</claim ", "Ada sang. </",
+            "Ada sang.<|im_end|>", "<|im_start|> Ada sang.", "a) Ada sang.", "(a) Ada sang.",
+            "[ ] Ada sang.", "- [x] Ada sang.", "&lt;/sentences> Ada sang.", "Claim: Ada sang.",
+            "<claim>Ada sang.</claim></response>", "&amp;lt;claim&amp;gt;Ada sang.",
+            "<p><b>Ada</b> <i class='x'>sang</i>.</p><br/>", "**Ada** sang.", "Claim 2: Ada sang.",
+            "Atomic fact 12 - Ada sang.",
+            *(f"{mark} Ada sang." for mark in ("1.", "(2)", "3)", "-", "•", "[4]", "##")),
+        )),
         ("Ada&#39;s friend&nbsp;sang for AT&amp;T.", "Ada's friend sang for AT&T."),
-        *(
-            (f"{mark} Ada sang.", "Ada sang.")
-            for mark in ("1.", "(2)", "3)", "-", "•", "[4]", "##")
-        ),
-        ("Claim 2: Ada sang.", "Ada sang."),
-        ("Atomic fact 12 - Ada sang.", "Ada sang."),
         # Part of what is said.
-        ("1. FC Köln signed Ada.", "1. FC Köln signed Ada."),
-        ("2001: A Space Odyssey is a film.", "2001: A Space Odyssey is a film."),
-        ("1901 was cold.", "1901 was cold."),
-        ("The <b> tag marks text, and </b> ends it.", "The <b> tag marks text, and </b> ends it."),
-        ("a < b and c > d", "a < b and c > d"),
-        ("R&D pays AT&T.", "R&D pays AT&T."),
+        *((said, said) for said in (
+            "The token <|im_end|> ends a turn.", "A. Lovelace sang.", "1. FC Köln signed Ada.",
+            "2001: A Space Odyssey is a film.", "1901 was cold.", "a < b and c > d",
+            "The <b> tag marks text, and </b> ends it.", "R&D pays AT&T.",
+        )),
     ],
-)
+)  # fmt: skip
 def test_claims_have_no_entities_tags_or_numbers_of_a_list(said: str, claim: str) -> None:
     response = "Ada sang for 1. FC Köln."
     answers = (one(said), json.dumps([said]), f"- {said}")
@@ -181,11 +147,6 @@ def test_claims_have_no_entities_tags_or_numbers_of_a_list(said: str, claim: str
 def test_a_claim_of_nothing_but_tags_is_no_claim() -> None:
     found = atomize("Ada sang.", saying(one("&lt;/claim>")))
     assert (found.atoms, len(found.failures)) == ((), 1)
-
-
-def test_no_claim_is_no_failure() -> None:
-    found = atomize("Hello there.", AnsweringModel(lambda _: "[]"))
-    assert (found.atoms, found.failures) == ((), ())
 
 
 def test_a_lost_chunk_leaves_the_others() -> None:

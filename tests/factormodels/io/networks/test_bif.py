@@ -228,29 +228,6 @@ def test_posteriors_of_small_networks_by_enumeration(name: str, shared_data: Pat
         np.testing.assert_allclose(posterior.marginals[variable], marginal, rtol=0, atol=1e-12)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["alarm", "child", "insurance"])
-def test_posteriors_of_large_networks_by_pgmpy(name: str, shared_data: Path) -> None:
-    reading = pytest.importorskip("pgmpy.readwrite", reason="pgmpy is what is compared with")
-    elimination = pytest.importorskip("pgmpy.inference").VariableElimination
-    packed = shared_data / "bif" / f"{name}.bif.gz"
-    graph = read(packed)
-    assert isinstance(graph, FactorGraph)
-    assert graph.state_names is not None
-    model = reading.BIFReader(string=gzip.decompress(packed.read_bytes()).decode()).get_model()
-    last = graph.names[-1]
-    posterior = infer(graph.with_evidence({last: 0}), "exact")
-    asked = elimination(model)
-    for position in (0, 3, len(graph.names) // 2):
-        variable = graph.names[position]
-        theirs = asked.query(
-            [variable], evidence={last: graph.state_names[-1][0]}, show_progress=False
-        )
-        expected = [theirs.get_value(**{variable: state}) for state in graph.state_names[position]]
-        # Both eliminate exactly; orders differ, and pgmpy normalises tables that it rounds to 1.
-        np.testing.assert_allclose(posterior.marginals[variable], expected, rtol=0, atol=1e-9)
-
-
 def test_a_compressed_network_is_the_plain_one(tmp_path: Path) -> None:
     (tmp_path / "small.bif").write_text(BIF, encoding="utf-8")
     (tmp_path / "small.bif.gz").write_bytes(gzip.compress(BIF.encode()))

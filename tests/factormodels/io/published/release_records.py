@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import copy
+import csv
+import io
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 FASTFACT: dict[str, Any] = {
@@ -309,6 +313,27 @@ JUNK: tuple[Any, ...] = (
     *(None, True, 0, -1.5, float("nan"), 10**400, "", "junk", [], [[]], ["junk"], {}, {"a": 1}),
 )
 """What a value of a record is replaced by to damage it."""
+
+
+def lines(*records: Any) -> str:
+    """JSON Lines of records; numbers that JSON cannot hold as Python writes them."""
+    return "\n".join(map(json.dumps, records)) + "\n"
+
+
+def table(*records: dict[str, Any], delimiter: str = ",") -> str:
+    """A table of records, of the columns of the first."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(records[0]), delimiter=delimiter)
+    writer.writeheader()
+    writer.writerows(records)
+    return text.getvalue()
+
+
+def written(folder: Path, text: str, name: str = "data.jsonl") -> Path:
+    """A file of a text, its line ends as they are."""
+    path = folder / name
+    path.write_text(text, encoding="utf-8", newline="")
+    return path
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
