@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -34,3 +35,8 @@ def mixed() -> FactGraph:
     mixed = replace(graph, relations=(first, certain, neutral, *others, *between))
     assert {relation.kind for relation in mixed.relations} == set(RelationKind)
     return mixed
+
+
+def told(relations: Iterable[Relation]) -> str:
+    """Return relations in words: "c1 a1 entailment 0.9, c1 c2 contradiction 0.8"."""
+    return ", ".join(f"{r.source} {r.target} {r.kind} {r.probability}" for r in relations)

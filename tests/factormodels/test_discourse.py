@@ -20,19 +20,11 @@ from tests.refusals import refused
 
 IMPOSSIBLE = {
     # The truth of (first, second) that a certain sense excludes, told without its kind.
-    Sense.CAUSE: {(1, 0)},
-    Sense.EFFECT: {(0, 1)},
-    Sense.EVIDENCE: {(1, 0)},
-    Sense.CONDITION: {(1, 0)},
-    Sense.RESTATEMENT: {(1, 0), (0, 1)},
-    Sense.INSTANTIATION: {(1, 0)},
-    Sense.CONTRAST: {(1, 1)},
-    Sense.CONCESSION: {(1, 1)},
-    Sense.ALTERNATIVE: {(0, 0), (1, 1)},
-    Sense.DISJUNCTION: {(0, 0)},
-    Sense.PRECEDENCE: set(),
-    Sense.SUCCESSION: set(),
-}
+    Sense.CAUSE: {(1, 0)}, Sense.EVIDENCE: {(1, 0)}, Sense.CONDITION: {(1, 0)},
+    Sense.INSTANTIATION: {(1, 0)}, Sense.EFFECT: {(0, 1)}, Sense.RESTATEMENT: {(1, 0), (0, 1)},
+    Sense.CONTRAST: {(1, 1)}, Sense.CONCESSION: {(1, 1)}, Sense.ALTERNATIVE: {(0, 0), (1, 1)},
+    Sense.DISJUNCTION: {(0, 0)}, Sense.PRECEDENCE: set(), Sense.SUCCESSION: set(),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("sense", Sense)

@@ -104,8 +104,9 @@ ATOMS, CONTEXTS = (Atom("a1"),), (Context("c1"),)
 
 
 def related(*pairs: str) -> FactGraph:
-    relations = (Relation(*pair.split(), ENTAILMENT, 0.8) for pair in pairs)
-    return FactGraph("r", ATOMS, CONTEXTS, tuple(relations))
+    ends = (pair.split() for pair in pairs)
+    relations = tuple(Relation(source, target, ENTAILMENT, 0.8) for source, target in ends)
+    return FactGraph("r", ATOMS, CONTEXTS, relations)
 
 
 @pytest.mark.parametrize(

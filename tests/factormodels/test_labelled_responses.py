@@ -11,31 +11,22 @@ import pytest
 from numpy.typing import NDArray
 
 from factormodels import FactGraph
+from factormodels.compile import side_by_side
 from factormodels.synthetic import Beta, Constant, Uniform, labelled_responses
 from factormodels.synthetic.laws import Seed
+from inference import infer
 from tests.chance import DEVIATIONS, assert_share
 from tests.factormodels.refusals import assert_refused
-from tests.oracle import oracle
 from tests.refusals import refused
 
 
-def star_posteriors(graph: FactGraph) -> list[tuple[float, bool]]:
-    """Return (posterior, label) of each atom of an FR1 graph under *conditional*, by hand.
-
-    Contexts of an atom are independent given it, so each multiplies the odds by the ratio of the
-    sums over its two states.
-    """
-    contexts = {context.id: context.prior for context in graph.contexts}
-    odds = {atom.id: atom.prior / (1.0 - atom.prior) for atom in graph.atoms}
-    priors = {atom.id: atom.prior for atom in graph.atoms}
-    for relation in graph.relations:
-        reliability, prior = contexts[relation.source], priors[relation.target]
-        p = relation.probability if relation.kind == "entailment" else 1.0 - relation.probability
-        true = reliability * p + (1.0 - reliability) * prior
-        false = reliability * (1.0 - p) + (1.0 - reliability) * (1.0 - prior)
-        odds[relation.target] *= true / false
+def posteriors(graphs: tuple[FactGraph, ...]) -> list[tuple[float, bool]]:
+    """Return (posterior, label) of each labelled atom under *conditional*."""
+    whole = side_by_side({graph.id: graph.compiled for graph in graphs})
+    marginals = infer(whole.to_factor_graph(encoding="conditional"), "exact").marginals
     return [
-        (odds[atom.id] / (1.0 + odds[atom.id]), bool(atom.label))
+        (float(marginals[f"{graph.id}/{atom.id}"][1]), bool(atom.label))
+        for graph in graphs
         for atom in graph.atoms
         if atom.label is not None
     ]
@@ -53,10 +44,6 @@ def excess(answers: list[tuple[float, bool]]) -> tuple[float, float]:
         variance = math.fsum(weight(p) ** 2 * p * (1.0 - p) for p, _ in answers)
         statistics.append(total / math.sqrt(variance))
     return statistics[0], statistics[1]
-
-
-def star_answers(graphs: tuple[FactGraph, ...]) -> list[tuple[float, bool]]:
-    return [answer for graph in graphs for answer in star_posteriors(graph)]
 
 
 def responses(**changes: Any) -> tuple[FactGraph, ...]:
@@ -83,26 +70,15 @@ def test_later_responses_are_the_same_without_those_before_them(copied: float) -
     refused("first is 0", labelled_responses, 3, n_atoms=1, contexts_per_atom=1, first=0, seed=0)
 
 
-def test_the_posteriors_by_hand_are_those_of_the_factor_graph() -> None:
-    for graph in labelled_responses(3, n_atoms=2, contexts_per_atom=3, seed=1):
-        exact = oracle(graph.to_factor_graph("conditional")).marginals
-        for atom, (posterior, _) in zip(graph.atoms, star_posteriors(graph), strict=True):
-            # A dozen factors, each with a rounding or two.
-            assert posterior == pytest.approx(exact[atom.id][1], abs=1e-13)
-
-
-def test_posteriors_of_the_default_process_are_calibrated_under_conditional() -> None:
-    plain, slope = excess(star_answers(responses()))
-    assert abs(plain) < DEVIATIONS
-    assert abs(slope) < DEVIATIONS
-
-
-def test_posteriors_are_calibrated_too_where_atoms_share_contexts() -> None:
-    answers = []
-    for graph in responses(n_atoms=3, contexts_per_atom=1, density=0.7):
-        exact = oracle(graph.to_factor_graph("conditional")).marginals
-        answers += [(exact[atom.id][1], bool(atom.label)) for atom in graph.atoms]
-    plain, slope = excess(answers)
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"n_atoms": 3, "contexts_per_atom": 1, "density": 0.7}],
+    ids=["alone", "atoms that share contexts"],
+)
+def test_posteriors_of_the_default_process_are_calibrated_under_conditional(
+    changes: dict[str, Any],
+) -> None:
+    plain, slope = excess(posteriors(responses(**changes)))
     assert abs(plain) < DEVIATIONS
     assert abs(slope) < DEVIATIONS
 
@@ -126,7 +102,7 @@ def test_posteriors_are_calibrated_too_where_atoms_share_contexts() -> None:
 def test_known_faults_of_calibration_are_seen_with_their_sign(
     changes: dict[str, Any], statistic: int, sign: int
 ) -> None:
-    assert sign * excess(star_answers(responses(**changes)))[statistic] > DEVIATIONS
+    assert sign * excess(posteriors(responses(**changes)))[statistic] > DEVIATIONS
 
 
 def test_truth_follows_the_priors_or_the_rates_given() -> None:

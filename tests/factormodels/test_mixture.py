@@ -178,8 +178,8 @@ def test_another_probability_leaves_the_other_kinds_their_proportions() -> None:
     graph = judged(ENTAILMENT, 0.4, (0.4, 0.1, 0.0, 0.5))
     changed = replace(graph, relations=(replace(graph.relations[0], probability=0.7),))
     stated = judged(ENTAILMENT, 0.7, (0.7, 0.05, 0.0, 0.25))
-    tables = [one.to_factor_graph("mixture").log_values for one in (changed, stated)]
-    np.testing.assert_allclose(*tables, rtol=1e-15, atol=1e-15)
+    one, other = (each.to_factor_graph("mixture").log_values for each in (changed, stated))
+    np.testing.assert_allclose(one, other, rtol=1e-15, atol=1e-15)
 
 
 def test_a_compiled_form_without_the_neutral_ones_does_not_pass_for_the_whole() -> None:

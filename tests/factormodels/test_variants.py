@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -21,25 +20,20 @@ from factormodels.variants import (
     merge_duplicate_contexts,
     normalised_text,
 )
+from tests.factormodels.graphs import told
 from tests.refusals import refused
 
-Triple = tuple[str, str, str, float]
 
-
-def graph_of(
-    atoms: int, contexts: list[Context], relations: Sequence[Triple] = (), **fields: Any
-) -> FactGraph:
+def graph_of(atoms: int, contexts: list[Context], relations: str = "", **fields: Any) -> FactGraph:
+    """Return a graph of so many atoms, with relations as in "c1 a1 entailment 0.9, c1 c2 ..."."""
+    each = (one.split() for one in relations.split(",") if one)
     return FactGraph(
         "r",
         tuple(Atom(f"a{i}") for i in range(1, atoms + 1)),
         tuple(contexts),
-        tuple(Relation(x, y, RelationKind(kind), p) for x, y, kind, p in relations),
+        tuple(Relation(x, y, RelationKind(kind), float(p)) for x, y, kind, p in each),
         **fields,
     )
-
-
-def triples(graph: FactGraph) -> list[Triple]:
-    return [(r.source, r.target, str(r.kind), r.probability) for r in graph.relations]
 
 
 @st.composite
@@ -58,11 +52,11 @@ def fact_graphs(draw: st.DrawFn) -> FactGraph:
     ids = atoms + [context.id for context in contexts]
     pairs = [(x, y) for x in ids for y in ids if x != y]
     chosen = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=20)) if pairs else []
-    relations = [
-        (*pair, draw(st.sampled_from(list(RelationKind))), draw(st.floats(0.0, 1.0)))
+    relations = (
+        Relation(*pair, draw(st.sampled_from(list(RelationKind))), draw(st.floats(0.0, 1.0)))
         for pair in chosen
-    ]
-    return graph_of(len(atoms), contexts, relations)
+    )
+    return replace(graph_of(len(atoms), contexts), relations=tuple(relations))
 
 
 def is_forest(graph: FactorGraph) -> bool:
@@ -148,7 +142,7 @@ def test_merging_keeps_the_first_of_each_kind_and_all_provenance(graph: FactGrap
 
 
 def test_variants_by_name() -> None:
-    graph = graph_of(1, [Context("c1")], [("c1", "a1", "entailment", 0.8)])
+    graph = graph_of(1, [Context("c1")], "c1 a1 entailment 0.8")
     assert list(VARIANTS) == ["given", "FR1", "FR2", "FR3"]
     assert variant(graph, "given") is graph
     refused(r"'fr2' is unknown .did you mean 'FR2'.*; use one of given, FR1, FR2, FR3",
@@ -159,60 +153,45 @@ def test_fr1_copies_a_shared_context_for_each_atom() -> None:
     graph = graph_of(
         3,
         [Context("c", text="t", prior=0.7, link="l", retrieved_for=("a2", "a1"))],
-        [("c", f"a{i}", "entailment", 0.5 + i / 10) for i in (1, 2, 3)],
+        "c a1 entailment 0.6, c a2 entailment 0.7, c a3 entailment 0.8",
     )
     view = fr1(graph)
     assert view.context_ids == ("c@a2", "c@a1")
     assert {(c.text, c.prior, c.link) for c in view.contexts} == {("t", 0.7, "l")}
-    assert triples(view) == [("c@a2", "a2", "entailment", 0.7), ("c@a1", "a1", "entailment", 0.6)]
+    assert told(view.relations) == "c@a2 a2 entailment 0.7, c@a1 a1 entailment 0.6"
 
 
 def test_fr1_keeps_a_context_of_one_atom_as_it_is_and_drops_other_relations() -> None:
     graph = graph_of(
         2,
         [Context("c1", retrieved_for=("a1",)), Context("c2", retrieved_for=("a2",))],
-        [
-            ("c1", "a1", "entailment", 0.8),
-            ("c1", "a2", "entailment", 0.8),
-            ("c1", "c2", "contradiction", 0.9),
-            ("a1", "a2", "equivalence", 0.9),
-        ],
+        "c1 a1 entailment 0.8, c1 a2 entailment 0.8, c1 c2 contradiction 0.9, a1 a2 equivalence .9",
     )
     view = fr1(graph)
     # c2 stays although nothing relates it: it was retrieved for a2.
     assert view.contexts == graph.contexts
-    assert triples(view) == [("c1", "a1", "entailment", 0.8)]
+    assert told(view.relations) == "c1 a1 entailment 0.8"
 
 
 def test_fr1_takes_the_atoms_of_its_relations_where_provenance_was_not_recorded() -> None:
     graph = graph_of(
         2,
         [Context("c1"), Context("c2"), Context("c3")],
-        [
-            ("c1", "a2", "entailment", 0.8),
-            ("a1", "c1", "contradiction", 0.7),
-            ("c2", "c1", "entailment", 0.9),
-            ("c3", "a1", "neutral", 0.9),
-        ],
+        "c1 a2 entailment 0.8, a1 c1 contradiction 0.7, c2 c1 entailment 0.9, c3 a1 neutral 0.9",
     )
     view = fr1(graph)
-    assert triples(view) == [
-        ("c1@a2", "a2", "entailment", 0.8),
-        ("a1", "c1@a1", "contradiction", 0.7),
-        ("c3", "a1", "neutral", 0.9),
-    ]
+    assert (
+        told(view.relations)
+        == "c1@a2 a2 entailment 0.8, a1 c1@a1 contradiction 0.7, c3 a1 neutral 0.9"
+    )
     assert view.context_ids == ("c1@a2", "c1@a1", "c3")
 
 
 def test_fr1_gives_what_was_retrieved_for_the_question_to_no_atom() -> None:
-    graph = graph_of(
-        2,
-        [Context("c1", retrieved_for=("a1",)), Context("c2")],
-        [("c1", "a1", "entailment", 0.8), ("c2", "a1", "contradiction", 0.9)],
-    )
+    contexts = [Context("c1", retrieved_for=("a1",)), Context("c2")]
+    graph = graph_of(2, contexts, "c1 a1 entailment 0.8, c2 a1 contradiction 0.9")
     view = fr1(graph)
-    assert view.context_ids == ("c1",)
-    assert triples(view) == [("c1", "a1", "entailment", 0.8)]
+    assert (view.context_ids, told(view.relations)) == (("c1",), "c1 a1 entailment 0.8")
     assert len(fr2(graph).relations) == 2
 
 
@@ -224,28 +203,22 @@ def test_equal_snippets_without_a_text_are_one_context() -> None:
         Context("c4", title="A"),
         Context("c5", title="A"),
     ]
-    merged = fr2(graph_of(2, contexts, []))
+    merged = fr2(graph_of(2, contexts))
     assert merged.context_ids == ("c1", "c3", "c4", "c5")
     assert merged.contexts[0].retrieved_for == ("a1", "a2")
-
-
-BOTH_ORDERS: list[Triple] = [
-    ("a1", "c1", "entailment", 0.9),
-    ("c1", "a1", "contradiction", 0.6),
-    ("a1", "c2", "entailment", 0.7),
-]
 
 
 @pytest.mark.parametrize("name", ["FR1", "FR2", "FR3"])
 def test_of_both_orders_between_an_atom_and_a_context_the_evidence_counts(name: str) -> None:
     contexts = [Context("c1", retrieved_for=("a1",)), Context("c2", retrieved_for=("a1",))]
-    view = variant(graph_of(1, contexts, BOTH_ORDERS), name)
-    assert triples(view) == [BOTH_ORDERS[1], BOTH_ORDERS[2]]
+    one_order = "c1 a1 contradiction 0.6, a1 c2 entailment 0.7"
+    view = variant(graph_of(1, contexts, f"a1 c1 entailment 0.9, {one_order}"), name)
+    assert told(view.relations) == one_order
 
 
 def test_an_atom_and_a_context_that_entail_each_other_make_no_equivalence() -> None:
-    both = [("c1", "a1", "entailment", 0.9), ("a1", "c1", "entailment", 0.8)]
-    assert triples(fr3(graph_of(1, [Context("c1")], both))) == [both[0]]
+    both = "c1 a1 entailment 0.9, a1 c1 entailment 0.8"
+    assert told(fr3(graph_of(1, [Context("c1")], both)).relations) == "c1 a1 entailment 0.9"
 
 
 def test_fr2_merges_by_key_before_text() -> None:
@@ -269,60 +242,51 @@ def test_fr2_merges_by_key_before_text() -> None:
 
 def test_merged_contexts_keep_the_most_telling_relation() -> None:
     contexts = [Context(f"c{i}", key="p") for i in (1, 2, 3)] + [Context("c4")]
-    relations = [
-        ("c1", "a1", "neutral", 0.99),
-        ("c1", "a2", "entailment", 0.7),
-        ("c2", "a1", "contradiction", 0.6),
-        ("c2", "a2", "contradiction", 0.9),
-        ("c3", "a2", "entailment", 0.9),
-        ("c1", "c2", "equivalence", 0.99),
-        ("c3", "c4", "entailment", 0.8),
-    ]
+    relations = (
+        "c1 a1 neutral 0.99, c1 a2 entailment 0.7, c2 a1 contradiction 0.6, c2 a2 contradiction "
+        "0.9, c3 a2 entailment 0.9, c1 c2 equivalence 0.99, c3 c4 entailment 0.8"
+    )
     merged = merge_duplicate_contexts(graph_of(2, contexts, relations))
-    assert triples(merged) == [
-        ("c1", "a1", "contradiction", 0.6),
-        ("c1", "a2", "contradiction", 0.9),
-        ("c1", "c4", "entailment", 0.8),
-    ]
+    assert (
+        told(merged.relations)
+        == "c1 a1 contradiction 0.6, c1 a2 contradiction 0.9, c1 c4 entailment 0.8"
+    )
 
 
 @pytest.mark.parametrize(
     ("one", "other", "kept"),
     [
-        (("entailment", 0.9), ("entailment", 0.7), ("c1", "c2", "equivalence", 0.7)),
-        (("entailment", 0.7), ("entailment", 0.9), ("c1", "c2", "equivalence", 0.7)),
-        (("entailment", 0.9), ("neutral", 0.95), ("c1", "c2", "entailment", 0.9)),
-        (("neutral", 0.95), ("entailment", 0.9), ("c2", "c1", "entailment", 0.9)),
-        (("contradiction", 0.8), ("contradiction", 0.8), ("c1", "c2", "contradiction", 0.8)),
-        (("contradiction", 0.7), ("contradiction", 0.8), ("c2", "c1", "contradiction", 0.8)),
-        (("entailment", 0.9), ("contradiction", 0.8), ("c1", "c2", "entailment", 0.9)),
-        (("entailment", 0.8), ("equivalence", 0.9), ("c2", "c1", "equivalence", 0.9)),
-        (("neutral", 0.8), ("neutral", 0.9), ("c2", "c1", "neutral", 0.9)),
+        ("entailment 0.9", "entailment 0.7", "c1 c2 equivalence 0.7"),
+        ("entailment 0.7", "entailment 0.9", "c1 c2 equivalence 0.7"),
+        ("entailment 0.9", "neutral 0.95", "c1 c2 entailment 0.9"),
+        ("neutral 0.95", "entailment 0.9", "c2 c1 entailment 0.9"),
+        ("contradiction 0.8", "contradiction 0.8", "c1 c2 contradiction 0.8"),
+        ("contradiction 0.7", "contradiction 0.8", "c2 c1 contradiction 0.8"),
+        ("entailment 0.9", "contradiction 0.8", "c1 c2 entailment 0.9"),
+        ("entailment 0.8", "equivalence 0.9", "c2 c1 equivalence 0.9"),
+        ("neutral 0.8", "neutral 0.9", "c2 c1 neutral 0.9"),
     ],
 )
 def test_fr3_makes_one_relation_of_both_orders_between_contexts(
-    one: tuple[str, float], other: tuple[str, float], kept: Triple
+    one: str, other: str, kept: str
 ) -> None:
-    graph = graph_of(1, [Context("c1"), Context("c2")], [("c1", "c2", *one), ("c2", "c1", *other)])
-    assert triples(fr3(graph)) == [kept]
+    graph = graph_of(1, [Context("c1"), Context("c2")], f"c1 c2 {one}, c2 c1 {other}")
+    assert told(fr3(graph).relations) == kept
 
 
 def test_fr3_keeps_single_orders_and_the_order_of_recording() -> None:
     contexts = [Context(f"c{i}") for i in (1, 2, 10)]
-    relations = [
-        ("c10", "c2", "contradiction", 0.9),
-        ("c10", "a1", "entailment", 0.8),
-        ("c1", "c2", "entailment", 0.7),
-        ("c2", "a1", "contradiction", 0.6),
-        ("a1", "a2", "equivalence", 0.9),
-    ]
-    graph = graph_of(2, contexts, relations)
-    assert triples(fr3(graph)) == relations[:4]
-    assert triples(fr2(graph)) == [relations[1], relations[3]]
+    relations = (
+        "c10 c2 contradiction 0.9, c10 a1 entailment 0.8, c1 c2 entailment 0.7, "
+        "c2 a1 contradiction 0.6"
+    )
+    graph = graph_of(2, contexts, f"{relations}, a1 a2 equivalence 0.9")
+    assert told(fr3(graph).relations) == relations
+    assert told(fr2(graph).relations) == "c10 a1 entailment 0.8, c2 a1 contradiction 0.6"
 
 
 def test_views_keep_what_they_do_not_concern() -> None:
-    graph = graph_of(1, [Context("c1")], [], query="q", response="x", metadata={"k": 1})
+    graph = graph_of(1, [Context("c1")], query="q", response="x", metadata={"k": 1})
     for name in VARIANTS:
         view = variant(graph, name)
         assert (view.id, view.query, view.response) == ("r", "q", "x")

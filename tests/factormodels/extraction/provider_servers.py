@@ -92,13 +92,9 @@ class ChatCompletions:
     thoughts: str = ""
     status: int = 400
     error: Callable[[str, str], Body] = lambda name, message: {
-        "error": {
-            "message": message,
-            "type": "invalid_request_error",
-            "param": name,
-            "code": "unsupported_parameter",
-        }
-    }
+        "error": {"message": message, "type": "invalid_request_error", "param": name,
+                  "code": "unsupported_parameter"}
+    }  # fmt: skip
 
     def __call__(self, asked: Asked) -> Answer:
         request = json.loads(asked.body)
@@ -112,45 +108,34 @@ class ChatCompletions:
         if self.reasons and most < _REASONING_TOKENS:
             reply["content"], finish = "", "length"
         if self.thoughts == "content":
-            closed = finish == "stop"
-            reply["content"] = f"<think>\n{THOUGHTS}\n" + (
-                f"</think>\n\n{found.text}" if closed else ""
-            )
+            end = f"</think>\n\n{found.text}" if finish == "stop" else ""
+            reply["content"] = f"<think>\n{THOUGHTS}\n{end}"
         elif self.thoughts:
             reply[self.thoughts] = THOUGHTS
-        listed = None
+        choice = {"index": 0, "message": reply, "finish_reason": finish, "logprobs": None}
         if request.get("logprobs") and "logprobs" not in self.ignores:
-            listed = {"content": self._tokens(found, reply["content"], request["top_logprobs"])}
-        return _reply(
-            {
-                "id": "1",
-                "object": "chat.completion",
-                "created": 0,
-                "model": request["model"],
-                "service_tier": "on_demand",
-                "choices": [
-                    {"index": 0, "message": reply, "finish_reason": finish, "logprobs": listed}
-                ],
-                "usage": {"prompt_tokens": 40, "completion_tokens": 4, "total_tokens": 44},
-            }
-        )
+            tokens = self._tokens(found, reply["content"], request["top_logprobs"])
+            choice["logprobs"] = {"content": tokens}
+        head = {"id": "1", "object": "chat.completion", "created": 0, "model": request["model"]}
+        usage = {"prompt_tokens": 40, "completion_tokens": 4, "total_tokens": 44}
+        rest = {"service_tier": "on_demand", "choices": [choice], "usage": usage}
+        return _reply({**head, **rest})
 
     def _tokens(self, found: Said, content: str, count: int) -> list[Body]:
         """Tokens of all that was generated, thoughts among them."""
         before = content.removesuffix(found.text)
         words = [(before, {before: 1.0})] if before else []
         words.append((found.text, dict(found.probabilities) or {found.text: 1.0}))
-        return [
-            {
-                "token": word,
-                "logprob": math.log(offered[word]),
-                "top_logprobs": [
-                    {"token": other, "logprob": math.log(value)}
-                    for other, value in list(offered.items())[:count]
-                ],
-            }
-            for word, offered in words
-        ]
+        return [token(word, offered, count) for word, offered in words]
+
+
+def token(word: str, offered: Mapping[str, float], count: int | None = None) -> Body:
+    """A token with the logarithms of its probability and of the first alternatives'."""
+    listed = list(offered.items())[:count]
+    return {
+        **{"token": word, "logprob": math.log(offered.get(word, 1.0))},
+        "top_logprobs": [{"token": other, "logprob": math.log(value)} for other, value in listed],
+    }
 
 
 def _detail(name: str, message: str) -> Body:
@@ -169,31 +154,18 @@ def anthropic(asked: Asked) -> Answer:
     """Anthropic's messages: an unknown parameter is refused, the longest answer demanded."""
     request = json.loads(asked.body)
     known = {"model", "messages", "system", "max_tokens", "temperature", "stream", "metadata"}
-    strange = sorted(request.keys() - known)
-    if strange or "max_tokens" not in request:
-        message = (
-            f"{strange[0]}: Extra inputs are not permitted"
-            if strange
-            else "max_tokens: Field required"
-        )
-        error = {"type": "invalid_request_error", "message": message}
+    wrong = [f"{name}: Extra inputs are not permitted" for name in sorted(request.keys() - known)]
+    wrong += ["max_tokens: Field required"] * ("max_tokens" not in request)
+    if wrong:
+        error = {"type": "invalid_request_error", "message": wrong[0]}
         return _reply({"type": "error", "error": error}, 400)
     found = said(f"{request.get('system')}{request['messages'][-1]['content'][0]['text']}")
-    return _reply(
-        {
-            "id": "1",
-            "type": "message",
-            "role": "assistant",
-            "model": request["model"],
-            "content": [
-                {"type": "thinking", "thinking": THOUGHTS, "signature": "s"},
-                {"type": "text", "text": found.text},
-            ],
-            "stop_reason": "end_turn",
-            "stop_sequence": None,
-            "usage": {"input_tokens": 40, "output_tokens": 4},
-        }
-    )
+    thinking = {"type": "thinking", "thinking": THOUGHTS, "signature": "s"}
+    content = [thinking, {"type": "text", "text": found.text}]
+    head = {"id": "1", "type": "message", "role": "assistant", "model": request["model"]}
+    usage = {"input_tokens": 40, "output_tokens": 4}
+    rest = {"stop_reason": "end_turn", "stop_sequence": None, "usage": usage}
+    return _reply({**head, "content": content, **rest})
 
 
 def gemini(asked: Asked) -> Answer:
@@ -210,23 +182,11 @@ def gemini(asked: Asked) -> Answer:
     most = settings.get("max_output_tokens", settings.get("maxOutputTokens", math.inf))
     cut = most < _REASONING_TOKENS
     parts = [] if cut else [{"text": THOUGHTS, "thought": True}, {"text": found.text}]
-    return _reply(
-        {
-            "candidates": [
-                {
-                    "content": {"role": "model", "parts": parts},
-                    "finishReason": "MAX_TOKENS" if cut else "STOP",
-                    "index": 0,
-                }
-            ],
-            "usageMetadata": {
-                "promptTokenCount": 40,
-                "candidatesTokenCount": 4,
-                "thoughtsTokenCount": 100,
-                "totalTokenCount": 144,
-            },
-        }
-    )
+    content = {"role": "model", "parts": parts}
+    one = {"content": content, "finishReason": "MAX_TOKENS" if cut else "STOP", "index": 0}
+    counts = {"prompt": 40, "candidates": 4, "thoughts": 100, "total": 144}
+    usage = {f"{name}TokenCount": count for name, count in counts.items()}
+    return _reply({"candidates": [one], "usageMetadata": usage})
 
 
 def bedrock(asked: Asked) -> Answer:
@@ -239,14 +199,10 @@ def bedrock(asked: Asked) -> Answer:
         message = f"The model returned the following errors: {strange[0]}: extraneous key"
         return _reply({"message": message}, 400)
     found = said(f"{request.get('system')}" + request["messages"][-1]["content"][0]["text"])
-    return _reply(
-        {
-            "output": {"message": {"role": "assistant", "content": [{"text": found.text}]}},
-            "stopReason": "end_turn",
-            "usage": {"inputTokens": 40, "outputTokens": 4, "totalTokens": 44},
-            "metrics": {"latencyMs": 1},
-        }
-    )
+    output = {"message": {"role": "assistant", "content": [{"text": found.text}]}}
+    usage = {"inputTokens": 40, "outputTokens": 4, "totalTokens": 44}
+    rest = {"stopReason": "end_turn", "usage": usage, "metrics": {"latencyMs": 1}}
+    return _reply({"output": output, **rest})
 
 
 def ollama(asked: Asked) -> Answer:
@@ -255,17 +211,10 @@ def ollama(asked: Asked) -> Answer:
     if asked.path != "/api/chat":
         return _reply({"error": "not found"}, 404)  # litellm asks about the model, too
     found = said("\n".join(str(one["content"]) for one in request["messages"]))
-    return _reply(
-        {
-            "model": request["model"],
-            "created_at": "2026-01-01T00:00:00Z",
-            "message": {"role": "assistant", "content": found.text, "thinking": THOUGHTS},
-            "done": True,
-            "done_reason": "stop",
-            "prompt_eval_count": 40,
-            "eval_count": 4,
-        }
-    )
+    message = {"role": "assistant", "content": found.text, "thinking": THOUGHTS}
+    head = {"model": request["model"], "created_at": "2026-01-01T00:00:00Z", "message": message}
+    rest = {"done": True, "done_reason": "stop", "prompt_eval_count": 40, "eval_count": 4}
+    return _reply({**head, **rest})
 
 
 _OPENAI_REASONING = ChatCompletions(
@@ -273,6 +222,20 @@ _OPENAI_REASONING = ChatCompletions(
     reasons=True,
 )
 _NO_LOG_PROBABILITIES = frozenset({"logprobs"})
+_MISTRAL = ChatCompletions(
+    dict.fromkeys(("logprobs", "top_logprobs", "seed", "max_completion_tokens"),
+                  "Extra inputs are not permitted"),
+    status=422, error=_detail,
+)  # fmt: skip
+_DEEPSEEK_REASONING = ChatCompletions(
+    {"logprobs": "deepseek-reasoner does not support the parameter `logprobs`"},
+    reasons=True, thoughts="reasoning_content",
+)  # fmt: skip
+_GROQ = ChatCompletions({"logprobs": "property 'logprobs' is unsupported"})
+_TOGETHER = ChatCompletions({"logprobs": "Invalid type for 'logprobs': expected an integer"})
+# It passes on what the provider behind it takes, and says nothing of the rest.
+_OPENROUTER = ChatCompletions(ignores=_NO_LOG_PROBABILITIES)
+_THINKING_ALOUD = ChatCompletions(reasons=True, thoughts="content")
 
 
 def _provider(
@@ -281,61 +244,27 @@ def _provider(
     return Provider(model, answer, origin, frozenset(lacking))
 
 
+_BEDROCK = "bedrock/anthropic.claude-3-5-sonnet-20240620-v1:0"
+_VERBALISED = ("verbalised", "logprobs")
+
 PROVIDERS = (
-    _provider("anthropic/claude-sonnet-4-5", anthropic, "verbalised", "logprobs", "seed"),
-    _provider("gemini/gemini-2.5-flash", gemini, "verbalised", "logprobs", "seed"),
-    _provider(
-        "bedrock/anthropic.claude-3-5-sonnet-20240620-v1:0",
-        *(bedrock, "verbalised", "logprobs", "seed"),
-    ),
-    _provider("bedrock/converse/amazon.nova-lite-v1:0", bedrock, "verbalised", "logprobs", "seed"),
+    _provider("anthropic/claude-sonnet-4-5", anthropic, *_VERBALISED, "seed"),
+    _provider("gemini/gemini-2.5-flash", gemini, *_VERBALISED, "seed"),
+    _provider(_BEDROCK, bedrock, *_VERBALISED, "seed"),
+    _provider("bedrock/converse/amazon.nova-lite-v1:0", bedrock, *_VERBALISED, "seed"),
     _provider("openai/gpt-4o-mini", ChatCompletions(), "logprobs"),
-    _provider("openai/gpt-5", _OPENAI_REASONING, "verbalised", "logprobs", "temperature"),
-    _provider("openai/gpt-5-mini", _OPENAI_REASONING, "verbalised", "logprobs", "temperature"),
-    _provider("openai/o3-mini", _OPENAI_REASONING, "verbalised", "logprobs", "temperature"),
-    _provider(
-        "mistral/mistral-small-latest",
-        ChatCompletions(
-            dict.fromkeys(
-                ("logprobs", "top_logprobs", "seed", "max_completion_tokens"),
-                "Extra inputs are not permitted",
-            ),
-            status=422,
-            error=_detail,
-        ),
-        *("verbalised", "logprobs"),
-    ),
+    _provider("openai/gpt-5", _OPENAI_REASONING, *_VERBALISED, "temperature"),
+    _provider("openai/gpt-5-mini", _OPENAI_REASONING, *_VERBALISED, "temperature"),
+    _provider("openai/o3-mini", _OPENAI_REASONING, *_VERBALISED, "temperature"),
+    _provider("mistral/mistral-small-latest", _MISTRAL, *_VERBALISED),
     _provider("deepseek/deepseek-chat", ChatCompletions(), "logprobs"),
-    _provider(
-        "deepseek/deepseek-reasoner",
-        ChatCompletions(
-            {"logprobs": "deepseek-reasoner does not support the parameter `logprobs`"},
-            reasons=True,
-            thoughts="reasoning_content",
-        ),
-        *("verbalised", "logprobs"),
-    ),
-    _provider(
-        "groq/llama-3.3-70b-versatile",
-        ChatCompletions({"logprobs": "property 'logprobs' is unsupported"}),
-        *("verbalised", "logprobs"),
-    ),
-    _provider(
-        "together_ai/meta-llama/Llama-3.3-70B-Instruct-Turbo",
-        ChatCompletions({"logprobs": "Invalid type for 'logprobs': expected an integer"}),
-        *("verbalised", "logprobs"),
-    ),
-    # It passes on what the provider behind it takes, and says nothing of the rest.
-    _provider(
-        "openrouter/meta-llama/llama-3.1-8b-instruct",
-        ChatCompletions(ignores=_NO_LOG_PROBABILITIES),
-        *("verbalised", "logprobs"),
-    ),
+    _provider("deepseek/deepseek-reasoner", _DEEPSEEK_REASONING, *_VERBALISED),
+    _provider("groq/llama-3.3-70b-versatile", _GROQ, *_VERBALISED),
+    _provider("together_ai/meta-llama/Llama-3.3-70B-Instruct-Turbo", _TOGETHER, *_VERBALISED),
+    _provider("openrouter/meta-llama/llama-3.1-8b-instruct", _OPENROUTER, *_VERBALISED),
     _provider("hosted_vllm/llama", ChatCompletions(), "logprobs"),
     # Models that litellm does not know to reason: one thinks in the answer, one out of sight.
-    _provider("openai/of-tomorrow", _OPENAI_REASONING, "verbalised", "logprobs", "temperature"),
-    _provider(
-        "hosted_vllm/r1-distilled", ChatCompletions(reasons=True, thoughts="content"), "logprobs"
-    ),
-    _provider("ollama_chat/llama3.1", ollama, "verbalised", "logprobs"),
+    _provider("openai/of-tomorrow", _OPENAI_REASONING, *_VERBALISED, "temperature"),
+    _provider("hosted_vllm/r1-distilled", _THINKING_ALOUD, "logprobs"),
+    _provider("ollama_chat/llama3.1", ollama, *_VERBALISED),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import sys
 import threading
 import time
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from factormodels.extraction.concurrency import run_until_done
+from tests.factormodels.extraction.provider_servers import token
 from tests.factormodels.extraction.web_server import Answer, Asked, web_server
 
 
@@ -107,39 +107,15 @@ def body_of(reply: Reply, request: dict[str, Any]) -> bytes:
     """Return what is sent of a reply to a request."""
     if reply.status != 200:
         return json.dumps({"error": {"message": reply.text, "type": "scripted"}}).encode()
-    listed = [
-        {
-            "token": token,
-            "logprob": math.log(alternatives.get(token, 1.0)),
-            "top_logprobs": [
-                {"token": other, "logprob": math.log(value)}
-                for other, value in alternatives.items()
-            ],
-        }
-        for token, alternatives in reply.tokens
-    ]
     message: dict[str, Any] = {"role": "assistant"}
     if reply.text is not None:
         message["content"] = reply.text
+    choice = {"index": 0, "message": message, "finish_reason": reply.finish, "logprobs": None}
+    if reply.tokens and request.get("logprobs"):
+        choice["logprobs"] = {"content": [token(*one) for one in reply.tokens]}
     question, answer = reply.usage
-    return json.dumps(
-        {
-            "id": "scripted",
-            "object": "chat.completion",
-            "created": 0,
-            "model": request.get("model", ""),
-            "choices": [
-                {
-                    "index": 0,
-                    "message": message,
-                    "finish_reason": reply.finish,
-                    "logprobs": {"content": listed} if listed and request.get("logprobs") else None,
-                }
-            ],
-            "usage": {
-                "prompt_tokens": question,
-                "completion_tokens": answer,
-                "total_tokens": question + answer,
-            },
-        }
-    ).encode()
+    counts = {"prompt": question, "completion": answer, "total": question + answer}
+    usage = {f"{name}_tokens": count for name, count in counts.items()}
+    head = {"id": "scripted", "object": "chat.completion", "created": 0}
+    rest = {"model": request.get("model", ""), "choices": [choice], "usage": usage}
+    return json.dumps({**head, **rest}).encode()

@@ -21,6 +21,7 @@ from factormodels.extraction.language_model import Completion, Failure, Token
 from factormodels.extraction.language_model.litellm_model import LitellmModel, LitellmSettings
 from factormodels.extraction.preverification import (
     ClaimLines,
+    Extraction,
     PreLabel,
     PreVerified,
     choose_threshold,
@@ -57,7 +58,7 @@ def read(text: str, chunk: Chunk = CHUNK, tokens: tuple[Token, ...] = ()) -> Cla
     return found
 
 
-def claims_of(found: ClaimLines) -> list[str]:
+def claims_of(found: ClaimLines | Extraction) -> list[str]:
     return [one.claim for one in found.claims]
 
 
@@ -294,7 +295,8 @@ def test_the_form_of_lines_does_not_matter_where_they_are_clear(text: str) -> No
 def test_labels_are_known_by_other_words(words: str, label: PreLabel) -> None:
     tokens = (Token("1 | One. | ", 0.0), Token(words, math.log(0.5)))
     (found,) = read(f"1 | One. | {words}", CHUNK, tokens).claims
-    assert (found.label, found.confidence) == (label, pytest.approx(0.5))
+    assert found.label == label
+    assert found.confidence == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(

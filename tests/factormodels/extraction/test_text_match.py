@@ -25,7 +25,7 @@ GRAPH = FactGraph("r", ATOMS, CONTEXTS, topic="Ada Lovelace")
 def figures_of(graph: FactGraph) -> list[list[float]]:
     figures = text_match(graph)
     assert figures is not None
-    return figures.tolist()
+    return [list(row) for row in figures]
 
 
 def test_what_a_claim_says_of_the_topic_is_looked_for_in_all_passages() -> None:

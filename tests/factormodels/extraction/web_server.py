@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import socket
+import socketserver
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -116,3 +119,30 @@ def web_server(script: Script) -> Iterator[WebServer]:
         httpd.shutdown()
         httpd.server_close()
         thread.join()
+
+
+@contextmanager
+def raw_server(*talks: Callable[[socket.socket], None]) -> Iterator[tuple[str, list[int]]]:
+    """Serve connections, each in its way, the last way for all that follow."""
+    opened: list[int] = []
+
+    class Handler(socketserver.BaseRequestHandler):
+        def handle(self) -> None:
+            opened.append(1)
+            self.request.recv(65536)
+            with suppress(OSError):
+                talks[min(len(opened), len(talks)) - 1](self.request)
+
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as running:
+        running.daemon_threads = True
+        threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
+        yield f"http://127.0.0.1:{running.server_address[1]}", opened
+        running.shutdown()
+
+
+def dripping(after: bytes, connection: socket.socket) -> None:
+    """Send some bytes, and then one of a header every 50 ms, until nobody listens."""
+    connection.sendall(after)
+    while True:
+        connection.sendall(b"x")
+        time.sleep(0.05)

@@ -277,13 +277,13 @@ def test_errors_in_one_json_value_have_its_line(tmp_path: Path) -> None:
 
 def test_a_wrong_element_of_one_json_value_has_its_line(tmp_path: Path) -> None:
     wrong: dict[str, Any] = copy.deepcopy(FACTREASONER)
-    wrong["atoms"] += [{"id": "a1", "text": 5}]
+    wrong["atoms"] += [{"id": "a9", "text": 5}]
     path = tmp_path / "one.json"
     path.write_text(json.dumps(wrong, indent=1), encoding="utf-8")
     (problem,) = check_file(path).problems
-    assert problem.message == "atoms[1]: key 'text': 5 is not text; put text there"
+    assert problem.message == "atoms[3]: key 'text': 5 is not text; put text there"
     after = path.read_text(encoding="utf-8").splitlines()[problem.line or 0 :]
-    assert after[:2] == ['   "id": "a1",', '   "text": 5']
+    assert after[:2] == ['   "id": "a9",', '   "text": 5']
     # Where the message names no element, the value as a whole is meant.
     path.write_text(json.dumps({**FACTREASONER, "topic": 5}), encoding="utf-8")
     (problem,) = check_file(path).problems

@@ -18,13 +18,8 @@ COMMA, PERCENT = Notation.COMMA, Notation.PERCENT
 @pytest.mark.parametrize(
     ("value", "number", "notation"),
     [
-        (0.5, 0.5, set()),
-        (1, 1.0, set()),
-        ("0.5", 0.5, set()),
-        (" .5 ", 0.5, set()),
-        ("5e-1", 0.5, set()),
-        ("0,625", 0.625, {COMMA}),
-        (",5", 0.5, {COMMA}),
+        *((written, 0.5, set()) for written in (0.5, "0.5", " .5 ", "5e-1")),
+        *((1, 1.0, set()), ("0,625", 0.625, {COMMA}), (",5", 0.5, {COMMA})),
         ("62.5%", 0.625, {PERCENT}),
         ("62,5 %", 0.625, {COMMA, PERCENT}),
         ("62,5\N{NO-BREAK SPACE}%", 0.625, {COMMA, PERCENT}),
@@ -49,9 +44,9 @@ def test_what_is_no_number_is_refused(value: str) -> None:
 def test_shares_are_from_0_to_1_or_missing() -> None:
     for missing in (None, "", "NA", "nan", float("nan")):
         assert cell_share(missing, "x", "a share")[0] is None
-    for wrong in ("75", "120 %", "inf", "much"):
-        said = f"x: '{wrong}' is not a share; give a number from 0 to 1, or per cent"
-        refused(said, cell_share, wrong, "x", "a share")
+    mend = "; give a number from 0 to 1, or per cent"
+    for wrong, rest in (("75", mend), ("120 %", ""), ("inf", ""), ("much", "")):
+        refused(f"x: '{wrong}' is not a share{rest}", cell_share, wrong, "x", "a share")
 
 
 def test_the_remark_counts_each_notation() -> None:

@@ -203,15 +203,12 @@ def graph() -> FactGraph:
             Atom("a3", "The tower burnt in May.", sentence=2),
         ),
         contexts=(
-            Context("c1", retrieved_for=("a1", "a2")),
-            Context("c2", retrieved_for=("a2",)),
+            *(Context("c1", retrieved_for=("a1", "a2")), Context("c2", retrieved_for=("a2",))),
             Context("c3"),
         ),
-        relations=(
-            Relation("c1", "a1", RelationKind.ENTAILMENT, 0.9),
-            Relation("c2", "a2", RelationKind.ENTAILMENT, 0.9),
-            Relation("c3", "a3", RelationKind.CONTRADICTION, 0.9),
-            Relation("c1", "c2", RelationKind.ENTAILMENT, 0.9),
+        relations=tuple(
+            Relation(*ends, RelationKind.ENTAILMENT, 0.9)
+            for ends in (("c1", "a1"), ("c2", "a2"), ("c3", "a3"), ("c1", "c2"))
         ),
         topic="The tower",
     )

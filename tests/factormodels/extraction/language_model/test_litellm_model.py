@@ -7,14 +7,14 @@ import gc
 import json
 import logging
 import socket
-import socketserver
 import struct
 import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -45,7 +45,14 @@ from factormodels.extraction.stages.assessors import assess
 from tests.factormodels.extraction.conftest import KEY
 from tests.factormodels.extraction.provider_servers import PROVIDERS, ChatCompletions
 from tests.factormodels.extraction.server import Reply, ScriptedServer, label_reply
-from tests.factormodels.extraction.web_server import Answer, Asked, WebServer, web_server
+from tests.factormodels.extraction.web_server import (
+    Answer,
+    Asked,
+    WebServer,
+    dripping,
+    raw_server,
+    web_server,
+)
 from tests.refusals import refused
 
 pytestmark = pytest.mark.service
@@ -181,9 +188,12 @@ def test_what_is_no_answer_is_a_failure(server: ScriptedServer, reply: Reply, re
     assert reason in answer.reason
 
 
-def test_refusals_for_good_are_not_repeated(server: ScriptedServer) -> None:
+def test_refusals_for_good_are_counted_and_not_repeated(server: ScriptedServer) -> None:
     in_turn(server, Reply("bad request", status=400))
-    assert isinstance(complete(server), Failure)
+    ledger = Ledger()
+    answer = run_until_done(MeteredModel(model(server), ledger).complete(REQUEST))
+    assert isinstance(answer, Failure)
+    assert (ledger.stages["stage"].failures, ledger.total.calls) == (1, 0)
     assert len(server.requests) == 1
 
 
@@ -374,13 +384,6 @@ def test_no_more_calls_at_once_than_allowed(server: ScriptedServer) -> None:
     assert total.unpriced == 20
 
 
-def test_failures_are_counted(server: ScriptedServer) -> None:
-    in_turn(server, Reply("no", status=400))
-    ledger = Ledger()
-    run_until_done(MeteredModel(model(server), ledger).complete(REQUEST))
-    assert (ledger.stages["stage"].failures, ledger.total.calls) == (1, 0)
-
-
 def test_one_model_serves_several_loops(server: ScriptedServer) -> None:
     one = model(server, concurrency=1)
     for _ in range(2):
@@ -549,9 +552,8 @@ def test_a_listed_price_is_counted_where_litellm_tells_none_of_an_answer(
 ) -> None:
     server.always(Reply("yes"))
     settings = LitellmSettings("hosted_vllm/gpt-4o-mini", api_base=server.url)
-    answer = run_until_done(LitellmModel(settings).complete(REQUEST))
+    answer = answered(LitellmModel(settings))
     listed = model_prices("gpt-4o-mini")
-    assert isinstance(answer, Completion)
     assert listed is not None
     assert answer.usage.cost == pytest.approx(20 * listed.question + 2 * listed.answer)
 
@@ -627,25 +629,6 @@ def test_as_many_calls_are_under_way_as_are_allowed(name: str) -> None:
     assert {one.label for one in verdicts} == {"supported"}
 
 
-@contextmanager
-def raw_server(*talks: Callable[[socket.socket], None]) -> Iterator[tuple[str, list[int]]]:
-    """A server that treats its connections in turn, the last way for all that follow."""
-    opened: list[int] = []
-
-    class Handler(socketserver.BaseRequestHandler):
-        def handle(self) -> None:
-            opened.append(1)
-            self.request.recv(65536)
-            with suppress(OSError):
-                talks[min(len(opened), len(talks)) - 1](self.request)
-
-    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler) as running:
-        running.daemon_threads = True
-        threading.Thread(target=running.serve_forever, args=(0.01,), daemon=True).start()
-        yield f"http://127.0.0.1:{running.server_address[1]}/v1", opened
-        running.shutdown()
-
-
 def answering(connection: socket.socket) -> None:
     body = json.dumps({"choices": [{"message": {"role": "assistant", "content": "yes"}}]}).encode()
     head = f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
@@ -658,19 +641,14 @@ def resetting(connection: socket.socket) -> None:
     connection.close()
 
 
-def dripping(connection: socket.socket) -> None:
-    for byte in b"HTTP/1.1 200 OK\r\nX-Slow: " + b"x" * 400:
-        connection.sendall(bytes([byte]))
-        time.sleep(0.05)
-
-
-@pytest.mark.parametrize("bad", [resetting, dripping])
+@pytest.mark.parametrize(
+    "bad", [resetting, partial(dripping, b"HTTP/1.1 200 OK\r\nX-Slow: ")], ids=["reset", "drip"]
+)
 def test_connections_that_break_or_drip_are_given_up_and_tried_again(
     bad: Callable[[socket.socket], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with raw_server(bad, answering) as (url, opened):
-        settings = LitellmSettings("openai/test", url, timeout=1.0, longest_wait=0.05)
-        answer = run_until_done(LitellmModel(settings).complete(REQUEST))
-    assert isinstance(answer, Completion), answer
+        settings = LitellmSettings("openai/test", f"{url}/v1", timeout=1.0, longest_wait=0.05)
+        answered(LitellmModel(settings))
     assert len(opened) == 2

@@ -108,9 +108,8 @@ def test_answers_are_softmaxes_in_the_order_of_the_pairs(
         assert isinstance(answer, Judgement)
         assert (answer.kind, answer.origin) == (kind, "nli")
         # The model's logits are single precision.
-        assert answer.probability == pytest.approx(
-            math.exp(logit) / (math.exp(logit) + 2), rel=1e-6
-        )
+        share = math.exp(logit) / (math.exp(logit) + 2)
+        assert answer.probability == pytest.approx(share, rel=1e-6)
         assert answer.distribution is not None
         assert answer.distribution[[E, C, N].index(kind)] == answer.probability
     assert [len(batch) for batch in tokenizer.batches] == [2, 2]
@@ -120,12 +119,8 @@ def test_answers_are_softmaxes_in_the_order_of_the_pairs(
 def test_what_is_too_long_or_not_finite_is_missing(tokenizer: Tokenizer, tmp_path: Path) -> None:
     model = load_nli(tmp_path)
     assert model.max_length == 14
-    pairs = [
-        TextPair("neutral 1", "word " * 11),
-        TextPair("neutral inf", "It is red."),
-        TextPair("neutral 1", "word " * 9),
-    ]
-    long, infinite, good = model.judge(pairs)
+    told = [("neutral 1", "word " * 11), ("neutral inf", "It is red."), ("neutral 1", "word " * 9)]
+    long, infinite, good = model.judge([TextPair(*texts) for texts in told])
     assert isinstance(long, Missing)
     assert "11 tokens" in long.reason
     assert isinstance(infinite, Missing)

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gzip
-import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from functools import partial
 from typing import Any
 
 import pytest
@@ -23,7 +20,13 @@ from factormodels.extraction.retrieval.http import (
     http_client,
     request,
 )
-from tests.factormodels.extraction.web_server import Answer, Asked, web_server
+from tests.factormodels.extraction.web_server import (
+    Answer,
+    Asked,
+    dripping,
+    raw_server,
+    web_server,
+)
 from tests.refusals import refused
 
 pytestmark = pytest.mark.service
@@ -179,37 +182,6 @@ def test_limits_and_the_contact_are_checked(name: str, bad: Any) -> None:
     refused(name, HttpSettings, **{name: bad})
 
 
-@contextmanager
-def dripping(after: bytes) -> Iterator[str]:
-    """Serve connections that get some bytes, and then one of a header every 50 ms, for ever."""
-    stopped = threading.Event()
-    listener = socket.create_server(("127.0.0.1", 0))
-    listener.settimeout(0.05)
-
-    def serve() -> None:
-        while not stopped.is_set():
-            try:
-                connection, _ = listener.accept()
-            except TimeoutError:
-                continue
-            with connection:
-                try:
-                    connection.sendall(after)
-                    while not stopped.wait(0.05):
-                        connection.sendall(b"x")
-                except OSError:
-                    continue
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        stopped.set()
-        thread.join()
-        listener.close()
-
-
 @pytest.mark.parametrize(
     "after",
     [b"", b"HTTP/1.1 200 OK\r\nX-Slow: ", b"HTTP/1.1 200 OK\r\nContent-Length: 9999\r\n\r\n"],
@@ -218,7 +190,7 @@ def dripping(after: bytes) -> Iterator[str]:
 def test_a_server_that_drips_is_left(after: bytes) -> None:
     # No part of the answer is late; the whole never comes.
     settings = replace(QUICK, attempts=1, timeout=5.0, total=0.4)
-    with dripping(after) as url:
+    with raw_server(partial(dripping, after)) as (url, _):
         assert "no whole answer in time" in failure(f"{url}/x", settings)
 
 

@@ -70,12 +70,9 @@ def test_log_probabilities_give_the_label_its_probability(server: ScriptedServer
 
 
 def test_the_label_after_the_reasoning_counts(server: ScriptedServer) -> None:
-    tokens = [
-        ("It could be contradicted. ", {}),
-        ("Verdict: ", {}),
-        ("support", {"support": 0.8, "contra": 0.2}),
-        ("ed", {}),
-    ]
+    likely = {"support": 0.8, "contra": 0.2}
+    tokens: list[tuple[str, dict[str, float]]] = [("It could be contradicted. Verdict: ", {})]
+    tokens += [("support", likely), ("ed", {})]
     text = "".join(token for token, _ in tokens)
     server.always(Reply(text, tokens))
     verdict = run(server, "factverify")[0]
@@ -86,13 +83,9 @@ def test_the_label_after_the_reasoning_counts(server: ScriptedServer) -> None:
 @pytest.mark.parametrize(
     "reply",
     [
-        Reply(""),
-        Reply("I think so."),
-        Reply("supported, I think"),
+        *(Reply(""), Reply("I think so."), Reply("supported, I think"), Reply(raw=b"{")),
+        *(Reply("Verdict: supported or contradicted"), Reply("no", status=400)),
         Reply("A long thought that goes on and", finish="length"),
-        Reply("Verdict: supported or contradicted"),
-        Reply("no", status=400),
-        Reply(raw=b"{"),
     ],
 )
 def test_what_gives_no_label_is_missing_and_not_scored(

@@ -22,6 +22,7 @@ from factormodels.extraction.stages.claim_relations import (
 from factormodels.variants import between_claims, claims_alone, variant
 from tests.factormodels.extraction.models import AnsweringModel
 from tests.factormodels.extraction.stages.test_relations import DENIES, ENTAILS, NEUTRAL, Scripted
+from tests.factormodels.graphs import told
 from tests.refusals import refused
 
 
@@ -75,15 +76,13 @@ def test_both_orders_make_one_relation() -> None:
 
     model = Scripted(answer)
     found = with_judged_claims(graph(4), model, claim_pairs(graph(4), 2))
-    assert [(r.source, r.target, r.kind, r.probability) for r in between_claims(found)] == [
-        ("a1", "a2", RelationKind.EQUIVALENCE, 0.7),
-        ("a3", "a1", RelationKind.CONTRADICTION, 0.8),
-        ("a3", "a2", RelationKind.ENTAILMENT, 0.9),
-    ]
+    assert told(between_claims(found)) == (
+        "a1 a2 equivalence 0.7, a3 a1 contradiction 0.8, a3 a2 entailment 0.9"
+    )
     assert found.metadata["kept"] == 1
-    told = found.metadata[METADATA_KEY]
-    assert (told["model"], told["asked"], told["equivalence"]) == ("scripted", 5, 1)
-    assert told["missing"] == [[one, "a4", "the provider was down"] for one in ("a2", "a3")]
+    facts = found.metadata[METADATA_KEY]
+    assert (facts["model"], facts["asked"], facts["equivalence"]) == ("scripted", 5, 1)
+    assert facts["missing"] == [[one, "a4", "the provider was down"] for one in ("a2", "a3")]
     # Relations with passages stay; asked again, those between claims are replaced.
     assert found.relations[0] == graph().relations[0]
     again = with_judged_claims(found, Scripted(lambda _: NEUTRAL), claim_pairs(found, 1))
@@ -127,9 +126,9 @@ def test_senses_become_relations_and_an_order_none() -> None:
     ]
     # What an answer says is certain may contradict another that does.
     assert 0.99 < relations[1].probability < 1.0
-    told = found.metadata[METADATA_KEY]
-    assert told["senses"] == {"alternative": 1, "effect": 1, "precedence": 1, "contrast": 1}
-    assert [pair[:2] for pair in told["missing"]] == [["a3", "a4"]]
+    facts = found.metadata[METADATA_KEY]
+    assert facts["senses"] == {"alternative": 1, "effect": 1, "precedence": 1, "contrast": 1}
+    assert [pair[:2] for pair in facts["missing"]] == [["a3", "a4"]]
     assert {request.prompt.name for request in model.asked} == {PROMPT}
 
 

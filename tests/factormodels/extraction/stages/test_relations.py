@@ -90,7 +90,7 @@ def test_answers_become_relations_and_the_missing_are_counted() -> None:
     answers: dict[str, Judgement | Missing] = {"a1": ENTAILS, "a2": LOST, "a3": NEUTRAL}
     found = with_relations(graph(), Scripted(lambda pair: answers[pair.target]), "FR2")
     assert set(found.relations) == {
-        Relation(context, atom, kind, probability)
+        Relation(context, atom, RelationKind(kind), probability)
         for context in ("c1", "c2")
         for atom, kind, probability in (("a1", "entailment", 0.9), ("a3", "neutral", 0.7))
     }

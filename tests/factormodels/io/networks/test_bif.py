@@ -226,13 +226,3 @@ def test_posteriors_of_small_networks_by_enumeration(name: str, shared_data: Pat
     assert posterior.log_z == pytest.approx(expected.log_z, abs=1e-12)
     for variable, marginal in expected.marginals.items():
         np.testing.assert_allclose(posterior.marginals[variable], marginal, rtol=0, atol=1e-12)
-
-
-def test_a_compressed_network_is_the_plain_one(tmp_path: Path) -> None:
-    (tmp_path / "small.bif").write_text(BIF, encoding="utf-8")
-    (tmp_path / "small.bif.gz").write_bytes(gzip.compress(BIF.encode()))
-    plain, packed = read(tmp_path / "small.bif"), read(tmp_path / "small.bif.gz")
-    assert isinstance(plain, FactorGraph)
-    assert isinstance(packed, FactorGraph)
-    assert packed.names == plain.names
-    np.testing.assert_array_equal(packed.log_values, plain.log_values)

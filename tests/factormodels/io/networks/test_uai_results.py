@@ -27,10 +27,7 @@ def written(folder: Path, text: str, name: str = "file") -> Path:
 @pytest.mark.parametrize(
     ("text", "evidence"),
     [
-        ("", {}),
-        ("0", {}),
-        ("0\n", {}),
-        ("1\n0\n", {}),
+        *((nothing, {}) for nothing in ("", "0", "0\n", "1\n0\n")),
         ("2 184 1 85 1", {184: 1, 85: 1}),
         ("1\n1 0\n\n", {1: 0}),
         ("10\n" + "".join(f"{i} 0\n" for i in range(10)), dict.fromkeys(range(10), 0)),

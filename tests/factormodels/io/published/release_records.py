@@ -266,22 +266,40 @@ RESULTS: dict[str, Any] = {
     "predictions": {"a0": "S"},
     "references": {"a0": "S"},
 }
-FACTREASONER = {
-    "input": "q",
-    "output": "r",
-    "topic": "t",
-    "cat": ["k"],
-    "atoms": [{"id": "a0", "text": "x", "original": "y", "label": "S", "contexts": ["c0"]}],
+FACTREASONER: dict[str, Any] = {
+    "input": "Question: What is basalt?",
+    "output": "Basalt is a rock. It floats.",
+    "topic": "basalt",
+    "cat": ["rocks"],
+    "atoms": [
+        {
+            "id": "a0",
+            "text": "Basalt is a rock.",
+            "original": "It is a rock.",
+            "label": "S",
+            "contexts": ["c_a0_0", "c_a0_1"],
+        },
+        {
+            "id": "a1",
+            "text": "Basalt floats.",
+            "original": "Basalt floats.",
+            "label": "NS",
+            "contexts": ["c_a0_1", "c_a0_1"],
+        },
+        {"id": "a2", "text": "Basalt is lovely.", "label": "C"},
+    ],
     "contexts": [
         {
-            "id": "c0",
-            "title": "x",
-            "text": "x",
-            "link": "x",
-            "snippet": "x",
-            "synthetic_summary": "x",
-            "probability": 0.5,
-        }
+            "id": "c_a0_0",
+            "title": "Basalt",
+            "text": "Basalt is an igneous rock.",
+            "link": "https://rocks.example/basalt",
+            "snippet": "an igneous rock",
+            "synthetic_summary": "It is igneous.",
+            "probability": 0.7,
+        },
+        {"id": "c_a0_1", "title": "Density", "text": "Basalt sinks in water."},
+        {"id": "c_q_0", "title": "Rocks", "text": ""},
     ],
     "results": RESULTS,
 }

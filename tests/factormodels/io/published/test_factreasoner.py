@@ -16,47 +16,11 @@ from factormodels.io.published.factreasoner import (
     parse_mined,
 )
 from factormodels.variants import variant
-from tests.factormodels.io.published.release_records import MINED, removed, replaced
+from tests.factormodels.io.published.release_records import FACTREASONER, MINED, removed, replaced
 from tests.factormodels.refusals import assert_refused
 from tests.refusals import refused
 
-RECORD: dict[str, Any] = {
-    "input": "Question: What is basalt?",
-    "output": "Basalt is a rock. It floats.",
-    "topic": "basalt",
-    "cat": ["rocks"],
-    "atoms": [
-        {
-            "id": "a0",
-            "text": "Basalt is a rock.",
-            "original": "It is a rock.",
-            "label": "S",
-            "contexts": ["c_a0_0", "c_a0_1"],
-        },
-        {
-            "id": "a1",
-            "text": "Basalt floats.",
-            "original": "Basalt floats.",
-            "label": "NS",
-            "contexts": ["c_a0_1", "c_a0_1"],
-        },
-        {"id": "a2", "text": "Basalt is lovely.", "label": "C"},
-    ],
-    "contexts": [
-        {
-            "id": "c_a0_0",
-            "title": "Basalt",
-            "text": "Basalt is an igneous rock.",
-            "link": "https://rocks.example/basalt",
-            "snippet": "an igneous rock",
-            "synthetic_summary": "It is igneous.",
-            "probability": 0.7,
-        },
-        {"id": "c_a0_1", "title": "Density", "text": "Basalt sinks in water."},
-        {"id": "c_q_0", "title": "Rocks", "text": ""},
-    ],
-    "results": {"factuality_score": 0.5},
-}
+RECORD: dict[str, Any] = {**FACTREASONER, "results": {"factuality_score": 0.5}}
 
 
 def test_mined_relations_between_claims_have_texts_and_senses(tmp_path: Path) -> None:
@@ -130,18 +94,6 @@ _with, _without = partial(replaced, RECORD), partial(removed, RECORD)
 )
 def test_a_malformed_record_is_refused_in_one_sentence(record: Any, said: list[str]) -> None:
     assert_refused(lambda: parse_factreasoner(record, "bad.json"), said, "bad.json: ")
-
-
-def test_a_file_that_is_not_json_is_refused_with_its_place(tmp_path: Path) -> None:
-    path = tmp_path / "cut.json"
-    path.write_text('{"atoms": [\n', encoding="utf-8")
-    refused(r"cut\.json: line 2, column 1 is not JSON", read_many, path)
-
-
-def test_a_file_is_read_under_its_stem(tmp_path: Path) -> None:
-    path = tmp_path / "basalt.json"
-    path.write_text(json.dumps(RECORD), encoding="utf-8")
-    assert read_many(path) == [parse_factreasoner(RECORD, "basalt.json")]
 
 
 @pytest.mark.parametrize(

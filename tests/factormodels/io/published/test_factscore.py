@@ -103,30 +103,6 @@ def test_a_malformed_record_is_refused_in_one_sentence(record: Any, said: list[s
     )
 
 
-def test_lines_are_counted_as_they_stand(tmp_path: Path) -> None:
-    path = tmp_path / "bios.jsonl"
-    # Line 2 is blank; the third holds a line separator of Unicode raw, which parts no record.
-    odd = {**RECORD, "topic": "Ada\u2028Example"}
-    text = f"{json.dumps(RECORD)}\n\n{json.dumps(odd, ensure_ascii=False)}\n"
-    path.write_text(text, encoding="utf-8")
-    graphs = read_many(path)
-    assert [graph.id for graph in graphs] == ["bios-001", "bios-003"]
-    assert graphs[1].topic == "Ada\u2028Example"
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("\n\n", r"bios\.jsonl: it is not JSON"),
-        (json.dumps(RECORD) + "\n{]\n", r"bios\.jsonl, line 2: column 2 is not JSON"),
-    ],
-)
-def test_a_bad_file_is_refused(tmp_path: Path, text: str, said: str) -> None:
-    path = tmp_path / "bios.jsonl"
-    path.write_text(text, encoding="utf-8")
-    refused(said, read_many, path)
-
-
 def test_the_31_biographies_are_read(shared_data: Path) -> None:
     graphs = read_many(shared_data / "factscore_dev" / "ChatGPT.jsonl")
     assert len(graphs) == 31

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from factormodels import FactGraph, RelationKind, read, read_many, variant
+from factormodels import FactGraph, read, read_many, variant
 from factormodels.extraction.text_match import text_match
 from factormodels.io import read_judged_pairs, read_prompts
 from factormodels.io.claim_records import read_records
@@ -19,6 +19,7 @@ from factormodels.io.published.conflictbank import parse_conflictbank
 from factormodels.io.published.formats import FORMATS, format_named, format_of
 from factormodels.io.published.prompts import Prompt
 from factormodels.io.published.unli import JudgedPair
+from tests.factormodels.graphs import told
 from tests.factormodels.io.published.release_records import (
     CONFLICTBANK,
     DERIVED,
@@ -40,12 +41,6 @@ from tests.factormodels.io.published.release_records import (
     written,
 )
 from tests.refusals import refused
-
-E, C = RelationKind.ENTAILMENT, RelationKind.CONTRADICTION
-
-
-def related(graph: FactGraph) -> list[tuple[str, str, RelationKind, float]]:
-    return [(r.source, r.target, r.kind, r.probability) for r in graph.relations]
 
 
 def labels(graph: FactGraph) -> list[tuple[str, bool | None, str | None]]:
@@ -163,15 +158,11 @@ def test_claims_of_conflictbank_conflict() -> None:
         ("Ada Example was born in Bonn.", False, "misinformation_conflict"),
         ("Ada Example was born in Bonn in 2090.", False, "temporal_conflict"),
     ]
-    assert related(graph) == [
-        ("c1", "a1", E, 0.9),
-        ("c1", "a2", C, 0.9),
-        ("c1", "a3", C, 0.9),
-        ("c2", "a1", C, 0.9),
-        ("c2", "a2", E, 0.9),
-        ("c3", "a1", C, 0.9),
-        ("c3", "a3", E, 0.9),
-    ]
+    assert told(graph.relations) == (
+        "c1 a1 entailment 0.9, c1 a2 contradiction 0.9, c1 a3 contradiction 0.9, "
+        "c2 a1 contradiction 0.9, c2 a2 entailment 0.9, c3 a1 contradiction 0.9, "
+        "c3 a3 entailment 0.9"
+    )
     assert [context.note for context in graph.contexts][1] == "misinformation_conflict"
     assert graph.metadata == {"relation": "P19", "object": "Ulm", "replaced_object": "Bonn"}
     # Evidence counts as retrieved for what it is related to: FR1 keeps the conflicts.
@@ -188,7 +179,7 @@ def test_the_spelling_of_conflictbanks_own_scripts_is_read() -> None:
     known = format_of(record)
     assert known is format_named("conflictbank")
     graph = parse_conflictbank(record, "x.jsonl", 2)
-    assert related(graph) == [("c1", "a1", E, 0.9), ("c2", "a1", C, 0.9)]
+    assert told(graph.relations) == "c1 a1 entailment 0.9, c2 a1 contradiction 0.9"
 
 
 def test_completions_of_factor_are_labelled(tmp_path: Path) -> None:
