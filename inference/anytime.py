@@ -548,7 +548,7 @@ class _Clamping:
     def solve_until(self, graph: FactorGraph, stop: Stop) -> Posterior:
         found = clamped_bound(graph, self.table_limit, 2**40, self.seed, stop, self.start)
         return Posterior(
-            marginals=Marginals(graph.names, graph.cardinalities, found.marginals, graph.index),
+            marginals=Marginals.of(graph, found.marginals),
             log_z=found.log_z,
             log_z_kind=LogZKind.LOWER,
             status=Status.NOT_CONVERGED,

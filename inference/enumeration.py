@@ -69,7 +69,7 @@ class Enumeration(Backend):
                 marginals.append(np.ones(1))
         values = np.concatenate(marginals) if marginals else np.zeros(0)
         return Posterior(
-            marginals=Marginals(graph.names, graph.cardinalities, values, graph.index),
+            marginals=Marginals.of(graph, values),
             log_z=float(largest + math.log(total)),
             log_z_kind=LogZKind.EXACT,
             status=Status.EXACT,

@@ -126,7 +126,7 @@ class LoopyBeliefPropagation(Backend):
             stats["balanced"] = found.balanced if found else None
             stats["attractive"] = found.attractive if found else None
         return Posterior(
-            marginals=Marginals(graph.names, graph.cardinalities, marginals, graph.index),
+            marginals=Marginals.of(graph, marginals),
             log_z=log_z,
             log_z_kind=LogZKind.BETHE,
             status=_status(code),

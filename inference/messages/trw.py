@@ -135,7 +135,7 @@ class TreeReweighted(Backend):
             raise zero_partition()
         converged = best.code == CONVERGED
         return Posterior(
-            marginals=Marginals(graph.names, graph.cardinalities, best.marginals, graph.index),
+            marginals=Marginals.of(graph, best.marginals),
             log_z=best.log_z,
             log_z_kind=LogZKind.UPPER,
             status=Status.CONVERGED if converged else Status.NOT_CONVERGED,

@@ -122,7 +122,7 @@ class JoinGraphPropagation(Backend):
             kind = LogZKind.NONE
             values = np.repeat(1.0 / graph.cardinalities, graph.cardinalities)
         return Posterior(
-            marginals=Marginals(graph.names, graph.cardinalities, values, graph.index),
+            marginals=Marginals.of(graph, values),
             log_z=None if kind is LogZKind.NONE else float(log_z),
             log_z_kind=kind,
             status=status,

@@ -188,7 +188,7 @@ class MiniBucketSampling(Backend):
         else:
             states = assignment(smaller, np.random.SeedSequence([self.seed, 3]))
             log_z, kind = smaller.log_potential(states), LogZKind.LOWER
-        by_state = Marginals(graph.names, graph.cardinalities, support.expand(errors), graph.index)
+        by_state = Marginals.of(graph, support.expand(errors))
         return Posterior(
             marginals=Marginals(
                 graph.names, graph.cardinalities, support.expand(values), graph.index

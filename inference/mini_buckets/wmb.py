@@ -158,7 +158,7 @@ class WeightedMiniBuckets(Backend):
             if chosen.log_z == -np.inf:
                 raise zero_partition()
         return Posterior(
-            marginals=Marginals(graph.names, graph.cardinalities, chosen.marginals, graph.index),
+            marginals=Marginals.of(graph, chosen.marginals),
             log_z=chosen.log_z,
             log_z_kind=kind,
             status=status,

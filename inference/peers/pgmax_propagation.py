@@ -81,7 +81,7 @@ class PgmaxBeliefPropagation(Backend):
         if log_z == -np.inf:
             raise zero_partition()
         return Posterior(
-            marginals=Marginals(graph.names, graph.cardinalities, marginals, graph.index),
+            marginals=Marginals.of(graph, marginals),
             log_z=float(log_z),
             log_z_kind=LogZKind.BETHE,
             status=Status.CONVERGED if changes[-1] <= self.tolerance else Status.NOT_CONVERGED,

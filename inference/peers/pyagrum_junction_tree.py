@@ -106,7 +106,7 @@ class PyagrumJunctionTree(Backend):
         assignment = np.array([row[0] for row in states], dtype=np.int64)
         log_z = graph.log_potential(assignment) - log_probability
         return Posterior(
-            marginals=Marginals(graph.names, graph.cardinalities, marginals, graph.index),
+            marginals=Marginals.of(graph, marginals),
             log_z=log_z,
             log_z_kind=LogZKind.EXACT,
             status=Status.EXACT,

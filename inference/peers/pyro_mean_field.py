@@ -82,7 +82,7 @@ class MeanField(Backend):
         best = max(fits, key=lambda fit: fit.bound)
         values = support.expand(best.marginals)
         return Posterior(
-            marginals=Marginals(graph.names, graph.cardinalities, values, graph.index),
+            marginals=Marginals.of(graph, values),
             log_z=support.log_constant + best.bound,
             log_z_kind=LogZKind.ELBO,
             status=Status.CONVERGED if best.gradient <= self.tolerance else Status.NOT_CONVERGED,

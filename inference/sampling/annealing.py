@@ -395,4 +395,4 @@ class _Group:
 def _expanded(support: Support, values: NDArray[np.float64]) -> Marginals:
     """Values by state of the graph, from those of what `possible_states` left of it."""
     graph = support.whole
-    return Marginals(graph.names, graph.cardinalities, support.expand(values), graph.index)
+    return Marginals.of(graph, support.expand(values))

@@ -210,9 +210,9 @@ def posterior_of_chains(
         and found["effective_sample_size_min"] >= min_effective
     )
     values = support.expand(marginals)
-    by_state = Marginals(graph.names, graph.cardinalities, support.expand(errors), graph.index)
+    by_state = Marginals.of(graph, support.expand(errors))
     return Posterior(
-        marginals=Marginals(graph.names, graph.cardinalities, values, graph.index),
+        marginals=Marginals.of(graph, values),
         log_z=None,
         log_z_kind=LogZKind.NONE,
         status=Status.CONVERGED if converged else Status.NOT_CONVERGED,

@@ -83,7 +83,7 @@ def log_mean(
         logarithms: float64 (n,), logarithms of the numbers, not all -inf, at least 2.
         confidence: the probability that the interval is meant to hold with.
     """
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
     n = len(logarithms)
     top = logarithms.max()
@@ -103,7 +103,7 @@ def log_mean(
         variance = logarithms.var(ddof=1)
         square = max(square, variance / n + variance**2 / (2 * (n - 1)))
     error = math.sqrt(square)
-    reach = float(t.ppf(0.5 + 0.5 * confidence, n - 1)) * error
+    reach = float(stdtrit(n - 1, 0.5 + 0.5 * confidence)) * error
     return estimate, error, (estimate - reach, estimate + reach)
 
 

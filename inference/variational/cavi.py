@@ -81,7 +81,7 @@ class CoordinateAscent(Backend):
         best = max(fits, key=lambda fit: fit.bound)
         values = support.expand(best.marginals)
         return Posterior(
-            marginals=Marginals(graph.names, graph.cardinalities, values, graph.index),
+            marginals=Marginals.of(graph, values),
             log_z=support.log_constant + best.bound,
             log_z_kind=LogZKind.ELBO,
             status=Status.CONVERGED if best.converged else Status.NOT_CONVERGED,
