@@ -18,7 +18,8 @@ from inference.exact.backend import Exact
 from inference.exact.prediction import Prediction
 from inference.memory import memory_size
 from inference.posterior import Posterior
-from inference.stop import Stop, check_seconds
+from inference.settings import setting
+from inference.stop import Stop
 from inference.thread_team import run_in_ranges
 
 _EXACT_SHARE = 0.4
@@ -58,12 +59,12 @@ class Auto(Backend):
     name: ClassVar[str] = "auto"
     identical_batches: ClassVar[bool] = True
 
-    seconds: float = 5.0
+    seconds: float = setting(5.0, above=0.0)
     memory_limit: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_seconds(self.name, self.seconds)
+        super().__post_init__()
         self.exact()
 
     def solve(self, graph: FactorGraph) -> Posterior:

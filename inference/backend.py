@@ -19,6 +19,7 @@ from factormodels.errors import FactormodelsError
 from factormodels.factor_graph import FactorGraph
 from inference.evidence import checked_graph, with_observed
 from inference.posterior import Posterior
+from inference.settings import check_settings
 from inference.thread_team import run_in_ranges
 
 
@@ -85,6 +86,7 @@ _OPTIONAL = ("identical_batches", "solve_batch", "solve_settings", "prepare_beli
 class Backend(ABC):
     """Settings of an inference algorithm; subclasses are frozen dataclasses with defaults.
 
+    Settings that `inference.settings.setting` declares are checked when one is built.
     A subclass implements `solve` for graphs without evidence. `infer` does what must be the same
     for every algorithm: evidence is absorbed before, and observed variables get their certain
     marginals back after. `solve_batch`, `solve_settings`, `prepare_beliefs` and `predict` are for
@@ -98,6 +100,9 @@ class Backend(ABC):
 
     name: ClassVar[str]
     identical_batches: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_settings(self, self.name)
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()

@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, TooLargeError, zero_partition
 from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.settings import setting
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,7 @@ class Enumeration(Backend):
 
     name: ClassVar[str] = "enumeration"
 
-    max_states: int = 2**22
-
-    def __post_init__(self) -> None:
-        if self.max_states < 1:
-            raise InputError(f"max_states is {self.max_states}; 'enumeration' needs at least 1")
+    max_states: int = setting(2**22, least=1)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Exact posterior of a small graph without evidence.

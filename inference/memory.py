@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from factormodels.errors import InputError
 from inference.backend import TooLargeError
 
 SHARE = 0.75
@@ -58,16 +57,6 @@ def _share_of_free(_second: int) -> MemoryAllowance:
             found = left
             reason = "three quarters of what the limit of the control group leaves"
     return MemoryAllowance(int(SHARE * found), reason)
-
-
-def check_limit(name: str, limit: int | None) -> None:
-    """Check a limit that is given.
-
-    Raises:
-        InputError: if it is not positive.
-    """
-    if limit is not None and limit <= 0:
-        raise InputError(f"the memory limit {limit} of {name!r} is not positive; give bytes")
 
 
 def require(needed: float, allowed: MemoryAllowance, what: str, instead: str) -> None:

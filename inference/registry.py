@@ -125,6 +125,12 @@ def backend_class(name: str) -> type[Backend]:
     return entry.target
 
 
+@functools.cache
+def _with_defaults(cls: type[Backend]) -> Backend:
+    """One for all who ask for no settings: it cannot change, and building it takes microseconds."""
+    return cls()
+
+
 def get_backend(name: str, **settings: Any) -> Backend:
     """Backend called `name` with the given settings.
 
@@ -134,7 +140,9 @@ def get_backend(name: str, **settings: Any) -> Backend:
         MissingDependencyError: if a library that it needs is not installed.
     """
     cls = backend_class(name)
-    known = [field.name for field in fields(cls)] if settings else []
+    if not settings:
+        return _with_defaults(cls)
+    known = [field.name for field in fields(cls)]
     for setting, value in settings.items():
         if setting not in known:
             near = nearest(setting, known)

@@ -10,7 +10,6 @@ from threading import Event, Thread
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.errors import InputError
 from inference.kernels.preparation import PREPARATION
 
 _LEAST_WAIT = 1e-3
@@ -121,13 +120,3 @@ def _at(end: float, done: Event, act: Callable[[], None]) -> None:
 def _clock() -> float:
     """Seconds by a clock that stands still while kernels are compiled or read from disk."""
     return time.monotonic() - PREPARATION.seconds
-
-
-def check_seconds(name: str, seconds: float | None) -> None:
-    """Check a limit of wall time.
-
-    Raises:
-        InputError: if it is not positive.
-    """
-    if seconds is not None and not seconds > 0.0:
-        raise InputError(f"the budget of {seconds} seconds of {name!r} is not positive")

@@ -47,7 +47,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         *(("mini_buckets", "variational"), ("sampling",), ("exact", "messages")),
         *(("batch", "enumeration"), ("memory", "possible_states"), ("stop",)),
         ("kernels", "registry"),
-        *(("backend",), ("evidence", "stacked_graphs", "thread_team"), ("posterior",)),
+        *(("backend",), ("evidence", "stacked_graphs", "thread_team"), ("posterior", "settings")),
     ),
     "calibration": (
         ("learned_potentials",),

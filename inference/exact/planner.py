@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import TooLargeError
 from inference.exact.clamping import Clamped, clamping
@@ -21,7 +20,8 @@ from inference.exact.prediction import (
     STEPS_PER_SECOND,
     Prediction,
 )
-from inference.memory import MemoryAllowance, allowance, check_limit, memory_size
+from inference.memory import MemoryAllowance, allowance, memory_size
+from inference.settings import setting
 
 _WORTH_A_SEARCH = 0.1
 
@@ -49,29 +49,12 @@ class Planner:
         seed, restarts, search_seconds, memory_limit, seconds_limit, threads: as `Exact` says.
     """
 
-    seed: int = 0
-    restarts: int = 1000
-    search_seconds: float = 2.0
-    memory_limit: int | None = None
-    seconds_limit: float | None = None
-    threads: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise InputError(f"the seed {self.seed} of 'exact' is negative; give one from 0 up")
-        if self.restarts < 0:
-            raise InputError(f"{self.restarts} restarts were requested of 'exact'; give 0 or more")
-        if not self.search_seconds >= 0.0:
-            raise InputError(
-                f"search_seconds of 'exact' is {self.search_seconds}; give 0 or more seconds"
-            )
-        check_limit("exact", self.memory_limit)
-        if self.seconds_limit is not None and not self.seconds_limit > 0.0:
-            raise InputError(
-                f"seconds_limit of 'exact' is {self.seconds_limit}; give more than 0 seconds"
-            )
-        if self.threads is not None and self.threads < 1:
-            raise InputError(f"{self.threads} threads were requested of 'exact'; give 1 or more")
+    seed: int = setting(0, least=0)
+    restarts: int = setting(1000, least=0)
+    search_seconds: float = setting(2.0, least=0.0)
+    memory_limit: int | None = setting(None, above=0)
+    seconds_limit: float | None = setting(None, above=0.0)
+    threads: int | None = setting(None, least=1)
 
     def method(self, graph: FactorGraph) -> Way:
         """How graphs of this graph's structure are solved; plans are kept.

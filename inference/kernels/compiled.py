@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from numba import njit
 from numba.core import serialize
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 from numba.core.types import unliteral
 
 from inference.kernels.call_types import find_each_once

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, BeliefFunction, Result, zero_partition
 from inference.messages.beliefs import fixed_point_beliefs
@@ -20,6 +19,7 @@ from inference.messages.kernels import schedules
 from inference.messages.kernels.solve import NOT_PAIRS, reduce_and_solve_pairs, solve
 from inference.messages.reduction import reduced
 from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.settings import setting
 from inference.stacked_graphs import Stacked, end_of_range
 from inference.stop import Stop
 from inference.thread_team import run_in_ranges
@@ -27,7 +27,7 @@ from inference.thread_team import run_in_ranges
 Schedule = Literal["sweep", "flooding", "residual", "random"]
 Damping = float | Literal["adaptive"]
 
-_CODES = {
+SCHEDULE_CODES = {
     "sweep": schedules.SWEEP,
     "flooding": schedules.FLOODING,
     "residual": schedules.RESIDUAL,
@@ -62,16 +62,12 @@ class LoopyBeliefPropagation(Backend):
     name: ClassVar[str] = "lbp"
     identical_batches: ClassVar[bool] = True
 
-    schedule: Schedule = "sweep"
-    damping: Damping = "adaptive"
-    tolerance: float = 1e-9
-    max_iterations: int = 1000
-    seed: int = 0
+    schedule: Schedule = setting("sweep", names=get_args(Schedule))
+    damping: Damping = setting("adaptive", least=0.0, below=1.0, names=("adaptive",))
+    tolerance: float = setting(1e-9, least=0.0)
+    max_iterations: int = setting(1000, least=1)
+    seed: int = setting(0, least=0)
     diagnostics: bool = False
-
-    def __post_init__(self) -> None:
-        check_settings(self.name, self.damping, self.tolerance, self.max_iterations, self.seed)
-        schedule_code(self.name, self.schedule)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Posterior of a graph without evidence.
@@ -224,7 +220,7 @@ class LoopyBeliefPropagation(Backend):
     def kernel_settings(self) -> tuple[int, float, float, int, int]:
         """Schedule, damping, tolerance, iterations and seed as the kernels take them."""
         return (
-            schedule_code(self.name, self.schedule),
+            SCHEDULE_CODES[self.schedule],
             damping_code(self.damping),
             self.tolerance,
             self.max_iterations,
@@ -236,41 +232,6 @@ def _status(code: int) -> Status:
     return Status.CONVERGED if code == schedules.CONVERGED else Status.NOT_CONVERGED
 
 
-def schedule_code(backend: str, schedule: str) -> int:
-    """Kernels' number of a schedule.
-
-    Raises:
-        InputError: if there is no such schedule.
-    """
-    if schedule not in _CODES:
-        known = ", ".join(get_args(Schedule))
-        raise InputError(f"the schedule {schedule!r} of {backend!r} is unknown; use {known}")
-    return _CODES[schedule]
-
-
 def damping_code(damping: Damping) -> float:
     """Kernels' number of a damping."""
     return schedules.ADAPTIVE if isinstance(damping, str) else float(damping)
-
-
-def check_settings(
-    backend: str, damping: Damping, tolerance: float, max_iterations: int, seed: int = 0
-) -> None:
-    """Check the settings that the algorithms of belief propagation share.
-
-    Raises:
-        InputError: if one is out of range.
-    """
-    if isinstance(damping, str):
-        if damping != "adaptive":
-            raise InputError(
-                f"the damping {damping!r} of {backend!r} is unknown; give a number or 'adaptive'"
-            )
-    elif not 0.0 <= damping < 1.0:
-        raise InputError(f"the damping {damping} of {backend!r} is not in [0, 1); correct it")
-    if not tolerance >= 0.0:
-        raise InputError(f"the tolerance {tolerance} of {backend!r} is below 0; correct it")
-    if max_iterations < 1:
-        raise InputError(f"max_iterations is {max_iterations}; {backend!r} needs at least 1")
-    if seed < 0:
-        raise InputError(f"the seed {seed} of {backend!r} is negative; give one from 0 up")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from factormodels.arrays import frozen
-from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, zero_partition
 from inference.kernels.forests import spanning_forest
@@ -17,10 +16,11 @@ from inference.kernels.random_numbers import shuffle
 from inference.messages.kernels.reduction import Reduced
 from inference.messages.kernels.schedules import CONVERGED
 from inference.messages.kernels.trees import solve_reweighted
-from inference.messages.lbp import Damping, Schedule, check_settings, damping_code, schedule_code
+from inference.messages.lbp import SCHEDULE_CODES, Damping, Schedule, damping_code
 from inference.messages.reduction import reduced
 from inference.posterior import LogZKind, Marginals, Posterior, Status
-from inference.stop import Stop, check_seconds
+from inference.settings import setting
+from inference.stop import Stop
 
 _FIRST_SHARE = 0.3
 _LEAST_SHARE = 0.01
@@ -72,25 +72,14 @@ class TreeReweighted(Backend):
 
     name: ClassVar[str] = "trw"
 
-    forests: int = 16
-    weight_updates: int = 10
-    schedule: Schedule = "sweep"
-    damping: Damping = "adaptive"
-    tolerance: float = 1e-6
-    max_iterations: int = 1000
-    seed: int = 0
-    seconds: float | None = None
-
-    def __post_init__(self) -> None:
-        check_settings(self.name, self.damping, self.tolerance, self.max_iterations, self.seed)
-        schedule_code(self.name, self.schedule)
-        if self.forests < 1:
-            raise InputError(f"{self.forests} forests were requested of 'trw'; give at least 1")
-        if self.weight_updates < 0:
-            raise InputError(
-                f"weight_updates of 'trw' is {self.weight_updates}; give 0 or more updates"
-            )
-        check_seconds(self.name, self.seconds)
+    forests: int = setting(16, least=1)
+    weight_updates: int = setting(10, least=0)
+    schedule: Schedule = setting("sweep", names=get_args(Schedule))
+    damping: Damping = setting("adaptive", least=0.0, below=1.0, names=("adaptive",))
+    tolerance: float = setting(1e-6, least=0.0)
+    max_iterations: int = setting(1000, least=1)
+    seed: int = setting(0, least=0)
+    seconds: float | None = setting(None, above=0.0)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Upper bound on log Z of a graph without evidence, and pseudo-marginals.
@@ -187,7 +176,7 @@ class TreeReweighted(Backend):
             forests.members,
             forests.shares,
             log_messages,
-            schedule_code(self.name, self.schedule),
+            SCHEDULE_CODES[self.schedule],
             damping_code(self.damping),
             self.tolerance,
             iterations,

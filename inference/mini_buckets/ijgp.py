@@ -7,21 +7,20 @@ from typing import ClassVar
 
 import numpy as np
 
-from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, TooLargeError, zero_partition
-from inference.memory import check_limit
 from inference.mini_buckets.kernels.join_graph import propagate_join_graph
 from inference.mini_buckets.kernels.partition import LARGEST_OVERLAP
 from inference.mini_buckets.structure import (
-    check_i_bound,
+    LARGEST_I_BOUND,
     elimination,
     narrowed,
     pass_cost,
 )
 from inference.possible_states import arrays_of
 from inference.posterior import LogZKind, Marginals, Posterior, Status
-from inference.stop import Stop, check_seconds
+from inference.settings import setting
+from inference.stop import Stop
 
 _ORDER_SHARE = 0.1
 """Share of a limit of time that the search for an elimination order may take."""
@@ -54,28 +53,14 @@ class JoinGraphPropagation(Backend):
 
     name: ClassVar[str] = "ijgp"
 
-    i_bound: int = 6
-    damping: float = 0.0
-    tolerance: float = 1e-9
-    max_iterations: int = 500
-    seed: int = 0
-    restarts: int = 4
-    memory_limit: int | None = None
-    seconds: float | None = None
-
-    def __post_init__(self) -> None:
-        check_i_bound(self.name, self.i_bound)
-        if not 0.0 <= self.damping < 1.0:
-            raise InputError(f"the damping {self.damping} of 'ijgp' is not in [0, 1); correct it")
-        if not self.tolerance >= 0.0:
-            raise InputError(f"the tolerance {self.tolerance} of 'ijgp' is below 0; correct it")
-        if self.max_iterations < 1:
-            raise InputError(f"max_iterations is {self.max_iterations}; 'ijgp' needs at least 1")
-        for value, what in ((self.seed, "seed"), (self.restarts, "restarts")):
-            if value < 0:
-                raise InputError(f"{what} of 'ijgp' is {value}; give 0 or more")
-        check_limit(self.name, self.memory_limit)
-        check_seconds(self.name, self.seconds)
+    i_bound: int = setting(6, least=1, most=LARGEST_I_BOUND)
+    damping: float = setting(0.0, least=0.0, below=1.0)
+    tolerance: float = setting(1e-9, least=0.0)
+    max_iterations: int = setting(500, least=1)
+    seed: int = setting(0, least=0)
+    restarts: int = setting(4, least=0)
+    memory_limit: int | None = setting(None, above=0)
+    seconds: float | None = setting(None, above=0.0)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Fixed point of the messages, or where they were stopped, of a graph without evidence.

@@ -12,14 +12,12 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, TooLargeError, zero_partition
-from inference.memory import check_limit
 from inference.mini_buckets.kernels.partition import LARGEST_OVERLAP
 from inference.mini_buckets.kernels.proposal import Tightened, draw_weighted
 from inference.mini_buckets.kernels.solve import tighten
-from inference.mini_buckets.structure import check_i_bound, elimination, narrowed
+from inference.mini_buckets.structure import LARGEST_I_BOUND, elimination, narrowed
 from inference.mini_buckets.wmb import WeightedMiniBuckets
 from inference.possible_states import (
     arrays_of,
@@ -30,7 +28,8 @@ from inference.possible_states import (
 )
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.sampling.estimates import CONFIDENCE, log_mean, ratio_errors
-from inference.stop import Stop, check_seconds
+from inference.settings import setting
+from inference.stop import Stop
 
 _PART = 256
 """Draws that one call of a kernel makes; every such part has a seed of its own."""
@@ -76,38 +75,16 @@ class MiniBucketSampling(Backend):
 
     name: ClassVar[str] = "wmb_is"
 
-    i_bound: int = 8
-    samples: int = 16_384
-    confidence: float = CONFIDENCE
-    iterations: int = 10
-    min_effective: float = 100.0
-    seed: int = 0
-    restarts: int = 4
-    seconds: float | None = None
-    memory_limit: int | None = None
-    threads: int | None = None
-
-    def __post_init__(self) -> None:
-        check_i_bound(self.name, self.i_bound)
-        if self.samples < 2 * _PART:
-            raise InputError(
-                f"{self.samples} samples were requested of 'wmb_is'; give {2 * _PART} or more"
-            )
-        if not 0.0 < self.confidence < 1.0:
-            raise InputError(
-                f"the confidence {self.confidence} of 'wmb_is' is not between 0 and 1; correct it"
-            )
-        if self.iterations < 1:
-            raise InputError(f"iterations is {self.iterations}; 'wmb_is' needs at least 1")
-        if not self.min_effective >= 0.0:
-            raise InputError(f"min_effective of 'wmb_is' is {self.min_effective}; give 0 or more")
-        for value, what in ((self.seed, "seed"), (self.restarts, "restarts")):
-            if value < 0:
-                raise InputError(f"{what} of 'wmb_is' is {value}; give 0 or more")
-        if self.threads is not None and self.threads < 1:
-            raise InputError(f"{self.threads} threads were requested of 'wmb_is'; give 1 or more")
-        check_seconds(self.name, self.seconds)
-        check_limit(self.name, self.memory_limit)
+    i_bound: int = setting(8, least=1, most=LARGEST_I_BOUND)
+    samples: int = setting(16_384, least=2 * _PART)
+    confidence: float = setting(CONFIDENCE, above=0.0, below=1.0)
+    iterations: int = setting(10, least=1)
+    min_effective: float = setting(100.0, least=0.0)
+    seed: int = setting(0, least=0)
+    restarts: int = setting(4, least=0)
+    seconds: float | None = setting(None, above=0.0)
+    memory_limit: int | None = setting(None, above=0)
+    threads: int | None = setting(None, least=1)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Estimates for a graph without evidence, with their errors and bounds.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.exact.orders import plan
 from inference.exact.prediction import STEPS_PER_SECOND
@@ -23,19 +22,6 @@ SECONDS_PER_ENTRY = 8e-8
 
 _BLOCK = 1024.0
 """Entries of a table whose offsets are kept, for each of its inputs."""
-
-
-def check_i_bound(name: str, i_bound: int) -> None:
-    """Check an i-bound.
-
-    Raises:
-        InputError: if it is out of range.
-    """
-    if not 1 <= i_bound <= LARGEST_I_BOUND:
-        raise InputError(
-            f"the i-bound {i_bound} of {name!r} is not between 1 and {LARGEST_I_BOUND}; correct "
-            "i_bound"
-        )
 
 
 def elimination(

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import (
     Backend,
@@ -17,18 +16,19 @@ from inference.backend import (
     ZeroPartitionError,
     zero_partition,
 )
-from inference.memory import allowance, check_limit, require
+from inference.memory import allowance, require
 from inference.mini_buckets.clamping import clamped_bound
 from inference.mini_buckets.kernels import partition
 from inference.mini_buckets.kernels.solve import tighten
 from inference.mini_buckets.structure import (
+    LARGEST_I_BOUND,
     SECONDS_PER_ENTRY,
-    check_i_bound,
     elimination,
     planned,
 )
 from inference.posterior import LogZKind, Marginals, Posterior, Status
-from inference.stop import Stop, check_seconds
+from inference.settings import setting
+from inference.stop import Stop
 
 Side = Literal["upper", "lower"]
 Partition = Literal["overlap", "first_fit"]
@@ -79,41 +79,18 @@ class WeightedMiniBuckets(Backend):
 
     name: ClassVar[str] = "wmb"
 
-    i_bound: int = 6
-    bound: Side = "upper"
+    i_bound: int = setting(6, least=1, most=LARGEST_I_BOUND)
+    bound: Side = setting("upper", names=get_args(Side))
     gap: bool = True
-    iterations: int = 10
-    tolerance: float = 1e-6
-    partition: Partition = "overlap"
-    seed: int = 0
-    restarts: int = 4
-    table_limit: int | None = None
-    memory_limit: int | None = None
-    seconds: float | None = None
-    clampings: int = 20
-
-    def __post_init__(self) -> None:
-        check_i_bound(self.name, self.i_bound)
-        for value, known, what in (
-            (self.bound, get_args(Side), "bound"),
-            (self.partition, get_args(Partition), "partition"),
-        ):
-            if value not in known:
-                raise InputError(
-                    f"the {what} {value!r} of 'wmb' is unknown; use {', '.join(known)}"
-                )
-        if self.iterations < 1:
-            raise InputError(f"iterations is {self.iterations}; 'wmb' needs at least 1")
-        if not self.tolerance >= 0.0:
-            raise InputError(f"the tolerance {self.tolerance} of 'wmb' is below 0; correct it")
-        if self.seed < 0 or self.restarts < 0:
-            raise InputError("seed and restarts of 'wmb' are whole numbers not below 0")
-        if self.table_limit is not None and self.table_limit < 1:
-            raise InputError(f"the table limit {self.table_limit} of 'wmb' is not positive")
-        if self.clampings < 0:
-            raise InputError(f"{self.clampings} clampings were requested of 'wmb'; give 0 or more")
-        check_limit(self.name, self.memory_limit)
-        check_seconds(self.name, self.seconds)
+    iterations: int = setting(10, least=1)
+    tolerance: float = setting(1e-6, least=0.0)
+    partition: Partition = setting("overlap", names=get_args(Partition))
+    seed: int = setting(0, least=0)
+    restarts: int = setting(4, least=0)
+    table_limit: int | None = setting(None, least=1)
+    memory_limit: int | None = setting(None, above=0)
+    seconds: float | None = setting(None, above=0.0)
+    clampings: int = setting(20, least=0)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Bound on log Z of a graph without evidence, and pseudo-marginals.

@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -25,19 +26,19 @@ from jax import lax
 from jax.ops import segment_max, segment_sum
 from numpy.typing import NDArray
 
-from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, Result, TooLargeError, zero_partition
 from inference.evidence import without_evidence
 from inference.exact.backend import Exact
 from inference.exact.plans import Plan, by_structure
 from inference.exact.prediction import Prediction
-from inference.memory import SHARE, MemoryAllowance, allowance, check_limit, require
+from inference.memory import SHARE, MemoryAllowance, allowance, require
 from inference.messages.kernels.reduction import CONSTANT, UNARY, Reduced
 from inference.messages.kernels.schedules import EASE, MOST, PATIENCE, STEP
-from inference.messages.lbp import Damping, check_settings, damping_code
+from inference.messages.lbp import Damping, damping_code
 from inference.messages.reduction import reduced
 from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.settings import setting
 
 _COPIES = 4
 """Copies of the tables at a time: products, their exponentials, and both of them going back."""
@@ -70,13 +71,8 @@ class JaxElimination(Backend):
 
     name: ClassVar[str] = "exact_jax"
 
-    seed: int = 0
-    memory_limit: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise InputError(f"the seed {self.seed} of 'exact_jax' is negative; give one from 0 up")
-        check_limit(self.name, self.memory_limit)
+    seed: int = setting(0, least=0)
+    memory_limit: int | None = setting(None, above=0)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Exact posterior of a graph without evidence.
@@ -152,8 +148,10 @@ class JaxElimination(Backend):
         size = min(1 << (most.bit_length() - 1), 1 << (len(log_values) - 1).bit_length())
         rows = np.pad(log_values, ((0, -len(log_values) % size), (0, 0)), mode="edge")
         with jax.enable_x64(True):
-            found = _answers(sums, rows, size)
-        log_z, marginals = (np.array(part)[: len(log_values)] for part in found)
+            found = _answers(sums, rows.reshape(len(rows) // size, size, rows.shape[1]))
+        log_z, marginals = (
+            np.array(part).reshape(len(rows), *part.shape[2:])[: len(log_values)] for part in found
+        )
         if graph.n_variables:
             starts = np.cumsum(graph.cardinalities) - graph.cardinalities
             with np.errstate(invalid="ignore"):
@@ -207,7 +205,7 @@ class _Sums(NamedTuple):
                 f"'exact_jax' compiles every sum by itself, and this graph has "
                 f"{len(tree.parents):,} of them (at most {_MOST_SUMS:,}); use backend 'exact'"
             )
-        clusters = np.split(tree.variables, tree.starts[1:-1])
+        clusters = [tree.variables[start:end] for start, end in pairwise(tree.starts.tolist())]
         together = zip(clusters, tree.separator_sizes.tolist(), strict=True)
         return cls(
             tuple(graph.cardinalities.tolist()),
@@ -252,14 +250,17 @@ def _log_of_sum(table: Any, axes: tuple[int, ...]) -> Any:
     return jnp.where(total > 0.0, logs, -jnp.inf)
 
 
-@partial(jax.jit, static_argnums=(0, 2))
-def _answers(sums: _Sums, rows: jax.Array, size: int) -> tuple[jax.Array, jax.Array]:
-    """Log Z (n_settings,) and marginals (n_settings, n_states) of log tables, so many at a time."""
+@partial(jax.jit, static_argnums=0)
+def _answers(sums: _Sums, rows: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Log Z (parts, settings) and marginals (parts, settings, n_states), one part after another.
+
+    Args:
+        sums: what is summed.
+        rows: (parts, settings, n_entries), the log tables.
+    """
     states = jnp.zeros(sum(sums.states), rows.dtype)
     evaluate = jax.value_and_grad(partial(_log_z, sums), argnums=1)
-    found: tuple[jax.Array, jax.Array] = lax.map(
-        lambda row: evaluate(row, states), rows, batch_size=size
-    )
+    found: tuple[jax.Array, jax.Array] = lax.map(jax.vmap(lambda row: evaluate(row, states)), rows)
     return found
 
 
@@ -305,12 +306,14 @@ class JaxBeliefPropagation(Backend):
 
     name: ClassVar[str] = "lbp_jax"
 
-    damping: Damping = "adaptive"
-    tolerance: float = 1e-9
-    max_iterations: int = 1000
+    damping: Damping = setting("adaptive", least=0.0, below=1.0, names=("adaptive",))
+    tolerance: float = setting(1e-9, least=0.0)
+    max_iterations: int = setting(1000, least=1)
 
-    def __post_init__(self) -> None:
-        check_settings(self.name, self.damping, self.tolerance, self.max_iterations)
+    @property
+    def options(self) -> tuple[float, float, int]:
+        """Damping (below 0: adaptive), tolerance and largest number of iterations."""
+        return damping_code(self.damping), self.tolerance, self.max_iterations
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Posterior of a graph without evidence.
@@ -320,9 +323,8 @@ class JaxBeliefPropagation(Backend):
         """
         model = reduced(graph)
         layout, values, unary = _laid_out(graph, model)
-        options = (damping_code(self.damping), self.tolerance, self.max_iterations)
         with jax.enable_x64(True):
-            beliefs, log_z, *ended = _propagated(layout, values, unary, options)
+            beliefs, log_z, *ended = _propagated(layout, values, unary, self.options)
         residual, iterations = float(ended[0]), int(ended[1])
         states = np.arange(unary.shape[1]) < graph.cardinalities[:, None]
         return Posterior(
@@ -364,8 +366,7 @@ def bethe(
         InputError: for a setting out of range.
         ZeroPartitionError: if zeros leave some variable without a state.
     """
-    check_settings("lbp_jax", damping, tolerance, max_iterations)
-    options = (damping_code(damping), tolerance, max_iterations)
+    options = JaxBeliefPropagation(damping, tolerance, max_iterations).options
     _, columns = without_evidence(graph)
     absorbed = graph.absorb_evidence()
     model = reduced(absorbed)
@@ -428,7 +429,7 @@ def _laid_out(
         first, entries = model.scope_starts[factor], slice(*model.table_starts[factor : factor + 2])
         shape = graph.cardinalities[variables[first : first + arity]]
         slots[entries, :arity] = np.arange(first, first + arity)
-        states[entries, :arity] = np.indices(shape).reshape(arity, -1).T
+        states[entries, :arity] = np.indices(tuple(shape)).reshape(arity, -1).T
     possible = unary[variables[slots], states] > -np.inf
     values[~(possible | (slots == n_slots - 1)).all(axis=1)] = -np.inf
     return _Layout(variables, slots, states, factors), values, unary

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from numpyro import distributions
 from numpyro.infer import DiscreteGibbs
 
-from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, TooLargeError
 from inference.possible_states import (
@@ -27,12 +26,16 @@ from inference.possible_states import (
 from inference.posterior import Posterior
 from inference.sampling.chains import (
     BATCHES,
+    FEWEST_DRAWS,
+    LARGEST_SEED,
+    MOST_CHAINS,
+    MOST_DRAWS,
     batch_sums,
-    check_chains,
     posterior_of_chains,
     with_observed,
 )
 from inference.sampling.kernels.chain import slot_strides
+from inference.settings import setting
 
 
 @dataclass(frozen=True)
@@ -59,21 +62,12 @@ class NumPyroGibbs(Backend):
 
     name: ClassVar[str] = "numpyro"
 
-    seed: int = 0
-    chains: int = 4
-    burn_in: int = 500
-    draws: int = 1000
-    min_effective: float = 400.0
-    max_evaluations: float = 1e10
-
-    def __post_init__(self) -> None:
-        check_chains(
-            self.name, self.seed, self.chains, self.burn_in, self.draws, self.min_effective
-        )
-        if not self.max_evaluations > 0.0:
-            raise InputError(
-                f"max_evaluations of 'numpyro' is {self.max_evaluations}; give more than 0"
-            )
+    seed: int = setting(0, least=0, most=LARGEST_SEED)
+    chains: int = setting(4, least=1, most=MOST_CHAINS)
+    burn_in: int = setting(500, least=0, most=MOST_DRAWS)
+    draws: int = setting(1000, least=FEWEST_DRAWS, most=MOST_DRAWS)
+    min_effective: float = setting(400.0, least=0.0)
+    max_evaluations: float = setting(1e10, above=0.0)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Marginals of a graph without evidence, as shares of the draws.

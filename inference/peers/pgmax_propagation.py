@@ -24,15 +24,14 @@ from pgmax import fgraph, fgroup, infer, vgroup
 from pgmax.infer import BPArrays
 from pgmax.utils import LOG_POTENTIAL_MAX_ABS
 
-from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, InferenceError, zero_partition
 from inference.messages.kernels.readout import read_out
 from inference.messages.kernels.reduction import Reduced
 from inference.messages.kernels.state import initial_messages, refresh_beliefs
-from inference.messages.lbp import check_settings
 from inference.messages.reduction import reduced
 from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.settings import setting
 
 _AT_A_TIME = 20
 """Iterations between looks at the changes: PGMax compiles for a number of iterations."""
@@ -51,14 +50,9 @@ class PgmaxBeliefPropagation(Backend):
 
     name: ClassVar[str] = "pgmax"
 
-    damping: float = 0.5
-    tolerance: float = 1e-9
-    max_iterations: int = 1000
-
-    def __post_init__(self) -> None:
-        if isinstance(self.damping, str):
-            raise InputError(f"the damping {self.damping!r} of 'pgmax' is not a number; give one")
-        check_settings(self.name, self.damping, self.tolerance, self.max_iterations)
+    damping: float = setting(0.5, least=0.0, below=1.0)
+    tolerance: float = setting(1e-9, least=0.0)
+    max_iterations: int = setting(1000, least=1)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Posterior of a graph without evidence.
@@ -168,9 +162,8 @@ def _possible_entries(cardinalities: NDArray[np.int64], model: Reduced) -> list[
         slots = slice(*model.scope_starts[factor : factor + 2])
         scope = model.scope_variables[slots]
         table = model.log_values[slice(*model.table_starts[factor : factor + 2])]
-        states = (
-            model.state_starts[scope] + np.indices(cardinalities[scope]).reshape(len(scope), -1).T
-        )
+        local = np.indices(tuple(cardinalities[scope])).reshape(len(scope), -1).T
+        states = model.state_starts[scope] + local
         possible = (table > -np.inf) & alive[states].all(axis=1)
         found.append(
             _Possible(scope.tolist(), int(slots.start), numbers[states[possible]], table[possible])

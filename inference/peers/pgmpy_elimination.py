@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, InferenceError, TooLargeError, zero_partition
-from inference.memory import check_limit
 from inference.peers.limits import require_tables
 from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.settings import setting
 
 with warnings.catch_warnings():
     # pgmpy imports a module of its own that it has deprecated.
@@ -59,10 +59,7 @@ class PgmpyVariableElimination(Backend):
 
     name: ClassVar[str] = "pgmpy"
 
-    memory_limit: int = 2 * 2**30
-
-    def __post_init__(self) -> None:
-        check_limit(self.name, self.memory_limit)
+    memory_limit: int = setting(2 * 2**30, above=0)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Exact posterior of a graph without evidence.
@@ -203,7 +200,9 @@ def _connected(factors: Sequence[_LogFactor]) -> list[tuple[set[int], list[_LogF
     links = nx.Graph()
     for factor in factors:
         nx.add_path(links, factor.variables)
-    parts = [(part, []) for part in nx.connected_components(links)]
+    parts: list[tuple[set[int], list[_LogFactor]]] = [
+        (part, []) for part in nx.connected_components(links)
+    ]
     position = {variable: at for at, (part, _) in enumerate(parts) for variable in part}
     for factor in factors:
         parts[position[factor.variables[0]]][1].append(factor)

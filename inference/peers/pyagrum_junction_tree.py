@@ -21,13 +21,13 @@ from numpy.typing import NDArray
 
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend, InferenceError, TooLargeError, zero_partition
-from inference.memory import check_limit
 from inference.messages.kernels.division import divided_by_messages
 from inference.messages.kernels.reduction import Reduced
 from inference.messages.kernels.schedules import ZERO
 from inference.messages.reduction import reduced
 from inference.peers.limits import require_entries, require_tables
 from inference.posterior import LogZKind, Marginals, Posterior, Status
+from inference.settings import setting
 
 with warnings.catch_warnings():
     # Its types are of a kind that Python deprecates. Where that warning is an error, the import
@@ -61,10 +61,7 @@ class PyagrumJunctionTree(Backend):
 
     name: ClassVar[str] = "pyagrum"
 
-    memory_limit: int = 2 * 2**30
-
-    def __post_init__(self) -> None:
-        check_limit(self.name, self.memory_limit)
+    memory_limit: int = setting(2 * 2**30, above=0)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Exact posterior of a graph without evidence.

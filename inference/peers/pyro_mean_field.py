@@ -31,7 +31,8 @@ from inference.possible_states import (
     state_starts,
 )
 from inference.posterior import LogZKind, Marginals, Posterior, Status
-from inference.variational.cavi import check_ascents, random_product
+from inference.settings import setting
+from inference.variational.cavi import MOST_RESTARTS, random_product
 from inference.variational.kernels.mean_field import evidence_lower_bound
 
 
@@ -56,13 +57,10 @@ class MeanField(Backend):
 
     name: ClassVar[str] = "mean_field"
 
-    seed: int = 0
-    restarts: int = 5
-    tolerance: float = 1e-4
-    max_iterations: int = 500
-
-    def __post_init__(self) -> None:
-        check_ascents(self.name, self.seed, self.restarts, self.max_iterations, self.tolerance)
+    seed: int = setting(0, least=0)
+    restarts: int = setting(5, least=1, most=MOST_RESTARTS)
+    tolerance: float = setting(1e-4, least=0.0)
+    max_iterations: int = setting(500, least=1)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Best product distribution found for a graph without evidence.

@@ -11,17 +11,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.errors import InputError
 from factormodels.factor_graph import UNOBSERVED, FactorGraph
 from inference.backend import Backend, InferenceError, TooLargeError
 from inference.evidence import checked_graph
-from inference.memory import allowance, check_limit
+from inference.memory import allowance
 from inference.possible_states import Support, assignment, possible_states, state_starts
 from inference.posterior import LogZKind, Marginals, Posterior, Status
 from inference.sampling.estimates import CONFIDENCE, WeightedDraws, log_mean, ratio_errors
 from inference.sampling.kernels.annealing import next_inverse_temperature
 from inference.sampling.path import AnnealingPath, Particles, annealing_path, forest_draws
-from inference.stop import Stop, check_seconds
+from inference.settings import setting
+from inference.stop import Stop
 
 _LAST_STEPS = 8
 """Steps to the end of a schedule that would have too many."""
@@ -84,38 +84,17 @@ class AnnealedImportance(Backend):
 
     name: ClassVar[str] = "ais"
 
-    seed: int = 0
-    groups: int = 8
-    particles: int = 64
-    share: float = 0.9
-    resample: float = 0.5
-    sweeps: int = 1
-    draws: int = 8
-    min_effective: float = 100.0
-    seconds: float | None = None
-    memory_limit: int | None = None
-    threads: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.seed < 0:
-            raise InputError(f"the seed {self.seed} of 'ais' is negative; give one from 0 up")
-        for value, least, what in (
-            (self.groups, 2, "groups"),
-            (self.particles, 2, "particles"),
-            (self.sweeps, 1, "sweeps"),
-            (self.draws, 1, "draws"),
-            (1 if self.threads is None else self.threads, 1, "threads"),
-        ):
-            if value < least:
-                raise InputError(f"{value} {what} were requested of 'ais'; give {least} or more")
-        if not 0.0 < self.share < 1.0:
-            raise InputError(f"the share {self.share} of 'ais' is not between 0 and 1; correct it")
-        if not 0.0 <= self.resample <= 1.0:
-            raise InputError(f"resample of 'ais' is {self.resample}; give a share from 0 to 1")
-        if not self.min_effective >= 0.0:
-            raise InputError(f"min_effective of 'ais' is {self.min_effective}; give 0 or more")
-        check_seconds(self.name, self.seconds)
-        check_limit(self.name, self.memory_limit)
+    seed: int = setting(0, least=0)
+    groups: int = setting(8, least=2)
+    particles: int = setting(64, least=2)
+    share: float = setting(0.9, above=0.0, below=1.0)
+    resample: float = setting(0.5, least=0.0, most=1.0)
+    sweeps: int = setting(1, least=1)
+    draws: int = setting(8, least=1)
+    min_effective: float = setting(100.0, least=0.0)
+    seconds: float | None = setting(None, above=0.0)
+    memory_limit: int | None = setting(None, above=0)
+    threads: int | None = setting(None, least=1)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Estimates for a graph without evidence, with their errors.

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 R_HAT_LIMIT = 1.01
 """Chains whose split R-hat is above disagree (Vehtari et al. 2021, section 4)."""
 
+LARGEST_SEED = 2**63 - 1
+MOST_CHAINS = 10_000
+FEWEST_DRAWS = 4
+MOST_DRAWS = 100_000_000
+"""What backends with chains take; R-hat needs four draws."""
+
 BATCHES = 25
 """Parts of a chain whose means are compared to find the standard error of the mean of all."""
 
@@ -223,37 +229,3 @@ def posterior_of_chains(
             "standard_errors": {name: by_state[name] for name in support.graph.names},
         },
     )
-
-
-MOST_CHAINS = 10_000
-MOST_DRAWS = 100_000_000
-
-
-def check_chains(
-    name: str, seed: int, chains: int, burn_in: int, draws: int, min_effective: float
-) -> None:
-    """Check what all backends with chains are given.
-
-    Raises:
-        InputError: if a number is out of range.
-    """
-    if seed < 0:
-        raise InputError(f"the seed {seed} of {name!r} is negative; give one from 0 up")
-    if seed >= 2**63:
-        raise InputError(f"the seed {seed} of {name!r} is too large; give one below 2**63")
-    if chains < 1:
-        raise InputError(f"{chains} chains were requested of {name!r}; give 1 or more")
-    if chains > MOST_CHAINS:
-        raise InputError(
-            f"{chains} chains were requested of {name!r}; give at most {MOST_CHAINS:,}"
-        )
-    if burn_in < 0:
-        raise InputError(f"the burn_in {burn_in} of {name!r} is negative; give 0 or more draws")
-    if draws < 4:
-        raise InputError(f"{draws} draws were requested of {name!r}; R-hat takes 4 or more")
-    if max(burn_in, draws) > MOST_DRAWS:
-        raise InputError(
-            f"{max(burn_in, draws)} draws were requested of {name!r}; give at most {MOST_DRAWS:,}"
-        )
-    if not min_effective >= 0.0:
-        raise InputError(f"min_effective of {name!r} is {min_effective}; give 0 or more")

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend
 from inference.kernels.interaction import factors_by_variable
@@ -27,7 +26,10 @@ from inference.possible_states import (
 from inference.posterior import Posterior, Status
 from inference.sampling.chains import (
     BATCHES,
-    check_chains,
+    FEWEST_DRAWS,
+    LARGEST_SEED,
+    MOST_CHAINS,
+    MOST_DRAWS,
     posterior_of_chains,
     state_type,
     with_observed,
@@ -35,6 +37,7 @@ from inference.sampling.chains import (
 from inference.sampling.kernels.blocks import Blocks, choose_blocks, root_blocks
 from inference.sampling.kernels.chain import run_chain
 from inference.sampling.kernels.tempering import run_tempered_chain
+from inference.settings import setting
 
 _MOST_TEMPERATURES = 100
 
@@ -76,22 +79,12 @@ class BlockGibbs(Backend):
 
     name: ClassVar[str] = "gibbs"
 
-    seed: int = 0
-    chains: int = 4
-    burn_in: int = 500
-    draws: int = 2000
-    min_effective: float = 400.0
-    temperatures: int = 1
-
-    def __post_init__(self) -> None:
-        check_chains(
-            self.name, self.seed, self.chains, self.burn_in, self.draws, self.min_effective
-        )
-        if not 1 <= self.temperatures <= _MOST_TEMPERATURES:
-            raise InputError(
-                f"{self.temperatures} temperatures were requested of {self.name!r}; give 1 to "
-                f"{_MOST_TEMPERATURES}"
-            )
+    seed: int = setting(0, least=0, most=LARGEST_SEED)
+    chains: int = setting(4, least=1, most=MOST_CHAINS)
+    burn_in: int = setting(500, least=0, most=MOST_DRAWS)
+    draws: int = setting(2000, least=FEWEST_DRAWS, most=MOST_DRAWS)
+    min_effective: float = setting(400.0, least=0.0)
+    temperatures: int = setting(1, least=1, most=_MOST_TEMPERATURES)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Marginals of a graph without evidence, as averages over all chains.

@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from factormodels.errors import InputError
 from factormodels.factor_graph import FactorGraph
 from inference.backend import Backend
 from inference.possible_states import (
@@ -23,10 +22,11 @@ from inference.possible_states import (
     state_starts,
 )
 from inference.posterior import LogZKind, Marginals, Posterior, Status
-from inference.stop import Stop, check_seconds
+from inference.settings import setting
+from inference.stop import Stop
 from inference.variational.kernels.mean_field import ascend, evidence_lower_bound
 
-_MOST_RESTARTS = 100_000
+MOST_RESTARTS = 100_000
 """Each draws from a seed of its own, which are all in memory together."""
 
 
@@ -54,15 +54,11 @@ class CoordinateAscent(Backend):
 
     name: ClassVar[str] = "cavi"
 
-    seed: int = 0
-    restarts: int = 5
-    tolerance: float = 1e-9
-    max_iterations: int = 10_000
-    seconds: float | None = None
-
-    def __post_init__(self) -> None:
-        check_ascents(self.name, self.seed, self.restarts, self.max_iterations, self.tolerance)
-        check_seconds(self.name, self.seconds)
+    seed: int = setting(0, least=0)
+    restarts: int = setting(5, least=1, most=MOST_RESTARTS)
+    tolerance: float = setting(1e-9, least=0.0)
+    max_iterations: int = setting(10_000, least=1)
+    seconds: float | None = setting(None, above=0.0)
 
     def solve(self, graph: FactorGraph) -> Posterior:
         """Best product distribution found for a graph without evidence.
@@ -181,26 +177,6 @@ def random_product(graph: FactorGraph, seed: np.random.SeedSequence) -> NDArray[
     totals = np.add.reduceat(weights, starts[:-1])
     product: NDArray[np.float64] = weights / np.repeat(totals, graph.cardinalities)
     return product
-
-
-def check_ascents(
-    name: str, seed: int, restarts: int, max_iterations: int, tolerance: float
-) -> None:
-    """Check what all backends are given that ascend from several starts.
-
-    Raises:
-        InputError: if a number is out of range.
-    """
-    if seed < 0:
-        raise InputError(f"the seed {seed} of {name!r} is negative; give one from 0 up")
-    if not 1 <= restarts <= _MOST_RESTARTS:
-        raise InputError(
-            f"{restarts} restarts were requested of {name!r}; give from 1 to {_MOST_RESTARTS:,}"
-        )
-    if max_iterations < 1:
-        raise InputError(f"max_iterations is {max_iterations}; {name!r} needs at least 1")
-    if not tolerance >= 0.0:
-        raise InputError(f"the tolerance {tolerance} of {name!r} is below 0; correct it")
 
 
 def _slots_by_variable(graph: FactorGraph) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -80,7 +80,12 @@ def test_numbers_that_no_kernel_can_count_to_are_refused(
 
 
 def test_more_restarts_than_memory_holds_seeds_of_are_refused() -> None:
-    refused("10000000000000 restarts .* from 1 to 100,000", get_backend, "cavi", restarts=10**13)
+    refused(
+        "restarts of 'cavi' is 10000000000000; .* from 1 to 100,000",
+        get_backend,
+        "cavi",
+        restarts=10**13,
+    )
 
 
 def test_an_absent_library_names_the_command_that_installs_it() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from inference import entries, get_backend
+from inference.settings import setting
 from tests.refusals import refused
 
 CHAINS: dict[str, Any] = {
@@ -41,6 +42,8 @@ OUT_OF_RANGE: dict[str, dict[str, Any]] = {
         "partition": "best",
         "iterations": 0,
         "tolerance": -1.0,
+        "seed": -1,
+        "restarts": -1,
         "table_limit": 0,
         "memory_limit": 0,
         "seconds": 0.0,
@@ -112,5 +115,32 @@ def test_every_backend_is_asked() -> None:
     assert OUT_OF_RANGE.keys() == set(entries())
 
 
-def test_whole_numbers_of_mini_buckets() -> None:
-    refused("seed and restarts of 'wmb' are whole numbers", get_backend, "wmb", seed=-1)
+@pytest.mark.parametrize(
+    ("declared", "words", "allowed", "refused_values"),
+    [
+        (setting(0, least=0), "a number from 0 up", [0, 5], [-1, math.nan, None, "0"]),
+        (setting(1, least=1, most=4_000), "a number from 1 to 4,000", [1, 4_000], [0, 4_001]),
+        (setting(None, above=0.0), "a number above 0.0", [None, 1e-9, math.inf], [0.0, -1.0]),
+        (
+            setting(0.5, above=0.0, below=1.0),
+            "a number above 0.0 to below 1.0",
+            [1e-9, 0.5],
+            [0.0, 1.0, math.nan],
+        ),
+        (
+            setting(0.5, least=0.0, below=1.0, names=["adaptive"]),
+            "a number from 0.0 to below 1.0 or 'adaptive'",
+            [0.0, "adaptive"],
+            [1.0, "other"],
+        ),
+        (setting("one", names=["one", "two"]), "'one' or 'two'", ["one", "two"], ["three", 1]),
+    ],
+    ids=["from", "both ends", "or none", "open ends", "or a name", "names"],
+)
+def test_what_a_setting_may_be(
+    declared: Any, words: str, allowed: list[Any], refused_values: list[Any]
+) -> None:
+    declaration = declared.metadata["allowed"]
+    assert str(declaration) == words
+    assert all(map(declaration.holds, allowed))
+    assert not any(map(declaration.holds, refused_values))
