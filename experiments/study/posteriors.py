@@ -14,7 +14,7 @@ from experiments.study.design import StudyCell, cell_of
 from experiments.study.outputs import row_tables
 from experiments.study.resumption import finished_units
 from experiments.study.rows import as_frame
-from experiments.study.units import TaskQueue, decode
+from experiments.study.units import TaskQueue
 from experiments.study.workers import in_this_process
 from factormodels.encodings import DEFAULT_ENCODING, get_encoding
 from factormodels.errors import InputError, unknown_name
@@ -84,7 +84,6 @@ def _cell_table(data: StudyData, cell: StudyCell) -> pa.Table:
     for task, answer in in_this_process(queue.take):
         if answer is not None:
             answers.append(answer)
-            units = (decode(answer)[name].to_pylist() for name in ("cell", "response"))
-            queue.settle(task, list(zip(*units, strict=True)))
+            queue.settle(task, answer)
     finished = finished_units(answers, [size], _STUDY)
     return pa.concat_tables(row_tables(_STUDY, [data], [cell], finished))

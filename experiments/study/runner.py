@@ -386,9 +386,7 @@ def _run_units(
                 lost = UnitResult(task.cells[0][0], task.responses[0], FAILED, error=_DIED)
                 answer = encode([lost])
             else:
-                batch = decode(answer)
-                units = [batch[name].to_numpy() for name in ("cell", "response")]
-                queue.settle(task, np.stack(units, axis=1))
+                queue.settle(task, answer)
             _keep(planned, answer, run, report)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from experiments.study.cell_names import RECORDED
 from experiments.study.data import Related, StudyData, related_graph
@@ -187,15 +187,11 @@ class TaskQueue:
         self._given[id(task)] = (units, time.monotonic())
         return task
 
-    def settle(self, task: Task, done: ArrayLike) -> None:
-        """Note what a task has done; what it has not comes next.
-
-        Args:
-            task: the task.
-            done: (n, 2), cell and response of the units that it finished.
-        """
+    def settle(self, task: Task, answer: bytes) -> None:
+        """Note what a task has done, of which `run_task` told; what it has not comes next."""
         units, began = self._given.pop(id(task))
-        finished = np.asarray(done, dtype=np.int64).reshape(-1, 2)[:, ::-1]
+        done = decode(answer)
+        finished = np.stack([done[name].to_numpy() for name in ("response", "cell")], axis=1)
         # A number for each pair, in which pairs can be looked up together.
         given, told = (pairs @ [len(self._cells), 1] for pairs in (units.pairs, finished))
         left = replace(units, pairs=units.pairs[~np.isin(given, told)])

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass
+from scipy.special import softmax
 
 from calibration.recalibration.relation_law import fit_relations
 from calibration.scores import corp_decomposition
@@ -118,24 +119,17 @@ def drawn_pairs(
     An answer at a temperature is drawn from the model's log odds divided by it.
     """
     odds = rng.normal(scale=_SPREAD, size=(n, len(KINDS)))
-    kinds = drawn(softmax(odds), rng)
+    kinds = drawn(softmax(odds, axis=1), rng)
     columns = np.empty((n, len(KINDS), 1 + len(law.temperatures)))
     heat = [law.temperature_of(sample) for sample in range(law.samples)]
-    said = np.stack([drawn(softmax(sharpness * odds / each), rng) for each in heat], axis=1)
+    said = np.stack([drawn(softmax(sharpness * odds / each, axis=1), rng) for each in heat], axis=1)
     for pair in range(n):
         answers = [
             SampledAnswer(at, KINDS[kind], "")
             for at, kind in zip(heat, said[pair].tolist(), strict=True)
         ]
         columns[pair] = law.columns(answers)
-    return DrawnPairs(kinds, softmax(sharpness * odds), columns)
-
-
-def softmax(scores: Floats) -> Floats:
-    """Probabilities of log odds, by row."""
-    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
-    p: Floats = powers / powers.sum(axis=1, keepdims=True)
-    return p
+    return DrawnPairs(kinds, softmax(sharpness * odds, axis=1), columns)
 
 
 def drawn(p: Floats, rng: np.random.Generator) -> Integers:

@@ -85,7 +85,7 @@ def test_every_unit_is_done_once(tmp_path_factory: pytest.TempPathFactory, seed:
             # A task may run out of time, and hand back a part.
             kept = units[: int(generator.integers(1, len(units) + 1))]
             finished.update(kept)
-            queue.settle(task, [(c, r) for _, c, r in kept])
+            queue.settle(task, encode([UnitResult(c, r, "exact") for _, c, r in kept]))
     assert set(finished) | given_up == expected
     assert not set(finished) & given_up
     assert set(finished.values()) <= {1}
