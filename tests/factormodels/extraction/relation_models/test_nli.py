@@ -1,4 +1,4 @@
-"""A local NLI model: what is asked of transformers, and how its labels are read."""
+"""A local NLI model: a tiny one of random weights, and how labels are read."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ from factormodels import MissingDependencyError, RelationKind
 from factormodels.extraction.relation_models.base import Judgement, Missing, TextPair
 from factormodels.extraction.relation_models.nli import _judgement, label_columns, load_nli
 from factormodels.selection.entailment import entailment_probability
+from tests.factormodels.extraction.relation_models.tiny_models import classifier
 from tests.refusals import refused
 
 E, C, N = RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUTRAL
@@ -24,129 +25,68 @@ E, C, N = RelationKind.ENTAILMENT, RelationKind.CONTRADICTION, RelationKind.NEUT
 LABELS = {0: "CONTRADICTION", 1: "neutral", 2: "Entailment"}
 
 
-class Batch(dict[str, Any]):
-    """What a tokenizer returns."""
-
-    def to(self, device: str) -> Batch:
-        assert device == "cpu"
-        return self
-
-
-class Tokenizer:
-    """One token per word; remembers the batches."""
-
-    model_max_length = 10**30
-
-    def __init__(self) -> None:
-        self.batches: list[list[tuple[str, str]]] = []
-
-    def num_special_tokens_to_add(self, *, pair: bool) -> int:
-        return 3 if pair else 2
-
-    def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
-        assert not add_special_tokens
-        return [0] * len(text.split())
-
-    def __call__(self, premises: list[str], hypotheses: list[str], **options: Any) -> Batch:
-        assert options["truncation"] == "only_first"
-        assert options["max_length"] == 14
-        self.batches.append(list(zip(premises, hypotheses, strict=True)))
-        return Batch(pairs=self.batches[-1])
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A classifier of random weights, as transformers saves it."""
+    names = {name: number for number, name in LABELS.items()}
+    made = tmp_path_factory.mktemp("models") / "tiny"
+    return classifier(made, id2label=LABELS, label2id=names)
 
 
-class Model:
-    """Says by its premise which label it prefers; the last word is the logit."""
-
-    config = SimpleNamespace(id2label=LABELS, max_position_embeddings=16)
-
-    def eval(self) -> None:
-        """Do nothing."""
-
-    def to(self, device: str) -> Model:
-        if device != "cpu":
-            raise RuntimeError("no such device")
-        return self
-
-    def __call__(self, pairs: list[tuple[str, str]]) -> Any:
-        order = [LABELS[i].lower() for i in range(3)]
-        rows = []
-        for premise, _ in pairs:
-            kind, logit = premise.split()[:2]
-            rows.append([float(logit) if label == kind else 0.0 for label in order])
-        return SimpleNamespace(logits=torch.tensor(rows))
-
-
-@pytest.fixture
-def tokenizer(monkeypatch: pytest.MonkeyPatch) -> Tokenizer:
-    """A tokenizer behind a module that stands for transformers."""
-    module = ModuleType("transformers")
-    found = Tokenizer()
-
-    def loaded(what: Any) -> Any:
-        def from_pretrained(folder: str, *, local_files_only: bool) -> Any:
-            assert local_files_only
-            if "empty" in folder:
-                raise OSError("no file named config.json")
-            return what
-
-        return SimpleNamespace(from_pretrained=from_pretrained)
-
-    module.AutoTokenizer = loaded(found)  # type: ignore[attr-defined]
-    module.AutoModelForSequenceClassification = loaded(Model())  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "transformers", module)
-    return found
-
-
-def test_answers_are_softmaxes_in_the_order_of_the_pairs(
-    tokenizer: Tokenizer, tmp_path: Path
-) -> None:
-    model = load_nli(tmp_path, batch_size=2)
-    premises = ["entailment 2", "contradiction 1 and more", "neutral 3", "entailment 0.5 x"]
-    answers = model.judge([TextPair(premise, "It is red.") for premise in premises])
-    kinds = [(E, 2.0), (C, 1.0), (N, 3.0), (E, 0.5)]
-    for answer, (kind, logit) in zip(answers, kinds, strict=True):
+def test_answers_are_the_models_softmaxes_in_the_order_of_the_pairs(folder: Path) -> None:
+    model = load_nli(folder, batch_size=2)
+    # Random as they are the outputs would hardly differ.
+    torch.nn.init.normal_(model.model.classifier.out_proj.weight, std=300.0)
+    pairs = [TextPair("it is red. " * n, "it is green.") for n in (1, 5, 2, 9, 3)]
+    kinds = set()
+    for pair, answer in zip(pairs, model.judge(pairs), strict=True):
+        inputs = model.tokenizer(pair.premise, pair.hypothesis, return_tensors="pt")
+        with torch.no_grad():
+            against, neither, speaks = model.model(**inputs).logits.softmax(-1)[0].tolist()
         assert isinstance(answer, Judgement)
-        assert (answer.kind, answer.origin) == (kind, "nli")
-        # The model's logits are single precision.
-        share = math.exp(logit) / (math.exp(logit) + 2)
-        assert answer.probability == pytest.approx(share, rel=1e-6)
-        assert answer.distribution is not None
-        assert answer.distribution[[E, C, N].index(kind)] == answer.probability
-    assert [len(batch) for batch in tokenizer.batches] == [2, 2]
-    assert model.name == f"nli:{tmp_path.name}"
+        # Batches are padded, which changes the order of sums in single precision.
+        assert answer.distribution == pytest.approx((speaks, against, neither), abs=1e-4)
+        assert answer.probability == max(answer.distribution or ())
+        assert (answer.distribution or ())[[E, C, N].index(answer.kind)] == answer.probability
+        assert answer.origin == "nli"
+        kinds.add(answer.distribution)
+    assert len(kinds) == len(pairs)
+    assert (model.name, model.judge([])) == ("nli:tiny", [])
 
 
-def test_what_is_too_long_or_not_finite_is_missing(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    model = load_nli(tmp_path)
-    assert model.max_length == 14
-    told = [("neutral 1", "word " * 11), ("neutral inf", "It is red."), ("neutral 1", "word " * 9)]
-    long, infinite, good = model.judge([TextPair(*texts) for texts in told])
+def test_what_is_too_long_or_not_finite_is_missing(folder: Path) -> None:
+    # Two of a RoBERTa's 66 positions are for padding.
+    assert load_nli(folder).max_length == 64
+    model = load_nli(folder, max_length=14)
+    long, good = model.judge([TextPair("it is", "red " * 11), TextPair("it is", "red " * 9)])
     assert isinstance(long, Missing)
     assert "11 tokens" in long.reason
-    assert isinstance(infinite, Missing)
     assert isinstance(good, Judgement)
-    assert model.judge([]) == []
-    assert len(tokenizer.batches) == 1
+    unbound = replace(model, model=lambda **_: SimpleNamespace(logits=torch.full((1, 3), math.inf)))
+    assert isinstance(unbound.judge([TextPair("it is red", "it")])[0], Missing)
 
 
-def test_a_long_premise_is_read_to_its_end_in_windows(tokenizer: Tokenizer, tmp_path: Path) -> None:
-    def read(pairs: list[tuple[str, str]]) -> Any:
-        rows = [[3.0 if "1891" in premise else 0.0, 2.0, 0.0] for premise, _ in pairs]
+def test_a_long_premise_is_read_to_its_end_in_windows(folder: Path) -> None:
+    plain = load_nli(folder, max_length=14)
+    year = plain.tokenizer.convert_tokens_to_ids("1891")
+    read: list[list[int]] = []
+
+    def model(input_ids: torch.Tensor, **_: Any) -> Any:
+        read.extend(input_ids.tolist())
+        rows = [[3.0 if year in ids else 0.0, 2.0, 0.0] for ids in input_ids.tolist()]
         return SimpleNamespace(logits=torch.tensor(rows))
 
-    model = replace(load_nli(tmp_path), model=read)
     # Eleven tokens in all, three of them the hypothesis's: windows of eight words.
-    premise = " ".join(["It", "rains."] * 20 + ["It", "opened", "in", "1891."])
-    (found,) = model.judge([TextPair(premise, "It is red.")])
+    premise = "it is " * 20 + "it opened in 1891"
+    (found,) = replace(plain, model=model).judge([TextPair(premise, "it is red")])
     assert isinstance(found, Judgement)
     assert found.kind is C
     assert found.distribution is not None
     assert found.distribution[1] == pytest.approx(math.exp(3) / (math.exp(3) + math.exp(2) + 1))
-    parts = [one for batch in tokenizer.batches for one, _ in batch]
-    assert len(parts) > 5
-    assert all(len(part.split()) <= 8 for part in parts)
     # Of more than one window's length, nothing is truncated by the tokenizer.
-    assert {word for part in parts for word in part.split()} == set(premise.split())
+    assert len(read) > 5
+    assert max(map(len, read)) <= 14
+    assert set(plain.tokenizer.encode(premise)) <= {token for ids in read for token in ids}
 
 
 SILENT = {0: "LABEL_0", 1: "LABEL_1", 2: "LABEL_2"}
@@ -207,14 +147,11 @@ def test_a_graded_or_two_way_answer_is_the_probability_of_entailment(
     assert isinstance(_judgement(np.array([math.nan]), (0, None, None)), Missing)
 
 
-@pytest.mark.usefixtures("tokenizer")
-def test_bad_models_and_settings_are_named(tmp_path: Path) -> None:
+def test_bad_models_and_settings_are_named(folder: Path, tmp_path: Path) -> None:
     refused("no such folder", load_nli, tmp_path / "absent")
-    empty = tmp_path / "empty"
-    empty.mkdir()
-    refused("no file named", load_nli, empty)
-    refused("batch_size", load_nli, tmp_path, batch_size=0)
-    refused("'moon'", load_nli, tmp_path, device="moon")
+    refused("transformers finds no text classifier there", load_nli, tmp_path)
+    refused("batch_size", load_nli, folder, batch_size=0)
+    refused("'moon'", load_nli, folder, device="moon")
 
 
 def test_without_transformers_the_extra_is_named(
@@ -223,19 +160,3 @@ def test_without_transformers_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "transformers", None)
     with pytest.raises(MissingDependencyError, match=r"factorfacts\[nli\]"):
         load_nli(tmp_path)
-
-
-def test_a_real_model_of_random_weights(tmp_path: Path) -> None:
-    from tests.factormodels.extraction.relation_models.tiny_models import classifier
-
-    names = {name: number for number, name in LABELS.items()}
-    classifier(tmp_path, id2label=LABELS, label2id=names)
-    model = load_nli(tmp_path, batch_size=2)
-    pairs = [TextPair("it is red. " * n, "it is green.") for n in (1, 2, 30)]
-    together = model.judge(pairs)
-    for pair, answer in zip(pairs, together, strict=True):
-        assert isinstance(answer, Judgement)
-        (alone,) = model.judge([pair])
-        assert isinstance(alone, Judgement)
-        # Padding changes the order of sums in single precision.
-        assert answer.distribution == pytest.approx(alone.distribution, abs=1e-5)
