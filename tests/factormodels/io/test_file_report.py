@@ -10,9 +10,6 @@ from typing import Any
 
 import pytest
 
-from factormodels import read_many
-from factormodels.io import read_judged_pairs, read_prompts
-from factormodels.io.claim_records import read_records
 from factormodels.io.file_report import FileReport, check_file, check_paths
 from factormodels.io.json_text import element_line
 from factormodels.io.published.formats import format_named
@@ -24,9 +21,10 @@ from tests.factormodels.io.published.release_records import (
     FACTSCORE,
     FASTFACT,
     JUNK,
+    KNOWN,
     LONGFACT,
     PASSAGES,
-    RECORDS,
+    READERS,
     RESPONSE,
     UNLI,
     lines,
@@ -44,13 +42,7 @@ FACT_GRAPH = {
     ],
     "edges": [{"source": "c1", "target": "a1", "relation": "entailment", "probability": 0.8}],
 }
-ALL_RECORDS: dict[str, Any] = {
-    **RECORDS,
-    "fact-graph": FACT_GRAPH,
-    "factreasoner": FACTREASONER,
-    "factscore": FACTSCORE,
-    "factcheck-bench": FACTCHECK,
-}
+ALL_RECORDS: dict[str, Any] = {**KNOWN, "fact-graph": FACT_GRAPH}
 
 
 def numbered(record: dict[str, Any], number: int) -> dict[str, Any]:
@@ -108,13 +100,7 @@ def test_any_damage_to_a_line_is_told_of_that_line_alone(name: str, tmp_path: Pa
 
 @pytest.mark.parametrize("name", [name for name in ALL_RECORDS if name != "factscore-passages"])
 def test_reading_and_checking_agree_on_the_first_wrong_line(name: str, tmp_path: Path) -> None:
-    readers: dict[str, Any] = {
-        "responses": read_many,
-        "prompts": read_prompts,
-        "pairs": read_judged_pairs,
-        "claims": read_records,
-    }
-    reader: Any = readers[format_named(name).holds]
+    reader = READERS[format_named(name).holds]
     records = [numbered(ALL_RECORDS[name], number) for number in range(4)]
     path = lines_file(tmp_path, records)
     reader(path)

@@ -10,6 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from factormodels.io import read_judged_pairs, read_many, read_prompts
+from factormodels.io.claim_records import read_records
+
 FASTFACT: dict[str, Any] = {
     "question": "Who was Ada Example?",
     "prompt_source": "factscore_bio",
@@ -327,6 +330,20 @@ FACTCHECK: dict[str, Any] = {
         }
     },
 }
+
+
+KNOWN: dict[str, dict[str, Any]] = {
+    **{"factcheck-bench": FACTCHECK, "factreasoner": FACTREASONER, "factscore": FACTSCORE},
+    **RECORDS,
+}
+"""One record by name of its format, but of fact graphs."""
+READERS: dict[str, Any] = {
+    **{"responses": read_many, "prompts": read_prompts, "pairs": read_judged_pairs},
+    "claims": read_records,
+}
+"""What reads files, by what a format holds."""
+
+
 JUNK: tuple[Any, ...] = (
     *(None, True, 0, -1.5, float("nan"), 10**400, "", "junk", [], [[]], ["junk"], {}, {"a": 1}),
 )

@@ -14,7 +14,6 @@ import pytest
 from factormodels import FactGraph, read, read_many, variant
 from factormodels.extraction.text_match import text_match
 from factormodels.io import read_judged_pairs, read_prompts
-from factormodels.io.claim_records import read_records
 from factormodels.io.published.conflictbank import parse_conflictbank
 from factormodels.io.published.formats import FORMATS, format_named, format_of
 from factormodels.io.published.prompts import Prompt
@@ -24,13 +23,12 @@ from tests.factormodels.io.published.release_records import (
     CONFLICTBANK,
     DERIVED,
     ELI5,
-    FACTCHECK,
     FACTOR,
-    FACTREASONER,
-    FACTSCORE,
     FASTFACT,
+    KNOWN,
     LONGFACT,
     QUESTION,
+    READERS,
     RECORDS,
     RESPONSE,
     SELF_JUDGED,
@@ -47,14 +45,6 @@ def labels(graph: FactGraph) -> list[tuple[str, bool | None, str | None]]:
     return [(atom.text, atom.label, atom.annotation) for atom in graph.atoms]
 
 
-KNOWN = {
-    "factcheck-bench": FACTCHECK,
-    "factreasoner": FACTREASONER,
-    "factscore": FACTSCORE,
-    **RECORDS,
-}
-
-
 @pytest.mark.parametrize("name", KNOWN)
 def test_a_record_is_known_by_its_keys_in_any_dress(name: str, tmp_path: Path) -> None:
     record = KNOWN[name]
@@ -64,15 +54,9 @@ def test_a_record_is_known_by_its_keys_in_any_dress(name: str, tmp_path: Path) -
     for other in ({"something": 1, "else": 2}, [record], None):
         assert format_of(other) is None
     assert [form.name for form in FORMATS].count(name) == 1
-    readers: dict[str, Any] = {
-        "responses": read_many,
-        "prompts": read_prompts,
-        "pairs": read_judged_pairs,
-        "claims": read_records,
-    }
     if known.holds == "passages":
         return
-    reader: Any = readers[known.holds]
+    reader: Any = READERS[known.holds]
     texts = {
         "lines.jsonl": lines(record),
         "one.json": json.dumps(record, indent=2),
