@@ -91,7 +91,6 @@ def differ_decisively(one: str, other: str) -> bool:
 def aligned_pairs(
     texts: Mapping[str, str],
     others: Mapping[str, str],
-    least: float = LEAST_LIKENESS,
     about: str = "",
 ) -> dict[str, str]:
     """Which claim of the other tool each claim is, one to one, the most alike pairs first.
@@ -99,7 +98,6 @@ def aligned_pairs(
     Args:
         texts: claims by id.
         others: claims of the other tool by id.
-        least: the least likeness.
         about: what all of them are about, as `likeness` takes it.
     """
     pairs = [
@@ -113,7 +111,7 @@ def aligned_pairs(
     # Of those that are as alike, equal texts first.
     order = sorted(pairs, key=lambda pair: (-pair[0], texts[pair[1]] != others[pair[2]]))
     for alike, name, key in order:
-        if alike < least:
+        if alike < LEAST_LIKENESS:
             break
         if name not in found and key not in taken:
             found[name] = key

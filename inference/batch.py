@@ -102,8 +102,8 @@ def infer_settings(
     """Posterior of one graph under each of many settings of its log tables.
 
     `exact` plans once and propagates for every setting; the answers are those that `infer_batch`
-    has for graphs with these tables. `factormodels.parameter_settings` makes the tables of a fact
-    graph under many priors, relation probabilities and encodings.
+    has for graphs with these tables. `log_values` of a fact graph's `compiled` makes them, of many
+    priors and relation probabilities.
 
     Args:
         graph: the graph, with or without evidence; its own log tables play no part.

@@ -27,7 +27,7 @@ from factormodels.extraction.retrieval.dense import DenseRetriever
 from factormodels.extraction.safe import NAME as SAFE
 from factormodels.extraction.safe import PROMPTS as SAFE_PROMPTS
 from factormodels.extraction.safe import STAGES as SAFE_STAGES
-from factormodels.extraction.safe import VERDICT, SafeSettings
+from factormodels.extraction.safe import STEPS, VERDICT
 from factormodels.extraction.sentences import split_sentences
 from factormodels.extraction.stages.assessors import get_assessor
 from factormodels.extraction.stages.claim_relations import PROMPT as CLAIM_PROMPT
@@ -393,12 +393,11 @@ def _claim_relations(sizes: Sequence[_Size], exact: bool, plan: AssessmentPlan) 
 
 def _safe(sizes: Sequence[_Size], exact: bool, plan: AssessmentPlan) -> list[StageEstimate]:
     """The stages of SAFE, if every claim is relevant and takes all its searches."""
-    steps = SafeSettings().steps
     shown = SAFE_CHARACTERS * plan.top_k
     # A revision and a relevance are shown the response, a search what earlier ones found.
     each = (
         *((1, "response_characters", 0.0, 40), (1, "response_characters", 0.0, 10)),
-        *((steps, "", shown * (steps - 1) / 2, 15), (1, "", shown * steps, VERDICT.max_tokens)),
+        *((STEPS, "", shown * (STEPS - 1) / 2, 15), (1, "", shown * STEPS, VERDICT.max_tokens)),
     )
     rows = []
     for stage, prompt, (calls, whole, found, answer) in zip(

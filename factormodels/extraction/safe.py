@@ -36,6 +36,9 @@ PROMPTS = ("reviser", "safe_relevance", "safe_query", "assess_safe")
 
 IRRELEVANT = "irrelevant"
 
+STEPS = 5
+"""Searches per claim at most, as in the paper; fewer where the model has no more to ask."""
+
 VERDICT = Assessor(
     NAME,
     PROMPTS[-1],
@@ -51,17 +54,6 @@ RELEVANCE_TOKENS = 20
 _REVISION_TOKENS, _QUERY_TOKENS = 300, 100
 _SNIPPET = 1000
 """Characters of a passage that are shown."""
-
-
-@dataclass(frozen=True)
-class SafeSettings:
-    """How SAFE runs.
-
-    Attributes:
-        steps: searches per claim at most; fewer where the model has no more to ask.
-    """
-
-    steps: int = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +76,6 @@ def safe(
     graph: FactGraph,
     model: LanguageModel,
     retriever: Retriever,
-    settings: SafeSettings | None = None,
 ) -> tuple[SafeClaim, ...]:
     """SAFE's verdict on every claim of a response, in order.
 
@@ -94,9 +85,7 @@ def safe(
         graph: the response with its claims; its query is what was asked.
         model: the language model.
         retriever: what is searched.
-        settings: how it runs; None for the paper's five searches.
     """
-    steps = (settings or SafeSettings()).steps
     if isinstance(retriever, WebRetriever):
         retriever = retriever.checking(graph.response)
     missing: dict[str, str] = {}
@@ -129,7 +118,7 @@ def safe(
     queries: dict[str, list[str]] = {atom.id: [] for atom in graph.atoms}
     found: dict[str, list[Context]] = {atom.id: [] for atom in relevant}
     searching = relevant
-    for _ in range(steps):
+    for _ in range(STEPS):
         wanted = step(
             searching, PROMPTS[2], STAGES[2],
             lambda atom: {"claim": texts[atom.id], "knowledge": _shown(found[atom.id])},
@@ -184,9 +173,7 @@ def safe(
     )
 
 
-def safe_stage(
-    model: LanguageModel, retriever: Retriever, settings: SafeSettings | None = None
-) -> Stage:
+def safe_stage(model: LanguageModel, retriever: Retriever) -> Stage:
     """Stage in which SAFE judges every claim, beside other assessors.
 
     `metadata["assessors"]["safe"]` holds what `assessor_stage` writes, and `claims`: by id of atom
@@ -194,7 +181,7 @@ def safe_stage(
     """
 
     def stage(graph: FactGraph) -> FactGraph:
-        found = safe(graph, model, retriever, settings)
+        found = safe(graph, model, retriever)
         by_id = dict(zip(graph.atom_ids, found, strict=True))
         prompts = prompts_of(model)
         facts = {

@@ -10,7 +10,7 @@ from typing import Any
 
 from factormodels.claims import Atom
 from factormodels.errors import InputError
-from factormodels.extraction.concurrency import MOST_WAITING, each, run_until_done
+from factormodels.extraction.concurrency import each, run_until_done
 from factormodels.extraction.language_model import Completion, Failure, LanguageModel, Request
 from factormodels.extraction.language_model.answers import unreadable
 from factormodels.extraction.language_model.truth_answers import read_truth, truth_words
@@ -104,8 +104,6 @@ def judge_own_claims(
     model: LanguageModel,
     *,
     settings: Sequence[str] = tuple(SETTINGS),
-    top_logprobs: int = _TOP_LOGPROBS,
-    concurrency: int = MOST_WAITING,
 ) -> tuple[SelfJudgedClaim, ...]:
     """What the model that wrote a response says of its claims, in order.
 
@@ -116,8 +114,6 @@ def judge_own_claims(
         graph: the claims; its topic, or else its query, tells what they are about.
         model: the model that wrote the response; it makes the questions too.
         settings: names of `SETTINGS`.
-        top_logprobs: alternatives per token that are asked for; 0 asks for no log-probabilities.
-        concurrency: most calls that wait for the model at a time.
 
     Raises:
         InputError: if there is no such setting.
@@ -151,14 +147,14 @@ def judge_own_claims(
             prompt=prompt.identity,
             stage=STAGE,
             max_tokens=_WORD_TOKENS,
-            top_logprobs=top_logprobs,
+            top_logprobs=_TOP_LOGPROBS,
             seed=0,
             fault=lambda one: _fault(one, setting, prompt),
         )
         answer = await model.complete(request)
         return answer if isinstance(answer, Failure) else read_judgement(answer, setting, prompt)
 
-    answers = run_until_done(each(ask, questions, concurrency))
+    answers = run_until_done(each(ask, questions))
     found = zip(questions, answers, strict=True)
     by_claim: list[list[tuple[str, SelfJudgement | Failure]]] = [[] for _ in graph.atoms]
     for place, ((setting, _, _), answer) in enumerate(found):

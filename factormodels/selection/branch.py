@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from factormodels.selection.components import bits, connected_components
 
@@ -196,14 +196,13 @@ def _nearest(graph: Graph, v: int, chosen: int, mask: int) -> int:
     return first
 
 
-def best_within_budget(
-    frontiers: Sequence[Sequence[Choice]], budget: int, effort: SearchEffort
-) -> int | Literal["infeasible", "cut short"]:
-    """Best union (bit mask) of one set per component whose balance is within `budget`.
+def best_within_budget(frontiers: Sequence[Sequence[Choice]], effort: SearchEffort) -> int | None:
+    """Best union (bit mask) of one set per component whose balance is at most 0.
+
+    None means that the effort allowed did not suffice.
 
     Args:
         frontiers: of each component, as `frontier` returns them.
-        budget: the most that the balances may sum to.
         effort: how many combinations may be kept at a time, and until when more.
     """
     lowest = [choices[0].budget for choices in frontiers]
@@ -212,11 +211,9 @@ def best_within_budget(
     for choices, least in zip(frontiers, lowest, strict=True):
         rest -= least
         # What the other components can no longer make good is dropped at once.
-        combined = [c for c in _combined(combined, choices) if c.budget + rest <= budget]
+        combined = [c for c in _combined(combined, choices) if c.budget + rest <= 0]
         if not effort.allows(len(combined) - 1):
-            return "cut short"
-    if not combined or combined[0].budget > budget:
-        return "infeasible"
+            return None
     return combined[-1].chosen
 
 

@@ -58,11 +58,10 @@ class Program:
         conflicts: pairs of indices of which at most one may be chosen.
         faithful: whether the sentence of each subclaim entails it; needed with `share`.
         share: p, the least share of faithful subclaims among the chosen; None asks for none.
-        required: indices that must be chosen.
 
     Raises:
-        InputError: for weights that are not finite numbers, indices out of range, a share outside
-            [0, 1] or without `faithful`, or required subclaims that conflict.
+        InputError: for weights that are not finite numbers, indices out of range, or a share
+            outside [0, 1] or without `faithful`.
 
     Source: Jiang et al., "Core: Robust Factual Precision with Informative Sub-Claim
     Identification", section 3.
@@ -72,7 +71,6 @@ class Program:
     conflicts: tuple[tuple[int, int], ...] = ()
     faithful: tuple[bool, ...] | None = None
     share: float | None = None
-    required: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         weights = tuple(float(w) for w in self.weights)
@@ -84,8 +82,6 @@ class Program:
                 )
         object.__setattr__(self, "weights", weights)
         object.__setattr__(self, "conflicts", _pairs(self.conflicts, len(weights)))
-        required = tuple(sorted({_index(i, len(weights)) for i in self.required}))
-        object.__setattr__(self, "required", required)
         if self.faithful is not None:
             faithful = tuple(bool(value) for value in self.faithful)
             if len(faithful) != len(weights):
@@ -100,13 +96,6 @@ class Program:
                 raise InputError(
                     f"a share of {self.share} faithful subclaims is asked for, and nothing says "
                     "which are faithful; give faithful"
-                )
-        held = set(required)
-        for pair in self.conflicts:
-            if held >= set(pair):
-                raise InputError(
-                    f"subclaims {pair[0]} and {pair[1]} are both required, and each excludes the "
-                    "other; require one"
                 )
 
 
@@ -144,9 +133,8 @@ class Solution:
         chosen: indices of the chosen subclaims, ascending.
         weight: the sum of their weights.
         bound: no feasible set weighs more than this (up to n times half of `RESOLUTION`).
-        status: "optimal", or "limit" where the time limit cut the search short.
-        ties_broken: whether `chosen` is the one optimal set that the rule of ties names; False
-            where time ran out before that was settled.
+        status: "optimal", where `chosen` is the one optimal set that the rule of ties names, or
+            "limit" where the time limit cut the search short before that was settled.
         components: sizes of the connected components of conflicts, descending.
         method: "branch" if the exact method alone answered, "greedy" if it was cut short and a
             greedy set stands in for a part, "none" if nothing was left to decide.
@@ -157,7 +145,6 @@ class Solution:
     weight: float
     bound: float
     status: Status
-    ties_broken: bool
     components: tuple[int, ...]
     method: Method
     reason: str = ""
@@ -217,31 +204,20 @@ def solve(program: Program, settings: SolverSettings | None = None) -> Solution:
     Args:
         program: the program.
         settings: limits; the defaults if None.
-
-    Raises:
-        InputError: if the required subclaims cannot be joined by others so that the share of
-            faithful ones is reached.
     """
     limits = settings or SolverSettings()
     begin = time.monotonic()
     graph = _graph(program)
     sizes = _component_sizes(graph)
-    free, start = _free(program, graph)
     constrained = program.share is not None
     half = limits.time_limit / 2 if constrained else limits.time_limit
-    answer = _solve_free(graph, free, None, (), limits, begin + half)
-    budget = -sum(graph.budgets[i] for i in start)
-    if constrained and graph.budget(answer.chosen) > budget:
-        relaxed, first = answer, _repaired(graph, free, answer.chosen, budget)
-        answer = _solve_free(graph, free, budget, first, limits, begin + limits.time_limit)
-        if graph.budget(answer.chosen) > budget:
-            raise InputError(
-                f"with the required subclaims {list(start)} no set was found in which the share "
-                f"{program.share} is faithful; require fewer or lower the share"
-            )
+    answer = _solve(graph.without_budgets(), limits, begin + half)
+    if graph.budget(answer.chosen) > 0:
+        relaxed, first = answer, _repaired(graph, answer.chosen)
+        answer = _solve(graph, limits, begin + limits.time_limit, first)
         # The program without the constraint bounds the one with it.
         answer = replace(answer, bound=min(answer.bound, relaxed.bound))
-    chosen = tuple(sorted((*start, *answer.chosen)))
+    chosen = answer.chosen
     weight = math.fsum(program.weights[i] for i in chosen)
     missed = (answer.bound - graph.weight(answer.chosen)) * RESOLUTION
     return Solution(
@@ -249,7 +225,6 @@ def solve(program: Program, settings: SolverSettings | None = None) -> Solution:
         weight=weight,
         bound=weight + max(0.0, missed),
         status="optimal" if answer.proved else "limit",
-        ties_broken=answer.proved,
         components=sizes,
         method=answer.method,
         reason="" if chosen else _why_empty(program),
@@ -258,7 +233,7 @@ def solve(program: Program, settings: SolverSettings | None = None) -> Solution:
 
 @dataclass(frozen=True)
 class _Answer:
-    """What was found for the free subclaims; `bound` in multiples of the resolution."""
+    """What was found; `bound` in multiples of the resolution."""
 
     chosen: tuple[int, ...]
     bound: float
@@ -266,22 +241,16 @@ class _Answer:
     method: Method
 
 
-def _solve_free(
-    graph: Graph,
-    free: int,
-    budget: int | None,
-    first: tuple[int, ...],
-    limits: SolverSettings,
-    deadline: float,
+def _solve(
+    graph: Graph, limits: SolverSettings, deadline: float, first: tuple[int, ...] | None = None
 ) -> _Answer:
-    """Solve over the subclaims of the bit mask `free`; `budget` None drops the constraint.
+    """Solve without the faithfulness constraint, or with it where there is a `first` answer.
 
-    `first` is the answer where no better one is found within a budget.
+    That one is the answer where no better one is found that meets the constraint.
     """
-    priced = graph if budget is not None else graph.without_budgets()
-    left = reduced(priced, free)
+    left = reduced(graph, (1 << len(graph.weights)) - 1)
     # Small components first: what they do not need of their share of the time is for the others.
-    parts = sorted(connected_components(priced.neighbours, left), key=int.bit_count)
+    parts = sorted(connected_components(graph.neighbours, left), key=int.bit_count)
     effort = SearchEffort(limits.branch_limit, deadline)
     frontiers = []
     chosen, bound, proved = 0, 0, True
@@ -289,42 +258,36 @@ def _solve_free(
         now = time.monotonic()
         share = (deadline - now) / (len(parts) - place)
         effort.deadline = now + BRANCHING_SHARE * share
-        found = frontier(priced, part, effort)
+        found = frontier(graph, part, effort)
         if found is not None:
             frontiers.append(found)
             best = found[-1].chosen
-            bound += priced.weight(bits(best))
-        elif budget is not None:
+            bound += graph.weight(bits(best))
+        elif first is not None:
             return _Answer(first, math.inf, False, "greedy")
         else:
             proved = False
-            best = greedy_set(priced.weights, priced.neighbours, part)
-            best = improved(priced, best, part, now + share)
-            bound += clique_bound(priced.weights, priced.neighbours, part)
+            best = greedy_set(graph.weights, graph.neighbours, part)
+            best = improved(graph, best, part, now + share)
+            bound += clique_bound(graph.weights, graph.neighbours, part)
         chosen |= best
-    if budget is not None:
-        within = best_within_budget(frontiers, budget, SearchEffort(limits.branch_limit, deadline))
-        if not isinstance(within, int):
+    if first is not None:
+        within = best_within_budget(frontiers, SearchEffort(limits.branch_limit, deadline))
+        if within is None:
             return _Answer(first, math.inf, False, "greedy")
-        chosen, bound = within, priced.weight(bits(within))
+        chosen, bound = within, graph.weight(bits(within))
     method: Method = "greedy" if not proved else "branch" if left else "none"
     return _Answer(tuple(bits(chosen)), bound, proved, method)
 
 
-def _repaired(graph: Graph, free: int, chosen: tuple[int, ...], budget: int) -> tuple[int, ...]:
-    """Set without its lightest unfaithful subclaims, until it is within the budget.
-
-    Where required subclaims leave too small a budget for that, many faithful ones.
-    """
+def _repaired(graph: Graph, chosen: tuple[int, ...]) -> tuple[int, ...]:
+    """Set without its lightest unfaithful subclaims, until it meets the constraint."""
     kept = list(chosen)
     for i in sorted(chosen, key=lambda i: (graph.weights[i], -i)):
-        if graph.budget(kept) <= budget:
+        if graph.budget(kept) <= 0:
             break
         if graph.budgets[i] > 0:
             kept.remove(i)
-    if graph.budget(kept) > budget:
-        faithful = [max(0, -balance) for balance in graph.budgets]
-        kept = bits(greedy_set(faithful, graph.neighbours, free))
     return tuple(kept)
 
 
@@ -342,14 +305,6 @@ def _graph(program: Program) -> Graph:
         budgets = [0] * n
     weights = [round(weight / RESOLUTION) for weight in program.weights]
     return Graph.of(weights, budgets, neighbours)
-
-
-def _free(program: Program, graph: Graph) -> tuple[int, tuple[int, ...]]:
-    """Mask of what is still to decide, and the required subclaims."""
-    free = (1 << len(program.weights)) - 1
-    for i in program.required:
-        free &= ~(graph.neighbours[i] | 1 << i)
-    return free, program.required
 
 
 def _component_sizes(graph: Graph) -> tuple[int, ...]:

@@ -9,13 +9,13 @@ import numpy as np
 from factormodels.claims import Atom, Relation, RelationKind
 from factormodels.errors import InputError
 from factormodels.fact_graph import FactGraph
-from factormodels.synthetic.laws import STRENGTH, Law, Seed, Uniform, whole
+from factormodels.synthetic.laws import STRENGTH, Seed, Uniform, whole
 
 PLANTED_KEY = "planted_conflicts"
 """Key of a response's metadata with the number of conflicts that were planted in it."""
 
 FALSE_ALARM = Uniform(0.3, 0.8)
-"""Default law of the probability of a conflict that is none: models are less sure of it."""
+"""Law of the probability of a conflict that is none: models are less sure of it."""
 
 _SHARE_OF_EQUIVALENCES = 0.2
 _SHARE_OF_EXCLUSIONS = 0.2
@@ -28,16 +28,14 @@ def incoherent_response(
     entailments: float = 0.5,
     false_alarms: float = 0.1,
     window: int = 6,
-    strength: Law = STRENGTH,
-    false_alarm: Law = FALSE_ALARM,
     seed: Seed,
-    id: str = "r",
 ) -> FactGraph:
     """A response whose claims conflict in a known number of places, as a relation model sees it.
 
     Numbers of relations are drawn from Poisson laws, but conflicts are planted: their number is
     `rate` times that of claims, rounded. Every relation joins a pair of claims of its own, at most
     `window` apart. A fifth of the entailments are equivalences, and of the conflicts exclusions.
+    Their probabilities follow `STRENGTH`, those of imagined ones `FALSE_ALARM`.
 
     Args:
         n_claims: number of claims, 2 or more.
@@ -45,10 +43,7 @@ def incoherent_response(
         entailments: relations of agreement per claim, on average.
         false_alarms: conflicts per claim, on average, that the relation model merely imagines.
         window: how far apart related claims are, in claims.
-        strength: law of the probabilities of real relations.
-        false_alarm: law of those of imagined ones.
         seed: seed, or a generator.
-        id: name of the response.
 
     Returns:
         The response; `metadata[PLANTED_KEY]` has the number of planted conflicts.
@@ -85,8 +80,8 @@ def incoherent_response(
     ]
     probabilities = np.concatenate(
         [
-            strength.sample(generator, numbers[0] + numbers[1]),
-            false_alarm.sample(generator, numbers[2]),
+            STRENGTH.sample(generator, numbers[0] + numbers[1]),
+            FALSE_ALARM.sample(generator, numbers[2]),
         ]
     )
     relations = [
@@ -94,7 +89,7 @@ def incoherent_response(
         for at, kind, p in zip(chosen.tolist(), kinds, probabilities, strict=True)
     ]
     return FactGraph(
-        id,
+        "r",
         tuple(Atom(f"a{number}") for number in range(1, n + 1)),
         relations=tuple(relations),
         metadata={PLANTED_KEY: numbers[1]},

@@ -19,7 +19,6 @@ import pytest
 
 import inference.batch
 from factormodels import FactorGraph, InputError
-from factormodels.parameter_settings import drawn_probabilities, log_tables
 from factormodels.synthetic import fact_graph, fr2, grid
 from inference import (
     Backend,
@@ -134,8 +133,9 @@ def test_settings_may_have_zeros_in_different_places() -> None:
 
 def test_settings_of_a_fact_graph() -> None:
     graph = fact_graph(5, 2, 0.2, seed=4)
-    draws = drawn_probabilities(graph, concentration=10.0, draws=6, seed=0)
-    rows = log_tables(graph, atom_priors=[[0.3]] * 6, relation_probabilities=draws)
+    facts = graph.compiled
+    draws = np.random.default_rng(0).random((6, len(facts.kinds)))
+    rows = facts.log_values(np.where(facts.is_atom, 0.3, facts.priors), draws)
     for drawn, posterior in zip(
         draws.tolist(), infer_settings(graph.to_factor_graph(), rows), strict=True
     ):

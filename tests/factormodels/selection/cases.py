@@ -53,8 +53,6 @@ def enumerated(program: Program) -> tuple[int, ...] | None:
             if not excluded[i] & set(held):
                 stack.append((i + 1, (*held, i)))
             continue
-        if not set(program.required) <= set(held):
-            continue
         faithful = program.faithful or (True,) * n
         if share is not None and sum(faithful[k] for k in held) < share * len(held):
             continue
@@ -68,7 +66,7 @@ def enumerated(program: Program) -> tuple[int, ...] | None:
 def weight_by_highs(program: Program) -> float:
     """Return the weight of the best set by HiGHS, an integer solver of other hands.
 
-    One row per conflict and one for the share, in floats; for programs without required subclaims.
+    One row per conflict and one for the share, in floats.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
