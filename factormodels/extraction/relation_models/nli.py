@@ -28,9 +28,6 @@ _STEMS: Mapping[RelationKind, tuple[str, ...]] = MappingProxyType(
 )
 """How labels begin: of models of inference, of AlignScore's three outputs, of fact-checkers."""
 
-_LONGEST = 512
-"""Tokens per pair at most; fewer where the model takes fewer."""
-
 
 _LEAST_ROOM = 8
 """Tokens below which a window of a premise says nothing."""
@@ -128,6 +125,7 @@ def load_nli(
     folder: str | os.PathLike[str],
     *,
     batch_size: int = 32,
+    max_length: int = 512,
     device: str = "cpu",
     labels: Mapping[str, str] | None = None,
 ) -> NliRelations:
@@ -140,6 +138,7 @@ def load_nli(
     Args:
         folder: folder with the model, its tokenizer and configuration.
         batch_size: pairs per forward pass.
+        max_length: tokens per pair; lowered to what the model takes.
         device: where the model runs, such as "cpu" or "cuda".
         labels: relation of each of the model's labels, where their names do not tell.
 
@@ -148,8 +147,9 @@ def load_nli(
             or the labels do not name the three relations.
         MissingDependencyError: if transformers or torch is not installed.
     """
-    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-        raise InputError(f"batch_size is {batch_size!r}; give a whole number from 1")
+    for what, value in (("batch_size", batch_size), ("max_length", max_length)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise InputError(f"{what} is {value!r}; give a whole number from 1")
     path = Path(folder)
     if not path.is_dir():
         raise InputError(f"{path}: there is no such folder; name the folder of an NLI model")
@@ -167,7 +167,7 @@ def load_nli(
             "that save_pretrained wrote"
         ) from None
     columns = label_columns(model.config.id2label, str(path), labels)
-    limits = (_LONGEST, tokenizer.model_max_length, positions_of(model.config))
+    limits = (max_length, tokenizer.model_max_length, positions_of(model.config))
     placed = placed_model(model, device)
     name = f"nli:{path.name}"
     return NliRelations(name, columns, batch_size, min(limits), device, tokenizer, placed)
