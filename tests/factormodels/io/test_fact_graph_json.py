@@ -22,7 +22,6 @@ from factormodels.io.fact_graph_json import (
     write_fact_graphs,
 )
 from factormodels.io.json_text import decode
-from tests.factormodels.graphs import told
 from tests.factormodels.refusals import assert_refused
 from tests.refusals import refused
 
@@ -209,18 +208,6 @@ def test_null_stands_for_an_absent_optional_value() -> None:
     obj["nodes"][0] |= {"label": None, "annotation": None, "sentence": None}
     obj["nodes"][1] |= {"key": None}
     assert parse_fact_graph(obj, "g") == parse_fact_graph(plain_object(), "g")
-
-
-def test_factreasoners_own_graph_file(shared_data: Path) -> None:
-    graph = read_fact_graph(shared_data / "factreasoner" / "fact_graph.json")
-    assert graph.id == "fact_graph"
-    assert [(atom.id, atom.prior) for atom in graph.atoms] == [("a1", 0.5)]
-    assert [(context.id, context.prior) for context in graph.contexts] == [
-        *(("c11", 0.99), ("c12", 0.99))
-    ]
-    assert told(graph.relations) == (
-        "c11 a1 entailment 0.9, c12 a1 entailment 0.6, c12 c11 contradiction 0.8"
-    )
 
 
 BAD_VALUES = [
