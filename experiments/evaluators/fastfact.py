@@ -49,7 +49,7 @@ from experiments.findings.findings import Findings
 from experiments.findings.table import Table, data_frame
 from experiments.findings.text import counted, number
 from experiments.settings import SET, ColumnNames, Option, front_door
-from experiments.settings.limits import Seed
+from experiments.settings.limits import DrawnSettings
 from factormodels.errors import InputError, unknown_name
 from factormodels.extraction.claim_failures import claim_failures_stage
 from factormodels.extraction.fastfact import FastFactSettings, fastfact_stage
@@ -71,6 +71,7 @@ DEFAULT_K_PRIME = "k_prime"
 
 
 class FastFactRun(
+    DrawnSettings,
     ResponseSettings,
     AskingSettings,
     WebSettings,
@@ -94,9 +95,6 @@ class FastFactRun(
 
     target_error: Annotated[float | None, Field(gt=0, lt=1)] = None
     """With --audit 1: find the theta at which at most this share of skipped claims is wrong."""
-
-    seed: Seed = 0
-    """Seed for drawing the audited claims."""
 
     failure_types: bool = False
     """Also judge which extracted claims are unverifiable, redundant or missing."""

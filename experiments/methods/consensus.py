@@ -25,7 +25,7 @@ from experiments.methods.fit import score_rows
 from experiments.progress import tell
 from experiments.settings import SET, Option, front_door
 from experiments.settings.inputs import graphs_of
-from experiments.settings.limits import Folds, Seed
+from experiments.settings.limits import DrawnSettings, Folds
 from factormodels.datasets import sampled_answers
 from factormodels.errors import InputError
 from factormodels.extraction.concurrency import each, run_until_done
@@ -57,7 +57,7 @@ _SCORES = ("brier", "corp_brier_miscalibration", "log_loss", "auroc")
 _SUREST = 1e-6
 
 
-class ConsensusSettings(AskingSettings, together={"": "save", SET: "*"}):
+class ConsensusSettings(DrawnSettings, AskingSettings, together={"": "save", SET: "*"}):
     """What is asked, and what is learned from it."""
 
     labels: Literal["relations", "claims"] | None = None
@@ -88,9 +88,6 @@ class ConsensusSettings(AskingSettings, together={"": "save", SET: "*"}):
 
     folds: Folds = 5
     """Folds of responses in which it is learned and scored."""
-
-    seed: Seed = 0
-    """Seed of folds and bootstrap."""
 
     save: Annotated[Path | None, Option("FILE")] = None
     """Write the law to this file (JSON), for --relations method=consensus:FILE."""

@@ -12,8 +12,8 @@ from experiments.findings.diff import difference
 from experiments.findings.findings import Findings
 from experiments.findings.table import Column, Table, columns_as, data_frame, text_columns
 from experiments.findings.text import ABSENT, counted, small
-from experiments.settings import SET, Settings, front_door
-from experiments.settings.limits import Seed
+from experiments.settings import SET, front_door
+from experiments.settings.limits import DrawnSettings
 from experiments.study.cell_names import CELL, cell_words
 
 if TYPE_CHECKING:
@@ -26,11 +26,8 @@ _LONGEST = 60
 _MOST_VALUES = 6
 
 
-class DiffSettings(Settings, together={SET: "*"}):
+class DiffSettings(DrawnSettings, together={SET: "*"}):
     """How differences are estimated."""
-
-    seed: Seed = 0
-    """Seed of the bootstrap."""
 
 
 @front_door

@@ -46,7 +46,7 @@ from experiments.methods.probability_table import (
 from experiments.progress import tell
 from experiments.settings import SET, Names, Numbers, Option, Words, front_door
 from experiments.settings.columns import LABEL, Columns
-from experiments.settings.limits import KPolicy, Seed
+from experiments.settings.limits import DrawnSettings, KPolicy
 from factormodels.errors import InputError, unknown_name
 from factormodels.io.claim_records import ClaimLabel
 from factormodels.io.files import write_text
@@ -68,7 +68,9 @@ _PLANNED = (10, 20, 40, 80, 160, 320, 640)
 
 
 class EstimateSettings(
-    ProbabilityColumns, together={"choose": "unit minutes sheet", "": "labels", SET: "*"}
+    DrawnSettings,
+    ProbabilityColumns,
+    together={"choose": "unit minutes sheet", "": "labels", SET: "*"},
 ):
     """What is estimated, and what is labelled next."""
 
@@ -106,9 +108,6 @@ class EstimateSettings(
 
     sheet: Annotated[Path | None, Option("FILE")] = None
     """Write what --choose chooses to this CSV, to be filled in."""
-
-    seed: Seed = 0
-    """Seed of the choice."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,7 +43,7 @@ from experiments.findings.text import counted, interval, number
 from experiments.progress import tell
 from experiments.settings import SET, ColumnNames, Names, Option, Settings, front_door
 from experiments.settings.inputs import graphs_of
-from experiments.settings.limits import ObjectiveName, Seed, VariantName
+from experiments.settings.limits import DrawnSettings, ObjectiveName, VariantName
 from factormodels.errors import InputError
 from factormodels.extraction.text_match import leaves_no_topic_out
 from factormodels.io.tables import read_table
@@ -117,7 +117,7 @@ class ColumnSettings(Settings, together={SET: "*"}):
         return UserColumns(str(self.table), self.numbers, rows, self.groups, members)
 
 
-class FitSettings(ColumnSettings, together={"": "save", SET: "*"}):
+class FitSettings(DrawnSettings, ColumnSettings, together={"": "save", SET: "*"}):
     """What is learned, and how."""
 
     save: Annotated[Path | None, Option("FILE")] = None
@@ -157,9 +157,6 @@ class FitSettings(ColumnSettings, together={"": "save", SET: "*"}):
 
     members: Annotated[int, Field(ge=1)] = 3
     """Seeds that are averaged, of a potential that is not linear."""
-
-    seed: Seed = 0
-    """Seed of folds, members and bootstrap."""
 
     def families(self, graphs: Sequence[FactGraph]) -> tuple[str, ...]:
         """Families of columns of some responses."""
@@ -393,7 +390,7 @@ _WHY = {
 """Why the prior that was learned stays."""
 
 
-class ApplySettings(ColumnSettings, together={SET: "*"}):
+class ApplySettings(DrawnSettings, ColumnSettings, together={SET: "*"}):
     """How the judge is used."""
 
     adapt: bool = False
@@ -405,9 +402,6 @@ class ApplySettings(ColumnSettings, together={SET: "*"}):
 
     n_bootstrap: Annotated[int, Field(ge=1)] = 1000
     """Replicates of the check of shift."""
-
-    seed: Seed = 0
-    """Seed of the replicates."""
 
 
 @front_door

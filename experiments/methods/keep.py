@@ -25,7 +25,7 @@ from experiments.methods.probability_table import (
 from experiments.progress import tell
 from experiments.settings import SET, Option, front_door
 from experiments.settings.columns import Columns
-from experiments.settings.limits import Seed
+from experiments.settings.limits import DrawnSettings
 from factormodels.errors import InputError
 from factormodels.io.files import write_text
 from factormodels.io.tables import DataTable
@@ -44,8 +44,9 @@ _SUSPECT = 0.05
 
 
 class KeepSettings(
+    DrawnSettings,
     ProbabilityColumns,
-    together={"precision": "confidence guarantee", "answers": "dropped", SET: "splits seed"},
+    together={"precision": "confidence guarantee", "answers": "dropped", SET: "splits"},
 ):
     """What is promised of what is kept."""
 
@@ -66,9 +67,6 @@ class KeepSettings(
 
     splits: Annotated[int, Field(ge=1)] = 200
     """Random halves of the labelled responses on which the promise is tried."""
-
-    seed: Seed = 0
-    """Seed of the halves."""
 
 
 @front_door

@@ -32,7 +32,7 @@ from experiments.methods.probability_table import (
 from experiments.progress import tell
 from experiments.settings import SET, Files, Names, Option, front_door
 from experiments.settings.inputs import graphs_of
-from experiments.settings.limits import Folds, Seed
+from experiments.settings.limits import DrawnSettings, Folds
 from factormodels.aligned_claims import Alignment, with_verdicts_of
 from factormodels.errors import InputError
 from factormodels.extraction.language_model.accounting import total
@@ -245,8 +245,9 @@ def aligned_table(alignments: Sequence[Alignment]) -> Table:
 
 
 class ScoreSettings(
+    DrawnSettings,
     ProbabilityColumns,
-    together={"recalibrate": "folds", SET: "reference resamples n_bootstrap seed"},
+    together={"recalibrate": "folds", SET: "reference resamples n_bootstrap"},
 ):
     """How a table is scored."""
 
@@ -270,9 +271,6 @@ class ScoreSettings(
 
     n_bootstrap: Annotated[int, Field(ge=1), Option("N", "bootstrap")] = 1000
     """Replicates of the bootstrap over responses."""
-
-    seed: Seed = 0
-    """Seed of intervals, tests and folds."""
 
     @property
     def intervals(self) -> IntervalSettings:

@@ -48,7 +48,7 @@ from experiments.findings.table import Column, Table, columns_as, data_frame
 from experiments.findings.text import counted
 from experiments.progress import each_response, tell
 from experiments.settings import SET, Names, Option, Settings, front_door
-from experiments.settings.limits import Seed
+from experiments.settings.limits import DrawnSettings
 from experiments.settings.selection_rule import SelectionRule
 from factormodels.errors import InputError
 from factormodels.extraction.language_model import LanguageModel
@@ -188,6 +188,7 @@ PEOPLE = "people"
 
 
 class SelectSettings(
+    DrawnSettings,
     PaddingSettings,
     SelectionRule,
     AskingSettings,
@@ -227,9 +228,6 @@ class SelectSettings(
 
     samples: Annotated[int, Field(ge=0)] = 0
     """Also select under uncertain redundancy, with this many sampled redundancy graphs."""
-
-    seed: Seed = 0
-    """Seed of intervals, graphs and corrupted responses."""
 
     @property
     def judge(self) -> str:

@@ -71,7 +71,7 @@ from experiments.settings.judged_claims import (
     placed_claims,
 )
 from experiments.settings.labelled_claims import claims_of_graphs, load_claims
-from experiments.settings.limits import Seed
+from experiments.settings.limits import DrawnSettings
 from factormodels import datasets
 from factormodels.errors import InputError
 from factormodels.extraction.self_judgement import SETTINGS
@@ -142,7 +142,7 @@ _PLACES = (
 )
 
 
-class SelfKnowledgeSettings(ClaimColumns, AskSettings, together={SET: "*"}):
+class SelfKnowledgeSettings(DrawnSettings, ClaimColumns, AskSettings, together={SET: "*"}):
     """What is measured."""
 
     threshold: Annotated[float | None, Field(ge=0, le=1)] = None
@@ -160,9 +160,6 @@ class SelfKnowledgeSettings(ClaimColumns, AskSettings, together={SET: "*"}):
 
     bins: Annotated[int, Field(ge=1, le=20)] = 5
     """Bins of relative position."""
-
-    seed: Seed = 0
-    """Seed of the bootstrap and of the splits."""
 
     n_bootstrap: Annotated[int, Field(ge=1), Option(command_line=False)] = 1000
     """Replicates of the bootstrap."""

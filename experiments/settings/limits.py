@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
-from experiments.settings import Option
+from experiments.settings import SET, Option, Settings
 from factormodels.encodings import ENCODINGS
 from factormodels.variants import VARIANTS
 
@@ -59,3 +59,10 @@ Least = Annotated[
     Option("P"),
 ]
 """Least probability of a relation, with what it means."""
+
+
+class DrawnSettings(Settings, together={SET: "*"}):
+    """What is drawn at random."""
+
+    seed: Seed = 0
+    """Seed of all that is drawn: folds, intervals, tests, samples."""
